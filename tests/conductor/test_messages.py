@@ -9,6 +9,7 @@ from pathlib import Path
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.items.item import find_item
+from decklog.conductor.items.rounds import Rounds
 from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, settle, states, work_item
 from tests.conductor.scripts import COMMAND
 from tests.conductor.scripts import script as written
@@ -44,7 +45,7 @@ def test_a_message_reaches_a_program_that_takes_lines_of_json_while_it_works(log
     thread = threading.Thread(target=Conductor(context).run)
     thread.start()
     wait_until(lambda: bool(log.journal.find(context.run_id, subtype="agent.text")))
-    message = context.rounds.post(find_item(log, context.run_id, "it"), "Say more.", by="Ana")
+    message = Rounds(context).post(find_item(log, context.run_id, "it"), "Say more.", by="Ana")
     # Delivered before its turn is over.
     wait_until(lambda: log.inbox.get(message.id).state == "seen")
     going.write_text("")
@@ -65,7 +66,7 @@ def test_an_agent_of_the_protocol_gets_a_message_as_its_next_prompt(log: Decklog
     thread.start()
     wait_until(lambda: bool(log.journal.find(context.run_id, subtype="agent.start")))
     more = f"Say more.\n{written(['append', 'notes.txt', 'five' + chr(10)])}"
-    message = context.rounds.post(find_item(log, context.run_id, "it"), more, by="Ana")
+    message = Rounds(context).post(find_item(log, context.run_id, "it"), more, by="Ana")
     wait_until(lambda: any(context.folder.glob(f"*/answers/message-{message.id}.json")))
     going.write_text("")
     thread.join()
@@ -81,7 +82,7 @@ def test_a_message_of_a_brief_is_delivered_with_it_also_to_an_agent_whose_conduc
     item = work_item("it", ["append", "notes.txt", "four\n"], ["copy-brief", str(brief)])
     with Decklog.open(sqlite_target) as log:
         context = Work(log, checked, item).context()
-        message = context.rounds.post(find_item(log, context.run_id, "it"), "Add four.", by="Ana")
+        message = Rounds(context).post(find_item(log, context.run_id, "it"), "Add four.", by="Ana")
     assert conducted(sqlite_target, checked, (item,), "spawn:done") == -signal.SIGKILL
     with Decklog.open(sqlite_target) as log:
         assert log.inbox.get(message.id).state == "pending"

@@ -4,23 +4,18 @@ import hashlib
 from contextlib import suppress
 from datetime import timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import Any
 
-from decklog.agents.events import Answered, Called, CallOutcome, Compacted, Noted, Prompted, Returned, Said, SessionEvent, Thought
+from decklog.agents.events import Called, CallOutcome, Compacted, Noted, Prompted, Returned, Said, SessionEvent, Thought
+from decklog.agents.spool import Spool
 from decklog.agents.texts import as_name, storable, tellable
 from decklog.core.errors import Conflict, Invalid, ReadOnly, Unavailable
 from decklog.core.processes import Identity
 from decklog.journal.entry import EntryKind
-from decklog.stores.runs.run import RunStatus
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from decklog.agents.spool import Spool
-    from decklog.journal.entry import Entry
-    from decklog.log import Decklog
-    from decklog.stores.runs.run import Run
+from decklog.log import Decklog
+from decklog.records.record import every_page
+from decklog.stores.runs.run import Run, RunStatus
 
 # Longer texts are cut; their digest is recorded.
 MOST_CHARACTERS = 200_000
@@ -49,7 +44,7 @@ def run_of_agent(program: str, session_id: str, agent_id: str | None) -> str:
     return own if agent_id is None else f"{own}-{as_name(agent_id)}"
 
 
-def entry_of(program: str, run_id: str, event: SessionEvent) -> "dict[str, Any] | None":
+def entry_of(program: str, run_id: str, event: SessionEvent) -> dict[str, Any] | None:
     """Return the entry arguments of an event; None for an event that needs a lookup in the log."""
     told: tuple[str, str, str | None, str | None, dict[str, Any]]
     match event:
@@ -75,15 +70,10 @@ def entry_of(program: str, run_id: str, event: SessionEvent) -> "dict[str, Any] 
     return given(program, run_id, event, *told)
 
 
-def prompt_of(program: str, run_id: str, event: Prompted) -> "dict[str, Any]":
+def prompt_of(program: str, run_id: str, event: Prompted) -> dict[str, Any]:
     """Return the entry arguments of a prompt, to be written unless another source recorded it."""
     key = f"prompt:{event.prompt_id}" if event.prompt_id else key_of("prompt", event, event.text)
     return given(program, run_id, event, _SAID, "prompt", event.text, key, {}, event.by)
-
-
-def answer_of(program: str, event: Answered) -> "dict[str, Any]":
-    """Return the id of a charged answer."""
-    return {"answer_id": storable(f"{program}:{event.answer_id}")}
 
 
 def given(
@@ -94,9 +84,9 @@ def given(
     subtype: str,
     body: str | None,
     key: str | None,
-    facts: "dict[str, Any]",
+    facts: dict[str, Any],
     agent: str | None = None,
-) -> "dict[str, Any]":
+) -> dict[str, Any]:
     """Return the arguments of an entry with storable texts of limited length."""
     text, cut = cut_of(storable(body)) if body else (body, None)
     payload = {name: value for name, value in facts.items() if value is not None and name != "way"}
@@ -117,26 +107,22 @@ def given(
     }
 
 
-def call_told(call_id: str, tool: str, arguments: "dict[str, Any]") -> "tuple[str, str, dict[str, Any]]":
+def call_told(call_id: str, tool: str, arguments: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
     """Return a call as one line (its command, or its tool with the best argument), its key and its other facts."""
     told = _telling(arguments)
     line = told if tool == "Bash" and told else f"{tool} {told}".strip()
-    rest = {name: _short(value) for name, value in arguments.items() if value != told}
+    rest = {name: cut_of(value)[0] if isinstance(value, str) else value for name, value in arguments.items() if value != told}
     return line, f"call:{call_id}", {"call": call_id, "tool": tool, "arguments": rest or None}
 
 
-def _telling(arguments: "dict[str, Any]") -> str:
+def _telling(arguments: dict[str, Any]) -> str:
     for name in _TELLING:
         if name in arguments and isinstance(value := arguments[name], str) and value.strip():
             return value
     return ""
 
 
-def _short(value: "Any") -> "Any":
-    return cut_of(value)[0] if isinstance(value, str) else value
-
-
-def cut_of(text: str) -> "tuple[str, dict[str, Any]]":
+def cut_of(text: str) -> tuple[str, dict[str, Any]]:
     if len(text) <= MOST_CHARACTERS:
         return text, {}
     whole = text.encode(errors="replace")
@@ -151,7 +137,6 @@ def key_of(name: str, event: SessionEvent, text: str | None) -> str | None:
     return f"{name}:{event.at.isoformat()}:{words}"
 
 
-_PAGE = 500
 # Limits of a query or a hook: the newest active runs, without those written to recently, whose end may be pending.
 _NEWEST = 50
 _QUIET_SECONDS = 60.0
@@ -165,7 +150,7 @@ def own_identity() -> str:
     return Identity.own().as_text()
 
 
-def close_killed_sessions(log: "Decklog", spool: "Spool | None" = None) -> None:
+def close_killed_sessions(log: Decklog, spool: Spool | None = None) -> None:
     """End the newest runs whose program was killed. Do nothing if the log can't be written.
 
     The spool may still contain the end that a program reported. Only an empty spool rules that out.
@@ -175,25 +160,21 @@ def close_killed_sessions(log: "Decklog", spool: "Spool | None" = None) -> None:
         close_interrupted(log, most=_NEWEST, quiet_seconds=0.0 if is_all_told else _QUIET_SECONDS)
 
 
-def close_interrupted(log: "Decklog", *, most: int | None = None, quiet_seconds: float = 0.0) -> "list[Run]":
+def close_interrupted(log: Decklog, *, most: int | None = None, quiet_seconds: float = 0.0) -> list[Run]:
     """Close the runs of ended processes on this machine, with their open calls and steps; return the runs.
 
     Runs on other machines, or of processes that can't be checked, stay unchanged. `most` limits the check to the newest
     active runs. `quiet_seconds` skips runs with recent entries, whose end may be pending.
     """
-    left = [run for run in _active(log, most) if _is_left(run) and _is_quiet(log, run, quiet_seconds)]
+    left = [
+        run
+        for run in islice(every_page(log.runs.find, status=RunStatus.ACTIVE), most)
+        if _is_left(run) and _is_quiet(log, run, quiet_seconds)
+    ]
     return [closed for run in left if (closed := _close(log, run)) is not None]
 
 
-def _active(log: "Decklog", most: int | None) -> "Iterator[Run]":
-    page = log.runs.find(status=RunStatus.ACTIVE, limit=most or _PAGE)
-    yield from page
-    while most is None and page.next is not None:
-        page = log.runs.find(status=RunStatus.ACTIVE, limit=_PAGE, after=page.next)
-        yield from page
-
-
-def _is_left(run: "Run") -> bool:
+def _is_left(run: Run) -> bool:
     process = run.metadata.get("process")
     if not isinstance(process, str):
         return False
@@ -203,12 +184,12 @@ def _is_left(run: "Run") -> bool:
         return False  # metadata of the same name from another source
 
 
-def _is_quiet(log: "Decklog", run: "Run", seconds: float) -> bool:
+def _is_quiet(log: Decklog, run: Run, seconds: float) -> bool:
     newest = log.journal.find(run.id, limit=1)
     return not newest or log.clock.now() - newest[0].at >= timedelta(seconds=seconds)
 
 
-def _close(log: "Decklog", run: "Run") -> "Run | None":
+def _close(log: Decklog, run: Run) -> Run | None:
     try:
         close_open(log, run.id)
         return log.runs.finish(run.id, status=RunStatus.FAILED, summary=f"interrupted: {_WHY}")
@@ -216,10 +197,10 @@ def _close(log: "Decklog", run: "Run") -> "Run | None":
         return None  # another process has just closed it
 
 
-def close_open(log: "Decklog", run_id: str) -> None:
+def close_open(log: Decklog, run_id: str) -> None:
     """Close every open call and step of a run as interrupted, innermost first."""
     told: set[str] = set()
-    for entry in _newest_first(log, run_id):
+    for entry in every_page(log.journal.find, run_id):
         payload: Any = entry.payload if isinstance(entry.payload, dict) else {}
         for begun, (ended, name, kind) in _ENDS.items():
             part = payload.get(name)
@@ -231,11 +212,3 @@ def close_open(log: "Decklog", run_id: str) -> None:
                 key = f"{ended.replace('.', '-')}:{part}"
                 known = {name: value for name, value in facts.items() if value is not None}
                 log.journal.append(run_id, _WHY, kind=kind, subtype=ended, key=key, payload=known, agent=entry.agent)
-
-
-def _newest_first(log: "Decklog", run_id: str) -> "Iterator[Entry]":
-    page = log.journal.find(run_id, limit=_PAGE)
-    yield from page
-    while page.next is not None:
-        page = log.journal.find(run_id, limit=_PAGE, after=page.next)
-        yield from page

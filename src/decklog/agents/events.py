@@ -4,13 +4,9 @@ Every event carries the program's own id, so that an event reported by two sourc
 """
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from datetime import datetime
-    from typing import Any
-
+from typing import Any
 
 # Start source and end reason of a session that is imported from the program's files.
 IMPORTED = "import"
@@ -35,7 +31,7 @@ class SessionEvent:
     """Event in a session or in one of its sub-agents."""
 
     session_id: str
-    at: "datetime | None" = None
+    at: datetime | None = None
     # Id of the sub-agent; None means the session itself.
     agent_id: str | None = None
     # The source of the event, if its ids differ from those of the program's hooks and files.
@@ -73,7 +69,7 @@ class Called(SessionEvent):
 
     call_id: str
     tool: str
-    arguments: "dict[str, Any]" = field(default_factory=dict)
+    arguments: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +80,7 @@ class Returned(SessionEvent):
     outcome: CallOutcome
     tool: str | None = None
     output: str = ""
-    facts: "dict[str, Any]" = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
     # What the file held that the tool changed, empty for a new file; None where that is not known. It is not recorded.
     original: str | None = None
 
@@ -153,7 +149,7 @@ class Rested(SessionEvent):
 
     text: str | None = None
     error: str | None = None
-    facts: "dict[str, Any]" = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
     # Same meaning as in Compacted.
     is_read: bool = False
 
@@ -175,5 +171,5 @@ class Noted(SessionEvent):
 
     name: str
     text: str | None = None
-    facts: "dict[str, Any]" = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
     note_id: str | None = None

@@ -3,87 +3,87 @@
 import json
 import os
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.agents import claude
-from decklog.agents.entries import answer_of, entry_of, prompt_of, run_of
+from decklog.agents.entries import run_of
 from decklog.agents.events import (
     IMPORTED,
     STOPPED,
-    Answered,
     Called,
     CallOutcome,
-    Compacted,
     Ended,
-    Prompted,
     Rested,
     Returned,
+    SessionEvent,
 )
-from decklog.agents.known_lines import KnownLines
 from decklog.agents.lines import lines_of, opened
 from decklog.agents.marks import OF_A_RUN, ReadMarks
 from decklog.agents.programs import program as known_program
-from decklog.agents.reading import Reading
-from decklog.agents.spool import Spool
+from decklog.agents.reading import Reading, Sums
 from decklog.provenance.reconstructing import EditCall, is_edit
-from decklog.records.values import Values
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from decklog.agents.events import SessionEvent
-    from decklog.agents.reading import Sums
-    from decklog.agents.recorder import Beside, Described, Prepared, PreparedBeside
-
-    Named = tuple[str, str | None]
+Named = tuple[str, str | None]
 
 # Number of events in a batch.
 _BATCH = 1000
-# Programs repeat a call's event within some lines.
-_MOST_TOLD = 4096
-# Cache size for texts: agents read the same files again and again.
-_REMEMBERED = 8 * 1024**2
 _DATABASE = ".db"
 _ENDINGS = {"opencode": _DATABASE}
 _BELOW = os.sep + "subagents" + os.sep
 # Read at most this number of lines to find the session's folder.
 _HEAD_LINES = 100
+# Errors that are shown.
+_SHOWN = 10
 
 
-@dataclass(frozen=True)
-class HistoryRequest:
-    """Files to read, with the spool that has their marks."""
+@dataclass
+class HistorySummary:
+    """Result of an import: files read, unchanged files, events by kind, and new entries and charges."""
 
-    program: str
-    files: list[str]
-    spool: str
-    limit_bytes: int
-    # Age that valid marks must have.
-    age: str = ""
+    path: str
+    dry_run: bool = False
+    files: int = 0
+    unchanged: int = 0
+    unread: int = 0
+    events: Counter[str] = field(default_factory=Counter)
+    new: int = 0
+    # Reconstructed edits of files.
+    edits: int = 0
+    # Sessions that were read.
+    sessions: set[str] = field(default_factory=set)
+    # Number of redacted secrets by kind.
+    redacted: Counter[str] = field(default_factory=Counter)
+    # Errors of files and events that could not be read or written.
+    troubles: list[str] = field(default_factory=list)
+
+    @property
+    def warnings(self) -> list[str]:
+        """The first errors, and the number of the others."""
+        more = len(self.troubles) - _SHOWN
+        return [*self.troubles[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
+
+    def as_dict(self) -> dict[str, Any]:
+        events = dict(sorted(self.events.items()))
+        rest = {"files": self.files, "unchanged": self.unchanged, "unread": self.unread, "new": self.new}
+        if self.dry_run:
+            return {"path": self.path, "dry_run": True, **rest, "events": events}
+        found = {"sessions": len(self.sessions), "edits": self.edits, "redacted": dict(self.redacted.most_common())}
+        return {"path": self.path, "dry_run": False, **rest, "events": events, **found}
 
 
 @dataclass
 class EventBatch:
-    """Events in order, with the marks of their files."""
+    """Events in order, with the calls among them that changed files, and the marks of their files."""
 
-    told: "list[SessionEvent | Described | Prepared | Beside | PreparedBeside]" = field(default_factory=list)
-    marks: dict[str, dict[str, Any]] = field(default_factory=dict)
-    files: int = 0
-    unchanged: int = 0
-    unread: int = 0
-    bytes_done: int = 0
-    # Errors of unreadable files.
-    troubles: list[str] = field(default_factory=list)
-    events: Counter[str] = field(default_factory=Counter)
-    # Calls that changed files.
+    events: list[SessionEvent] = field(default_factory=list)
     edits: list[EditCall] = field(default_factory=list)
-    # Sessions that hooks recorded in a named run, each with that run and its task.
-    named: dict[str, "Named"] = field(default_factory=dict)
+    marks: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
-def files_of(source: str, program: str, roots: "Sequence[str] | None" = None) -> list[str]:
+def files_of(source: str, program: str, roots: Sequence[str] | None = None) -> list[str]:
     """List the session files below a folder, or one file, in reading order: files of sub-agents last.
 
     With `roots`, list only sessions that began in one of these folders or below.
@@ -93,12 +93,6 @@ def files_of(source: str, program: str, roots: "Sequence[str] | None" = None) ->
     wanted = [path for path, head in heads.items() if roots is None or head.is_in(roots)]
     files = sorted(wanted, key=lambda path: (heads[path].begun_at, path))
     return [*(path for path in files if _BELOW not in path), *(path for path in files if _BELOW in path)]
-
-
-def size_of(asked: HistoryRequest) -> int:
-    """Return the number of bytes that are still unread."""
-    marks = ReadMarks(Spool(asked.spool), asked.age, asked.program)
-    return sum(_rest_of(path, int(marks.of(path).get("place") or 0)) for path in asked.files)
 
 
 def _rest_of(path: str, place: int) -> int:
@@ -119,51 +113,49 @@ def _extent(path: str) -> int:
     return max(os.stat(name).st_mtime_ns for name in (path, f"{path}-wal") if os.path.exists(name))
 
 
-def many_values(limit_bytes: int) -> Values:
-    """Return a checker and redactor with a cache for many texts."""
-    return Values(limit_bytes, remembered_bytes=_REMEMBERED)
+class HistoryReader:
+    """Reader of the new events of files. It counts what it reads in a summary."""
 
-
-def read_files(asked: HistoryRequest) -> "Iterator[EventBatch]":
-    """Return an iterator over the new events of the files."""
-    return _Files(asked).parts()
-
-
-class _Files:
-    def __init__(self, asked: HistoryRequest) -> None:
-        self._name = asked.program
-        self._paths = asked.files
-        self._program = known_program(asked.program)
+    def __init__(self, program: str, paths: list[str], marks: ReadMarks, summary: HistorySummary) -> None:
+        self._name = program
+        self._paths = paths
+        self._program = known_program(program)
         self._may_tell = claude.may_tell if self._program is claude else None
-        self._remembered = ReadMarks(Spool(asked.spool), asked.age, asked.program)
-        self._values = many_values(asked.limit_bytes)
+        self._remembered = marks
+        self._summary = summary
         self._part = EventBatch()
-        self._read: list[SessionEvent | Described | Beside] = []
-        self._kinds: Counter[type[SessionEvent]] = Counter()
         # Marks of this reading; the importer stores them after the commit.
         self._marks: dict[str, dict[str, Any]] = {}
-        self._known_lines = KnownLines()
+        # Hashes of the lines that were read, with their folder: a fork starts with copies of another session's lines.
+        self._known_lines: set[int] = set()
         self._known_folders: set[str] = set()
-        self._named: dict[str, Named] = {}
         # The calls of the file that is read, of which no end was read.
         self._calls: dict[str, Called] = {}
-        self._bytes_done = 0
+        # Sessions that hooks recorded in a named run, each with that run and its task.
+        self.named: dict[str, Named] = {}
+        self.bytes_done = 0
 
-    def parts(self) -> "Iterator[EventBatch]":
+    @property
+    def size(self) -> int:
+        """The number of bytes that were still unread at the start."""
+        return sum(_rest_of(path, int(self._remembered.of(path).get("place") or 0)) for path in self._paths)
+
+    def batches(self) -> Iterator[EventBatch]:
+        """Yield the new events of all files."""
         for path in self._paths:
             try:
                 yield from self._take_in(path)
             except OSError as problem:
                 # A missing or unreadable file must not stop the others.
-                self._part.troubles.append(f"{path}: {(problem.strerror or str(problem)).lower()}")
+                self._summary.troubles.append(f"{path}: {(problem.strerror or str(problem)).lower()}")
         yield self._handed_on()
 
-    def _take_in(self, path: str) -> "Iterator[EventBatch]":
+    def _take_in(self, path: str) -> Iterator[EventBatch]:
         mark, extent = self._mark(path), _extent(path)
         if "run" in mark:
-            self._named[mark["session"]] = (mark["run"], mark.get("task"))
+            self.named[mark["session"]] = (mark["run"], mark.get("task"))
         if mark.get("place") == extent:
-            self._part.unchanged += 1
+            self._summary.unchanged += 1
             return
         marks: dict[str, dict[str, Any]] = {}
         if path.endswith(_DATABASE):
@@ -172,22 +164,18 @@ class _Files:
             if not mark:
                 self._remember_folder(os.path.dirname(path))
             events = self._events(path, mark, marks)
-        told: set[tuple[str, str, str]] = set()
         folder = head_of(path).cwd
         self._calls.clear()
         for event in events:
-            self._kinds[type(event)] += 1
+            self._summary.events[type(event).__name__.lower()] += 1
             self._see_edit(event, folder)
-            described = self._described(event)
-            if _is_told(described, told):
-                continue
-            self._read.append(described)
-            if len(self._read) >= _BATCH:
+            self._part.events.append(event)
+            if len(self._part.events) >= _BATCH:
                 yield self._handed_on()
-        self._part.files += 1
+        self._summary.files += 1
         self._part.marks.update(marks)
 
-    def _see_edit(self, event: "SessionEvent", folder: str | None) -> None:
+    def _see_edit(self, event: SessionEvent, folder: str | None) -> None:
         """Keep a call that changed files, once it is known to have succeeded."""
         if isinstance(event, Called):
             self._calls[event.call_id] = event
@@ -197,9 +185,9 @@ class _Files:
             assert isinstance(event, Returned)
             self._part.edits += self._edit_call(call, event, folder) if event.outcome is CallOutcome.OK else ()
 
-    def _edit_call(self, call: Called, result: Returned, folder: str) -> "Iterator[EditCall]":
+    def _edit_call(self, call: Called, result: Returned, folder: str) -> Iterator[EditCall]:
         at, own = result.at or call.at, call.arguments.get("workdir")
-        run_id, task_id = self._named.get(call.session_id) or (run_of(self._name, call), None)
+        run_id, task_id = self.named.get(call.session_id) or (run_of(self._name, call), None)
         if at is not None:
             yield EditCall(
                 session=f"{self._name}:{call.session_id}",
@@ -214,47 +202,26 @@ class _Files:
             )
 
     def _handed_on(self) -> EventBatch:
-        part, read = self._part, self._read
-        part.named = {**self._named}
-        part.bytes_done = self._bytes_done
-        self._part, self._read = EventBatch(), []
-        part.events.update({kind.__name__.lower(): count for kind, count in self._kinds.items()})
-        self._kinds.clear()
-        part.told = [*read]
+        part, self._part = self._part, EventBatch()
         return part
 
     def _mark(self, path: str) -> dict[str, Any]:
         return self._marks.get(path) or self._remembered.of(path)
 
-    def _described(self, event: "SessionEvent") -> "SessionEvent | Described | Beside":
-        if isinstance(event, Answered):
-            return event, answer_of(self._name, event)
-        named = self._named.get(event.session_id)
-        run_id = run_of(self._name, event) if named is None else named[0]
-        if isinstance(event, Prompted):
-            return event, prompt_of(self._name, run_id, event)
-        # Only the log knows whether hooks have reported a compaction.
-        entry = None if isinstance(event, Compacted) else entry_of(self._name, run_id, event)
-        if entry is None:
-            return event
-        if named is not None:
-            entry["task_id"] = named[1]
-        return event.session_id, event.agent_id, entry
-
-    def _stored(self, path: str, extent: int, marks: dict[str, dict[str, Any]]) -> "Iterator[SessionEvent]":
+    def _stored(self, path: str, extent: int, marks: dict[str, dict[str, Any]]) -> Iterator[SessionEvent]:
         """Yield all events of a database; those that are known have the same ids."""
         from decklog.agents.opencode.sessions import events_in
 
         yield from events_in(path, self._count_unread)
         marks[path] = self._remembered.of_state(extent)
 
-    def _events(self, path: str, mark: dict[str, Any], marks: dict[str, dict[str, Any]]) -> "Iterator[SessionEvent]":
+    def _events(self, path: str, mark: dict[str, Any], marks: dict[str, dict[str, Any]]) -> Iterator[SessionEvent]:
         place = int(mark.get("place") or 0)
         reading = Reading(
             path=path,
-            session_id=_session_above(path),
-            agent_id=_agent_of(path),
-            kept=mark.get("kept"),
+            session_id=os.path.basename(path.partition(_BELOW)[0]) if _BELOW in path else None,
+            agent_id=os.path.basename(path).removeprefix("agent-").removesuffix(".jsonl") if _BELOW in path else None,
+            kept=mark.get("kept") or {},
             below=lambda: self._below(path, marks),
         )
         reader, folder = self._program.reader(reading), os.path.dirname(path)
@@ -264,7 +231,7 @@ class _Files:
             for event in () if self._is_copied(line, folder, reading) else reader.events(line):
                 yield event
                 last = event
-            self._bytes_done += max(0, end - place)
+            self.bytes_done += max(0, end - place)
             place = end
         yield from reader.rest()
         if last is not None:
@@ -276,7 +243,7 @@ class _Files:
         marks[path] = {**self._remembered.after(path, place, reader.kept()), **of_a_run}
         self._marks[path] = marks[path]
 
-    def _below(self, path: str, marks: dict[str, dict[str, Any]]) -> "Iterator[SessionEvent | Sums]":
+    def _below(self, path: str, marks: dict[str, dict[str, Any]]) -> Iterator[SessionEvent | Sums]:
         for below, _ in claude.transcripts_below(path):
             yield from self._events(below, marks.get(below) or self._mark(below), marks)
             kept = marks[below]["kept"] or {}
@@ -300,30 +267,20 @@ class _Files:
     def _is_copied(self, line: dict[str, Any], folder: str, reading: Reading) -> bool:
         """Return whether a line is a copy from another file of the folder; register it otherwise."""
         uuid = line.get("uuid")
-        if not isinstance(uuid, str) or self._known_lines.add(folder, uuid):
+        if not isinstance(uuid, str):
+            return False
+        known = hash((folder, uuid))
+        if known not in self._known_lines:
+            self._known_lines.add(known)
             return False
         reading.is_fork = True
         return True
 
     def _count_unread(self) -> None:
-        self._part.unread += 1
+        self._summary.unread += 1
 
 
-def _is_told(described: "SessionEvent | Described | Beside", told: set[tuple[str, str, str]]) -> bool:
-    """Return whether an entry repeats the key of a recent one; register it otherwise. The log keeps the first."""
-    if not isinstance(described, tuple) or (key := described[-1].get("key")) is None:
-        return False
-    entry = described[-1]
-    if (identity := (entry["stream"], entry["subtype"], key)) in told:
-        # A repeated prompt may still set the goal of its run.
-        return len(described) > 2
-    if len(told) >= _MOST_TOLD:
-        told.clear()
-    told.add(identity)
-    return False
-
-
-def _files(source: str, ending: str) -> "Iterator[str]":
+def _files(source: str, ending: str) -> Iterator[str]:
     if os.path.isfile(source):
         yield source
         return
@@ -338,7 +295,7 @@ class Head:
     begun_at: str = ""
     cwd: str | None = None
 
-    def is_in(self, roots: "Sequence[str]") -> bool:
+    def is_in(self, roots: Sequence[str]) -> bool:
         """Check whether the session began in one of these folders or below."""
         if self.cwd is None:
             return False
@@ -366,11 +323,3 @@ def head_of(path: str) -> Head:
 def _text_in(value: Any, name: str) -> str:
     found = value.get(name) if isinstance(value, dict) else None
     return found if isinstance(found, str) else ""
-
-
-def _agent_of(path: str) -> str | None:
-    return os.path.basename(path).removeprefix("agent-").removesuffix(".jsonl") if _BELOW in path else None
-
-
-def _session_above(path: str) -> str | None:
-    return os.path.basename(path.partition(_BELOW)[0]) if _BELOW in path else None

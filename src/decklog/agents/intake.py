@@ -3,35 +3,28 @@
 import fcntl
 import json
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.agents import claude
-from decklog.agents.acp.wire import transcripts_of_session
-from decklog.agents.acp.wires import Wires
+from decklog.agents.acp.wire import Wires, transcripts_of_session
 from decklog.agents.entries import run_of_agent
 from decklog.agents.events import CallOutcome, Noted, Returned, SessionEvent
 from decklog.agents.lines import lines_of
 from decklog.agents.marks import ReadMarks, age_of, bear_witness
 from decklog.agents.programs import program
-from decklog.agents.reading import Reading
+from decklog.agents.reading import Reading, Sums, TranscriptProgram
 from decklog.agents.recorder import Recorder
-from decklog.agents.spool import DROPPED
+from decklog.agents.spool import DROPPED, Spool
 from decklog.agents.texts import text_or_none
 from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
+from decklog.log import Decklog
 from decklog.provenance.git import GitFailed
 from decklog.provenance.recording import keep_objects, record_captured
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from decklog.agents.reading import Sums, TranscriptProgram
-    from decklog.agents.spool import Spool
-    from decklog.log import Decklog
 
 _SUFFIX = ".open"
 # Larger than any line number: the end follows all lines.
@@ -51,18 +44,18 @@ class Connection:
         fcntl.flock(self._file, fcntl.LOCK_EX)
         os.rename(fresh, self._path)
 
-    def add(self, program: str, session: str, facts: "dict[str, Any]") -> None:
+    def add(self, program: str, session: str, facts: dict[str, Any]) -> None:
         """Add a session, with the facts to record when the connection ends."""
         line = json.dumps({"program": program, "session": session, "facts": facts})
         os.write(self._file, line.encode() + b"\n")
 
 
-def has_ended(spool: "Spool") -> bool:
+def has_ended(spool: Spool) -> bool:
     """Return whether a connection has ended and was not closed yet."""
     return next(_ended(spool.folder), None) is not None
 
 
-def close_ended(spool: "Spool") -> None:
+def close_ended(spool: Spool) -> None:
     """Append an end event for each session of a connection whose process is gone. Repeats are dropped on intake."""
     for path, lines in _ended(spool.folder):
         for line in lines:
@@ -75,7 +68,7 @@ def close_ended(spool: "Spool") -> None:
             os.unlink(path)
 
 
-def _ended(folder: str) -> "Iterator[tuple[str, list[bytes]]]":
+def _ended(folder: str) -> Iterator[tuple[str, list[bytes]]]:
     names: list[str] = []
     with suppress(FileNotFoundError):
         names = sorted(name for name in os.listdir(folder) if name.endswith(_SUFFIX))
@@ -104,7 +97,7 @@ class Taken:
     is_left_to_another: bool = False
 
 
-def take_in(log: "Decklog", spool: "Spool", *, is_one_round: bool = False) -> Taken:
+def take_in(log: Decklog, spool: Spool, *, is_one_round: bool = False) -> Taken:
     """Take in all waiting events, unless another process does. Repeat until the spool is empty, or stop after one round."""
     taken = Taken()
     while True:
@@ -126,7 +119,7 @@ def take_in(log: "Decklog", spool: "Spool", *, is_one_round: bool = False) -> Ta
 class _File:
     """Waiting events of one session."""
 
-    def __init__(self, log: "Decklog", spool: "Spool", name: str, taken: Taken) -> None:
+    def __init__(self, log: Decklog, spool: Spool, name: str, taken: Taken) -> None:
         self._log = log
         self._spool = spool
         self._name = name
@@ -154,7 +147,7 @@ class _File:
         if self._marks:
             bear_witness(self._log, self._spool, self._remembered.age, self._last_run)
 
-    def _write(self, lines: "list[tuple[dict[str, Any], bytes]]") -> None:
+    def _write(self, lines: list[tuple[dict[str, Any], bytes]]) -> None:
         """Write lines in one transaction; if one fails, write each in a separate transaction."""
         for facts, payload in lines:
             self._catch_up(facts, payload)
@@ -171,7 +164,7 @@ class _File:
             for facts, payload in lines:
                 self._write_one(facts, payload)
 
-    def _write_one(self, facts: "dict[str, Any]", payload: bytes) -> None:
+    def _write_one(self, facts: dict[str, Any], payload: bytes) -> None:
         marks, wires = dict(self._marks), self._wires.copied()
         try:
             with self._log.transaction():
@@ -183,7 +176,7 @@ class _File:
             with self._log.transaction():
                 self._keep(facts, payload, f"{type(problem).__name__}: {problem}")
 
-    def _record(self, facts: "dict[str, Any]", payload: bytes) -> int:
+    def _record(self, facts: dict[str, Any], payload: bytes) -> int:
         if self._name == DROPPED and not payload:
             return self._keep(facts, payload, f"an event of {facts.get('bytes')} bytes found no room beside the log")
         try:
@@ -200,7 +193,7 @@ class _File:
             count += self._record_captured(facts, told, captured)
         return count
 
-    def _record_captured(self, facts: "dict[str, Any]", told: "dict[str, Any]", captured: "dict[str, Any]") -> int:
+    def _record_captured(self, facts: dict[str, Any], told: dict[str, Any], captured: dict[str, Any]) -> int:
         """Record the edits that a hook or the proxy captured around a call."""
         name, session, agent = str(facts.get("program") or "agent"), told["session_id"], text_or_none(told.get("agent_id"))
         if "failed" in captured:
@@ -218,7 +211,7 @@ class _File:
         self._captured.setdefault(f"{name}:{session}", []).append(captured)
         return count
 
-    def _note_failure(self, facts: "dict[str, Any]", session: str, why: str) -> int:
+    def _note_failure(self, facts: dict[str, Any], session: str, why: str) -> int:
         noted = Noted(session_id=session, at=_time_of(facts), name="capture", text=f"edits could not be captured: {why}")
         return self._recorded(facts, iter([noted]))
 
@@ -232,7 +225,7 @@ class _File:
                 with self._log.transaction():
                     self._note_failure({"program": name}, session_id, str(problem))
 
-    def _catch_up(self, facts: "dict[str, Any]", payload: bytes) -> None:
+    def _catch_up(self, facts: dict[str, Any], payload: bytes) -> None:
         """Read most of a large unread transcript in parts, before the event that refers to it."""
         told = _object(payload) if len(payload) < _MUCH_BYTES and "acp" not in facts else None
         if told is None:
@@ -257,7 +250,7 @@ class _File:
         except (OSError, ValueError):
             return 0
 
-    def _events(self, facts: "dict[str, Any]", told: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _events(self, facts: dict[str, Any], told: dict[str, Any]) -> Iterator[SessionEvent]:
         at, session, known = _time_of(facts), told["session_id"], program(str(facts.get("program")))
         for path, agent_id in known.transcripts_of(told):
             yield from self._transcript(known, path, agent_id, session, _forked_at(facts, told))
@@ -277,7 +270,7 @@ class _File:
             tool = text_or_none(told.get("tool_name"))
             yield Noted(session_id=session, at=at, name="denied", text=str(facts["denied"]), facts={"tool": tool})
 
-    def _on_the_wire(self, facts: "dict[str, Any]", told: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _on_the_wire(self, facts: dict[str, Any], told: dict[str, Any]) -> Iterator[SessionEvent]:
         """Return the events of a message between editor and agent. At the end of a turn, add those of the session's files."""
         name, session = str(facts.get("program") or "agent"), str(facts.get("session"))
         wire = self._wires.of(name, session, str(facts["acp"].get("c")))
@@ -289,26 +282,26 @@ class _File:
         if wire.is_at_rest:
             yield from wire.own_files()
 
-    def _own_files(self, name: str, session: str, facts: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _own_files(self, name: str, session: str, facts: dict[str, Any]) -> Iterator[SessionEvent]:
         for path, agent_id in transcripts_of_session(name, session, facts):
             yield from self._transcript(program(name), path, agent_id, session)
 
     def _transcript(
         self,
-        known: "TranscriptProgram",
+        known: TranscriptProgram,
         path: str,
         agent_id: str | None,
         session_id: str,
         forked_at: float | None = None,
         most_lines: int | None = None,
-    ) -> "Iterator[SessionEvent]":
+    ) -> Iterator[SessionEvent]:
         """Read on in a transcript. Events that hooks report too have the same ids; answers and usage only occur here."""
         kept = self._marks.get(path) or self._remembered.of(path)
         reading = Reading(
             path=path,
             session_id=session_id,
             agent_id=agent_id,
-            kept=kept.get("kept"),
+            kept=kept.get("kept") or {},
             is_backstop=True,
             forked_at=forked_at,
             below=lambda: self._below(known, path, session_id),
@@ -325,12 +318,12 @@ class _File:
         of_a_run = {"session": session_id, **self._named} if self._named else {}
         self._marks[path] = {**self._remembered.after(path, place, reader.kept()), **of_a_run}
 
-    def _below(self, known: "TranscriptProgram", path: str, session_id: str) -> "Iterator[SessionEvent | Sums]":
+    def _below(self, known: TranscriptProgram, path: str, session_id: str) -> Iterator[SessionEvent | Sums]:
         for below, agent_id in claude.transcripts_below(path):
             yield from self._transcript(known, below, agent_id, session_id)
             yield (self._marks[below]["kept"] or {}).get("answers") or {}
 
-    def _keep(self, facts: "dict[str, Any]", payload: bytes, why: str) -> int:
+    def _keep(self, facts: dict[str, Any], payload: bytes, why: str) -> int:
         """Record an unreadable line, shortened, with the reason."""
         self._taken.unread += 1
         text = payload[:_SHOWN_OF_UNREAD].decode(errors="replace")
@@ -346,7 +339,7 @@ class _File:
         # Use the session's own run: the named run may be what can't be written.
         return Recorder(self._log, str(facts.get("program") or "agent")).record([event])
 
-    def _recorded(self, facts: "dict[str, Any]", events: "Iterator[SessionEvent]") -> int:
+    def _recorded(self, facts: dict[str, Any], events: Iterator[SessionEvent]) -> int:
         run_id, task_id = text_or_none(facts.get("run")), text_or_none(facts.get("task"))
         named = {"run": run_id, "task": task_id} if run_id else {}
         self._named = {name: value for name, value in named.items() if value}
@@ -356,7 +349,7 @@ class _File:
         return count
 
 
-def _object(payload: bytes) -> "dict[str, Any] | None":
+def _object(payload: bytes) -> dict[str, Any] | None:
     """Parse a hook's payload; return None if it is invalid, which is reported later."""
     try:
         told = json.loads(payload)
@@ -365,11 +358,11 @@ def _object(payload: bytes) -> "dict[str, Any] | None":
     return told if isinstance(told, dict) and isinstance(told.get("session_id"), str) else None
 
 
-def _forked_at(facts: "dict[str, Any]", told: "dict[str, Any]") -> float | None:
+def _forked_at(facts: dict[str, Any], told: dict[str, Any]) -> float | None:
     return facts.get("at") if told.get("source") == "fork" else None
 
 
-def _time_of(facts: "dict[str, Any]") -> datetime | None:
+def _time_of(facts: dict[str, Any]) -> datetime | None:
     at = facts.get("at")
     try:
         return datetime.fromtimestamp(at, UTC) if isinstance(at, int | float) else None

@@ -4,23 +4,19 @@ import errno
 import json
 import os
 import stat
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import IO, Any
+from collections.abc import Callable, Iterator
+from typing import IO, Any
 
 # Lines have some thousand characters; a smaller buffer would split nearly each of them.
 _READ_AT_ONCE = 256 * 1024
-_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 def lines_of(
     path: str,
     start: int = 0,
-    unread: "Callable[[], None] | None" = None,
-    may_tell: "Callable[[bytes], object] | None" = None,
-) -> "Iterator[tuple[dict[str, Any], int]]":
+    unread: Callable[[], None] | None = None,
+    may_tell: Callable[[bytes], object] | None = None,
+) -> Iterator[tuple[dict[str, Any], int]]:
     """Yield the complete lines of a file that are JSON objects, from an offset on, each with its end offset.
 
     An object that `may_tell` rejects is not parsed and is yielded as an empty dict.
@@ -37,7 +33,7 @@ def lines_of(
                 yield {}, place
                 continue
             try:
-                found = _read(line)
+                found = json.loads(line)
             except (ValueError, RecursionError):
                 found = None
             if isinstance(found, dict):
@@ -46,7 +42,7 @@ def lines_of(
                 unread()
 
 
-def opened(path: str) -> "IO[bytes]":
+def opened(path: str) -> IO[bytes]:
     """Open a regular file. Other programs supply the path, and a pipe or a device would never end."""
     # Without O_NONBLOCK, opening a pipe waits for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -54,16 +50,3 @@ def opened(path: str) -> "IO[bytes]":
         os.close(descriptor)
         raise OSError(errno.EINVAL, "no plain file", path)
     return open(descriptor, "rb", _READ_AT_ONCE)
-
-
-def _read(line: bytes) -> "Any":
-    """Parse a line as JSON. The fast path covers lines that are one object."""
-    if line.startswith(b'{"'):
-        text = line.decode("utf-8", "surrogatepass")
-        try:
-            found, end = _scan(text, 0)
-        except StopIteration:
-            end = 0
-        if text[end:] == "\n":
-            return found
-    return json.loads(line)

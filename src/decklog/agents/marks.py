@@ -7,16 +7,12 @@ again; known events are not written twice.
 import os
 from contextlib import suppress
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.agents.lines import opened
+from decklog.agents.spool import Spool
 from decklog.core.errors import NotFound
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from decklog.agents.spool import Spool
-    from decklog.log import Decklog
+from decklog.log import Decklog
 
 # Mark of the entry that was the newest when marks were last stored.
 _WITNESS = os.path.join("log", "witness")
@@ -31,14 +27,14 @@ OF_A_RUN = ("session", "run", "task")
 class ReadMarks:
     """Read positions for one log. Each has the log's age, which changes when the log is replaced."""
 
-    def __init__(self, spool: "Spool", age: str, program: str | None = None) -> None:
+    def __init__(self, spool: Spool, age: str, program: str | None = None) -> None:
         """Create the marks. Set `program` if the user named the files, which may be another program's."""
         self._spool = spool
         self.age = age
         self._program = program
         self._own = {"age": age} if program is None else {"age": age, "program": program}
 
-    def of(self, path: str) -> "dict[str, Any]":
+    def of(self, path: str) -> dict[str, Any]:
         """Return the mark of a file; empty if the file or the log has changed."""
         mark = self._spool.mark(path)
         # A reader for another program has not read this program's events.
@@ -47,16 +43,16 @@ class ReadMarks:
             return {}
         return mark if "end" not in mark or mark["end"] == _end_of(path, mark["place"]) else {}
 
-    def after(self, path: str, place: int, kept: "dict[str, Any] | None" = None) -> "dict[str, Any]":
+    def after(self, path: str, place: int, kept: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the mark of a file that was read up to an offset."""
         return {"place": place, "kept": kept, **self._own, "end": _end_of(path, place)}
 
-    def of_state(self, state: int) -> "dict[str, Any]":
+    def of_state(self, state: int) -> dict[str, Any]:
         """Return the mark of a database, which has a modification time instead of an offset."""
         return {"place": state, **self._own}
 
 
-def age_of(log: "Decklog", spool: "Spool") -> str:
+def age_of(log: Decklog, spool: Spool) -> str:
     """Return the age that valid marks must have; a new one if the log lacks the witness entry."""
     known = spool.mark(_WITNESS)
     if not known:
@@ -68,7 +64,7 @@ def age_of(log: "Decklog", spool: "Spool") -> str:
     return str(known.get("age", "")) if is_there else os.urandom(16).hex()
 
 
-def bear_witness(log: "Decklog", spool: "Spool", age: str, run_id: str | None) -> None:
+def bear_witness(log: Decklog, spool: Spool, age: str, run_id: str | None) -> None:
     """Store the newest entry of a run as the witness; do nothing for a run without entries."""
     with suppress(NotFound):
         for entry in log.journal.find(run_id, limit=1) if run_id is not None else ():

@@ -1,14 +1,10 @@
 """Registry of the supported programs, by the names that hooks use."""
 
-from typing import TYPE_CHECKING
-
 from decklog.agents import claude, codex
-
-if TYPE_CHECKING:
-    from decklog.agents.reading import TranscriptProgram
+from decklog.agents.reading import TranscriptProgram
 
 
-def program(name: str) -> "TranscriptProgram":
+def program(name: str) -> TranscriptProgram:
     """Return the module of a program; Claude Code's for an unknown one, because others have adopted its format."""
     if name == "gemini":
         from decklog.agents import gemini

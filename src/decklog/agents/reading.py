@@ -1,12 +1,11 @@
 """Interface of a supported program: conversion of its payloads, and reading of its transcripts."""
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from datetime import datetime
-
-    from decklog.agents.events import SessionEvent
+from decklog.agents.events import Answered, SessionEvent
 
 # Event that Decklog reports when a program has exited: it may write its last lines after the last hook.
 GONE = "ProgramGone"
@@ -17,10 +16,10 @@ Sums = dict[str, list[int]]
 class TranscriptReader(Protocol):
     """Reader of the lines of one transcript in order."""
 
-    def events(self, line: dict[str, Any]) -> "Iterator[SessionEvent]":
+    def events(self, line: dict[str, Any]) -> Iterator[SessionEvent]:
         """Yield the events of a line; unknown kinds of lines have none."""
 
-    def rest(self) -> "Iterator[SessionEvent]":
+    def rest(self) -> Iterator[SessionEvent]:
         """Yield events that were held back because they could still change."""
 
     @property
@@ -34,7 +33,7 @@ class TranscriptReader(Protocol):
 class TranscriptProgram(Protocol):
     """Interface of a program's module."""
 
-    def events_of(self, told: dict[str, Any], at: "datetime | None") -> "list[SessionEvent]":
+    def events_of(self, told: dict[str, Any], at: datetime | None) -> list[SessionEvent]:
         """Return the events of a payload."""
 
     def transcripts_of(self, told: dict[str, Any]) -> list[tuple[str, str | None]]:
@@ -44,6 +43,7 @@ class TranscriptProgram(Protocol):
         """Return a reader for a transcript, from its start or from its stored state."""
 
 
+@dataclass(kw_only=True)
 class Reading:
     """Transcript to read, with its stored state.
 
@@ -51,26 +51,33 @@ class Reading:
     their token sums.
     """
 
-    def __init__(
-        self,
-        *,
-        path: str | None = None,
-        session_id: str | None = None,
-        agent_id: str | None = None,
-        kept: dict[str, Any] | None = None,
-        is_backstop: bool = False,
-        forked_at: float | None = None,
-        below: "Callable[[], Iterator[SessionEvent | Sums]] | None" = None,
-    ) -> None:
-        self.path = path
-        self.session_id = session_id
-        self.agent_id = agent_id
-        self.kept = kept or {}
-        self.is_backstop = is_backstop
-        self.forked_at = forked_at
-        # Set by the reader when the first lines are copies of another session's lines.
-        self.is_fork = False
-        self.below = below
+    path: str | None = None
+    session_id: str | None = None
+    agent_id: str | None = None
+    kept: dict[str, Any] = field(default_factory=dict)
+    is_backstop: bool = False
+    forked_at: float | None = None
+    below: Callable[[], Iterator[SessionEvent | Sums]] | None = None
+    # Set by the reader when the first lines are copies of another session's lines.
+    is_fork: bool = False
+
+
+def answered(
+    place: dict[str, Any], answer_id: str, model: str, tokens: Sequence[int], microdollars: int | None = None
+) -> Iterator[Answered]:
+    """Yield a charge for the four token counts of an answer; nothing without tokens and cost."""
+    if any(tokens) or microdollars:
+        given, read, created, output = tokens
+        yield Answered(
+            **place,
+            answer_id=answer_id,
+            model=model,
+            input_tokens=given,
+            cache_read_tokens=read,
+            cache_create_tokens=created,
+            output_tokens=output,
+            microdollars=microdollars,
+        )
 
 
 def add(sums: Sums, model: str, tokens: list[int]) -> None:

@@ -5,10 +5,11 @@ An event that is reported twice has the same key and is written once. A late eve
 
 import re
 from collections import Counter
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
 
-from decklog.agents.entries import answer_of, cut_of, entry_of, given, key_of, prompt_of, run_of, run_of_session
+from decklog.agents.entries import cut_of, entry_of, given, key_of, prompt_of, run_of, run_of_session
 from decklog.agents.events import (
     IMPORTED,
     STOPPED,
@@ -25,22 +26,16 @@ from decklog.agents.events import (
     Spawned,
 )
 from decklog.agents.texts import storable, tellable, text_or_none
-from decklog.core.clock import from_text
 from decklog.core.errors import NotFound
-from decklog.journal.entry import EntryKind
+from decklog.journal.entry import Entry, EntryKind
 from decklog.journal.preparing import prepared
 from decklog.journal.rows import COLUMNS
-from decklog.records.values import from_json
+from decklog.log import Decklog
+from decklog.records.record import every_page
+from decklog.records.values import Values
 from decklog.redaction import redact
-from decklog.stores.money.bulk import Bulk
-from decklog.stores.runs.run import ENDED, RunStatus
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from decklog.agents.events import SessionEvent
-    from decklog.journal.entry import Entry
-    from decklog.log import Decklog
+from decklog.stores.money.bulk import Bulk, BulkItem
+from decklog.stores.runs.run import ENDED, Run, RunStatus
 
 # An editor connection sees a prompt before the program accepts it, and the program may be busy.
 _LATE = timedelta(minutes=10)
@@ -53,41 +48,37 @@ _LOOKED_AT = 200
 TURN = "editor turn"
 
 
-def newest_connection(log: "Decklog", run_id: str) -> str | None:
+def newest_connection(log: Decklog, run_id: str) -> str | None:
     """Return the id of the latest editor connection of a run, if any. Each connection first records its editor."""
     for entry in log.journal.find(run_id, kind=EntryKind.EVENT, subtype="editor", limit=1):
         return str(entry.payload.get("connection")) if isinstance(entry.payload, dict) else None
     return None
 
 
-def turns_paid(log: "Decklog", run_id: str) -> "list[tuple[datetime, datetime]]":
+def turns_paid(log: Decklog, run_id: str) -> list[tuple[datetime, datetime]]:
     """Return the time ranges of turns that were charged as a whole, each from prompt to charge."""
     if newest_connection(log, run_id) is None:
         return []
-    found, more = [], None
-    while True:
-        page = log.ledger.find(run_id, call_site=TURN, limit=_LOOKED_AT, after=more)
-        found += [(_begun_at(log, run_id, charge.occurred_at), charge.occurred_at) for charge in page]
-        if (more := page.next) is None:
-            return found
+    charges = every_page(log.ledger.find, run_id, call_site=TURN)
+    return [(_begun_at(log, run_id, charge.occurred_at), charge.occurred_at) for charge in charges]
 
 
-def _begun_at(log: "Decklog", run_id: str, end: "datetime") -> "datetime":
+def _begun_at(log: Decklog, run_id: str, end: datetime) -> datetime:
     prompts = log.journal.find(run_id, kind=EntryKind.INTERACTION, subtype="prompt", until=end, limit=_LOOKED_AT)
     return max((entry.at for entry in prompts if _way(entry) is not None), default=log.runs.get(run_id).started_at)
 
 
-def is_told_otherwise(log: "Decklog", run_id: str, event: "SessionEvent") -> bool:
+def is_told_otherwise(log: Decklog, run_id: str, event: SessionEvent) -> bool:
     """Return whether another source has reported the same event."""
     return any(_way(entry) != event.way for entry in _same(log, run_id, event))
 
 
-def is_told_then(log: "Decklog", run_id: str, event: "SessionEvent") -> bool:
+def is_told_then(log: Decklog, run_id: str, event: SessionEvent) -> bool:
     """Return whether any source has reported the same event around that time."""
     return any(_same(log, run_id, event))
 
 
-def _same(log: "Decklog", run_id: str, event: "SessionEvent") -> "list[Entry]":
+def _same(log: Decklog, run_id: str, event: SessionEvent) -> list[Entry]:
     if event.at is None:
         return []
     kind = EntryKind.INTERACTION if isinstance(event, Prompted) else EntryKind.EVENT
@@ -96,18 +87,18 @@ def _same(log: "Decklog", run_id: str, event: "SessionEvent") -> "list[Entry]":
     return [entry for entry in found if _is_same(entry, event)]
 
 
-def _span(event: "SessionEvent") -> tuple[timedelta, timedelta]:
+def _span(event: SessionEvent) -> tuple[timedelta, timedelta]:
     """Return how long before and after an event another source may report it."""
     if isinstance(event, Prompted):
         return (_EARLY, _LATE) if event.way else (_LATE, _EARLY)
     return (_BEGINNING, _BEGINNING) if isinstance(event, Begun | Compacted) else (_TURN, _TURN)
 
 
-def _way(entry: "Entry") -> str | None:
+def _way(entry: Entry) -> str | None:
     return entry.payload.get("way") if isinstance(entry.payload, dict) else None
 
 
-def _is_same(entry: "Entry", event: "SessionEvent") -> bool:
+def _is_same(entry: Entry, event: SessionEvent) -> bool:
     match event:
         case Prompted():
             # One source appends attachments to the prompt; the other omits them.
@@ -129,25 +120,7 @@ def _words(text: str) -> str:
     return " ".join(text.split())
 
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import datetime
-    from typing import Any
-
-    from decklog.log import Decklog
-    from decklog.records.values import Values
-    from decklog.stores.money.bulk import BulkItem
-    from decklog.stores.runs.run import Run
-
-    # An entry's arguments or its prepared columns, with the session id and the sub-agent id.
-    Described = tuple[str, str | None, dict[str, Any]]
-    Prepared = tuple[str, str | None, tuple[Any, ...]]
-    # An event that needs a lookup in the log, with its entry or its answer id.
-    Beside = tuple[SessionEvent, dict[str, Any]]
-    PreparedBeside = tuple[SessionEvent, tuple[Any, ...]]
-
-_STREAM, _AT, _SUBTYPE, _KEY, _PAYLOAD = map(COLUMNS.index, ("stream", "at", "subtype", "key", "payload"))
-_BODY, _REDACTED = map(COLUMNS.index, ("body", "redacted"))
+_BODY, _PAYLOAD, _REDACTED = map(COLUMNS.index, ("body", "payload", "redacted"))
 _SECRET = re.compile(r"\[redacted:([\w-]+)\]")
 _GOAL_CHARACTERS = 200
 _STATUS = {CallOutcome.OK: RunStatus.COMPLETED, CallOutcome.FAILED: RunStatus.FAILED}
@@ -157,15 +130,19 @@ _MOST_WAITING = 1000
 
 
 class Recorder:
-    """Writer of the events of one program's sessions. With `run_id`, all events go to that run."""
+    """Writer of the events of one program's sessions. With `run_id`, all events go to that run.
+
+    With `values`, a checker and redactor, it counts the secrets that are redacted.
+    """
 
     def __init__(
         self,
-        log: "Decklog",
+        log: Decklog,
         program: str,
         *,
         run_id: str | None = None,
         task_id: str | None = None,
+        values: Values | None = None,
     ) -> None:
         self._log = log
         self._program = program
@@ -173,17 +150,16 @@ class Recorder:
         self._task_id = task_id
         self._known: set[str] = set()
         self._bulk = Bulk(log.parts)
-        self._told: list[BulkItem] = []
-        # Answer ids among the queued charges that were checked and redacted when they were read.
-        self._bound: set[str] = set()
+        self._told: list[dict[str, Any]] = []
+        self._values = values
         # Runs whose goal is already set.
         self._named: set[str] = set()
         # Whether an editor connection also reports a run, by run id.
         self._retold: dict[str, bool] = {}
         # Time ranges of the turns that were charged as a whole, by run id.
         self._turns: dict[str, list[tuple[datetime, datetime]]] = {}
-        # Open calls of the runs started here: run id to entry key to payload, which names the tool.
-        self._calls: dict[str, dict[str, Any]] = {}
+        # Runs that were started here.
+        self._started: set[str] = set()
         # Number of new entries and charges.
         self.written = 0
         # Number of redacted secrets by kind.
@@ -191,7 +167,7 @@ class Recorder:
         # The run of the last event.
         self.last_run: str | None = None
 
-    def record(self, events: "Iterable[SessionEvent]") -> int:
+    def record(self, events: Iterable[SessionEvent]) -> int:
         """Write events in order; return their number."""
         count = 0
         for event in events:
@@ -202,25 +178,6 @@ class Recorder:
         self._flush()
         return count
 
-    def record_read(
-        self, told: "Sequence[SessionEvent | Described | Prepared | Beside | PreparedBeside]", values: "Values"
-    ) -> None:
-        """Write a batch of read events; `values` checks and redacts those that are not prepared yet."""
-        values.look_through(one[-1] for one in told if isinstance(one, tuple) and isinstance(one[-1], dict))
-        for one in told:
-            if not isinstance(one, tuple):
-                self._write(one)
-            elif len(one) == 3:
-                session_id, agent_id, given = one
-                columns = prepared(values, given) if isinstance(given, dict) else given
-                self._count_redacted(columns)
-                self._take(session_id, agent_id, columns)
-            else:
-                beside = prepared_beside(values, one[1]) if isinstance(one[1], dict) else one[1]
-                self._count_redacted(beside)
-                self._write(one[0], beside)
-        self._flush()
-
     def run_of(self, event: SessionEvent) -> str:
         """Return the id of the run that an event belongs to."""
         return self._run_id or run_of(self._program, event)
@@ -228,45 +185,39 @@ class Recorder:
     def _flush(self) -> None:
         """Write the queued items. Call this before every lookup in the log and every other write."""
         told, self._told = self._told, []
-        bound, self._bound = self._bound, set()
         if told:
-            self.written += self._log.db.write(lambda: self._bulk.take(told, bound))
+            items = told if self._values is None else self._redacted(told, self._values)
+            self.written += self._log.db.write(lambda: self._bulk.take(items))
 
-    def _count_redacted(self, columns: "tuple[Any, ...]") -> None:
-        """Count the secrets that were redacted in an entry; an answer has no text."""
-        if len(columns) > _REDACTED and columns[_REDACTED]:
-            texts = (columns[place] for place in (_BODY, _PAYLOAD))
-            self.redacted.update(kind for text in texts if isinstance(text, str) for kind in _SECRET.findall(text))
+    def _redacted(self, told: list[dict[str, Any]], values: Values) -> list[BulkItem]:
+        """Redact entries and count their secrets; a charge has no text."""
+        values.look_through(told)
+        items: list[BulkItem] = [one if "model" in one else prepared(values, one) for one in told]
+        for columns in items:
+            if isinstance(columns, tuple) and columns[_REDACTED]:
+                texts = (columns[place] for place in (_BODY, _PAYLOAD))
+                self.redacted.update(kind for text in texts if isinstance(text, str) for kind in _SECRET.findall(text))
+        return items
 
-    def _take(self, session_id: str, agent_id: str | None, columns: "tuple[Any, ...]") -> None:
-        """Queue an entry whose columns were prepared when its event was read."""
-        if columns[_STREAM] not in self._known:
-            self._ensure(SessionEvent(session_id=session_id, agent_id=agent_id, at=columns[_AT] and from_text(columns[_AT])))
-        self.last_run = columns[_STREAM]
-        self._told.append(columns)
-        if (calls := self._calls.get(columns[_STREAM])) is not None and columns[_SUBTYPE] in ("call", "result"):
-            _follow(calls, columns[_KEY], columns[_PAYLOAD])
+    def _queue(self, entry: dict[str, Any]) -> None:
+        if self._task_id is not None:
+            entry["task_id"] = self._task_id
+        self._told.append(entry)
 
-    def _write(self, event: SessionEvent, beside: "tuple[Any, ...] | None" = None) -> None:
+    def _write(self, event: SessionEvent) -> None:
         if isinstance(event, Compacted | Rested) and event.is_read and self._is_told_by_hooks(event):
             return
-        # An event that has columns or an answer id already needs a lookup instead of a plain entry.
-        entry = entry_of(self._program, self.run_of(event), event) if beside is None else None
-        if entry is not None:
+        if (entry := entry_of(self._program, self.run_of(event), event)) is not None:
             self._ensure(event)
-            if self._task_id is not None:
-                entry["task_id"] = self._task_id
-            self._told.append(entry)
-            if (calls := self._calls.get(entry["stream"])) is not None and entry["subtype"] in ("call", "result"):
-                _follow(calls, entry["key"], entry["payload"])
+            self._queue(entry)
             return
         match event:
             case Begun():
                 self._begin(event)
             case Prompted():
-                self._prompt(event, beside)
+                self._prompt(event)
             case Answered():
-                self._charge(event, beside)
+                self._charge(event)
             case Spawned():
                 self._spawn(event)
             case Joined():
@@ -284,7 +235,7 @@ class Recorder:
 
     # The run
 
-    def _ensure(self, event: SessionEvent, goal: str | None = None, **facts: "Any") -> str:
+    def _ensure(self, event: SessionEvent, goal: str | None = None, **facts: Any) -> str:
         """Create the run of an event, and its parent run first, unless they exist."""
         self.last_run = run_id = self.run_of(event)
         if run_id in self._known:
@@ -297,7 +248,7 @@ class Recorder:
         self._known.add(run_id)
         return run_id
 
-    def _start(self, run_id: str, event: SessionEvent, parent: str | None, goal: str | None, facts: "dict[str, Any]") -> None:
+    def _start(self, run_id: str, event: SessionEvent, parent: str | None, goal: str | None, facts: dict[str, Any]) -> None:
         self._flush()
         who = f"Sub-agent of {parent}" if parent else f"Session of {self._program}"
         places = {name: storable(place) for name in ("worktree", "branch") if (place := text_or_none(facts.pop(name, None)))}
@@ -312,7 +263,7 @@ class Recorder:
         )
         self._known.add(run_id)
         if not run.already:
-            self._calls[run_id] = {}
+            self._started.add(run_id)
 
     def _begin(self, event: Begun) -> None:
         facts = {"worktree": event.cwd, "branch": event.branch, "model": event.model, "version": event.version}
@@ -350,17 +301,13 @@ class Recorder:
             self._flush()
             self._log.runs.update(run_id, status=status, metadata=metadata)
 
-    def _prompt(self, event: Prompted, columns: "tuple[Any, ...] | None") -> None:
+    def _prompt(self, event: Prompted) -> None:
         if self.run_of(event) not in self._named:
             self._name(event, _one_line(event.text))
         run_id = self._ensure(event)
         if event.by == "person" and self._is_told_otherwise(run_id, event):
             return
-        if columns is not None and self._task_id is None and columns[_STREAM] == run_id:
-            self._told.append(columns)
-        else:
-            given = prompt_of(self._program, run_id, event)
-            self._told.append(given if self._task_id is None else {**given, "task_id": self._task_id})
+        self._queue(prompt_of(self._program, run_id, event))
 
     def _name(self, event: Prompted, goal: str | None) -> None:
         """Set the goal of a run without one to its first prompt."""
@@ -404,14 +351,12 @@ class Recorder:
 
     # Prompts, calls and charges
 
-    def _charge(self, event: Answered, named: "tuple[Any, ...] | None") -> None:
+    def _charge(self, event: Answered) -> None:
         run_id = self._ensure(event)
         if event.way is None and self._is_paid_by_turn(event):
             return
         # Compute the cost first: this flushes the queue.
         cost = self._cost(event, run_id)
-        if named is not None:
-            self._bound.add(named[0])
         self._told.append(
             {
                 "model": storable(event.model),
@@ -425,7 +370,7 @@ class Recorder:
                 "agent": self._program,
                 "agent_id": storable(event.agent_id or event.session_id),
                 "occurred_at": event.at,
-                "answer_id": answer_of(self._program, event)["answer_id"] if named is None else named[0],
+                "answer_id": storable(f"{self._program}:{event.answer_id}"),
                 "call_site": TURN if event.way else None,
             }
         )
@@ -438,7 +383,7 @@ class Recorder:
         if run_id not in self._turns:
             self._flush()
             # A run that was started here has no earlier charges.
-            self._turns[run_id] = [] if run_id in self._calls else turns_paid(self._log, run_id)
+            self._turns[run_id] = [] if run_id in self._started else turns_paid(self._log, run_id)
         turns = self._turns[run_id]
         return bool(turns) and event.at is not None and any(start <= event.at <= end for start, end in turns)
 
@@ -465,11 +410,10 @@ class Recorder:
         subtype: str,
         body: str | None,
         key: str | None,
-        facts: "dict[str, Any] | None" = None,
+        facts: dict[str, Any] | None = None,
         agent: str | None = None,
     ) -> None:
-        told = given(self._program, self._ensure(event), event, kind, subtype, body, key, facts or {}, agent)
-        self._told.append(told if self._task_id is None else {**told, "task_id": self._task_id})
+        self._queue(given(self._program, self._ensure(event), event, kind, subtype, body, key, facts or {}, agent))
 
     def _is_told_otherwise(self, run_id: str, event: SessionEvent) -> bool:
         """Return whether another recorder has recorded the same event. Runs with one recorder need no lookup."""
@@ -484,7 +428,7 @@ class Recorder:
     def _is_told_by_hooks(self, event: Compacted | Rested) -> bool:
         """Return whether hooks have reported the event of a file. Runs that only files report need no lookup."""
         run_id = self._ensure(event)
-        if run_id in self._calls or self._is_imported(event):
+        if run_id in self._started or self._is_imported(event):
             return False
         self._flush()
         return is_told_then(self._log, run_id, event)
@@ -514,9 +458,6 @@ class Recorder:
             )
 
     def _open_calls(self, run_id: str) -> dict[str, str]:
-        if (known := self._calls.get(run_id)) is not None:
-            told = ((key.partition(":")[2], payload) for key, payload in known.items())
-            return {call: _tool_of(payload) for call, payload in told}
         calls: dict[str, str] = {}
         ended: set[str] = set()
         for entry in self._log.journal.find(run_id, kind=EntryKind.TOOL, limit=_CALLS_LOOKED_AT):
@@ -528,28 +469,10 @@ class Recorder:
         return {call: tool for call, tool in reversed(calls.items()) if call not in ended}
 
 
-def prepared_beside(values: "Values", given: "dict[str, Any]") -> "tuple[Any, ...]":
-    """Check and redact the columns of an entry, or an answer id, of an event that needs a lookup."""
-    return prepared(values, given) if "stream" in given else (values.text("answer_id", given["answer_id"])[0],)
-
-
 def _one_line(text: str | None) -> str | None:
     """Return a text shortened to one line, as the goal of a run."""
     return (" ".join(storable(text).split())[:_GOAL_CHARACTERS] or None) if text else None
 
 
-def _is_unnamed(run: "Run") -> bool:
+def _is_unnamed(run: Run) -> bool:
     return run.goal.startswith(("Session of ", "Sub-agent of "))
-
-
-def _follow(calls: "dict[str, Any]", key: str, payload: "Any") -> None:
-    """Track a call until its result is reported."""
-    if key.startswith("call:"):
-        calls[key] = payload
-    else:
-        calls.pop(f"call:{key.partition(':')[2]}", None)
-
-
-def _tool_of(payload: "Any") -> str:
-    facts = from_json(payload) if isinstance(payload, str) else payload
-    return str((facts or {}).get("tool") or "tool")

@@ -3,35 +3,24 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from decklog.agents.texts import storable
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from decklog.log import Decklog
-    from decklog.stores.runs.run import Run, RunStatus
-
-_PAGE = 100
+from decklog.log import Decklog
+from decklog.records.record import every_page
+from decklog.stores.runs.run import Run, RunStatus
 
 
-def is_session(metadata: "Mapping[str, object]") -> bool:
+def is_session(metadata: Mapping[str, object]) -> bool:
     """Check by a run's metadata whether the run is a recorded session, or a sub-agent's part of one."""
     return "program" in metadata and "session" in metadata
 
 
-def planned_runs(log: "Decklog", status: "RunStatus", most: int) -> "list[Run]":
+def planned_runs(log: Decklog, status: RunStatus, most: int) -> list[Run]:
     """Return the newest runs of a status that are not recorded sessions."""
-    found: list[Run] = []
-    after = None
-    while len(found) < most:
-        page = log.runs.find(status=status, limit=_PAGE, after=after)
-        found += [run for run in page if not is_session(run.metadata)]
-        if (after := page.next) is None:
-            break
-    return found[:most]
+    runs = (run for run in every_page(log.runs.find, status=status) if not is_session(run.metadata))
+    return list(islice(runs, most))
 
 
 def charge_of_session(session: str | None, number: int) -> str | None:
@@ -39,7 +28,7 @@ def charge_of_session(session: str | None, number: int) -> str | None:
     return None if session is None else f"session:{storable(session)}:{number}"
 
 
-def is_charged(log: "Decklog", session: str) -> bool:
+def is_charged(log: Decklog, session: str) -> bool:
     """Check whether a session was started by Decklog and charged to the run that it worked for."""
     return bool(log.ledger.find(answer_id=charge_of_session(session, 1), limit=1))
 

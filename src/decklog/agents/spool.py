@@ -9,15 +9,12 @@ import json
 import os
 import stat
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.agents.texts import as_name
 from decklog.core.disk import sync_descriptor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
 
 # Maximum size of a spool. A full spool counts dropped events in a file; transcripts supply the content later.
 MOST_BYTES = 256 * 1024 * 1024
@@ -37,7 +34,7 @@ class Spool:
 
     # Hooks
 
-    def put(self, program: str, session: str, facts: "dict[str, Any]", payload: bytes) -> bool:
+    def put(self, program: str, session: str, facts: dict[str, Any], payload: bytes) -> bool:
         """Append an event and sync it to disk; return False if the spool is full."""
         self._make_folder()
         if not self.has_room(len(payload)):
@@ -46,7 +43,7 @@ class Spool:
         self.append(program, session, facts, payload, is_synced=True)
         return True
 
-    def append(self, program: str, session: str, facts: "dict[str, Any]", payload: bytes, *, is_synced: bool = False) -> None:
+    def append(self, program: str, session: str, facts: dict[str, Any], payload: bytes, *, is_synced: bool = False) -> None:
         """Append an event. Without a sync it survives the end of this process, but not a power cut."""
         head = json.dumps({"at": time.time(), "program": program, **facts}, separators=(",", ":"))
         # In JSON, line breaks only occur between tokens.
@@ -69,7 +66,7 @@ class Spool:
         return self._size() + size <= MOST_BYTES
 
     @contextmanager
-    def _appending(self, name: str) -> "Iterator[int]":
+    def _appending(self, name: str) -> Iterator[int]:
         path = os.path.join(self.folder, name)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         while True:
@@ -123,7 +120,7 @@ class Spool:
         return [name for _, name in sorted(files)]
 
     @contextmanager
-    def alone(self) -> "Iterator[bool]":
+    def alone(self) -> Iterator[bool]:
         """Take the intake lock; yield False if another process has it."""
         self._make_folder()
         descriptor = os.open(os.path.join(self.folder, _LOCK), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -143,7 +140,7 @@ class Spool:
         with self.alone() as is_free:
             return not is_free
 
-    def read(self, name: str) -> "tuple[list[tuple[dict[str, Any], bytes]], int]":
+    def read(self, name: str) -> tuple[list[tuple[dict[str, Any], bytes]], int]:
         """Return the complete lines of a file as (facts, payload) pairs, and the offset where they end."""
         try:
             with open(os.path.join(self.folder, name), "rb") as file:
@@ -170,7 +167,7 @@ class Spool:
             os.rename(fresh, path)
 
     @contextmanager
-    def _appending_existing(self, path: str) -> "Iterator[int]":
+    def _appending_existing(self, path: str) -> Iterator[int]:
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -201,14 +198,14 @@ class Spool:
 
     # Read positions of transcripts
 
-    def mark(self, path: str) -> "dict[str, Any]":
+    def mark(self, path: str) -> dict[str, Any]:
         """Return the read position of a transcript, with the reader's state."""
         with suppress(FileNotFoundError, ValueError), open(self._mark(path), encoding="utf-8") as file:
             found = json.load(file)
             return found if isinstance(found, dict) else {}
         return {}
 
-    def set_mark(self, path: str, state: "dict[str, Any]", *, is_synced: bool = False) -> None:
+    def set_mark(self, path: str, state: dict[str, Any], *, is_synced: bool = False) -> None:
         """Store a read position and the state that the reader needs to continue.
 
         Losing the position of a transcript only means reading it again. State that exists nowhere else must be synced to
@@ -263,7 +260,7 @@ def _is_at(descriptor: int, path: str) -> bool:
         return False
 
 
-def _parts(line: bytes) -> "tuple[dict[str, Any], bytes]":
+def _parts(line: bytes) -> tuple[dict[str, Any], bytes]:
     head, _, payload = line.partition(b"\t")
     try:
         facts = json.loads(head)

@@ -1,14 +1,12 @@
-"""Conversion of values that other programs send into storable texts."""
+"""Conversion of values that other programs send: storable texts, counts and times."""
 
 import json
+from datetime import UTC, datetime
 from math import isfinite
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 
-def as_text(value: "Any") -> str:
+def as_text(value: Any) -> str:
     """Return a value as text: a string unchanged, content blocks as their texts, anything else as JSON."""
     if value is None:
         return ""
@@ -19,7 +17,7 @@ def as_text(value: "Any") -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
-def _block(block: "dict[str, Any]") -> str:
+def _block(block: dict[str, Any]) -> str:
     if isinstance(text := block.get("text"), str):
         return text
     if block.get("type") in ("image", "document"):
@@ -45,12 +43,12 @@ _DEEPEST = 100
 _MOST_COUNTED = 10**12
 
 
-def text_or_none(value: "Any") -> str | None:
+def text_or_none(value: Any) -> str | None:
     """Return a non-empty string, or None for any other value."""
     return value if isinstance(value, str) and value else None
 
 
-def storable(value: "Any") -> "Any":
+def storable(value: Any) -> Any:
     """Return a value whose strings any database accepts: lone surrogates and NUL characters are replaced.
 
     A value that needs no change is returned unchanged.
@@ -61,7 +59,7 @@ def storable(value: "Any") -> "Any":
     return value if _is_storable(value) else _spelled(value)
 
 
-def tellable(value: "Any") -> "Any":
+def tellable(value: Any) -> Any:
     """Return a value that a payload can hold: storable strings, and text for non-finite numbers and deep nesting.
 
     Only for values that are shown. A value that its owner reads back must be unchanged or rejected.
@@ -69,7 +67,7 @@ def tellable(value: "Any") -> "Any":
     return value if _is_storable(value, _DEEPEST) else _told(value, 0)
 
 
-def _is_storable(root: "Any", deepest: int | None = None) -> bool:
+def _is_storable(root: Any, deepest: int | None = None) -> bool:
     """Return whether all strings of a value are storable. With `deepest`, also check numbers and nesting depth."""
     nodes, depth = [root], 0
     while nodes:
@@ -91,13 +89,13 @@ def _is_storable(root: "Any", deepest: int | None = None) -> bool:
     return True
 
 
-def _spelled(value: "Any") -> "Any":
+def _spelled(value: Any) -> Any:
     if isinstance(value, dict):
         return {storable(name): storable(each) for name, each in value.items()}
     return [storable(each) for each in value] if isinstance(value, list) else value
 
 
-def _told(value: "Any", depth: int) -> "Any":
+def _told(value: Any, depth: int) -> Any:
     if isinstance(value, float) and not isfinite(value):
         return repr(value)
     if isinstance(value, (dict, list)) and depth >= _DEEPEST:
@@ -117,6 +115,20 @@ def _storable_text(text: str) -> str:
     return text
 
 
-def whole(value: "Any") -> int:
+def whole(value: Any) -> int:
     """Return a count; 0 for other values and for counts beyond any real usage."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_COUNTED else 0
+
+
+def as_time(text: Any) -> datetime | None:
+    """Parse a timestamp; return None if it is invalid."""
+    if not isinstance(text, str):
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+        if found.tzinfo is UTC:
+            return found
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        # Near the limits of datetime, the time in UTC may be out of range.
+        return None

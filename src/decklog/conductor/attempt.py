@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor import commands, escalation, overlaps, planning
 from decklog.conductor.agents.description import LONGEST_ARGUMENT, OUTAGES, Description
@@ -16,20 +16,19 @@ from decklog.conductor.brief import brief
 from decklog.conductor.commands import Command, Running
 from decklog.conductor.context import RunContext, WantedEnd
 from decklog.conductor.git.changes import faults
+from decklog.conductor.items.rounds import Rounds
 from decklog.conductor.outages import Outages
 from decklog.conductor.plan import read_back
 from decklog.conductor.stages import WORK, is_cut_anew
 from decklog.core.errors import DecklogError, Invalid, NotFound, Unavailable
 from decklog.guard.calls.tool import EffectCheck
 from decklog.guard.sandbox.sandbox import Sandbox, SandboxKind
+from decklog.log import Decklog
 from decklog.provenance.git import GitFailed, GitRepository
 from decklog.provenance.recording import captured_between, keep_objects, record_captured
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
-    from decklog.stores.approvals.inbox import Message
-    from decklog.stores.tasks.claim import Claim
-    from decklog.stores.tasks.task import Task
+from decklog.stores.approvals.inbox import Message
+from decklog.stores.tasks.claim import Claim
+from decklog.stores.tasks.task import Task
 
 # The file of a workspace that lists the messages of people in the brief.
 _IN_BRIEF = "messages.json"
@@ -45,7 +44,7 @@ class WorkAttempt:
     def __init__(
         self,
         context: RunContext,
-        claim: "Claim",
+        claim: Claim,
         wanted_end: WantedEnd,
         *,
         agent: Description | None = None,
@@ -139,7 +138,7 @@ class WorkAttempt:
 
     def _messages(self) -> SessionMessages:
         """Return the messages of people to the running agent. Those in its brief are delivered."""
-        rounds, agent = self._context.rounds, self._agent
+        rounds, agent = Rounds(self._context), self._agent
         for message_id in json.loads((self._place.folder / _IN_BRIEF).read_text(encoding="utf-8")):
             rounds.delivered(message_id, agent.name)
         return SessionMessages(
@@ -169,9 +168,9 @@ class WorkAttempt:
         commands.start(self._command(text))
 
     @cached_property
-    def _wishes(self) -> "list[Message]":
+    def _wishes(self) -> list[Message]:
         """The unanswered messages of people to the work item, for its brief."""
-        return self._context.rounds.unanswered(self._task)
+        return Rounds(self._context).unanswered(self._task)
 
     def _brief(self) -> str:
         context, item = self._context, str(self._task.inputs["item"])
@@ -350,7 +349,7 @@ class StatusRequest:
         return self.next_agent == _WORKERS[1] and self.action == "spawn"
 
 
-def status_request(log: "Decklog", text: str, level: int) -> StatusRequest | None:
+def status_request(log: Decklog, text: str, level: int) -> StatusRequest | None:
     """Look up the last status word of an agent's text in the workflow; None when there is none that it knows."""
     words = [word for word in _STATUS.findall(text) if word.isupper()]
     if not words:
@@ -374,7 +373,7 @@ class UnreportedAttempt:
     kept: Mapping[str, Any]
 
 
-def find_unreported(context: RunContext, task: "Task") -> UnreportedAttempt | None:
+def find_unreported(context: RunContext, task: Task) -> UnreportedAttempt | None:
     """Find the last attempt at a task if its work was kept but not handed over; None after an outage."""
     if task.attempts < 2:
         return None
@@ -403,7 +402,7 @@ class PlanningAttempt(WorkAttempt):
     """One attempt at a plan. Its other changes are kept as those of all attempts, and not used."""
 
     @property
-    def _wishes(self) -> "list[Message]":
+    def _wishes(self) -> list[Message]:
         """Messages to a work item are for those who work on it."""
         return []
 
@@ -430,7 +429,7 @@ class PlanningAttempt(WorkAttempt):
         self._context.stages.proposed(self._claim, planning.as_json(proposed))
 
 
-def work_granted_plan(context: RunContext, claim: "Claim") -> bool:
+def work_granted_plan(context: RunContext, claim: Claim) -> bool:
     """Work a plan that a person approved; return whether there was one."""
     kept = claim.task.inputs.get("plan")
     if kept is None or not context.stages.was_granted(claim.task):

@@ -2,20 +2,19 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from decklog.conductor.settings import Check
-    from decklog.stores.tasks.task import Task
+from decklog.conductor.settings import Check
+from decklog.stores.tasks.task import Task
 
 LONGEST_OUTPUT = 4000
 
 
 def brief(
-    task: "Task",
+    task: Task,
     *,
     goal: str,
-    checks: Sequence["Check"],
+    checks: Sequence[Check],
     report: str,
     commits: bool,
     meets: Sequence[str] = (),
@@ -48,7 +47,7 @@ def brief(
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _checked_by(checks: Sequence["Check"], report: str) -> list[str]:
+def _checked_by(checks: Sequence[Check], report: str) -> list[str]:
     """List the commands of the checks in shell syntax, with their conditions."""
     title = (
         "Your change lands only if these checks pass. Run them in the current folder, as they are written here, before you end:"
@@ -56,7 +55,7 @@ def _checked_by(checks: Sequence["Check"], report: str) -> list[str]:
     return listed(title, [f"{check.name}: {check_line(check, report)}{_conditions(check)}" for check in checks])
 
 
-def check_line(check: "Check", report: str) -> str:
+def check_line(check: Check, report: str) -> str:
     """Return the command of a check in shell syntax; the reader fills in changed paths."""
     words = ["PATHS" if word == "{changed}" else _quoted(word, report) for word in check.command]
     return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in check.env.items()), *words])
@@ -67,7 +66,7 @@ def _quoted(word: str, report: str) -> str:
     return report.join(shlex.quote(part) if part else "" for part in word.split("{report}")) or "''"
 
 
-def _conditions(check: "Check") -> str:
+def _conditions(check: Check) -> str:
     network = "with network" if check.network else "without network"
     paths = "; PATHS are the files that you changed" if "{changed}" in check.command else ""
     return (
@@ -80,7 +79,7 @@ def listed(title: str, items: Sequence[str]) -> list[str]:
     return [title + "".join(f"\n- {item}" for item in items)] if items else []
 
 
-def listed_findings(title: str, task: "Task") -> list[str]:
+def listed_findings(title: str, task: Task) -> list[str]:
     """Return the earlier findings of a work item under a title."""
     findings = task.inputs.get("findings")
     return [title, *(_finding(one) for one in findings)] if isinstance(findings, list) and findings else []

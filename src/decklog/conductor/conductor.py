@@ -6,26 +6,25 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor import escalation, kill_points
+from decklog.conductor.agents.description import Description
 from decklog.conductor.attempt import PlanningAttempt, WorkAttempt, find_unreported, work_granted_plan
 from decklog.conductor.checks.examination import Interrupted
 from decklog.conductor.context import RunContext, WantedEnd
 from decklog.conductor.git.changes import changes
+from decklog.conductor.items.rounds import Rounds
 from decklog.conductor.outages import Outages
 from decklog.conductor.overlaps import OverlapProbe
 from decklog.conductor.recovery import Recovery
 from decklog.conductor.stages import CHECK, LAND, PLAN, WORK, all_tasks
 from decklog.core.errors import BudgetExceeded, Busy, DecklogError, Invalid, LeaseLost, Unavailable, Unreachable
 from decklog.guard.calls.tool import EffectCheck
-
-if TYPE_CHECKING:
-    from decklog.conductor.agents.description import Description
-    from decklog.stores.effects.effects import Effect
-    from decklog.stores.tasks.claim import Claim
-    from decklog.stores.tasks.task import Task
-    from decklog.stores.workflow.gates import Gate
+from decklog.stores.effects.effects import Effect
+from decklog.stores.tasks.claim import Claim
+from decklog.stores.tasks.task import Task
+from decklog.stores.workflow.gates import Gate
 
 MOST_RACES = 5
 
@@ -40,7 +39,7 @@ class MergeQueue:
         # Earlier steps to land the work item. Only the owner of the task adds to them.
         self._begun: list[Effect] = []
 
-    def land(self, claim: "Claim") -> None:
+    def land(self, claim: Claim) -> None:
         """Land a work item that passed its checks, or hand it on."""
         if claim.task.inputs.get("parts"):
             # It was replaced by others, and all of them have landed.
@@ -50,14 +49,14 @@ class MergeQueue:
         if landed is not None:
             self._record_change(claim, landed)
             return
-        if self._context.rounds.has_another(claim):
+        if Rounds(self._context).has_another(claim):
             return
         for _ in range(MOST_RACES):
             if self._tried(claim):
                 return
         claim.release("the target moved each time; it goes to the end of the queue")
 
-    def _tried(self, claim: "Claim") -> bool:
+    def _tried(self, claim: Claim) -> bool:
         """Try to land a work item on the target as it is now; return whether the task is handed on."""
         task = claim.task
         target, tip = self._context.target_commit(), str(task.inputs["tip"])
@@ -78,7 +77,7 @@ class MergeQueue:
         self._record_change(claim, candidate)
         return True
 
-    def _candidate(self, task: "Task", tree: str, target: str) -> str:
+    def _candidate(self, task: Task, tree: str, target: str) -> str:
         """Create the commit to land; the same merge gives the same commit."""
         title = task.title.removeprefix("Land: ")
         message = f"{title}\n\nDecklog-Run: {self._context.run_id}\nDecklog-Task: {task.id}\n"
@@ -86,13 +85,13 @@ class MergeQueue:
         kill_points.reached("lane:candidate")
         return commit
 
-    def _is_handed_on(self, claim: "Claim", target: str, candidate: str) -> bool:
+    def _is_handed_on(self, claim: Claim, target: str, candidate: str) -> bool:
         """Examine a candidate; return whether it is handed on instead of landed."""
         stages = self._context.stages
         found = self._context.examined(claim.task, target, candidate, self._wanted_end)
         if found.is_green:
             # Somebody may have asked for another round meanwhile.
-            return self._context.rounds.has_another(claim)
+            return Rounds(self._context).has_another(claim)
         if self._wanted_end() is not None:
             claim.release("the conductor was stopped while it was being checked")
         elif found.about is not None and stages.was_denied(claim.task) is None:
@@ -101,17 +100,17 @@ class MergeQueue:
             stages.rework(claim, target, found.findings)
         return True
 
-    def _record_change(self, claim: "Claim", commit: str) -> None:
+    def _record_change(self, claim: Claim, commit: str) -> None:
         changed = changes(self._repository, self._repository.parents(commit)[0], commit)
         self._record(claim, commit, [one.path for one in changed])
 
-    def _record(self, claim: "Claim", commit: str, files: Sequence[str] = ()) -> None:
+    def _record(self, claim: Claim, commit: str, files: Sequence[str] = ()) -> None:
         """Record that a work item has landed, and abandon other steps to land it."""
         for effect in self._begun:
             self._context.effects.abandon(effect)
         with self._context.log.transaction():
             self._context.stages.landed(claim, commit, self._repository.tree(commit), files)
-            self._context.rounds.landed(claim.task, commit)
+            Rounds(self._context).landed(claim.task, commit)
 
     def _advance(self, step: str, task_id: str, candidate: str, old: str) -> bool:
         """Move the target to the candidate if it is still where it was; return whether it moved."""
@@ -129,7 +128,7 @@ class MergeQueue:
         # A candidate of another host that did not land may be missing here.
         return self._repository.has(candidate) and self._repository.is_ancestor(candidate, target)
 
-    def _landed_before(self, task: "Task") -> str | None:
+    def _landed_before(self, task: Task) -> str | None:
         """Return the commit of a work item that a dead conductor landed; None if there is none."""
         target = self._context.target_commit()
         self._begun = list(
@@ -241,7 +240,7 @@ class Conductor:
 
     # Claims
 
-    def _claim_all(self, pool: ThreadPoolExecutor) -> "list[Future[None]]":
+    def _claim_all(self, pool: ThreadPoolExecutor) -> list[Future[None]]:
         """Claim what there is to do, as far as there are free slots, and begin it."""
         begun: list[Future[None]] = []
         handlers = {LAND: self._land, CHECK: self._check, PLAN: self._plan, WORK: self._work}
@@ -255,7 +254,7 @@ class Conductor:
                 begun.append(self._submit(pool, claim, handle))
         return begun
 
-    def _claim(self, role: str) -> "Claim | None":
+    def _claim(self, role: str) -> Claim | None:
         is_paid = role in (PLAN, WORK)
         try:
             if is_paid and self._is_outage(role):
@@ -282,24 +281,24 @@ class Conductor:
         return self._outages.are_all_shut(self._strategists if role == PLAN else self._everybody)
 
     @property
-    def _everybody(self) -> "list[Description]":
+    def _everybody(self) -> list[Description]:
         """All agents: a plan may name any that is described."""
         return list(self._context.configuration.agents.values())
 
     @property
-    def _strategists(self) -> "list[Description]":
+    def _strategists(self) -> list[Description]:
         return [self._context.configuration.agents[name] for name in self._context.configuration.strategists]
 
     # Stages
 
-    def _submit(self, pool: ThreadPoolExecutor, claim: "Claim", handle: "Callable[[Claim], None]") -> "Future[None]":
+    def _submit(self, pool: ThreadPoolExecutor, claim: Claim, handle: Callable[[Claim], None]) -> Future[None]:
         """Begin the stage of a claimed task. An adopted agent takes a slot even if none is free, since it runs already."""
         role = str(claim.task.role)
         with self._lock:
             self._busy[role] += 1
         return pool.submit(self._handle, role, claim, handle)
 
-    def _handle(self, role: str, claim: "Claim", handle: "Callable[[Claim], None]") -> None:
+    def _handle(self, role: str, claim: Claim, handle: Callable[[Claim], None]) -> None:
         """Take a task through its stage. An unexpected error stops the conductor, and is raised by `run`."""
         try:
             with claim:
@@ -324,7 +323,7 @@ class Conductor:
             self._handed_on.set()
             self._changed.set()
 
-    def _give_back(self, claim: "Claim", problem: DecklogError | OSError) -> None:
+    def _give_back(self, claim: Claim, problem: DecklogError | OSError) -> None:
         self.trouble = str(problem)
         if claim.is_over:
             return
@@ -338,7 +337,7 @@ class Conductor:
         else:
             self._context.stages.unfinished(claim, problem.code, self.trouble)
 
-    def _ender(self, claim: "Claim") -> WantedEnd:
+    def _ender(self, claim: Claim) -> WantedEnd:
         race = escalation.RaceWatch(self._log, self._context.stages.landing_of, claim.task)
 
         def wanted_end() -> str | None:
@@ -350,14 +349,14 @@ class Conductor:
 
         return wanted_end
 
-    def _attempt(self, claim: "Claim", **given: "Any") -> WorkAttempt:
+    def _attempt(self, claim: Claim, **given: Any) -> WorkAttempt:
         kind = PlanningAttempt if claim.task.role == PLAN else WorkAttempt
         return kind(self._context, claim, self._ender(claim), **given)
 
-    def _adopted(self, fence: int) -> "Callable[[Claim], None]":
+    def _adopted(self, fence: int) -> Callable[[Claim], None]:
         return lambda claim: self._attempt(claim, fence=fence).work()
 
-    def _work(self, claim: "Claim") -> None:
+    def _work(self, claim: Claim) -> None:
         if (left := find_unreported(self._context, claim.task)) is not None:
             self._attempt(claim, fence=left.fence).go_on_from(left)
             return
@@ -369,16 +368,16 @@ class Conductor:
         else:
             self._attempt(claim, agent=agent).work()
 
-    def _plan(self, claim: "Claim") -> None:
+    def _plan(self, claim: Claim) -> None:
         if not work_granted_plan(self._context, claim):
             self._work(claim)
 
-    def _check(self, claim: "Claim") -> None:
+    def _check(self, claim: Claim) -> None:
         task, context, ender = claim.task, self._context, self._ender(claim)
         if ender() == escalation.OUTRUN:
             context.stages.outrun(claim)
             return
-        if context.rounds.has_another(claim):
+        if Rounds(context).has_another(claim):
             return
         base, tip = str(task.inputs["base"]), str(task.inputs["tip"])
         context.tips.fetch_missing([base, tip])
@@ -396,7 +395,7 @@ class Conductor:
         else:
             context.stages.failed(claim, [*found.findings, {"kind": "denied", "text": denied}])
 
-    def _land(self, claim: "Claim") -> None:
+    def _land(self, claim: Claim) -> None:
         MergeQueue(self._context, self._ender(claim)).land(claim)
 
     # The end
@@ -420,7 +419,7 @@ class Conductor:
         closed = self._outages.closed()
         return not is_running and not any(self._can_go_on(task, closed) for task in all_tasks(self._log, self._context.run_id))
 
-    def _can_go_on(self, task: "Task", closed: "dict[str, Gate]") -> bool:
+    def _can_go_on(self, task: Task, closed: dict[str, Gate]) -> bool:
         if task.state != "pending" or task.open_dependencies > 0:
             return task.state == "running"
         # Without money nothing new is begun; what is begun is still checked and landed.

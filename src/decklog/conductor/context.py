@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from decklog.conductor.checks.examination import Examination, Examiner
 from decklog.conductor.checks.running import Runner
@@ -20,16 +20,13 @@ from decklog.conductor.git import workspaces
 from decklog.conductor.git.refs import RunRefs, run_refs
 from decklog.conductor.git.repository import Person, Repository, ref_part
 from decklog.conductor.git.workspaces import Workspace
-from decklog.conductor.items.rounds import Rounds
 from decklog.conductor.settings import Configuration
 from decklog.conductor.side_effects import SideEffects
 from decklog.conductor.stages import Stages
 from decklog.core.processes import Identity
 from decklog.guard.calls.tool import EffectCheck
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
-    from decklog.stores.tasks.task import Task
+from decklog.log import Decklog
+from decklog.stores.tasks.task import Task
 
 MACHINE_ID = Path("/etc/machine-id")
 WantedEnd = Callable[[], str | None]
@@ -88,14 +85,14 @@ class Host:
 class ChangeReviewer(Protocol):
     """Reviews changes that passed the checks. The conductor calls no model itself."""
 
-    def __call__(self, context: "RunContext", task: "Task", base: str, tip: str, wanted_end: WantedEnd) -> Examination: ...
+    def __call__(self, context: "RunContext", task: Task, base: str, tip: str, wanted_end: WantedEnd) -> Examination: ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunContext:
     """The log, repository and settings of a run. `remote` is the one that its hosts share, if there is one."""
 
-    log: "Decklog"
+    log: Decklog
     run_id: str
     repository: Repository
     configuration: Configuration
@@ -141,11 +138,6 @@ class RunContext:
         return Stages(self.log, self.run_id, self.configuration)
 
     @cached_property
-    def rounds(self) -> Rounds:
-        """The comments and messages of people to work items."""
-        return Rounds(self.log, self.run_id, self.stages)
-
-    @cached_property
     def effects(self) -> SideEffects:
         return SideEffects(self.log, self.run_id)
 
@@ -164,7 +156,7 @@ class RunContext:
             wanted_end=wanted_end,
         )
 
-    def examined(self, task: "Task", base: str, tip: str, wanted_end: WantedEnd) -> Examination:
+    def examined(self, task: Task, base: str, tip: str, wanted_end: WantedEnd) -> Examination:
         """Examine a change for a task: by the checks, and if these pass by the review that the settings ask for."""
         runner = self.runner(wanted_end)
         examiner = Examiner(self.log, self.run_id, self.configuration, runner, task_id=task.id, fence=task.fence)

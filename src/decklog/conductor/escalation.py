@@ -7,14 +7,12 @@ first whose change passes the checks lands it. An agent that fails while others 
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from decklog.log import Decklog
 from decklog.records.values import to_json
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
-    from decklog.stores.tasks.claim import Claim
-    from decklog.stores.tasks.task import Task
+from decklog.stores.tasks.claim import Claim
+from decklog.stores.tasks.task import Task
 
 # Times that an agent may end in the same trouble: its second brief names the first.
 REPEATS = 2
@@ -61,7 +59,7 @@ def level_inputs(inputs: Mapping[str, object]) -> dict[str, object]:
 # Races
 
 
-def racing_with(log: "Decklog", task: "Task") -> "list[Task]":
+def racing_with(log: Decklog, task: Task) -> list[Task]:
     """List the tasks of other agents in the race of a task."""
     racer = task.inputs.get(RACER)
     if racer is None:
@@ -73,7 +71,7 @@ def racing_with(log: "Decklog", task: "Task") -> "list[Task]":
     ]
 
 
-def end_race(log: "Decklog", landing: "Task", task: "Task") -> None:
+def end_race(log: Decklog, landing: Task, task: Task) -> None:
     """End a race: the landing waits for no other, and running agents of others are ended."""
     for other in racing_with(log, task):
         log.tasks.undepend(landing.id, other.id)
@@ -81,7 +79,7 @@ def end_race(log: "Decklog", landing: "Task", task: "Task") -> None:
             log.tasks.abandon(other.id, reason=OUTRUN)
 
 
-def drop_out(log: "Decklog", claim: "Claim", landing: "Task", reason: str) -> None:
+def drop_out(log: Decklog, claim: Claim, landing: Task, reason: str) -> None:
     """Take the task of an agent out of its race."""
     claim.release(reason)
     if landing.state.value not in ("done", "abandoned"):
@@ -92,7 +90,7 @@ def drop_out(log: "Decklog", claim: "Claim", landing: "Task", reason: str) -> No
 class RaceWatch:
     """Checks whether an agent has lost its race."""
 
-    def __init__(self, log: "Decklog", landing_of: "Callable[[Task], Task]", task: "Task") -> None:
+    def __init__(self, log: Decklog, landing_of: Callable[[Task], Task], task: Task) -> None:
         self._log = log
         self._landing_of = landing_of
         self._task = task

@@ -5,37 +5,26 @@
 
 import os
 import signal
-import threading
+from itertools import count
 
 VARIABLE = "DECKLOG_CONDUCTOR_KILL_AT"
 
 
-class _Countdown:
-    """Counts how often one moment is reached."""
-
-    def __init__(self, wanted: str) -> None:
-        self.point, _, number = wanted.partition("#")
-        self._left = int(number or 1)
-        self._lock = threading.Lock()
-
-    def is_over(self) -> bool:
-        with self._lock:
-            self._left -= 1
-            return self._left == 0
-
-
-_countdown: _Countdown | None = None
+_point = ""
+# Numbers the times that the moment is reached; taking a number is atomic.
+_times, _wanted = count(1), 1
 
 
 def arm(wanted: str | None) -> None:
     """Set the moment at which this process is killed; None for none."""
-    global _countdown
-    _countdown = _Countdown(wanted) if wanted else None
+    global _point, _times, _wanted
+    _point, _, number = (wanted or "").partition("#")
+    _times, _wanted = count(1), int(number or 1)
 
 
 def reached(point: str) -> None:
     """Kill this process if it waits for this moment."""
-    if _countdown is not None and _countdown.point == point and _countdown.is_over():
+    if point == _point and next(_times) == _wanted:
         os.kill(os.getpid(), signal.SIGKILL)
 
 

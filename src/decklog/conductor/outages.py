@@ -7,15 +7,12 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from decklog.conductor import commands
 from decklog.conductor.agents.description import Description
 from decklog.conductor.agents.session import SessionOutcome
-
-if TYPE_CHECKING:
-    from decklog.conductor.context import RunContext
-    from decklog.stores.workflow.gates import Gate
+from decklog.conductor.context import RunContext
+from decklog.stores.workflow.gates import Gate
 
 # The wait before the next try where no time is stated; it doubles each time in a row.
 RETRY_SECONDS = {"quota": 60.0, "overload": 20.0, "login": 30.0}
@@ -27,11 +24,11 @@ PROBE_SECONDS = 30.0
 class Outages:
     """Decides which agents of a run can be started now, by gates in the log that all runs share."""
 
-    def __init__(self, context: "RunContext") -> None:
+    def __init__(self, context: RunContext) -> None:
         self._context = context
         self._gates = context.log.gates
 
-    def closed(self) -> "dict[str, Gate]":
+    def closed(self) -> dict[str, Gate]:
         """Return the gates that are closed now, by their names."""
         found = self._gates.find(state="closed", limit=200)
         return {gate.name: gate for gate in found}
@@ -61,12 +58,12 @@ class Outages:
         times = [self._context.log.clock.now() if gate is None else gate.opens_at for gate in gates]
         return min((time for time in times if time is not None), default=None)
 
-    def is_hopeless(self, agents: Sequence[Description], closed: "Mapping[str, Gate]") -> bool:
+    def is_hopeless(self, agents: Sequence[Description], closed: Mapping[str, Gate]) -> bool:
         """Return whether only a person can open any of these agents' gates, of those that are closed."""
         gates = [closed.get(gate_name(agent)) for agent in agents]
         return all(gate is not None and gate.opens_at is None for gate in gates)
 
-    def _is_shut(self, gate: "Gate | None", agent: Description, now: datetime) -> bool:
+    def _is_shut(self, gate: Gate | None, agent: Description, now: datetime) -> bool:
         return gate is not None and (gate.is_shut(now) or _waits_for_probe(gate, agent))
 
     # Reports of agents
@@ -85,7 +82,7 @@ class Outages:
                 self._inform(agent, gate, outcome.stderr)
         return gate.opens_at
 
-    def _inform(self, agent: Description, gate: "Gate", stderr: str) -> None:
+    def _inform(self, agent: Description, gate: Gate, stderr: str) -> None:
         ways = f"Log in again; then: decklog gates open {gate.name!r}" if gate.opens_at is None else "It goes on then."
         what = {"login": "is no longer logged in", "quota": "has met its quota"}[gate.reason]
         words = f"\n{stderr}" if stderr else ""
@@ -136,7 +133,7 @@ def gate_name(agent: Description) -> str:
     return f"account {agent.account or agent.name}"
 
 
-def _waits_for_probe(gate: "Gate", agent: Description) -> bool:
+def _waits_for_probe(gate: Gate, agent: Description) -> bool:
     return gate.reason == "login" and bool(agent.probe)
 
 

@@ -5,17 +5,15 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from decklog.conductor.context import RunContext
 from decklog.conductor.git.changes import changes
 from decklog.conductor.stages import CHECK, LAND, WORK, all_tasks, item_name
 from decklog.core.errors import Conflict, DecklogError, Unavailable
+from decklog.log import Decklog
 from decklog.records.values import to_json
-
-if TYPE_CHECKING:
-    from decklog.conductor.context import RunContext
-    from decklog.log import Decklog
-    from decklog.stores.tasks.task import Task
+from decklog.stores.tasks.task import Task
 
 SUBTYPE = "conductor.overlap"
 # How often workspaces are looked into; what attempts left is looked at right after.
@@ -46,7 +44,7 @@ class Overlap:
         return f"{self.other(item)} in {', '.join(self.paths)}"
 
 
-def known(log: "Decklog", run_id: str) -> list[Overlap]:
+def known(log: Decklog, run_id: str) -> list[Overlap]:
     """List the recorded overlaps of a run, newest first, each pair once."""
     found: dict[tuple[str, str], Overlap] = {}
     for entry in log.journal.find(run_id, subtype=SUBTYPE, limit=_PAGE):
@@ -77,7 +75,7 @@ class _Live:
 class OverlapProbe:
     """Looks for overlaps between the work items of one run."""
 
-    def __init__(self, context: "RunContext") -> None:
+    def __init__(self, context: RunContext) -> None:
         self._context = context
         self._repository = context.repository
         self._paths: dict[tuple[str, str], frozenset[str]] = {}
@@ -137,7 +135,7 @@ class OverlapProbe:
         except (Conflict, Unavailable):
             return  # the next look may work
 
-    def _in_workspace(self, task: "Task") -> _Live | None:
+    def _in_workspace(self, task: Task) -> _Live | None:
         """Return what an agent that still works has changed so far."""
         attempt = self._context.attempt(task.id, task.fence)
         facts = attempt.facts()
@@ -182,7 +180,7 @@ class OverlapProbe:
                 log.inbox.post("conductor", text, run_id=run_id, task_id=live.task_id, key=f"overlap:{key}")
 
 
-def _left(task: "Task") -> _Live | None:
+def _left(task: Task) -> _Live | None:
     """Return the change of the last attempt, unless it is to be done again on top of others."""
     if task.role == LAND and task.open_dependencies:
         return None

@@ -4,17 +4,15 @@ import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor import plan
 from decklog.conductor.brief import listed, listed_findings
 from decklog.conductor.plan import LONGEST_GOAL, MOST_ITEMS, WorkItem, WorkPlan
 from decklog.conductor.stages import all_tasks
 from decklog.core.errors import Conflict, Invalid
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
-    from decklog.stores.tasks.task import Task
+from decklog.log import Decklog
+from decklog.stores.tasks.task import Task
 
 FILE = "decklog-plan.json"
 MOST_PROPOSED = 40
@@ -32,7 +30,7 @@ def of_a_goal(goal: str) -> list[str]:
     return [f"# Plan: {goal}", "Cut this goal into items of work."]
 
 
-def of_a_stuck_item(task: "Task", goal: str) -> list[str]:
+def of_a_stuck_item(task: Task, goal: str) -> list[str]:
     """Build the first part of a strategist's brief for a work item at which every agent has failed."""
     parts = [
         f"# Plan anew: {task.title.removeprefix('Plan anew: ')}",
@@ -137,7 +135,7 @@ def as_json(proposed: WorkPlan) -> dict[str, Any]:
 # From tasks
 
 
-def plan_of(log: "Decklog", run_id: str, is_wanted: "Callable[[Task], bool]" = lambda _: True) -> WorkPlan:
+def plan_of(log: Decklog, run_id: str, is_wanted: Callable[[Task], bool] = lambda _: True) -> WorkPlan:
     """Build a plan of the open tasks of a run that are wanted, and of the open tasks that these wait for.
 
     A task with subtasks is no work item: it is done with its last subtask, and what waits for it waits for all of them.
@@ -171,7 +169,7 @@ def plan_of(log: "Decklog", run_id: str, is_wanted: "Callable[[Task], bool]" = l
 class _Links:
     """The dependencies and subtasks of the open tasks of a run."""
 
-    def __init__(self, log: "Decklog", run_id: str, still_open: set[str]) -> None:
+    def __init__(self, log: Decklog, run_id: str, still_open: set[str]) -> None:
         self._waits: dict[str, list[str]] = {}
         self._wholes: dict[str, list[str]] = {}
         self.parts: dict[str, list[str]] = {}

@@ -2,20 +2,19 @@
 
 from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor import commands
 from decklog.conductor.commands import Running
 from decklog.conductor.context import AttemptWorkspace, RunContext
 from decklog.conductor.git import workspaces
 from decklog.conductor.items.item import BY_HAND
-from decklog.conductor.stages import PLAN, WORK, every_page
+from decklog.conductor.stages import PLAN, WORK
 from decklog.core.errors import Conflict, Unavailable
-
-if TYPE_CHECKING:
-    from decklog.stores.effects.effects import Effect
-    from decklog.stores.tasks.claim import Claim
-    from decklog.stores.tasks.task import Task
+from decklog.records.record import every_page
+from decklog.stores.effects.effects import Effect
+from decklog.stores.tasks.claim import Claim
+from decklog.stores.tasks.task import Task
 
 
 class Recovery:
@@ -27,7 +26,7 @@ class Recovery:
         # Whether something is to be cleaned up: an attempt lost its lease, or the remote was out of reach.
         self.has_left = False
 
-    def take_over(self) -> list[tuple["Claim", int]]:
+    def take_over(self) -> list[tuple[Claim, int]]:
         """Adopt agents that run or ended unseen, each with the fencing token of its workspace; give back everything else."""
         adopted = []
         running = self._log.tasks.find(self._context.run_id, state="running", limit=200)
@@ -39,12 +38,12 @@ class Recovery:
         self.clean_up()
         return adopted
 
-    def _with_agent(self, task: "Task") -> AttemptWorkspace | None:
+    def _with_agent(self, task: Task) -> AttemptWorkspace | None:
         """Return the attempt at a task in which an agent was started and whose workspace is still there."""
         attempts = (self._context.attempt(task.id, _fence_of(effect)) for effect in self._effects("conductor.spawn", task.id))
         return next((one for one in attempts if not one.is_removed and Running.find(one.mark, one.agent_folder)), None)
 
-    def _release(self, task: "Task", attempt: AttemptWorkspace | None) -> "Claim | None":
+    def _release(self, task: Task, attempt: AttemptWorkspace | None) -> Claim | None:
         """Give back a task; with an attempt to go on with, claim it in the same transaction. Of two who try, one gets it."""
         running = Running.find(attempt.mark, attempt.agent_folder) if attempt is not None else None
         if running is not None:
@@ -89,7 +88,7 @@ class Recovery:
                     commands.end(check.name)
                 workspaces.remove_folder(folder)
 
-    def _clean_up(self, effect: "Effect", newest: dict[str, int]) -> None:
+    def _clean_up(self, effect: Effect, newest: dict[str, int]) -> None:
         attempt = self._context.attempt(str(effect.task_id), _fence_of(effect))
         if attempt.is_removed or self._is_in_use(effect, newest):
             return
@@ -105,7 +104,7 @@ class Recovery:
                 raise
             self.has_left = True
 
-    def _is_in_use(self, effect: "Effect", newest: dict[str, int]) -> bool:
+    def _is_in_use(self, effect: Effect, newest: dict[str, int]) -> bool:
         """Return whether an agent or a person may work in a workspace: the newest one of a claimed task is in use.
 
         The task is read each time, since others claim meanwhile.
@@ -116,11 +115,11 @@ class Recovery:
             return _fence_of(effect) == int(by_hand["fence"])
         return _fence_of(effect) >= newest.get(task.id, 0) and task.state == "running"
 
-    def _effects(self, tool: str, task_id: str | None = None, state: Any = None) -> Iterator["Effect"]:
+    def _effects(self, tool: str, task_id: str | None = None, state: Any = None) -> Iterator[Effect]:
         found = every_page(self._log.effects.find, self._context.run_id, tool=tool, task_id=task_id, state=state)
         # A fork has copies of another run's steps, which name the tasks of that run.
         return (effect for effect in found if effect.step.partition(":")[2].startswith(f"{effect.task_id}:"))
 
 
-def _fence_of(effect: "Effect") -> int:
+def _fence_of(effect: Effect) -> int:
     return int(effect.step.rpartition(":")[2])

@@ -10,20 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor.agents.description import Description, describe, known_table
+from decklog.conductor.git.repository import Repository
+from decklog.conductor.plan import WorkPlan
 from decklog.core.errors import Invalid, NotAccepted, NotFound
 from decklog.core.user_consents import give_consent, has_consent
 from decklog.guard.policy.policy import control_files
 from decklog.guard.sandbox.sandbox import SandboxKind
 from decklog.provenance.settings import read_settings
 from decklog.records.values import to_json
-
-if TYPE_CHECKING:
-    from decklog.conductor.git.repository import Repository
-    from decklog.conductor.plan import WorkPlan
-    from decklog.stores.tasks.task import Task
+from decklog.stores.tasks.task import Task
 
 NAME = "decklog.toml"
 # Sections whose members are tables with names of their own.
@@ -273,14 +271,14 @@ class Configuration:
         found = [self.agents[name] for name in names]
         return [replace(found[0], model=model), *found[1:]] if model else found
 
-    def agents_for(self, task: "Task") -> list[Description]:
+    def agents_for(self, task: Task) -> list[Description]:
         """List the agents that may be started for a task: the strategists, or the workers from its escalation level on."""
         if task.role == "plan":
             return [self.agents[name] for name in self.strategists]
         levels = self.levels(task.inputs)
         return levels[min(int(str(task.inputs.get("rung", 0))), len(levels) - 1) :]
 
-    def check_plan(self, plan: "WorkPlan") -> None:
+    def check_plan(self, plan: WorkPlan) -> None:
         """Raise Invalid for a plan that names agents that are not described."""
         for item in plan.items:
             for name in item.agents:
@@ -292,7 +290,7 @@ class Configuration:
                     )
 
 
-def read(repository: "Repository", commit: str) -> Configuration:
+def read(repository: Repository, commit: str) -> Configuration:
     """Read the settings of a commit. Raise NotFound without any, and NotAccepted without consent to what they loosen."""
     content = repository.read(commit, NAME)
     if content is None:
@@ -425,7 +423,7 @@ class LooseningRequest:
     is_given: bool
 
 
-def consent_request(repository: "Repository", commit: str) -> LooseningRequest:
+def consent_request(repository: Repository, commit: str) -> LooseningRequest:
     """Return the loosening settings of a commit."""
     content = repository.read(commit, NAME) or b""
     digest = hashlib.sha256(content).hexdigest()
@@ -433,7 +431,7 @@ def consent_request(repository: "Repository", commit: str) -> LooseningRequest:
     return LooseningRequest(commit, digest, settings, bool(settings) and has_consent(str(repository.common), digest))
 
 
-def require_consent(repository: "Repository", commit: str) -> None:
+def require_consent(repository: Repository, commit: str) -> None:
     """Raise NotAccepted if the settings of a commit loosen something that this user did not consent to.
 
     Call it before anything that the settings name is run.
@@ -449,6 +447,6 @@ def require_consent(repository: "Repository", commit: str) -> None:
         )
 
 
-def record_consent(repository: "Repository", asked: LooseningRequest) -> None:
+def record_consent(repository: Repository, asked: LooseningRequest) -> None:
     """Record the consent of this user."""
     give_consent(str(repository.common), asked.digest)

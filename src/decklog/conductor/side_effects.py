@@ -1,22 +1,20 @@
 """Side effects outside of the log: recorded before they happen, finalized after, and looked for after a crash."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor import kill_points
 from decklog.core.errors import Conflict, StillPending, Unproven
 from decklog.core.processes import Identity
 from decklog.guard.calls.tool import EffectCheck
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
-    from decklog.stores.effects.effects import Effect
+from decklog.log import Decklog
+from decklog.stores.effects.effects import Effect
 
 
 class SideEffects:
     """Performs each step of a run once."""
 
-    def __init__(self, log: "Decklog", run_id: str) -> None:
+    def __init__(self, log: Decklog, run_id: str) -> None:
         self._log = log
         self._run_id = run_id
         self._actor = Identity.own().as_text()
@@ -25,7 +23,7 @@ class SideEffects:
         self,
         step: str,
         act: Callable[[], Any],
-        look: Callable[["Effect"], EffectCheck],
+        look: Callable[[Effect], EffectCheck],
         *,
         task_id: str | None,
         facts: dict[str, object] | None = None,
@@ -46,7 +44,7 @@ class SideEffects:
         kill_points.reached(f"{tool}:settled")
         return result
 
-    def abandon(self, effect: "Effect") -> None:
+    def abandon(self, effect: Effect) -> None:
         """Record that a step of a dead conductor was not done, unless another process is doing it."""
         if effect.is_settled or self._is_being_done(effect):
             return
@@ -58,7 +56,7 @@ class SideEffects:
         except (Conflict, Unproven):
             return  # another conductor was faster, or only the owner knows whether it was done
 
-    def _resolved(self, effect: "Effect", look: Callable[["Effect"], EffectCheck]) -> "Effect":
+    def _resolved(self, effect: Effect, look: Callable[[Effect], EffectCheck]) -> Effect:
         """Return a step that was begun before as finalized, or as ours to do."""
         if effect.is_settled:
             return effect
@@ -70,6 +68,6 @@ class SideEffects:
             return self._log.effects.confirm(effect.id, result=finding.result, by="conductor", **seen)
         return self._log.effects.take_up(effect.id, actor=self._actor, **seen)
 
-    def _is_being_done(self, effect: "Effect") -> bool:
+    def _is_being_done(self, effect: Effect) -> bool:
         # Callers hold the task's lease, so nobody else works on steps that this process began.
         return effect.actor not in (None, self._actor) and bool(Identity.from_text(str(effect.actor)).is_alive())

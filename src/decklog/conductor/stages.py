@@ -3,22 +3,20 @@
 A tag names the work item and the role the stage: a fork of a run, whose tasks have other ids, finds its own.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from decklog.conductor import escalation, kill_points
 from decklog.conductor.plan import WorkItem, WorkPlan, read_back
+from decklog.conductor.settings import Configuration
 from decklog.core.errors import Conflict, NotFound
-
-if TYPE_CHECKING:
-    from decklog.conductor.settings import Configuration
-    from decklog.log import Decklog
-    from decklog.records.record import Page
-    from decklog.stores.approvals.approval import Approval
-    from decklog.stores.tasks.claim import Claim
-    from decklog.stores.tasks.task import Task
+from decklog.log import Decklog
+from decklog.records.record import every_page
+from decklog.stores.approvals.approval import Approval
+from decklog.stores.tasks.claim import Claim
+from decklog.stores.tasks.task import Task
 
 PLAN, WORK, CHECK, LAND = "plan", "work", "check", "land"
 _SHORT = {WORK: "w", CHECK: "c", LAND: "l"}
@@ -34,13 +32,12 @@ MOST_FILES = 200
 # Interruptions of an agent or a check in a row before a question to a person.
 MOST_INTERRUPTIONS = 5
 RETRY_SECONDS = 30.0
-_T = TypeVar("_T")
 
 
 class Stages:
     """Plans the work items of one run and hands them on from stage to stage."""
 
-    def __init__(self, log: "Decklog", run_id: str, configuration: "Configuration") -> None:
+    def __init__(self, log: Decklog, run_id: str, configuration: Configuration) -> None:
         self._log = log
         self._run_id = run_id
         self._configuration = configuration
@@ -74,11 +71,11 @@ class Stages:
         whole = f"{self._run_id}.{item}"
         return whole if stage is None else f"{whole}.{_SHORT[stage]}{number}{f'-{racer}' if racer else ''}"
 
-    def landing_of(self, task: "Task") -> "Task":
+    def landing_of(self, task: Task) -> Task:
         """Return the task that lands the work item of a task: the open one, if it has landed before."""
         return newest_landing(self.landings_of(task))
 
-    def landings_of(self, task: "Task") -> "list[Task]":
+    def landings_of(self, task: Task) -> list[Task]:
         """List the tasks that land the work item of a task: one, and one more for each round after it landed."""
         tag = item_tag(task)
         found = self._log.tasks.find(self._run_id, role=LAND, tag=tag)
@@ -101,7 +98,7 @@ class Stages:
             inputs={"round": 1, "item": "plan", "is_asked": is_asked},
         )
 
-    def proposed(self, claim: "Claim", proposed: dict[str, Any]) -> None:
+    def proposed(self, claim: Claim, proposed: dict[str, Any]) -> None:
         """Work a proposed plan, or ask a person about exactly this plan first."""
         task = claim.task
         with self._log.transaction():
@@ -117,7 +114,7 @@ class Stages:
             self._log.tasks.edit(task.id, reason="a plan is proposed", inputs=inputs)
             kill_points.reached("stages:proposed")
 
-    def planned(self, claim: "Claim", plan: WorkPlan) -> None:
+    def planned(self, claim: Claim, plan: WorkPlan) -> None:
         """Replace the task of planning by the work items of the plan."""
         with self._log.transaction():
             claim.finish(f"{len(plan.items)} items")
@@ -128,14 +125,14 @@ class Stages:
             self._log.plans.record(self._run_id, plan.goal, plan.goal, [item.title for item in plan.items])
             kill_points.reached("stages:planned")
 
-    def was_granted(self, task: "Task") -> bool:
+    def was_granted(self, task: Task) -> bool:
         """Return whether a person granted the last question of a task."""
         question = self._question(task, is_stuck=False)
         return question is not None and question.state == "granted"
 
     # Hand-overs
 
-    def worked(self, claim: "Claim", result: dict[str, object]) -> None:
+    def worked(self, claim: Claim, result: dict[str, object]) -> None:
         """Finish the work of an attempt, and add a check of it that the landing waits for."""
         task = claim.task
         inputs = {**task.inputs, **result}
@@ -146,7 +143,7 @@ class Stages:
             self._log.tasks.depend(landing.id, check.id)
             kill_points.reached("stages:worked")
 
-    def passed(self, claim: "Claim", findings: list[dict[str, Any]]) -> None:
+    def passed(self, claim: Claim, findings: list[dict[str, Any]]) -> None:
         """Finish a check that passed: the work item is ready to land."""
         task = claim.task
         with self._log.transaction():
@@ -156,12 +153,12 @@ class Stages:
             escalation.end_race(self._log, landing, task)
             kill_points.reached("stages:passed")
 
-    def outrun(self, claim: "Claim") -> None:
+    def outrun(self, claim: Claim) -> None:
         """End the work or check of an agent that lost its race; its cost stays recorded."""
         with self._log.transaction():
             escalation.drop_out(self._log, claim, self.landing_of(claim.task), escalation.OUTRUN)
 
-    def failed(self, claim: "Claim", findings: list[dict[str, Any]]) -> None:
+    def failed(self, claim: Claim, findings: list[dict[str, Any]]) -> None:
         """Finish a check that failed: begin another round with its findings, or block the work item after the last one."""
         task = claim.task
         with self._log.transaction():
@@ -174,7 +171,7 @@ class Stages:
                 self._work_again(self.landing_of(task), {**inputs, "base": task.inputs["base"], "start": task.inputs["tip"]})
                 kill_points.reached("stages:failed")
 
-    def rework(self, claim: "Claim", target: str, findings: list[dict[str, Any]]) -> None:
+    def rework(self, claim: Claim, target: str, findings: list[dict[str, Any]]) -> None:
         """Begin another round of a work item that could not be merged, based on the target."""
         task = claim.task
         with self._log.transaction():
@@ -184,7 +181,7 @@ class Stages:
                 self._work_again(task, {**inputs, "base": target, "start": target, "earlier": task.inputs["tip"]})
                 kill_points.reached("stages:rework")
 
-    def _next_round(self, claim: "Claim", findings: list[dict[str, Any]], problem: str) -> dict[str, object] | None:
+    def _next_round(self, claim: Claim, findings: list[dict[str, Any]], problem: str) -> dict[str, object] | None:
         """Return the inputs of the next round; None if there is none, and the work item is stuck."""
         task, signature = claim.task, _signature(findings)
         number, left = int(str(task.inputs["round"])), int(str(task.inputs.get("more_rounds", 0)))
@@ -198,12 +195,12 @@ class Stages:
         kept = escalation.level_inputs(task.inputs)
         return {**kept, **climbed, "item": task.inputs["item"], "round": number + 1, "findings": findings}
 
-    def _work_again(self, landing: "Task", inputs: dict[str, object]) -> None:
+    def _work_again(self, landing: Task, inputs: dict[str, object]) -> None:
         """Add the work of a round that the landing waits for."""
         again = self.add(landing, WORK, int(str(inputs["round"])), inputs, landing.title.removeprefix("Land: "))
         self._log.tasks.depend(landing.id, again.id)
 
-    def asked(self, claim: "Claim", about: bytes, findings: list[dict[str, Any]]) -> None:
+    def asked(self, claim: Claim, about: bytes, findings: list[dict[str, Any]]) -> None:
         """Ask a person about exactly this change, and suspend the task until there is an answer."""
         words = ", ".join(dict.fromkeys(str(one["kind"]) for one in findings))
         with self._log.transaction():
@@ -212,7 +209,7 @@ class Stages:
             self._suspend(claim, question, about, words, source="conductor", cause=cause)
 
     def _suspend(
-        self, claim: "Claim", question: str, about: bytes | dict[str, Any], what: str, *, source: str, cause: dict[str, str]
+        self, claim: Claim, question: str, about: bytes | dict[str, Any], what: str, *, source: str, cause: dict[str, str]
     ) -> None:
         """Ask a person about exactly one thing, and suspend the task until there is an answer."""
         approval = self._log.approvals.ask(
@@ -220,7 +217,7 @@ class Stages:
         )
         claim.park(f"waits for approval {approval.id}: {what}")
 
-    def landed(self, claim: "Claim", commit: str, tree: str, files: Sequence[str] = ()) -> None:
+    def landed(self, claim: Claim, commit: str, tree: str, files: Sequence[str] = ()) -> None:
         """Record that a work item has landed, and which files it changed."""
         result: dict[str, object] = {"commit": commit, "tree": tree, "files": list(files[:MOST_FILES])}
         with self._log.transaction():
@@ -249,7 +246,7 @@ class Stages:
 
     # Interruptions
 
-    def interrupted(self, claim: "Claim", why: str) -> None:
+    def interrupted(self, claim: Claim, why: str) -> None:
         """Give back a task whose agent or check was ended from outside, with no attempt used. After several, ask a person."""
         task = claim.task
         count = int(str(task.inputs.get(_INTERRUPTIONS, 0))) + 1
@@ -265,7 +262,7 @@ class Stages:
 
     # Escalation
 
-    def unfinished(self, claim: "Claim", blocker: str, summary: str, *, at_once: bool = False) -> None:
+    def unfinished(self, claim: Claim, blocker: str, summary: str, *, at_once: bool = False) -> None:
         """End an attempt that is not done. The next is by the same agent or by the next level, or a person decides."""
         task = claim.task
         with self._log.transaction():
@@ -284,10 +281,10 @@ class Stages:
                 self._log.tasks.edit(task.id, reason=f"after {blocker}", inputs={**task.inputs, **climbed})
             kill_points.reached("stages:unfinished")
 
-    def _levels(self, task: "Task") -> int:
+    def _levels(self, task: Task) -> int:
         return len(self._configuration.levels(task.inputs))
 
-    def _is_stuck(self, task: "Task", blocker: str, findings: list[dict[str, Any]]) -> None:
+    def _is_stuck(self, task: Task, blocker: str, findings: list[dict[str, Any]]) -> None:
         """Have a strategist plan a stuck work item anew, once; then a person decides."""
         if task.role == PLAN and is_cut_anew(task):
             # There is no better plan, so a person decides about the work item.
@@ -299,12 +296,12 @@ class Stages:
         else:
             self._cut_anew(task, blocker, findings)
 
-    def _was_cut(self, task: "Task") -> bool:
+    def _was_cut(self, task: Task) -> bool:
         """Return whether a work item replaces a stuck one, or was planned anew itself."""
         is_part = any(tag.startswith(_PART_OF) for tag in self.landing_of(task).tags)
         return is_part or bool(self._log.tasks.find(self._run_id, role=PLAN, tag=item_tag(task)))
 
-    def _cut_anew(self, task: "Task", blocker: str, findings: list[dict[str, Any]]) -> None:
+    def _cut_anew(self, task: Task, blocker: str, findings: list[dict[str, Any]]) -> None:
         landing = self.landing_of(task)
         item = str(task.inputs["item"])
         plans = [one for one in self._log.tasks.find(self._run_id, role=PLAN, limit=_PAGE) if not is_cut_anew(one)]
@@ -325,7 +322,7 @@ class Stages:
             inputs=inputs,
         )
 
-    def _put_in_place(self, task: "Task", plan: WorkPlan) -> None:
+    def _put_in_place(self, task: Task, plan: WorkPlan) -> None:
         """Replace a stuck work item by others, within its own allowed paths."""
         stuck, landing = self._stuck_of(task), self.landing_of(task)
         if not stuck:
@@ -344,7 +341,7 @@ class Stages:
         inputs: dict[str, object] = {"item": task.inputs["item"], "parts": [part.name for part in parts]}
         self._log.tasks.edit(landing.id, reason="other items are in its place", inputs=inputs)
 
-    def _stuck_of(self, task: "Task") -> "list[Task]":
+    def _stuck_of(self, task: Task) -> list[Task]:
         """List the blocked tasks of the same work item."""
         found = self._log.tasks.find(self._run_id, tag=item_tag(task), state="blocked", limit=_PAGE)
         return [one for one in found if one.id != task.id]
@@ -354,7 +351,7 @@ class Stages:
         landings = [task for task in all_tasks(self._log, self._run_id) if task.role == LAND]
         return {item_name(task) for task in landings if not is_open or task.state != "done"}
 
-    def _ask_whether_to_go_on(self, task: "Task", blocker: str) -> None:
+    def _ask_whether_to_go_on(self, task: Task, blocker: str) -> None:
         """Ask a person, once, about a work item for which everything was tried."""
         item, yeses = str(task.inputs.get("item", "it")), task.inputs.get("yeses", 0)
         reason = self._log.tasks.get(task.id).reason
@@ -380,7 +377,7 @@ class Stages:
             if not any(plan.state in ("pending", "running", "waiting") for plan in plans):
                 self._ask_whether_to_go_on(task, str(task.blocker))
 
-    def add(self, like: "Task", stage: str, number: int, inputs: dict[str, object], title: str) -> "Task":
+    def add(self, like: Task, stage: str, number: int, inputs: dict[str, object], title: str) -> Task:
         """Add the task of a stage, described as another task of the same work item."""
         item = str(inputs["item"])
         return self._log.tasks.add(
@@ -412,7 +409,7 @@ class Stages:
                 answered += self._has_resumed(task, is_granted=question.state == "granted")
         return answered
 
-    def _has_resumed(self, task: "Task", *, is_granted: bool) -> bool:
+    def _has_resumed(self, task: Task, *, is_granted: bool) -> bool:
         """Resume a task by the answer of a person, unless another conductor was faster."""
         try:
             with self._log.transaction():
@@ -426,7 +423,7 @@ class Stages:
             return False
         return True
 
-    def resume_for(self, task: "Task", reason: str) -> None:
+    def resume_for(self, task: Task, reason: str) -> None:
         """Resume a task that waits for a person or is stuck, and withdraw the question about it."""
         for is_stuck in (True, False):
             question = self._question(task, is_stuck=is_stuck)
@@ -436,7 +433,7 @@ class Stages:
             self._reset_escalation(task)
         self._log.tasks.resume(task.id)
 
-    def _reset_escalation(self, task: "Task") -> None:
+    def _reset_escalation(self, task: Task) -> None:
         inputs = task.inputs
         more = {name: int(str(inputs.get(name, 0))) + by for name, by in (("more_rounds", self._rounds), ("yeses", 1))}
         self._log.tasks.edit(
@@ -446,18 +443,18 @@ class Stages:
             max_attempts=task.failures + self._attempts,
         )
 
-    def _question(self, task: "Task", *, is_stuck: bool) -> "Approval | None":
+    def _question(self, task: Task, *, is_stuck: bool) -> Approval | None:
         """Return the newest question about a task: whether to go on with it, or whether its change passes."""
         return self._questions().get((task.id, is_stuck))
 
-    def _questions(self) -> "dict[tuple[str, bool], Approval]":
+    def _questions(self) -> dict[tuple[str, bool], Approval]:
         """Return the newest question about each task: whether to go on with it (True), or whether its change passes."""
         found: dict[tuple[str, bool], Approval] = {}
         for one in every_page(self._log.approvals.find, self._run_id):
             found.setdefault((str(one.task_id), one.source == STUCK), one)
         return found
 
-    def was_denied(self, task: "Task") -> str | None:
+    def was_denied(self, task: Task) -> str | None:
         """Return the reason for which a person denied the last question of a task; None if it was not denied."""
         question = self._question(task, is_stuck=False)
         if question is None or question.state in ("open", "granted"):
@@ -474,37 +471,27 @@ def _first_inputs(item: WorkItem) -> list[dict[str, object]]:
     return [{**common, **{name: value for name, value in wanted.items() if value}}]
 
 
-def every_page(find: "Callable[..., Page[_T]]", *arguments: object, **filters: object) -> Iterator[_T]:
-    """Yield the records of all pages of a search."""
-    after: str | None = None
-    while True:
-        page = find(*arguments, **filters, limit=_PAGE, after=after)
-        yield from page
-        if (after := page.next) is None:
-            return
-
-
-def all_tasks(log: "Decklog", run_id: str) -> "Iterator[Task]":
+def all_tasks(log: Decklog, run_id: str) -> Iterator[Task]:
     """Yield every task of a run."""
     return every_page(log.tasks.find, run_id)
 
 
-def newest_landing(landings: "Sequence[Task]") -> "Task":
+def newest_landing(landings: Sequence[Task]) -> Task:
     """Return the task that lands a work item next, or did so last."""
     return next((task for task in landings if task.state != "done"), landings[-1])
 
 
-def is_cut_anew(task: "Task") -> bool:
+def is_cut_anew(task: Task) -> bool:
     """Return whether a task plans a stuck work item anew, and not a whole run."""
     return task.role == PLAN and bool(task.tags)
 
 
-def item_tag(task: "Task") -> str:
+def item_tag(task: Task) -> str:
     """Return the tag that names the work item of a task."""
     return next(tag for tag in task.tags if tag.startswith("item:"))
 
 
-def item_name(task: "Task") -> str:
+def item_name(task: Task) -> str:
     """Return the name of the work item of a task."""
     return item_tag(task).removeprefix("item:")
 

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor import plan, settings
 from decklog.conductor.checks.examination import Examiner, refuse_red_base
@@ -16,13 +16,11 @@ from decklog.conductor.git.refs import Remote, RunRefs, home_of, run_refs
 from decklog.conductor.git.repository import Repository, starting_commit
 from decklog.conductor.plan import WorkPlan
 from decklog.conductor.settings import Configuration
-from decklog.conductor.stages import LAND, all_tasks, every_page
+from decklog.conductor.stages import LAND, all_tasks
 from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
-
-if TYPE_CHECKING:
-    from decklog.conductor.context import RunContext
-    from decklog.log import Decklog
-    from decklog.stores.runs.run import Run
+from decklog.log import Decklog
+from decklog.records.record import every_page
+from decklog.stores.runs.run import Run
 
 # The commits that a task's inputs may name.
 _NAMED = ("base", "start", "tip", "earlier")
@@ -44,7 +42,7 @@ class RunRequest:
 
 
 def begin(
-    log: "Decklog", wanted: RunRequest, *, cwd: Path, state: Path, commit: str = "HEAD", say: Callable[[str], None]
+    log: Decklog, wanted: RunRequest, *, cwd: Path, state: Path, commit: str = "HEAD", say: Callable[[str], None]
 ) -> RunContext:
     """Start a run from a commit, or go on with the run of the same request.
 
@@ -85,7 +83,7 @@ def begin(
     return _prepared(context, wanted, first, say)
 
 
-def _refuse_completed(earlier: "list[Run]", *, is_again: bool) -> None:
+def _refuse_completed(earlier: list[Run], *, is_again: bool) -> None:
     """Raise Conflict for a plan that a run has completed, so that nobody pays for it twice."""
     done = next((run for run in earlier if run.status.value == "completed"), None)
     if done is not None and not is_again:
@@ -135,7 +133,7 @@ def _refuse_green(context: RunContext, commit: str) -> None:
         raise Conflict(f"{green[0]} is not red on commit {commit[:12]}", hint="Leave it out of --from-red.", tests=green)
 
 
-def resume(log: "Decklog", run_id: str, *, cwd: Path, state: Path, remote: str | None = None) -> RunContext:
+def resume(log: Decklog, run_id: str, *, cwd: Path, state: Path, remote: str | None = None) -> RunContext:
     """Find a run of this clone, or join one of another clone, and resume it if it was paused."""
     context = found(log, run_id, cwd=cwd, state=state, remote=remote)
     if log.runs.get(run_id).status.value == "paused":
@@ -143,7 +141,7 @@ def resume(log: "Decklog", run_id: str, *, cwd: Path, state: Path, remote: str |
     return context
 
 
-def found(log: "Decklog", run_id: str, *, cwd: Path, state: Path, remote: str | None = None) -> RunContext:
+def found(log: Decklog, run_id: str, *, cwd: Path, state: Path, remote: str | None = None) -> RunContext:
     """Find a run of this clone, or of another that shares a remote with it, without changing it."""
     run = log.runs.get(run_id)
     facts = run.metadata.get("conductor")
@@ -157,7 +155,7 @@ def found(log: "Decklog", run_id: str, *, cwd: Path, state: Path, remote: str | 
     return _context(log, run.id, repository, configuration, shared)
 
 
-def found_here(log: "Decklog", run_id: str, *, state: Path) -> RunContext:
+def found_here(log: Decklog, run_id: str, *, state: Path) -> RunContext:
     """Find a run in the repository that it names. Raise Unavailable if this machine does not have that repository."""
     run = log.runs.get(run_id)
     facts = run.metadata.get("conductor")
@@ -172,7 +170,7 @@ def found_here(log: "Decklog", run_id: str, *, state: Path) -> RunContext:
     return found(log, run_id, cwd=Path(run.repo or "."), state=state)
 
 
-def _join(log: "Decklog", run: "Run", facts: Mapping[str, Any], repository: Repository, tips: RunRefs) -> None:
+def _join(log: Decklog, run: Run, facts: Mapping[str, Any], repository: Repository, tips: RunRefs) -> None:
     """Let a clone work on a run, and fetch what has landed. Raise Conflict for a clone that can't."""
     _refuse_another_machine(log, run, facts)
     # The same path may be another clone on another machine. A clone that works on the run has its target.
@@ -191,7 +189,7 @@ def _join(log: "Decklog", run: "Run", facts: Mapping[str, Any], repository: Repo
     tips.join()
 
 
-def _refuse_another_machine(log: "Decklog", run: "Run", facts: Mapping[str, Any]) -> None:
+def _refuse_another_machine(log: Decklog, run: Run, facts: Mapping[str, Any]) -> None:
     """Raise Conflict for a SQLite log of another machine: file locks work on one machine only."""
     there = facts.get("machine")
     if log.db.engine == "sqlite" and there and machine() and there != machine():
@@ -202,12 +200,12 @@ def _refuse_another_machine(log: "Decklog", run: "Run", facts: Mapping[str, Any]
         )
 
 
-def _context(log: "Decklog", run_id: str, repository: Repository, configuration: Configuration, remote: str | None) -> RunContext:
+def _context(log: Decklog, run_id: str, repository: Repository, configuration: Configuration, remote: str | None) -> RunContext:
     person = repository.person()
     return RunContext(log=log, run_id=run_id, repository=repository, configuration=configuration, person=person, remote=remote)
 
 
-def newest(log: "Decklog", *, cwd: Path, state: Path) -> str:
+def newest(log: Decklog, *, cwd: Path, state: Path) -> str:
     """Return the run that was started last in this repository."""
     folder = str(Repository.find(cwd, state).folder)
     for run in every_page(log.runs.find):
@@ -216,7 +214,7 @@ def newest(log: "Decklog", *, cwd: Path, state: Path) -> str:
     raise NotFound("no run was started in this repository", hint='Start one: decklog run "GOAL"')
 
 
-def first_commit(run: "Run") -> str:
+def first_commit(run: Run) -> str:
     """Return the commit that a run starts from."""
     facts = run.metadata["conductor"]
     assert isinstance(facts, dict)
@@ -227,7 +225,7 @@ def _key(content: bytes, repository: Repository) -> str:
     return "conductor:" + hashlib.sha256(content + os.fsencode(repository.common)).hexdigest()
 
 
-def _of_plan(log: "Decklog", key: str) -> "list[Run]":
+def _of_plan(log: Decklog, key: str) -> list[Run]:
     return [run for run in every_page(log.runs.find) if (run.key or "").startswith(f"{key}:")]
 
 
@@ -247,7 +245,7 @@ def check_agents(settings: Configuration, given: WorkPlan | None = None) -> None
 
 
 def fork(
-    log: "Decklog",
+    log: Decklog,
     run_id: str,
     *,
     cwd: Path,
@@ -255,7 +253,7 @@ def fork(
     at: str | None = None,
     new_run_id: str | None = None,
     budget_microdollars: int | None = None,
-) -> "RunContext":
+) -> RunContext:
     """Fork a run of this repository at an entry or a time; with the id of an existing fork, go on with it."""
     if new_run_id is not None and (known := _known(log, new_run_id)) is not None:
         if known.parent_run_id != run_id:
@@ -275,14 +273,14 @@ def fork(
     return resume(log, made.id, cwd=cwd, state=state)
 
 
-def _known(log: "Decklog", run_id: str) -> "Run | None":
+def _known(log: Decklog, run_id: str) -> Run | None:
     try:
         return log.runs.get(run_id)
     except NotFound:
         return None
 
 
-def _refuse_useless(log: "Decklog", made: "Run", run_id: str) -> None:
+def _refuse_useless(log: Decklog, made: Run, run_id: str) -> None:
     """Raise Conflict for a fork in which there is nothing to do yet, or any more."""
     then: Any = log.journal.at("runs", run_id, str(made.parent_seq))
     status, when = then.status.value, f"run {run_id} at entry {made.parent_seq}"
@@ -294,7 +292,7 @@ def _refuse_useless(log: "Decklog", made: "Run", run_id: str) -> None:
         )
 
 
-def _refs(log: "Decklog", made: "Run", context: "RunContext") -> dict[str, str]:
+def _refs(log: Decklog, made: Run, context: RunContext) -> dict[str, str]:
     """Return the refs of a fork: its target, and the commits of its open tasks, so that the parent's may be removed."""
     tasks = list(all_tasks(log, made.id))
     landed = [str(task.result["commit"]) for task in tasks if task.role == LAND and isinstance(task.result, dict)]

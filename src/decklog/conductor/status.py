@@ -1,15 +1,13 @@
 """The status of a run of the conductor, read from the log alone."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor import overlaps
 from decklog.conductor.stages import CHECK, LAND, PLAN, WORK, all_tasks, item_name, newest_landing
 from decklog.core.figures import dollars
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
-    from decklog.stores.tasks.task import Task
+from decklog.log import Decklog
+from decklog.stores.tasks.task import Task
 
 _DOING = {PLAN: "plan", WORK: "work", CHECK: "check", LAND: "landing"}
 _LONGEST_BECAUSE = 60
@@ -86,7 +84,7 @@ class ConductorStatus:
         return {**vars(self), "items": items, "outcome": self.outcome}
 
 
-def run_status(log: "Decklog", run_id: str) -> ConductorStatus:
+def run_status(log: Decklog, run_id: str) -> ConductorStatus:
     """Return the status of a run."""
     run = log.runs.get(run_id)
     tasks_by_item: dict[str, list[Task]] = {}
@@ -102,7 +100,7 @@ def run_status(log: "Decklog", run_id: str) -> ConductorStatus:
     return ConductorStatus(run.id, run.goal, run.status.value, (*planning, *items), spent, unknown)
 
 
-def _with_overlaps(log: "Decklog", run_id: str, items: list[ItemStatus]) -> list[ItemStatus]:
+def _with_overlaps(log: Decklog, run_id: str, items: list[ItemStatus]) -> list[ItemStatus]:
     """Add to each open work item its overlaps with other open ones."""
     is_open = {one.name for one in items if one.state not in ("landed", "given up")}
     found = overlaps.known(log, run_id) if len(is_open) > 1 else []
@@ -111,14 +109,14 @@ def _with_overlaps(log: "Decklog", run_id: str, items: list[ItemStatus]) -> list
     return [replace(one, meets=tuple(overlaps.met_by(found, one.name, is_open))) if one.name in is_open else one for one in items]
 
 
-def _planning(task: "Task") -> ItemStatus:
+def _planning(task: Task) -> ItemStatus:
     """Return the status of planning, as of a work item."""
     state = {"running": "work", "pending": "ready", "waiting": "needs attention"}.get(task.state.value, "blocked")
     detail = ": ".join(part for part in (task.blocker or "", task.reason or "") if part)
     return ItemStatus("plan", state, "" if state == "work" else detail, 1, task.attempts)
 
 
-def _item(name: str, tasks: "list[Task]") -> ItemStatus:
+def _item(name: str, tasks: list[Task]) -> ItemStatus:
     state, detail = _state(tasks)
     rounds = sum(task.role == WORK for task in tasks)
     attempts = sum(task.attempts for task in tasks if task.role == WORK)
@@ -126,7 +124,7 @@ def _item(name: str, tasks: "list[Task]") -> ItemStatus:
     return ItemStatus(name, state, detail, rounds, attempts, because=because)
 
 
-def _because(open_work: "list[Task]") -> str:
+def _because(open_work: list[Task]) -> str:
     """Return in a few words why a work item is worked on again; empty if it is not."""
     findings: Any = [one for task in open_work for one in task.inputs.get("findings") or ()]  # type: ignore[attr-defined]
     if not findings:
@@ -138,7 +136,7 @@ def _because(open_work: "list[Task]") -> str:
     return f"{first.get('check') or first['kind']}: {words}"[:_LONGEST_BECAUSE] + (f" and {more} more" if more > 0 else "")
 
 
-def _state(tasks: "list[Task]") -> tuple[str, str]:
+def _state(tasks: list[Task]) -> tuple[str, str]:
     land = newest_landing([task for task in tasks if task.role == LAND])
     if land.state == "done":
         return "landed", str(land.summary or "").removeprefix("landed as ")

@@ -2,17 +2,15 @@
 
 import json
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from decklog.hooks.judging import files_of, only_reads
 from decklog.provenance.tool_calls import FileCall, is_command, patched_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
-
     from decklog.log import Decklog
     from decklog.provenance.git import GitRepository
 
@@ -24,7 +22,7 @@ _TURN_ENDS = frozenset(["Stop", "StopFailure", "AfterAgent", "Interrupt"])
 _CAPTURED = _BEFORE | _AFTER | _TURN_BEGINS | _TURN_ENDS
 
 
-def is_captured(told: "dict[str, Any]") -> bool:
+def is_captured(told: dict[str, Any]) -> bool:
     """Return whether an event begins or ends something that may change files."""
     event = told.get("hook_event_name")
     if event not in _CAPTURED:
@@ -32,7 +30,7 @@ def is_captured(told: "dict[str, Any]") -> bool:
     return event not in _BEFORE | _AFTER or _kind(told) is not None
 
 
-def capture(told: "dict[str, Any]", root: str, session: str, process: "Callable[[], str | None]") -> "dict[str, Any] | None":
+def capture(told: dict[str, Any], root: str, session: str, process: Callable[[], str | None]) -> dict[str, Any] | None:
     """Capture the changes of an event, and return what to record with it; None for nothing.
 
     A failed capture returns the reason as `failed`.
@@ -57,7 +55,7 @@ def is_switched_off(root: str) -> bool:
     return not read_settings(content).capture
 
 
-def _captured(told: "dict[str, Any]", root: str, session: str, process: "Callable[[], str | None]") -> "dict[str, Any] | None":
+def _captured(told: dict[str, Any], root: str, session: str, process: Callable[[], str | None]) -> dict[str, Any] | None:
     from decklog.provenance.capture import Capture
     from decklog.provenance.git import GitRepository
 
@@ -84,7 +82,7 @@ def _captured(told: "dict[str, Any]", root: str, session: str, process: "Callabl
     return None if found is None else {**found, "kind": kind}
 
 
-def _kind(told: "dict[str, Any]") -> str | None:
+def _kind(told: dict[str, Any]) -> str | None:
     """Return how a call changes files: `tool` if it names them, `shell` if a command may change any, else None."""
     tool, arguments = told.get("tool_name"), told.get("tool_input")
     if not isinstance(tool, str) or not isinstance(arguments, dict):
@@ -95,7 +93,7 @@ def _kind(told: "dict[str, Any]") -> str | None:
     return "tool" if tool == "apply_patch" or files_of(tool, arguments)[1] else None
 
 
-def _paths(told: "dict[str, Any]", folder: str) -> tuple[list[str], dict[str, str]]:
+def _paths(told: dict[str, Any], folder: str) -> tuple[list[str], dict[str, str]]:
     """Return the files that a call writes, and the old paths of moved files, as absolute paths."""
     tool, arguments = told["tool_name"], told["tool_input"]
     paths, renamed = patched_paths(arguments) if tool == "apply_patch" else (files_of(tool, arguments)[1], {})
@@ -103,7 +101,7 @@ def _paths(told: "dict[str, Any]", folder: str) -> tuple[list[str], dict[str, st
     return [whole[path] for path in paths], {whole[new]: whole[old] for new, old in renamed.items()}
 
 
-def file_call(repo: "GitRepository", paths: list[str], renamed: dict[str, str], arguments: "dict[str, Any]") -> FileCall:
+def file_call(repo: "GitRepository", paths: list[str], renamed: dict[str, str], arguments: dict[str, Any]) -> FileCall:
     """Return a call with the repository's files only, as paths relative to it."""
     named = {path: repo.relative(path) for path in [*paths, *renamed, *renamed.values()]}
     inside = list(dict.fromkeys(name for path in paths if (name := named[path]) is not None))
@@ -111,7 +109,7 @@ def file_call(repo: "GitRepository", paths: list[str], renamed: dict[str, str], 
     return FileCall(inside, arguments, {new: old for new, old in moved if new is not None and old is not None})
 
 
-def _call(told: "dict[str, Any]") -> str:
+def _call(told: dict[str, Any]) -> str:
     """Return the id of a call; build one for programs that have none."""
     named = told.get("tool_use_id")
     if isinstance(named, str) and named:
@@ -119,7 +117,7 @@ def _call(told: "dict[str, Any]") -> str:
     return f"{crc32(json.dumps([told.get('tool_name'), told.get('tool_input')], sort_keys=True).encode()):08x}"
 
 
-def _turn(told: "dict[str, Any]") -> str | None:
+def _turn(told: dict[str, Any]) -> str | None:
     found = told.get("prompt_id") or told.get("turn_id")
     return str(found) if found else None
 
@@ -135,7 +133,7 @@ _CHANGES = frozenset(
 
 def critic_for(
     log: "Decklog", root: str, *, run_id: str, task_id: str | None = None
-) -> "Callable[[str, dict[str, Any], Any], list[str]] | None":
+) -> Callable[[str, dict[str, Any], Any], list[str]] | None:
     """Return a function that reviews each tool call; None if the folder's repository does not enable critique."""
     from decklog.guard.toolbox.toolbox import state_home
     from decklog.review.critique import critic_of
@@ -144,7 +142,7 @@ def critic_for(
     return None if critic is None else critic.of_call
 
 
-def said_of(log: "Decklog", told: "Mapping[str, Any]", root: str, *, session: str, named: "Mapping[str, str]") -> list[str]:
+def said_of(log: "Decklog", told: Mapping[str, Any], root: str, *, session: str, named: Mapping[str, str]) -> list[str]:
     """Return the certain errors in what an agent's tool has just done, recorded in the agent's run."""
     if told.get("tool_name") not in _CHANGES:
         return []

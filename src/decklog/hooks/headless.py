@@ -6,17 +6,14 @@ The conductor starts it inside the agent's sandbox, so it uses no log. It uses t
 import json
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.hooks.judging import decisions
-
-if TYPE_CHECKING:
-    from typing import Any
 
 _UNASKED = "Nobody can be asked here. Reach the goal another way, or leave it out and name it in your last answer."
 
 
-def answer(told: "dict[str, Any]", root: str, permissions: str) -> "dict[str, Any] | None":
+def answer(told: dict[str, Any], root: str, permissions: str) -> dict[str, Any] | None:
     """Return the hook's answer to a call; None leaves a tool that the policy does not know to the program's own rules."""
     found = decisions(told, root)
     for worst in ("deny", "ask"):
@@ -28,7 +25,7 @@ def answer(told: "dict[str, Any]", root: str, permissions: str) -> "dict[str, An
     return _said("allow", "Decklog's policy allows this.") if found else None
 
 
-def _said(decision: str, reason: str) -> "dict[str, Any]":
+def _said(decision: str, reason: str) -> dict[str, Any]:
     told = {"hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": reason}
     return {"hookSpecificOutput": told}
 

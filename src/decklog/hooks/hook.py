@@ -7,16 +7,14 @@ not be recorded never stops the agent. Heavy modules are imported only when need
 import json
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import IO, TYPE_CHECKING, Any
 
 from decklog.agents.spool import Spool
 from decklog.agents.texts import as_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from datetime import datetime
-    from typing import IO, Any
-
     from decklog.location.locate import LogLocation
     from decklog.log import Decklog
 
@@ -47,7 +45,7 @@ _LONGEST_END_SECONDS = 5.0
 class Hook:
     """One hook call: the calling program, its environment and the event."""
 
-    def __init__(self, program: str, payload: bytes, environment: "Mapping[str, str]") -> None:
+    def __init__(self, program: str, payload: bytes, environment: Mapping[str, str]) -> None:
         self.program = program
         self._payload = payload
         self._environment = environment
@@ -60,7 +58,7 @@ class Hook:
         """Whether the event is a tool call, or is unreadable and may be one."""
         return self.event in _JUDGED or not self.event
 
-    def answer(self, out: "IO[str]", err: "IO[str]") -> int:
+    def answer(self, out: IO[str], err: IO[str]) -> int:
         """Judge, record and answer the event. A blocked call stays blocked if it can't be recorded."""
         unplaced: Exception | None = None
         place = None
@@ -85,7 +83,7 @@ class Hook:
             err.write(f"It is not on record: {problem}\n")
         return HELD if denied else 0
 
-    def _record(self, place: "LogLocation", denied: str | None, out: "IO[str]") -> None:
+    def _record(self, place: "LogLocation", denied: str | None, out: IO[str]) -> None:
         from decklog.location.locate import spool_folder
 
         spool = Spool(spool_folder(place))
@@ -103,7 +101,7 @@ class Hook:
             # The check takes the intake lock for a moment, so other hooks may have left the work to this one.
             _apart(lambda: self._take_in(place, spool), spool)
 
-    def _capture(self) -> "dict[str, Any] | None":
+    def _capture(self) -> dict[str, Any] | None:
         """Store the files that the call changes as git objects. Import nothing if there is no repository."""
         from decklog.location.locate import repository
 
@@ -136,7 +134,7 @@ class Hook:
         named = self._environment.get("CLAUDE_PID", "") if self.program == "claude" else ""
         return int(named) if named.isdigit() else calling_process().number
 
-    def _prime(self, place: "LogLocation", spool: Spool, out: "IO[str]") -> None:
+    def _prime(self, place: "LogLocation", spool: Spool, out: IO[str]) -> None:
         """Take in waiting events and print the agent's briefing, which becomes part of its conversation."""
         from decklog.agents.context.claims import RememberedClaims, folder_beside
         from decklog.agents.context.worker import worker
@@ -161,7 +159,7 @@ class Hook:
         except OSError:
             return False
 
-    def _criticise(self, place: "LogLocation", out: "IO[str]") -> None:
+    def _criticise(self, place: "LogLocation", out: IO[str]) -> None:
         """Review what a tool has changed, and report certain errors to the agent."""
         from decklog.hooks.capturing import said_of
 
@@ -171,7 +169,7 @@ class Hook:
             told = {"hookEventName": self.event, "additionalContext": "\n".join(lines)}
             out.write(json.dumps({"hookSpecificOutput": told}) + "\n")
 
-    def _last_here(self, log: "Decklog") -> "datetime | None":
+    def _last_here(self, log: "Decklog") -> datetime | None:
         from decklog.agents.entries import run_of_session
         from decklog.core.errors import NotFound
 
@@ -201,7 +199,7 @@ class Hook:
         # Use the session's root: a command may change to a folder without a log, and so without a guard.
         return of_session(self._root, self._environment)
 
-    def _facts(self, denied: str | None) -> "dict[str, Any]":
+    def _facts(self, denied: str | None) -> dict[str, Any]:
         named = {"run": "DECKLOG_RUN_ID", "task": "DECKLOG_TASK_ID"}
         facts = {fact: self._environment[name] for fact, name in named.items() if self._environment.get(name)}
         facts["session"] = self._session
@@ -255,7 +253,7 @@ def run(words: list[str]) -> int:
         return UNRECORDED if hook.is_judged else 1
 
 
-def _object(payload: bytes) -> "dict[str, Any]":
+def _object(payload: bytes) -> dict[str, Any]:
     try:
         found = json.loads(payload)
     except (ValueError, RecursionError):
@@ -273,7 +271,7 @@ def _take_in(place: "LogLocation", spool: Spool, *, closes_killed: bool = False)
             close_killed_sessions(log, spool)
 
 
-def _situation(place: "LogLocation", asked: "dict[str, Any]", *, is_held: bool) -> str:
+def _situation(place: "LogLocation", asked: dict[str, Any], *, is_held: bool) -> str:
     """Return the agent's briefing; open the log read-only while another process has locked it."""
     from decklog.agents.prime import Prime
     from decklog.core.errors import Busy
@@ -315,7 +313,7 @@ def _is_gone(process: int) -> bool:
     return False
 
 
-def _apart(work: "Callable[[], None]", spool: Spool) -> int:
+def _apart(work: Callable[[], None], spool: Spool) -> int:
     """Run work in a detached process, which neither delays the agent nor ends with the hook; return its pid."""
     sys.stdout.flush()
     if child := os.fork():

@@ -2,13 +2,10 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
     from decklog.guard.policy import Publication
     from decklog.log import Decklog
 
@@ -149,12 +146,12 @@ _DELETES = "*** Delete File"
 _HEADS = frozenset(["*** Add File", "*** Update File", "*** Move to", _DELETES])
 
 
-def held(told: "dict[str, Any]", root: str) -> str | None:
+def held(told: dict[str, Any], root: str) -> str | None:
     """Return why a call is blocked; None leaves it to the program's own rules."""
     return next((reason for decision, reason, _ in decisions(told, root) if decision == "deny"), None)
 
 
-def decisions(told: "dict[str, Any]", root: str) -> "list[tuple[str, str, dict[str, str]]]":
+def decisions(told: dict[str, Any], root: str) -> list[tuple[str, str, dict[str, str]]]:
     """Return the policy's decisions about the commands and files of a call; deny a call that can't be read."""
     if not isinstance(told.get("tool_name"), str) or not isinstance(told.get("tool_input"), dict):
         return [("deny", "Decklog can't read what this call does, so it is blocked.", {})]
@@ -162,13 +159,13 @@ def decisions(told: "dict[str, Any]", root: str) -> "list[tuple[str, str, dict[s
     return [decided(command, root, cwd) for command in _commands(told)]
 
 
-def held_command(command: "str | list[str]", root: str, cwd: str) -> str | None:
+def held_command(command: str | list[str], root: str, cwd: str) -> str | None:
     """Return why a command in a folder is blocked; None if it is not."""
     decision, why, _ = decided(command, root, cwd)
     return why if decision == "deny" else None
 
 
-def decided(command: "str | list[str]", root: str, cwd: str) -> "tuple[str, str, dict[str, str]]":
+def decided(command: str | list[str], root: str, cwd: str) -> tuple[str, str, dict[str, str]]:
     """Return the policy's decision about a command in a folder (`allow`, `ask` or `deny`) and the reason.
 
     The third value has the rule and its reason for the record, if a rule decided.
@@ -183,7 +180,7 @@ def decided(command: "str | list[str]", root: str, cwd: str) -> "tuple[str, str,
         return "deny", f"Decklog could not judge this, so it is blocked: {problem} {hint}", {"rule": "not-judged", "reason": hint}
 
 
-def _judged(command: "str | list[str]", root: str, place: str) -> "tuple[str, str, dict[str, str]]":
+def _judged(command: str | list[str], root: str, place: str) -> tuple[str, str, dict[str, str]]:
     """Judge a command by the policy and, if it publishes commits, by the review gate."""
     from decklog.guard.policy import Decision, examine
 
@@ -232,7 +229,7 @@ def _is_plain_place(cwd: str) -> bool:
     return cwd == "." or not any(part.startswith(".") for part in cwd.split(os.sep))
 
 
-def _commands(told: "dict[str, Any]") -> "Iterator[str | list[str]]":
+def _commands(told: dict[str, Any]) -> Iterator[str | list[str]]:
     """Yield the commands to judge for a call: its own command, or equivalents for the files it names."""
     tool, arguments = told["tool_name"], told["tool_input"]
     command = next((given for name in _COMMANDS if (given := arguments.get(name))), None)
@@ -248,7 +245,7 @@ def _commands(told: "dict[str, Any]") -> "Iterator[str | list[str]]":
     yield from map(writing, written)
 
 
-def _patched(patch: str) -> "Iterator[list[str]]":
+def _patched(patch: str) -> Iterator[list[str]]:
     """Yield the commands to judge for the files that a patch names."""
     for line in patch.splitlines():
         head, colon, path = line.strip().partition(": ")

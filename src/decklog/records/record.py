@@ -57,6 +57,8 @@ def _as_column(default: Any) -> Any:
 _RAW = " "
 # Equal to no value of a column.
 _SAID = object()
+# Records of a page, where all pages are read.
+_PAGE = 200
 _one_at_a_time = forks.lock()
 
 
@@ -357,6 +359,16 @@ class Page(list["T"]):
     def warnings(self) -> list[str]:
         """Warnings to show with the records."""
         return search_warnings(self.not_indexed, self.next if self.is_cut else None)
+
+
+def every_page(find: "Callable[..., Page[T]]", *arguments: object, **filters: object) -> "Iterator[T]":
+    """Yield the records of all pages of a search."""
+    after: str | None = None
+    while True:
+        page = find(*arguments, **{"limit": _PAGE, **filters}, after=after)
+        yield from page
+        if (after := page.next) is None:
+            return
 
 
 def search_warnings(not_indexed: int, stopped_at: str | None) -> list[str]:

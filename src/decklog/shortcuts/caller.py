@@ -1,7 +1,10 @@
 """A caller of the short way: who it is, on which log, and which run, task and fence it means."""
 
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from decklog.agents.context.claims import Remembered, RememberedClaims
 from decklog.agents.sessions import planned_runs
@@ -9,41 +12,29 @@ from decklog.core.clock import from_text, to_text
 from decklog.core.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from contextlib import AbstractContextManager
-    from typing import Any
-
     from decklog import Approval, ClaimExplanation, Decklog, Task
     from decklog.agents.context.worker import Worker
     from decklog.core.errors import Invalid
 
 
+@dataclass(frozen=True)
 class Surface:
     """What differs between the surfaces that agents call: how each spells a call and an option, and what it may read."""
 
-    def __init__(
-        self,
-        call: "Callable[..., str]",
-        option: "Callable[[str, object], str]",
-        unclear: "type[Invalid]",
-        *,
-        read_input: "Callable[[], str] | None" = None,
-        reads_files: bool = False,
-    ) -> None:
-        self.call = call
-        self.option = option
-        # The error for a call that does not say what it means.
-        self.unclear = unclear
-        # Reads a text that comes behind the call, where there is such a place.
-        self.read_input = read_input
-        # Whether an argument may name a file: only on the caller's file system.
-        self.reads_files = reads_files
+    call: "Callable[..., str]"
+    option: "Callable[[str, object], str]"
+    # The error for a call that does not say what it means.
+    unclear: "type[Invalid]"
+    # Reads a text that comes behind the call, where there is such a place.
+    read_input: "Callable[[], str] | None" = None
+    # Whether an argument may name a file: only on the caller's file system.
+    reads_files: bool = False
 
 
 class Meant:
     """The arguments of a call, with defaults from the environment."""
 
-    def __init__(self, named: "Mapping[str, object]", environment: "Mapping[str, str]") -> None:
+    def __init__(self, named: Mapping[str, object], environment: Mapping[str, str]) -> None:
         def given(name: str) -> str | None:
             found = named.get(name)
             return str(found) if found is not None else environment.get(f"DECKLOG_{name.upper()}")
@@ -136,7 +127,7 @@ class Caller:
         claim.renewed_at = to_text(now)
         self.keep(claim)
 
-    def acting(self, claim: Remembered | None) -> "AbstractContextManager[None]":
+    def acting(self, claim: Remembered | None) -> AbstractContextManager[None]:
         """Attribute what is written to this worker and its task, and have it refused once the lease is lost."""
         if claim is None:
             return self.log.acting(self._agent, agent_id=self._agent_id)
@@ -191,12 +182,12 @@ class ShortcutAnswer:
     def __init__(
         self,
         text: str,
-        data: "Any",
+        data: Any,
         *,
         code: int = DONE,
         reason: "ClaimExplanation | None" = None,
-        warnings: "Iterable[str]" = (),
-        notes: "Iterable[str]" = (),
+        warnings: Iterable[str] = (),
+        notes: Iterable[str] = (),
     ) -> None:
         # What became of things since the last call; it comes before the answer.
         self.notes = list(notes)
@@ -207,7 +198,7 @@ class ShortcutAnswer:
         self.warnings = list(warnings)
 
 
-def task_answer(task: "Task", answers: "list[Approval]", notes: "Iterable[str]" = ()) -> ShortcutAnswer:
+def task_answer(task: "Task", answers: "list[Approval]", notes: Iterable[str] = ()) -> ShortcutAnswer:
     """Return a task for its worker, with the answers to questions about it."""
     told = {
         "do": task.objective,
@@ -224,7 +215,7 @@ def task_answer(task: "Task", answers: "list[Approval]", notes: "Iterable[str]" 
     return ShortcutAnswer("\n".join(lines), task_data(task, answers), notes=notes)
 
 
-def task_data(task: "Task", answers: "list[Approval]") -> "dict[str, Any]":
+def task_data(task: "Task", answers: "list[Approval]") -> dict[str, Any]:
     """Return what a worker needs of a task as small JSON."""
     names = ("objective", "acceptance", "verification", "allowed_paths", "inputs", "stage")
     data: dict[str, Any] = {"task": task.id, "run": task.run_id, "title": task.title}
@@ -235,7 +226,7 @@ def task_data(task: "Task", answers: "list[Approval]") -> "dict[str, Any]":
     return {**data, "answers": [approval_data(approval) for approval in answers]} if answers else data
 
 
-def approval_data(approval: "Approval") -> "dict[str, Any]":
+def approval_data(approval: "Approval") -> dict[str, Any]:
     """Return a question and its answer as small JSON."""
     told = {"approval": approval.id, "state": approval.state.value, "question": approval.question}
     told |= {"by": approval.decided_by, "rationale": approval.rationale}

@@ -1,8 +1,9 @@
 """The verbs of the short way. Each signature and docstring is what the command line reads, and what its help shows."""
 
 import os
+from collections.abc import Callable
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from decklog import ReasoningPhase
 from decklog.core.errors import Invalid, LeaseLost, NotFound, StillPending
@@ -20,9 +21,6 @@ from decklog.shortcuts.caller import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from decklog import Approval, ClaimExplanation, Task
     from decklog.agents.context.claims import Remembered
 
@@ -105,7 +103,7 @@ def _answers(me: Caller, task: "Task") -> "list[Approval]":
     return list(me.log.approvals.find(task.run_id, task_id=task.id, limit=_ANSWERS))
 
 
-def _none(me: Caller, wanted: "dict[str, Any]", notes: list[str]) -> ShortcutAnswer:
+def _none(me: Caller, wanted: dict[str, Any], notes: list[str]) -> ShortcutAnswer:
     reason = _reason(me, wanted)
     if reason["code"] in ("later", "scheduled", "all_taken", "just_now"):
         reason["hint"] = f"Wait for one: {me.surface.call('next', wait=60)}"
@@ -113,7 +111,7 @@ def _none(me: Caller, wanted: "dict[str, Any]", notes: list[str]) -> ShortcutAns
     return ShortcutAnswer(f"Nothing: {reason['message']}. {reason['hint']}", None, code=code, reason=reason, notes=notes)
 
 
-def _reason(me: Caller, wanted: "dict[str, Any]") -> "ClaimExplanation":
+def _reason(me: Caller, wanted: dict[str, Any]) -> "ClaimExplanation":
     """Return why there is nothing: of the run that was named, or of those under way the first from which something may come."""
     if me.run_id is not None:
         return me.log.tasks.why_none(me.run_id, worker=me.worker.name, **wanted)
@@ -316,7 +314,7 @@ def prime(me: Caller) -> ShortcutAnswer:
     return ShortcutAnswer(text.rstrip("\n"), {"text": text})
 
 
-VERBS: "dict[str, Callable[..., ShortcutAnswer]]" = {
+VERBS: dict[str, Callable[..., ShortcutAnswer]] = {
     "next": next_,
     "done": done,
     "fail": fail,
@@ -355,7 +353,7 @@ class ShortcutQuestion:
         digest = sha256("\0".join(parts).encode(errors="surrogateescape") + b"\0" + self._about).hexdigest()
         return f"ask:{about_task}:{digest[:16]}"
 
-    def arguments(self) -> "dict[str, Any]":
+    def arguments(self) -> dict[str, Any]:
         """Return the subject of the question as approvals expect it: text if it is text."""
         try:
             about: str | bytes = self._about.decode()

@@ -5,15 +5,10 @@ them override the editor's request, so they apply only with --enforce or under t
 """
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any
 
-from decklog.agents.acp.exchange import OPENING, dict_of, list_of, params_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from decklog.agents.acp.exchange import Message
+from decklog.agents.acp.exchange import OPENING, Message, dict_of, list_of, params_of
 
 # Claude Code runs commands that it considers harmless without asking, unless a tool is listed here.
 _CLAUDE_ASKS = ("Bash", "Edit", "Write", "MultiEdit", "NotebookEdit", "WebFetch")
@@ -29,7 +24,7 @@ _OPENCODE = "OPENCODE_CONFIG_CONTENT"
 _CODEX = "INITIAL_AGENT_MODE"
 
 
-def variables(environment: "Mapping[str, str]", *, is_sandboxed: bool = False) -> dict[str, str]:
+def variables(environment: Mapping[str, str], *, is_sandboxed: bool = False) -> dict[str, str]:
     """Return the environment variables that make agents ask; each agent ignores those of the others.
 
     Codex asks only in modes with its own sandbox. That sandbox can't run inside Decklog's, so there Codex does not ask.
@@ -41,7 +36,7 @@ def variables(environment: "Mapping[str, str]", *, is_sandboxed: bool = False) -
     return {_CODEX: _codex_mode(is_sandboxed), _OPENCODE: json.dumps({**given, "permission": {"*": "ask"}})}
 
 
-def made_to_ask(program: str, message: "Message") -> "Message | None":
+def made_to_ask(program: str, message: Message) -> Message | None:
     """Return the request that opens a session, changed so that the agent asks; None if it needs no change."""
     if program != "claude" or message.get("method") not in OPENING:
         return None
@@ -60,7 +55,7 @@ def made_to_ask(program: str, message: "Message") -> "Message | None":
     return {**message, "params": {**params, "_meta": made}}
 
 
-def refused_mode(program: str, message: "Message") -> str | None:
+def refused_mode(program: str, message: Message) -> str | None:
     """Return why a mode without questions is refused; None if the message sets no such mode."""
     params = params_of(message)
     if message.get("method") == "session/set_mode":
@@ -76,7 +71,7 @@ def refused_mode(program: str, message: "Message") -> str | None:
     return f"Decklog was started with --enforce, and {program} does not ask in the mode {mode}. Modes that are left: {left}."
 
 
-def without_standing_yes(message: "Message") -> "Message | None":
+def without_standing_yes(message: Message) -> Message | None:
     """Return a permission request without its "allow always" options; None if it has none."""
     params = params_of(message)
     options = list_of(params.get("options"))
@@ -106,5 +101,5 @@ def told(program: str, *, is_sandboxed: bool = False) -> list[str]:
     return done
 
 
-def _list(names: "frozenset[str]") -> str:
+def _list(names: frozenset[str]) -> str:
     return ", ".join(sorted(names))

@@ -5,17 +5,11 @@ Each side numbers its own requests, so an answer belongs to a request of the oth
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.agents.texts import as_name, text_or_none
 
-if TYPE_CHECKING:
-    from typing import Any
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    Message = dict[str, Any]
+Message = dict[str, Any]
 
 EDITOR = "editor"
 AGENT = "agent"
@@ -36,7 +30,7 @@ RUN_COMMAND = "terminal/create"
 REFUSED = -32000
 
 
-def parse(line: bytes) -> "Message | list[Message] | None":
+def parse(line: bytes) -> Message | list[Message] | None:
     """Parse a line as a message or a JSON-RPC batch; return None if it is neither."""
     try:
         found = json.loads(line)
@@ -56,39 +50,39 @@ def is_unreadable(line: bytes) -> bool:
     return False
 
 
-def written(message: "Message | list[Message]") -> bytes:
+def written(message: Message | list[Message]) -> bytes:
     """Serialize a message or a batch as a line."""
     return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass") + b"\n"
 
 
-def answer(request: "Message", result: "Any") -> "Message":
+def answer(request: Message, result: Any) -> Message:
     return {"jsonrpc": "2.0", "id": request.get("id"), "result": result}
 
 
-def refusal(request: "Message", reason: str, code: int = REFUSED) -> "Message":
+def refusal(request: Message, reason: str, code: int = REFUSED) -> Message:
     return {"jsonrpc": "2.0", "id": request.get("id"), "error": {"code": code, "message": reason}}
 
 
-def params_of(message: "Message") -> "dict[str, Any]":
+def params_of(message: Message) -> dict[str, Any]:
     """Return the parameters of a request or notification; empty if they are missing or invalid."""
     return dict_of(message.get("params"))
 
 
-def result_of(message: "Message") -> "dict[str, Any]":
+def result_of(message: Message) -> dict[str, Any]:
     return dict_of(message.get("result"))
 
 
-def dict_of(value: "Any") -> "dict[str, Any]":
+def dict_of(value: Any) -> dict[str, Any]:
     """Return a dict unchanged, and an empty dict for any other value."""
     return value if isinstance(value, dict) else {}
 
 
-def list_of(value: "Any") -> "list[dict[str, Any]]":
+def list_of(value: Any) -> list[dict[str, Any]]:
     """Return the dicts of a list; empty for any other value."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
-def call_of(request: "Message") -> "dict[str, Any]":
+def call_of(request: Message) -> dict[str, Any]:
     """Return the tool call of a permission request; in protocol version 2 it is part of the subject."""
     params = params_of(request)
     return dict_of(params.get("toolCall")) or dict_of(dict_of(params.get("subject")).get("toolCall"))
@@ -108,7 +102,7 @@ class AcpMessage:
     session: str | None
     is_answer: bool = False
     # Parameters of a request that opens a session or changes a setting.
-    asked: "dict[str, Any]" = field(default_factory=dict)
+    asked: dict[str, Any] = field(default_factory=dict)
 
 
 class Exchange:
@@ -123,13 +117,13 @@ class Exchange:
         # Folder of each session.
         self.folders: dict[str, str] = {}
 
-    def see(self, sender: str, message: "Message") -> AcpMessage | None:
+    def see(self, sender: str, message: Message) -> AcpMessage | None:
         """Register a message; return None for an answer without an open request."""
         if isinstance(method := message.get("method"), str):
             return self._asked(sender, method, message)
         return self._answered(sender, message)
 
-    def _asked(self, sender: str, method: str, message: "Message") -> AcpMessage:
+    def _asked(self, sender: str, method: str, message: Message) -> AcpMessage:
         params = params_of(message)
         if method == "initialize":
             self._client = dict_of(params.get("clientInfo")) or dict_of(params.get("info"))
@@ -142,7 +136,7 @@ class Exchange:
             self._place(seen.session, seen)
         return seen
 
-    def _answered(self, sender: str, message: "Message") -> AcpMessage | None:
+    def _answered(self, sender: str, message: Message) -> AcpMessage | None:
         number = message.get("id")
         asker = EDITOR if sender == AGENT else AGENT
         request = self._open.pop((asker, number), None) if isinstance(number, str | int | float) else None
@@ -163,11 +157,11 @@ class Exchange:
         if folder := text_or_none(request.asked.get("cwd")):
             self.folders[session] = folder
 
-    def forget(self, sender: str, message: "Message") -> None:
+    def forget(self, sender: str, message: Message) -> None:
         """Remove a request that the proxy answered."""
         self._open.pop((sender, message.get("id")), None)
 
-    def unanswered(self, sender: str) -> "list[Any]":
+    def unanswered(self, sender: str) -> list[Any]:
         """Return the ids of a sender's unanswered requests."""
         return [number for who, number in self._open if who == sender]
 
@@ -178,14 +172,14 @@ class Exchange:
         return next((known for known in _PROGRAMS if known in name), as_name(name.rpartition("/")[2] or "agent"))
 
     @property
-    def about(self) -> "dict[str, Any]":
+    def about(self) -> dict[str, Any]:
         """Names and versions of both sides."""
         agent, client = self._agent, self._client
         told = {"agent": agent.get("name"), "version": agent.get("version"), "client": client.get("name")}
         return {name: str(value) for name, value in {**told, "protocol": self._protocol}.items() if value}
 
 
-def _told(method: str, params: "dict[str, Any]") -> "dict[str, Any]":
+def _told(method: str, params: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of a request that its answer lacks; never the environment of MCP servers."""
     if method in OPENING:
         servers = params.get("mcpServers")

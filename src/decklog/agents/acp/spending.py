@@ -3,20 +3,17 @@
 If the session's own files are read, they supply the charges, and these reports are not used.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Any
 
 from decklog.agents.acp.exchange import dict_of, list_of
 from decklog.agents.events import Answered
 from decklog.agents.texts import text_or_none, whole
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
 _MICRO = 1_000_000
 
 
-def usage_of(told: "dict[str, Any]") -> "dict[str, int]":
+def usage_of(told: dict[str, Any]) -> dict[str, int]:
     """Return the token counts at the end of a turn by kind; empty if there are none."""
     usage = dict_of(told.get("usage"))
     quota = dict_of(dict_of(dict_of(told.get("_meta")).get("quota")).get("token_count"))
@@ -29,7 +26,7 @@ def usage_of(told: "dict[str, Any]") -> "dict[str, int]":
     return {name: count for name, count in found.items() if count}
 
 
-def keep_cost(update: "dict[str, Any]", kept: "dict[str, Any]") -> None:
+def keep_cost(update: dict[str, Any], kept: dict[str, Any]) -> None:
     """Store the session's cost so far."""
     cost = dict_of(update.get("cost"))
     amount = cost.get("amount")
@@ -37,9 +34,7 @@ def keep_cost(update: "dict[str, Any]", kept: "dict[str, Any]") -> None:
         kept["cost"] = round(amount * _MICRO)
 
 
-def answered(
-    place: "dict[str, Any]", line: str, usage: "dict[str, int]", kept: "dict[str, Any]", program: str
-) -> "Iterator[Answered]":
+def answered(place: dict[str, Any], line: str, usage: dict[str, int], kept: dict[str, Any], program: str) -> Iterator[Answered]:
     """Yield the charge of a turn: its tokens, and the session's total cost if known."""
     total = kept.get("cost")
     if usage or total:
@@ -48,7 +43,7 @@ def answered(
         yield Answered(**told)
 
 
-def model_of(result: "dict[str, Any]") -> str | None:
+def model_of(result: dict[str, Any]) -> str | None:
     """Return the model of a new session."""
     for option in list_of(result.get("configOptions")):
         if "model" in (option.get("id"), option.get("configId"), option.get("category")):

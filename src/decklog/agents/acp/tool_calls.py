@@ -5,19 +5,19 @@ pieces of a terminal that the client never created. Each update is merged into t
 """
 
 import base64
+import hashlib
 import os
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from difflib import unified_diff
+from typing import Any
 
 from decklog.agents.acp.exchange import dict_of, list_of
 from decklog.agents.claude.payloads import output_of
-from decklog.agents.events import CallOutcome
+from decklog.agents.events import CallOutcome, Noted
 from decklog.agents.texts import as_text, text_or_none
 
-if TYPE_CHECKING:
-    from typing import Any
-
-    Call = dict[str, Any]
+Call = dict[str, Any]
 
 _KEPT = ("name", "title", "kind", "status", "rawInput", "rawOutput", "content", "locations")
 _COMMAND = ("command", "cmd")
@@ -30,7 +30,7 @@ ENDED = frozenset(["completed", "failed"])
 _MOST_OUTPUT = 200_000
 
 
-def merged(known: "Call | None", update: "Call") -> "Call":
+def merged(known: Call | None, update: Call) -> Call:
     """Merge an update into a call; missing and empty fields keep their value."""
     call = dict(known or {})
     for name in _KEPT:
@@ -50,7 +50,7 @@ def merged(known: "Call | None", update: "Call") -> "Call":
     return call
 
 
-def with_terminal(known: "Call", update: "Call") -> "Call":
+def with_terminal(known: Call, update: Call) -> Call:
     """Return a call with its terminal's output, which protocol version 2 sends in full as base64."""
     call = dict(known)
     printed, code = dict_of(update.get("output")).get("data"), dict_of(update.get("exitStatus")).get("exitCode")
@@ -62,7 +62,7 @@ def with_terminal(known: "Call", update: "Call") -> "Call":
     return {**call, "exit_code": code} if isinstance(code, int) else call
 
 
-def tool_of(call_id: str, call: "Call") -> str:
+def tool_of(call_id: str, call: Call) -> str:
     """Return the tool name of a call, as hooks and transcripts use it if the message has it."""
     if name := text_or_none(call.get("tool")) or text_or_none(call.get("name")):
         return "Bash" if name in _SHELL else name
@@ -77,12 +77,12 @@ def tool_of(call_id: str, call: "Call") -> str:
     return str(call.get("kind") or "tool")
 
 
-def is_told(call: "Call") -> bool:
+def is_told(call: Call) -> bool:
     """Return whether the purpose of a call is known; its arguments may arrive with a later update."""
     return bool(dict_of(call.get("rawInput"))) or call.get("status") not in (None, "pending")
 
 
-def arguments_of(call: "Call") -> "dict[str, Any]":
+def arguments_of(call: Call) -> dict[str, Any]:
     """Return the arguments of a call, or else its title and its files."""
     raw = dict_of(call.get("rawInput"))
     if raw:
@@ -95,7 +95,7 @@ def arguments_of(call: "Call") -> "dict[str, Any]":
     return {name: value for name, value in {**told, "path": paths[0] if paths else None}.items() if value}
 
 
-def command_of(call: "Call") -> "str | list[str] | None":
+def command_of(call: Call) -> str | list[str] | None:
     """Return the command that a call runs."""
     raw = dict_of(call.get("rawInput"))
     for name in _COMMAND:
@@ -108,7 +108,7 @@ def command_of(call: "Call") -> "str | list[str] | None":
     return text_or_none(call.get("title")) if is_only_named else None
 
 
-def paths_of(call: "Call") -> list[str]:
+def paths_of(call: Call) -> list[str]:
     """Return the paths of the files that a call refers to."""
     raw = dict_of(call.get("rawInput"))
     named = [raw.get(name) for name in _PATH]
@@ -118,31 +118,31 @@ def paths_of(call: "Call") -> list[str]:
     return list(dict.fromkeys(os.path.normpath(path) for path in found))
 
 
-def writes(call: "Call") -> bool:
+def writes(call: Call) -> bool:
     """Return whether a call changes the files it refers to."""
     return call.get("kind") in _WRITING or bool(diffs_of(call)) or tool_of("", call) in ("Write", "Edit", "MultiEdit")
 
 
-def diffs_of(call: "Call") -> "list[dict[str, Any]]":
+def diffs_of(call: Call) -> list[dict[str, Any]]:
     """Return the file changes of a call."""
     return [part for part in list_of(call.get("content")) if part.get("type") == "diff"]
 
 
-def outcome_of(call: "Call", *, is_rejected: bool) -> CallOutcome:
+def outcome_of(call: Call, *, is_rejected: bool) -> CallOutcome:
     """Return the outcome of an ended call. Some agents report failed commands as completed."""
     if call.get("not_run") or (is_rejected and call.get("status") != "completed"):
         return CallOutcome.DENIED if is_rejected or call.get("not_run") == "permission-rule" else CallOutcome.INTERRUPTED
     return CallOutcome.FAILED if call.get("status") == "failed" or exit_code_of(call) else CallOutcome.OK
 
 
-def exit_code_of(call: "Call") -> int | None:
+def exit_code_of(call: Call) -> int | None:
     """Return the exit code of a command, if it is known."""
     metadata = dict_of(dict_of(call.get("rawOutput")).get("metadata"))
     code = call.get("exit_code", metadata.get("exit"))
     return code if isinstance(code, int) else None
 
 
-def output_of_call(call: "Call") -> str:
+def output_of_call(call: Call) -> str:
     """Return the output of a call as text."""
     if "response" in call and call.get("status") != "failed":
         return output_of(call["response"])
@@ -154,3 +154,39 @@ def output_of_call(call: "Call") -> str:
         return told
     parts = [as_text(dict_of(part.get("content")).get("text")) for part in list_of(call.get("content"))]
     return "\n".join(part for part in parts if part) or (as_text(raw) if raw else "")
+
+
+# File changes
+
+# Comparing longer texts line by line is too slow; only their digests are recorded.
+_MOST_COMPARED = 200_000
+
+
+def changed(place: dict[str, Any], call_id: str, call: dict[str, Any]) -> Iterator[Noted]:
+    """Yield an event for each file change of a call."""
+    for number, change in enumerate(diffs_of(call)):
+        text, facts = _as_patch(change) or _as_texts(change)
+        yield Noted(**place, name="diff", text=text, facts={"call": call_id, **facts}, note_id=f"diff:{call_id}:{number}")
+
+
+def _as_patch(change: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    """Return a change in the form of protocol version 2: a patch, which may cover several files."""
+    text = dict_of(change.get("patch")).get("text")
+    paths = [as_text(each.get("path")) for each in list_of(change.get("changes"))]
+    return (text, {"path": ", ".join(paths)}) if isinstance(text, str) else None
+
+
+def _as_texts(change: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    path, before, after = as_text(change.get("path")), as_text(change.get("oldText")), as_text(change.get("newText"))
+    return _difference(path, before, after), {"path": path, "before": _digest(before), "after": _digest(after)}
+
+
+def _difference(path: str, before: str, after: str) -> str:
+    if len(before) + len(after) > _MOST_COMPARED:
+        return f"{path}: {len(before)} characters became {len(after)}"
+    lines = unified_diff(before.splitlines(), after.splitlines(), path, path, lineterm="", n=2)
+    return "\n".join(lines) or f"{path}: as it was"
+
+
+def _digest(text: str) -> str | None:
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest() if text else None

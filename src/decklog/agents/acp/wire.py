@@ -8,9 +8,11 @@ import glob
 import hashlib
 import json
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
 
-from decklog.agents.acp import changes, spending, tool_calls
+from decklog.agents.acp import spending, tool_calls
 from decklog.agents.acp.exchange import (
     AGENT,
     CLOSING,
@@ -22,6 +24,7 @@ from decklog.agents.acp.exchange import (
     SETTING,
     UPDATE,
     WRITE_FILE,
+    Message,
     call_of,
     dict_of,
     list_of,
@@ -42,20 +45,14 @@ from decklog.agents.events import (
     SessionEvent,
     Thought,
 )
+from decklog.agents.spool import Spool
 from decklog.agents.texts import as_text, text_or_none
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from datetime import datetime
-    from typing import Any
-
-    from decklog.agents.acp.exchange import Message
 
 # Programs that keep such files: the environment variable of their folder, and its default in the home.
 _HOMES = {"claude": ("CLAUDE_CONFIG_DIR", ".claude"), "codex": ("CODEX_HOME", ".codex")}
 
 
-def home_of(program: str, environment: "Mapping[str, str]") -> str | None:
+def home_of(program: str, environment: Mapping[str, str]) -> str | None:
     """Return the folder of a program's session files; None if Decklog does not read them."""
     if program not in _HOMES:
         return None
@@ -63,7 +60,7 @@ def home_of(program: str, environment: "Mapping[str, str]") -> str | None:
     return environment.get(variable) or os.path.join(environment.get("HOME") or os.path.expanduser("~"), name)
 
 
-def transcripts_of_session(program: str, session: str, facts: "Mapping[str, Any]") -> list[tuple[str, str | None]]:
+def transcripts_of_session(program: str, session: str, facts: Mapping[str, Any]) -> list[tuple[str, str | None]]:
     """Return the existing files of a session, each with the id of its sub-agent."""
     home, folder = facts.get("home"), facts.get("cwd")
     if not isinstance(home, str) or not session or os.sep in session:
@@ -92,7 +89,7 @@ _SHOWN = 2000
 class AcpReader:
     """Reader of one session in one connection; `kept` is its stored state."""
 
-    def __init__(self, program: str, session_id: str, kept: "dict[str, Any] | None" = None) -> None:
+    def __init__(self, program: str, session_id: str, kept: dict[str, Any] | None = None) -> None:
         self.program = program
         self.session = session_id
         self._kept: dict[str, Any] = json.loads(json.dumps(kept)) if kept else {}
@@ -105,12 +102,12 @@ class AcpReader:
         self.is_at_rest = False
         self.is_over = False
 
-    def kept(self) -> "dict[str, Any]":
+    def kept(self) -> dict[str, Any]:
         """Return the state that is needed to read on from here."""
         found: dict[str, Any] = json.loads(json.dumps(self._kept))
         return found
 
-    def events(self, facts: "dict[str, Any]", message: "Message", at: "datetime | None") -> "Iterator[SessionEvent]":
+    def events(self, facts: dict[str, Any], message: Message, at: datetime | None) -> Iterator[SessionEvent]:
         """Yield the events of a line, unless the line was read before."""
         self.is_at_rest, self._facts = False, facts
         number = int(facts.get("n") or 0)
@@ -132,15 +129,15 @@ class AcpReader:
         """Return whether the program keeps files of the session. They supply sub-agent events and charges."""
         return bool(transcripts_of_session(self.program, self.session, self._facts))
 
-    def _place(self) -> "dict[str, Any]":
+    def _place(self) -> dict[str, Any]:
         return {"session_id": self.session, "at": self._at, "way": WAY}
 
-    def _note(self, name: str, text: str | None, **facts: "Any") -> Noted:
+    def _note(self, name: str, text: str | None, **facts: Any) -> Noted:
         return Noted(**self._place(), name=name, text=text, facts=facts, note_id=f"{name}:{self._line}")
 
     # Requests and answers
 
-    def _told(self, method: str, facts: "dict[str, Any]", message: "Message") -> "Iterator[SessionEvent]":
+    def _told(self, method: str, facts: dict[str, Any], message: Message) -> Iterator[SessionEvent]:
         params = params_of(message)
         if method == PROMPT:
             yield from self._flush()
@@ -158,7 +155,7 @@ class AcpReader:
             words = [as_text(params.get("command")), *map(str, params.get("args") or ())]
             yield self._note("terminal", " ".join(words), cwd=params.get("cwd"))
 
-    def _answered(self, method: str, facts: "dict[str, Any]", message: "Message") -> "Iterator[SessionEvent]":
+    def _answered(self, method: str, facts: dict[str, Any], message: Message) -> Iterator[SessionEvent]:
         error = dict_of(message.get("error"))
         if method in OPENING and not error:
             yield from self._begun(method, facts, result_of(message))
@@ -171,7 +168,7 @@ class AcpReader:
         elif method in SETTING:
             yield self._set(dict_of(facts.get("asked")), error)
 
-    def _begun(self, method: str, facts: "dict[str, Any]", result: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _begun(self, method: str, facts: dict[str, Any], result: dict[str, Any]) -> Iterator[SessionEvent]:
         asked, about = dict_of(facts.get("asked")), dict_of(facts.get("about"))
         self._kept["model"] = spending.model_of(result)
         if method == "session/load":
@@ -190,7 +187,7 @@ class AcpReader:
         if made := facts.get("enforced"):
             yield self._note("guard", "The agent is made to ask: " + "; ".join(map(str, made)))
 
-    def _set(self, asked: "dict[str, Any]", error: "dict[str, Any]") -> SessionEvent:
+    def _set(self, asked: dict[str, Any], error: dict[str, Any]) -> SessionEvent:
         what = asked.get("configId") or ("model" if "modelId" in asked else "mode")
         value = asked.get("modeId") or asked.get("modelId") or asked.get("value")
         if what == "model" and not error:
@@ -200,14 +197,14 @@ class AcpReader:
 
     # Turns
 
-    def _turn_answered(self, message: "Message", error: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _turn_answered(self, message: Message, error: dict[str, Any]) -> Iterator[SessionEvent]:
         result = result_of(message)
         if "messageId" in result and "stopReason" not in result:
             # Protocol version 2 answers at once; an update ends the turn later.
             return
         yield from self._turn_ended(result, as_text(error.get("message")) or None)
 
-    def _turn_ended(self, told: "dict[str, Any]", error: str | None) -> "Iterator[SessionEvent]":
+    def _turn_ended(self, told: dict[str, Any], error: str | None) -> Iterator[SessionEvent]:
         self.is_at_rest = True
         yield from self._flush()
         reason = text_or_none(told.get("stopReason"))
@@ -218,7 +215,7 @@ class AcpReader:
         stopped = reason if reason not in (None, "end_turn") else None
         yield Rested(**self._place(), error=error or stopped, facts={"usage": usage} if usage else {})
 
-    def _close_calls(self, reason: str | None) -> "Iterator[SessionEvent]":
+    def _close_calls(self, reason: str | None) -> Iterator[SessionEvent]:
         """Close the calls that the agent left open at the end of its turn."""
         calls: dict[str, Any] = self._kept.get("calls") or {}
         for call_id, call in list(calls.items()):
@@ -227,12 +224,12 @@ class AcpReader:
             elif reason == "cancelled":
                 yield from self._returned(call_id, call, CallOutcome.INTERRUPTED)
 
-    def _closed(self, reason: str) -> "Iterator[SessionEvent]":
+    def _closed(self, reason: str) -> Iterator[SessionEvent]:
         yield from self._rest()
         yield Ended(**self._place(), reason=reason, connection=str(self._facts.get("c")))
         self._kept = {"n": self._kept.get("n")}
 
-    def _rest(self) -> "Iterator[SessionEvent]":
+    def _rest(self) -> Iterator[SessionEvent]:
         yield from self._flush()
         for call_id, call in list((self._kept.get("calls") or {}).items()):
             if call.get("rejected"):
@@ -242,7 +239,7 @@ class AcpReader:
 
     # Updates
 
-    def _update(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _update(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
         kind = str(update.get("sessionUpdate") or update.get("type") or "")
         read = _UPDATES.get(kind)
         if read is not None:
@@ -251,7 +248,7 @@ class AcpReader:
             shown = {name: value for name, value in update.items() if name != "sessionUpdate"}
             yield self._note(kind, None, told=json.dumps(shown, ensure_ascii=False)[:_SHOWN])
 
-    def _chunk(self, kind: str, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _chunk(self, kind: str, update: dict[str, Any]) -> Iterator[SessionEvent]:
         content = update.get("content")
         text = as_text([content] if isinstance(content, dict) else content)
         message_id = text_or_none(update.get("messageId"))
@@ -273,7 +270,7 @@ class AcpReader:
         """Return whether a chunk repeats an earlier connection. Chunks with an id are recognised by it."""
         return message_id is None and bool(self._kept.get("replayed")) and not self._kept.get("prompted")
 
-    def _flush(self) -> "Iterator[SessionEvent]":
+    def _flush(self) -> Iterator[SessionEvent]:
         """Yield the collected message, now that it is complete."""
         piece = self._kept.pop("piece", None)
         if piece is None or not piece["text"].strip():
@@ -285,10 +282,10 @@ class AcpReader:
         while len(counts) > _MOST_REMEMBERED:
             counts.pop(next(iter(counts)))
         said = Said if piece["kind"] == "said" else Thought
-        at = {"at": _moment(piece["at"])} if piece["at"] else {}
+        at = {"at": datetime.fromisoformat(piece["at"])} if piece["at"] else {}
         yield said(**{**self._place(), **at}, text=piece["text"], message_id=name if count == 1 else f"{name}:{count}")
 
-    def _call(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _call(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
         call_id = text_or_none(update.get("toolCallId"))
         if call_id is None or call_id in self._kept.get("ended", ()):
             return
@@ -309,7 +306,7 @@ class AcpReader:
             outcome = tool_calls.outcome_of(call, is_rejected=bool(call.get("rejected")))
             yield from self._returned(call_id, call, outcome)
 
-    def _called(self, call_id: str, call: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _called(self, call_id: str, call: dict[str, Any]) -> Iterator[SessionEvent]:
         if call.get("told"):
             return
         call["told"] = True
@@ -319,12 +316,12 @@ class AcpReader:
         tool, arguments = tool_calls.tool_of(call_id, call), tool_calls.arguments_of(call)
         yield Called(**self._place(), call_id=call_id, tool=tool, arguments=arguments)
 
-    def _returned(self, call_id: str, call: "dict[str, Any]", outcome: CallOutcome) -> "Iterator[SessionEvent]":
+    def _returned(self, call_id: str, call: dict[str, Any], outcome: CallOutcome) -> Iterator[SessionEvent]:
         yield from self._called(call_id, call)
         self._kept["calls"].pop(call_id, None)
         self._kept["ended"] = [*self._kept.get("ended", ()), call_id][-_MOST_REMEMBERED:]
         if outcome in (CallOutcome.OK, CallOutcome.FAILED):
-            yield from changes.changed(self._place(), call_id, call)
+            yield from tool_calls.changed(self._place(), call_id, call)
         if outcome in (CallOutcome.OK, CallOutcome.FAILED) and not tool_calls.output_of_call(call):
             # The messages lack the output, too.
             yield from self.own_files()
@@ -336,7 +333,7 @@ class AcpReader:
         facts = {"exit_code": code} if code is not None else {}
         yield Returned(**self._place(), call_id=call_id, tool=tool, outcome=outcome, output=output, facts=facts)
 
-    def _terminal(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _terminal(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
         """Merge a terminal's output into the call that shows it."""
         name = update.get("terminalId")
         for call_id, call in (self._kept.get("calls") or {}).items():
@@ -344,21 +341,22 @@ class AcpReader:
                 self._kept["calls"][call_id] = tool_calls.with_terminal(call, update)
         yield from ()
 
-    def _plan(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _plan(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
         entries = list_of(update.get("entries")) or list_of(dict_of(update.get("plan")).get("entries"))
         text = "\n".join(f"[{entry.get('status') or 'pending'}] {as_text(entry.get('content'))}" for entry in entries)
         if text and text != self._kept.get("plan"):
             self._kept["plan"] = text
             yield self._note("plan", text)
 
-    def _mode(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _mode(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
         mode = update.get("currentModeId") or update.get("modeId")
         if mode != self._kept.get("mode"):
             self._kept["mode"] = mode
             yield self._note("mode", f"mode: {as_text(mode)}")
 
-    def _options(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
-        found = {str(each.get("id") or each.get("configId")): each.get("currentValue") for each in _options_of(update)}
+    def _options(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
+        options = list_of(update.get("configOptions")) or list_of(update.get("options"))
+        found = {str(each.get("id") or each.get("configId")): each.get("currentValue") for each in options}
         before, self._kept["options"] = self._kept.get("options") or {}, found
         if isinstance(model := found.get("model"), str):
             self._kept["model"] = model
@@ -366,36 +364,36 @@ class AcpReader:
             if before and before.get(name) != value:
                 yield self._note(name, f"{name}: {as_text(value)}")
 
-    def _commands(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _commands(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
         """Yield the number of commands that an agent offers; keep only the digest of their texts."""
         commands = list_of(update.get("availableCommands"))
         digest = hashlib.sha256(json.dumps(commands, sort_keys=True).encode()).hexdigest()
         facts = {"commands": len(commands), "sha256": digest}
         yield Noted(**self._place(), name="commands", text=f"{len(commands)} commands", facts=facts, note_id=f"commands:{digest}")
 
-    def _used(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _used(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
         spending.keep_cost(update, self._kept)
         yield from ()
 
-    def _state(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _state(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
         if update.get("state") == "idle":
             yield from self._turn_ended(update, None)
 
-    def _title(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _title(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
         title = text_or_none(update.get("title"))
         if title and title != self._kept.get("title"):
             self._kept["title"] = title
             yield self._note("title", title)
 
-    def _said(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _said(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
         yield from self._chunk("said", update)
 
-    def _thought(self, update: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _thought(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
         yield from self._chunk("thought", update)
 
     # Permissions
 
-    def _asked(self, request: "Message") -> "Iterator[SessionEvent]":
+    def _asked(self, request: Message) -> Iterator[SessionEvent]:
         """Yield the permission request and its call; the request may contain only the call's id."""
         told = call_of(request)
         call_id = text_or_none(told.get("toolCallId"))
@@ -410,7 +408,7 @@ class AcpReader:
         title = text_or_none(call.get("title")) or text_or_none(params_of(request).get("title")) or "a tool"
         yield self._note("permission", f"asked: {title}", call=call_id, options=options)
 
-    def _decided(self, message: "Message", by: str, reason: str | None) -> "Iterator[SessionEvent]":
+    def _decided(self, message: Message, by: str, reason: str | None) -> Iterator[SessionEvent]:
         asked = (self._kept.get("asked") or {}).pop(str(message.get("id")), {})
         outcome = dict_of(result_of(message).get("outcome"))
         option = outcome.get("optionId")
@@ -421,7 +419,7 @@ class AcpReader:
         text = f"{kind} by {by}" + (f": {reason}" if reason else "")
         yield self._note("permission", text, call=asked.get("call"), by=by, decision=kind, option=option, reason=reason)
 
-    def _refused(self, facts: "dict[str, Any]", message: "Message", reason: str) -> "Iterator[SessionEvent]":
+    def _refused(self, facts: dict[str, Any], message: Message, reason: str) -> Iterator[SessionEvent]:
         if facts.get("from") == OURS and facts.get("re") == PERMISSION:
             yield from self._decided(message, "policy", reason)
         else:
@@ -429,7 +427,7 @@ class AcpReader:
             yield self._note("denied", f"{what} denied by policy: {reason}", by="policy", reason=reason, asked=facts.get("asked"))
 
 
-_UPDATES: "dict[str, Callable[[AcpReader, dict[str, Any]], Iterator[SessionEvent]]]" = {
+_UPDATES: dict[str, Callable[[AcpReader, dict[str, Any]], Iterator[SessionEvent]]] = {
     "agent_message_chunk": AcpReader._said,
     "agent_message": AcpReader._said,
     "agent_thought_chunk": AcpReader._thought,
@@ -450,15 +448,37 @@ _UPDATES: "dict[str, Callable[[AcpReader, dict[str, Any]], Iterator[SessionEvent
 _TOLD_ELSEWHERE = frozenset(["user_message_chunk", "user_message"])
 
 
-def _kinds(request: "Message") -> "dict[str, str]":
+def _kinds(request: Message) -> dict[str, str]:
     return {str(each.get("optionId")): str(each.get("kind")) for each in list_of(params_of(request).get("options"))}
 
 
-def _options_of(update: "dict[str, Any]") -> "list[dict[str, Any]]":
-    return list_of(update.get("configOptions")) or list_of(update.get("options"))
+class Wires:
+    """Readers by session and connection; their state is stored in the spool."""
 
+    def __init__(self, spool: Spool) -> None:
+        self._spool = spool
+        self._open: dict[str, AcpReader] = {}
 
-def _moment(text: str) -> "datetime":
-    from datetime import datetime
+    def of(self, program: str, session: str, connection: str) -> AcpReader:
+        """Return the reader of a session, restored from its stored state."""
+        place = os.path.join("acp", connection, f"{program}-{session}")
+        if place not in self._open:
+            self._open[place] = AcpReader(program, session, self._spool.mark(place))
+        return self._open[place]
 
-    return datetime.fromisoformat(text)
+    def copied(self) -> "Wires":
+        """Return a copy of all readers, to restore after a failed transaction."""
+        copy = Wires(self._spool)
+        copy._open = {place: AcpReader(wire.program, wire.session, wire.kept()) for place, wire in self._open.items()}
+        return copy
+
+    def keep(self) -> None:
+        """Store the state of all readers."""
+        for place, wire in self._open.items():
+            self._spool.set_mark(place, wire.kept(), is_synced=True)
+
+    def forget_ended(self) -> None:
+        """Remove the stored state of ended connections."""
+        for place, wire in self._open.items():
+            if wire.is_over:
+                self._spool.forget_mark(place)

@@ -1,9 +1,10 @@
 """Conversion of Claude Code's hook payloads into events."""
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any
 
-from decklog.agents.claude.results import RESULT, results_of
 from decklog.agents.events import (
     Begun,
     Called,
@@ -15,18 +16,14 @@ from decklog.agents.events import (
     Prompted,
     Rested,
     Returned,
+    Said,
     SessionEvent,
     Spawned,
 )
-from decklog.agents.reading import GONE
-from decklog.agents.texts import as_text, text_or_none
+from decklog.agents.reading import GONE, answered
+from decklog.agents.texts import as_text, text_or_none, whole
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-    from typing import Any
-
-    Payload = dict[str, Any]
+Payload = dict[str, Any]
 
 # Prefix of a prompt that the program wrote to report the result of a background task.
 _NOTICE = "<task-notification>"
@@ -34,8 +31,24 @@ _NOTICE = "<task-notification>"
 _SESSION = ("session_id", "transcript_path", "cwd", "hook_event_name", "prompt_id")
 _BASE = frozenset([*_SESSION, "permission_mode", "effort", "agent_id", "agent_type"])
 
+# Fields of a result of the Claude Agent SDK.
+RESULT = "Result"
+_OF_RESULT = (
+    "subtype",
+    "is_error",
+    "num_turns",
+    "duration_ms",
+    "total_cost_usd",
+    "api_error_status",
+    "terminal_reason",
+    "errors",
+)
+_MICRODOLLARS = 1_000_000
+# Names of the four token kinds in session totals, in our order.
+TOTALS = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "outputTokens")
 
-def events_of(payload: "Payload", at: "datetime | None") -> list[SessionEvent]:
+
+def events_of(payload: Payload, at: datetime | None) -> list[SessionEvent]:
     """Return the events of a payload; none without a session, or if other payloads report the same."""
     session = payload.get("session_id")
     if not isinstance(session, str) or not session:
@@ -44,12 +57,12 @@ def events_of(payload: "Payload", at: "datetime | None") -> list[SessionEvent]:
     agent = payload.get("agent_id")
     place: dict[str, Any] = {"session_id": session, "at": at, "agent_id": agent if isinstance(agent, str) and agent else None}
     if name == RESULT:
-        return list(results_of(payload, place))
+        return list(_results(payload, place))
     read = _EVENTS.get(name)
     return [event for event in (read(payload, place) if read else _noted(name, payload, place),) if event is not None]
 
 
-def transcripts_of(payload: "Payload") -> list[tuple[str, str | None]]:
+def transcripts_of(payload: Payload) -> list[tuple[str, str | None]]:
     """Return the transcripts that have grown, each with the id of its sub-agent."""
     found: list[tuple[str, str | None]] = []
     if payload.get("hook_event_name") in _AFTER_WHICH_IT_IS_READ and isinstance(path := payload.get("transcript_path"), str):
@@ -74,7 +87,7 @@ def transcripts_below(path: str) -> list[tuple[str, str]]:
     return [(os.path.join(folder, name), name.removeprefix("agent-").removesuffix(".jsonl")) for name in own]
 
 
-def _begun(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
+def _begun(payload: Payload, place: dict[str, Any]) -> SessionEvent:
     return Begun(
         **{**place, "agent_id": None},
         source=str(payload.get("source") or "startup"),
@@ -85,13 +98,13 @@ def _begun(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
     )
 
 
-def _prompted(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
+def _prompted(payload: Payload, place: dict[str, Any]) -> SessionEvent:
     text = as_text(payload.get("prompt"))
     by = "program" if text.startswith(_NOTICE) or payload.get("source") not in (None, "user", "sdk") else "person"
     return Prompted(**place, prompt_id=text_or_none(payload.get("prompt_id")), text=text, by=by)
 
 
-def _called(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | None:
+def _called(payload: Payload, place: dict[str, Any]) -> SessionEvent | None:
     call, arguments = payload.get("tool_use_id"), payload.get("tool_input")
     if not isinstance(call, str):
         return None
@@ -103,7 +116,7 @@ def _called(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | None:
     )
 
 
-def _returned(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | None:
+def _returned(payload: Payload, place: dict[str, Any]) -> SessionEvent | None:
     call = payload.get("tool_use_id")
     if not isinstance(call, str):
         return None
@@ -121,7 +134,7 @@ def _returned(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | Non
     )
 
 
-def output_of(response: "Any") -> str:
+def output_of(response: Any) -> str:
     """Return a tool response as text: a command's output, a file's content, or the response itself."""
     if not isinstance(response, dict):
         return as_text(response)
@@ -134,7 +147,7 @@ def output_of(response: "Any") -> str:
     return as_text({name: value for name, value in response.items() if name not in ("originalFile", "content")})
 
 
-def _denied(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | None:
+def _denied(payload: Payload, place: dict[str, Any]) -> SessionEvent | None:
     call = payload.get("tool_use_id")
     if not isinstance(call, str):
         return None
@@ -147,33 +160,33 @@ def _denied(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | None:
     )
 
 
-def _spawned(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | None:
+def _spawned(payload: Payload, place: dict[str, Any]) -> SessionEvent | None:
     return Spawned(**place, role=str(payload.get("agent_type") or "")) if place["agent_id"] else None
 
 
-def _joined(payload: "Payload", place: "dict[str, Any]") -> SessionEvent | None:
+def _joined(payload: Payload, place: dict[str, Any]) -> SessionEvent | None:
     # Claude Code reports a compaction as the end of a sub-agent without a type.
     if not place["agent_id"] or not payload.get("agent_type"):
         return None
     return Joined(**place, text=as_text(payload.get("last_assistant_message")) or None)
 
 
-def _compacting(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
+def _compacting(payload: Payload, place: dict[str, Any]) -> SessionEvent:
     return Compacted(**place, trigger=str(payload.get("trigger") or "auto"), is_over=False)
 
 
-def _compacted(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
+def _compacted(payload: Payload, place: dict[str, Any]) -> SessionEvent:
     return Compacted(
         **place, trigger=str(payload.get("trigger") or "auto"), summary=as_text(payload.get("compact_summary")) or None
     )
 
 
-def _rested(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
+def _rested(payload: Payload, place: dict[str, Any]) -> SessionEvent:
     # The transcript has the last message, with its id.
     return Rested(**place, error=as_text(payload["error"]) if payload.get("error") else None)
 
 
-def _ended(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
+def _ended(payload: Payload, place: dict[str, Any]) -> SessionEvent:
     told, outcome = text_or_none(payload.get("text")), payload.get("outcome")
     return Ended(
         **{**place, "agent_id": None},
@@ -183,16 +196,31 @@ def _ended(payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
     )
 
 
-def _noted(name: str, payload: "Payload", place: "dict[str, Any]") -> SessionEvent:
+def _results(payload: dict[str, Any], place: dict[str, Any]) -> Iterator[SessionEvent]:
+    """Yield the result of a turn. Messages and usage are only included if the session has no transcript."""
+    name = str(payload.get("uuid") or "")
+    for message_id, text in payload.get("said") or ():
+        yield Said(**place, text=as_text(text), message_id=text_or_none(message_id))
+    for model, used in (payload.get("spent") or {}).items():
+        cost = used.get("costUSD")
+        microdollars = round(cost * _MICRODOLLARS) if isinstance(cost, (int, float)) and cost > 0 else None
+        tokens = [whole(used.get(kind)) for kind in TOTALS]
+        yield from answered(place, f"{place['session_id']}:result:{name}:{model}", model, tokens, microdollars)
+    facts = {fact: payload.get(fact) for fact in _OF_RESULT}
+    text = as_text(payload.get("result")) or as_text(payload.get("subtype"))
+    yield Noted(**place, name="turn.result", text=text, facts=facts, note_id=f"turn-result:{name}" if name else None)
+
+
+def _noted(name: str, payload: Payload, place: dict[str, Any]) -> SessionEvent:
     facts = {key: value for key, value in payload.items() if key not in _BASE}
     return Noted(**place, name=name or "unknown", text=as_text(payload.get("message")) or None, facts=facts)
 
 
-def _told_elsewhere(_payload: "Payload", _place: "dict[str, Any]") -> None:
+def _told_elsewhere(_payload: Payload, _place: dict[str, Any]) -> None:
     """Return no event: calls of a batch are reported one by one, and ProgramGone only triggers reading."""
 
 
-_EVENTS: "dict[str, Callable[[Payload, dict[str, Any]], SessionEvent | None]]" = {
+_EVENTS: dict[str, Callable[[Payload, dict[str, Any]], SessionEvent | None]] = {
     "SessionStart": _begun,
     "UserPromptSubmit": _prompted,
     "PreToolUse": _called,

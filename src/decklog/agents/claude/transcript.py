@@ -1,14 +1,14 @@
 """Reader of Claude Code's transcripts: events that hooks missed, and sessions from before hooks were installed."""
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
-from decklog.agents.claude.payloads import output_of
+from decklog.agents.claude.payloads import TOTALS, output_of
 from decklog.agents.events import (
     IMPORTED,
     INTERRUPTED,
-    Answered,
     Begun,
     Called,
     CallOutcome,
@@ -20,21 +20,15 @@ from decklog.agents.events import (
     SessionEvent,
     Thought,
 )
-from decklog.agents.reading import Reading, Sums, add
-from decklog.agents.texts import as_text, whole
-from decklog.agents.times import as_time
+from decklog.agents.reading import Reading, Sums, add, answered
+from decklog.agents.texts import as_text, as_time, whole
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
-    Line = dict[str, Any]
+Line = dict[str, Any]
 
 # Model name of an answer that the program wrote instead of a model.
 _SYNTHETIC = "<synthetic>"
-# Names of the four token kinds in answers and in session totals, in our order.
+# Names of the four token kinds in answers, in our order.
 _USAGE = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
-_TOTALS = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "outputTokens")
 _NOTHING = (0, 0, 0, 0)
 # Skip lines of other kinds, which are most of a transcript's bytes.
 may_tell = re.compile(rb'"type"\s*:\s*"(?:user|assistant|system|cost-state)"').search
@@ -53,10 +47,10 @@ class _Answer:
 
     answer_id: str
     model: str
-    place: "dict[str, Any]"
+    place: dict[str, Any]
     tokens: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
 
-    def take(self, usage: "Any") -> None:
+    def take(self, usage: Any) -> None:
         if isinstance(usage, dict):
             self.tokens = [max(known, whole(usage.get(name))) for known, name in zip(self.tokens, _USAGE, strict=True)]
 
@@ -84,7 +78,7 @@ class Transcript:
         # After the first line of the fork all lines belong to it, even if the clock was set back.
         self._is_own: bool = self._forked_at is None or bool(kept.get("is_own"))
 
-    def kept(self) -> "dict[str, Any]":
+    def kept(self) -> dict[str, Any]:
         """Return the state that is needed to read on from here."""
         return {
             "answers": self.answers,
@@ -100,7 +94,7 @@ class Transcript:
             "is_own": self._is_own,
         }
 
-    def events(self, line: "Line") -> "Iterator[SessionEvent]":
+    def events(self, line: Line) -> Iterator[SessionEvent]:
         """Yield the events of a line; unknown kinds of lines have none."""
         kind, session = line.get("type"), self._reading.session_id or line.get("sessionId")
         if kind not in ("user", "assistant", "system", "cost-state") or not isinstance(session, str):
@@ -127,7 +121,7 @@ class Transcript:
             facts = line.get("compactMetadata")
             yield Compacted(**place, trigger=str(facts.get("trigger") if isinstance(facts, dict) else "auto"), is_read=True)
 
-    def rest(self) -> "Iterator[SessionEvent]":
+    def rest(self) -> Iterator[SessionEvent]:
         """Yield the usage of the pending answer. Call this at the end of the file and of a turn."""
         answer, self._answer = self._answer, None
         if answer is None or not any(answer.tokens):
@@ -135,9 +129,9 @@ class Transcript:
         counted = self._last[1] if self._last[0] == answer.answer_id else [0, 0, 0, 0]
         add(self.answers, answer.model, [new - old for new, old in zip(answer.tokens, counted, strict=True)])
         self._last = (answer.answer_id, answer.tokens)
-        yield _answered(answer.place, answer.answer_id, answer.model, answer.tokens)
+        yield from answered(answer.place, answer.answer_id, answer.model, answer.tokens)
 
-    def _settle(self, line: "Line", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _settle(self, line: Line, place: dict[str, Any]) -> Iterator[SessionEvent]:
         """Yield the usage that the session total has beyond the transcripts' answers.
 
         The total is written when a process ends. It is the only source for the cost of compactions.
@@ -152,7 +146,7 @@ class Transcript:
             else:
                 for model, tokens in told.items():
                     add(known, model, tokens)
-        total = {model: [whole(used.get(name)) for name in _TOTALS] for model, used in usage.items() if isinstance(used, dict)}
+        total = {model: [whole(used.get(name)) for name in TOTALS] for model, used in usage.items() if isinstance(used, dict)}
         before, known_before = self._total, self._known
         self._total, self._known = total, known
         if before is None and (self._forked_at is not None or self._reading.is_fork):
@@ -162,13 +156,13 @@ class Transcript:
             besides = _difference(taken, _difference(known.get(model, _NOTHING), known_before.get(model, _NOTHING)))
             if any(count > 0 for count in besides):
                 name = f"{place['session_id']}:besides:{'-'.join(map(str, tokens))}"
-                yield _answered(place, name, model, [max(0, count) for count in besides])
+                yield from answered(place, name, model, [max(0, count) for count in besides])
 
-    def _begun(self, line: "Line", place: "dict[str, Any]") -> Begun:
+    def _begun(self, line: Line, place: dict[str, Any]) -> Begun:
         self._has_begun = True
         return Begun(**place, source=IMPORTED, cwd=line.get("cwd"), branch=line.get("gitBranch"), version=line.get("version"))
 
-    def _assistant(self, line: "Line", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _assistant(self, line: Line, place: dict[str, Any]) -> Iterator[SessionEvent]:
         message = line.get("message")
         if not isinstance(message, dict) or message.get("model") == _SYNTHETIC or line.get("isApiErrorMessage"):
             if isinstance(message, dict) and line.get("isApiErrorMessage") and not self._reading.is_backstop:
@@ -197,7 +191,7 @@ class Transcript:
                 self._thoughts = _counted(self._thoughts, message, line)
                 yield Thought(**place, text=text, message_id=_numbered(self._thoughts))
 
-    def _user(self, line: "Line", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _user(self, line: Line, place: dict[str, Any]) -> Iterator[SessionEvent]:
         message = line.get("message")
         if not isinstance(message, dict) or line.get("isMeta") or line.get("isCompactSummary"):
             return
@@ -224,7 +218,7 @@ class Transcript:
             yield Prompted(**place, prompt_id=prompt_id and str(prompt_id), text=text, by=by)
 
 
-def _counted(last: tuple[str, int], message: "Line", line: "Line") -> tuple[str, int]:
+def _counted(last: tuple[str, int], message: Line, line: Line) -> tuple[str, int]:
     """Return the answer id of a text, and the number of the text in that answer."""
     name = str(message.get("id") or line.get("uuid") or "")
     return name, last[1] + 1 if last[0] == name else 1
@@ -235,31 +229,18 @@ def _numbered(part: tuple[str, int]) -> str:
     return name if count == 1 else f"{name}:{count}"
 
 
-def _difference(more: "Sequence[int]", less: "Sequence[int]") -> list[int]:
+def _difference(more: Sequence[int], less: Sequence[int]) -> list[int]:
     return [one - other for one, other in zip(more, less, strict=True)]
 
 
-def _answered(place: "dict[str, Any]", answer_id: str, model: str, tokens: "Sequence[int]") -> Answered:
-    given, read, created, output = tokens
-    return Answered(
-        **place,
-        answer_id=answer_id,
-        model=model,
-        input_tokens=given,
-        cache_read_tokens=read,
-        cache_create_tokens=created,
-        output_tokens=output,
-    )
-
-
-def _blocks(message: "Line") -> "list[Line]":
+def _blocks(message: Line) -> list[Line]:
     content = message.get("content")
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
 
 
-def _result(line: "Line", block: "Line", place: "dict[str, Any]") -> Returned:
+def _result(line: Line, block: Line, place: dict[str, Any]) -> Returned:
     result = line.get("toolUseResult")
     is_interrupted = isinstance(result, dict) and bool(result.get("interrupted"))
     told = as_text(block.get("content")) if block.get("is_error") else ""
@@ -274,7 +255,7 @@ def _result(line: "Line", block: "Line", place: "dict[str, Any]") -> Returned:
     return Returned(**place, call_id=str(block["tool_use_id"]), outcome=outcome, output=output, original=original)
 
 
-def _original(result: "Line") -> str | None:
+def _original(result: Line) -> str | None:
     """Return what a file held before a tool changed it."""
     if result.get("type") == "create":
         return ""

@@ -1,15 +1,12 @@
 """Conversion of Codex's hook payloads into events. They have Claude Code's form; this module handles the differences."""
 
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import Any
 
 from decklog.agents.claude import payloads as claude
 from decklog.agents.events import Prompted, Rested, SessionEvent
 from decklog.agents.reading import GONE
 from decklog.agents.texts import as_text
-
-if TYPE_CHECKING:
-    from datetime import datetime
-    from typing import Any
 
 # These payloads omit whether the call failed. The rollout has the result by then.
 _TOLD_BY_THE_ROLLOUT = frozenset(["PostToolUse"])
@@ -18,7 +15,7 @@ _AFTER_WHICH_IT_IS_READ = frozenset(
 )
 
 
-def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[SessionEvent]:
+def events_of(told: dict[str, Any], at: datetime | None) -> list[SessionEvent]:
     """Return the events of a payload."""
     event, session = told.get("hook_event_name"), told.get("session_id")
     if event in _TOLD_BY_THE_ROLLOUT or not isinstance(session, str) or not session:
@@ -34,7 +31,7 @@ def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[SessionEven
     return claude.events_of(told, at)
 
 
-def transcripts_of(told: "dict[str, Any]") -> list[tuple[str, str | None]]:
+def transcripts_of(told: dict[str, Any]) -> list[tuple[str, str | None]]:
     """Return the rollouts that have grown. Within a sub-agent, a payload names the sub-agent's rollout."""
     found: list[tuple[str, str | None]] = []
     agent, path, own = told.get("agent_id"), told.get("transcript_path"), told.get("agent_transcript_path")

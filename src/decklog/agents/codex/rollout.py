@@ -2,11 +2,11 @@
 
 import json
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Any
 
 from decklog.agents.events import (
     IMPORTED,
-    Answered,
     Begun,
     Called,
     CallOutcome,
@@ -18,13 +18,8 @@ from decklog.agents.events import (
     SessionEvent,
     Thought,
 )
-from decklog.agents.reading import Reading, Sums, add
-from decklog.agents.texts import as_text, whole
-from decklog.agents.times import as_time
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+from decklog.agents.reading import Reading, Sums, add, answered
+from decklog.agents.texts import as_text, as_time, whole
 
 # Shell tool names in different versions; hooks use the name Bash.
 _SHELL = frozenset(["exec_command", "shell", "shell_command", "local_shell", "container.exec"])
@@ -47,7 +42,7 @@ class Rollout:
         self.answers: Sums = kept.get("answers") or {}
         self._calls: dict[str, str] = {}
 
-    def kept(self) -> "dict[str, Any]":
+    def kept(self) -> dict[str, Any]:
         """Return the state that is needed to read on from here."""
         return {
             "session": self._session_id,
@@ -58,11 +53,11 @@ class Rollout:
             "answers": self.answers,
         }
 
-    def rest(self) -> "Iterator[SessionEvent]":
+    def rest(self) -> Iterator[SessionEvent]:
         """Yield nothing: this reader holds no event back."""
         yield from ()
 
-    def events(self, line: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def events(self, line: dict[str, Any]) -> Iterator[SessionEvent]:
         """Yield the events of a line; unknown kinds of lines have none."""
         payload, kind = line.get("payload"), line.get("type")
         if not isinstance(payload, dict):
@@ -84,7 +79,7 @@ class Rollout:
         elif kind == "compacted" and not self._is_backstop:
             yield Compacted(**place, trigger="auto", summary=as_text(payload.get("message")) or None, is_read=True)
 
-    def _begin(self, payload: "dict[str, Any]", at: "Any") -> "Iterator[SessionEvent]":
+    def _begin(self, payload: dict[str, Any], at: Any) -> Iterator[SessionEvent]:
         thread, session = payload.get("id"), payload.get("session_id") or payload.get("id")
         if not isinstance(session, str):
             return
@@ -106,13 +101,13 @@ class Rollout:
 
     # Usage
 
-    def _record(self, payload: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _record(self, payload: dict[str, Any], place: dict[str, Any]) -> Iterator[SessionEvent]:
         self._has_records = True
         response = payload.get("response_id")
         if isinstance(response, str):
             yield from self._answered(place, response, _tokens(payload.get("usage")))
 
-    def _counted(self, payload: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _counted(self, payload: dict[str, Any], place: dict[str, Any]) -> Iterator[SessionEvent]:
         """Yield the usage of older versions, which only report a running total."""
         info = payload.get("info")
         if self._has_records or not isinstance(info, dict):
@@ -125,23 +120,14 @@ class Rollout:
         self._total = total
         yield from self._answered(place, f"{self._agent_id or self._session_id}:total:{'-'.join(map(str, total))}", taken)
 
-    def _answered(self, place: "dict[str, Any]", answer_id: str, tokens: list[int]) -> "Iterator[SessionEvent]":
+    def _answered(self, place: dict[str, Any], answer_id: str, tokens: list[int]) -> Iterator[SessionEvent]:
         if any(tokens):
             add(self.answers, self._model, tokens)
-            given, read, created, output = tokens
-            yield Answered(
-                **place,
-                answer_id=answer_id,
-                model=self._model,
-                input_tokens=given,
-                cache_read_tokens=read,
-                cache_create_tokens=created,
-                output_tokens=output,
-            )
+            yield from answered(place, answer_id, self._model, tokens)
 
     # Messages and calls
 
-    def _item(self, payload: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _item(self, payload: dict[str, Any], place: dict[str, Any]) -> Iterator[SessionEvent]:
         kind, call = payload.get("type"), payload.get("call_id")
         if kind == "reasoning":
             yield from _thought(place, payload.get("id"), payload.get("summary"))
@@ -157,7 +143,7 @@ class Rollout:
             outcome = CallOutcome.DENIED if output.startswith(_DENIED) else stopped
             yield Returned(**place, call_id=call, tool=self._calls.get(call), outcome=outcome, output=output)
 
-    def _message(self, payload: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _message(self, payload: dict[str, Any], place: dict[str, Any]) -> Iterator[SessionEvent]:
         kind, item = payload.get("type"), payload.get("item")
         if kind == "token_count":
             yield from self._counted(payload, place)
@@ -168,7 +154,7 @@ class Rollout:
             reason = as_text(error.get("message")) if isinstance(error, dict) else as_text(payload.get("reason"))
             yield Rested(**place, error=reason or None, is_read=True)
 
-    def _completed(self, item: "dict[str, Any]", turn: "Any", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _completed(self, item: dict[str, Any], turn: Any, place: dict[str, Any]) -> Iterator[SessionEvent]:
         name = str(item.get("id") or "")
         match item.get("type"):
             case "UserMessage":
@@ -190,7 +176,7 @@ class Rollout:
                 yield Returned(**place, call_id=name, tool=tool, outcome=_outcome(item), output=as_text(item.get("result")))
 
 
-def _thought(place: "dict[str, Any]", name: "Any", summary: "Any") -> "Iterator[SessionEvent]":
+def _thought(place: dict[str, Any], name: Any, summary: Any) -> Iterator[SessionEvent]:
     """Yield the reasoning summary of the model; both kinds of lines that have it use the same id."""
     parts = summary if isinstance(summary, list) else []
     text = "\n\n".join(part for part in (one if isinstance(one, str) else as_text([one]) for one in parts) if part.strip())
@@ -198,7 +184,7 @@ def _thought(place: "dict[str, Any]", name: "Any", summary: "Any") -> "Iterator[
         yield Thought(**place, text=text, message_id=name)
 
 
-def _tokens(usage: "Any") -> list[int]:
+def _tokens(usage: Any) -> list[int]:
     """Return the four token counts. Codex includes cached tokens in its input count."""
     if not isinstance(usage, dict):
         return [0, 0, 0, 0]
@@ -206,7 +192,7 @@ def _tokens(usage: "Any") -> list[int]:
     return [max(0, whole(usage.get("input_tokens")) - read - created), read, created, whole(usage.get("output_tokens"))]
 
 
-def _call(payload: "dict[str, Any]") -> "tuple[str, dict[str, Any]]":
+def _call(payload: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     name, space = str(payload.get("name") or "tool"), payload.get("namespace")
     if payload.get("type") == "custom_tool_call":
         return name, {"command": as_text(payload.get("input"))}
@@ -221,7 +207,7 @@ def _call(payload: "dict[str, Any]") -> "tuple[str, dict[str, Any]]":
     return (f"{space}__{name}" if isinstance(space, str) and space else name), arguments
 
 
-def _outcome(item: "dict[str, Any]") -> CallOutcome:
+def _outcome(item: dict[str, Any]) -> CallOutcome:
     match item.get("status"):
         case "completed":
             return CallOutcome.OK

@@ -8,16 +8,16 @@ import fcntl
 import json
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from decklog.agents.context.worker import SystemProcess
 from decklog.core.errors import Busy, Denied
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from decklog.agents.context.worker import Worker
     from decklog.location.locate import LogLocation
 
@@ -29,18 +29,18 @@ _OF_CLAIM = ("run_id", "task_id", "fence", "lease_seconds", "renewed_at")
 _NEEDED = {*_OF_CLAIM, "is_open", "asked", "worker", "instance", "process"}
 
 
+@dataclass
 class Remembered:
     """Stored claim: run, task and fencing token, and whether its worker has ended it."""
 
-    def __init__(self, run_id: str, task_id: str, fence: int, lease_seconds: float, renewed_at: str) -> None:
-        self.run_id = run_id
-        self.task_id = task_id
-        self.fence = fence
-        self.lease_seconds = lease_seconds
-        self.renewed_at = renewed_at
-        self.is_open = True
-        # Whether questions about the task may have answers.
-        self.asked = False
+    run_id: str
+    task_id: str
+    fence: int
+    lease_seconds: float
+    renewed_at: str
+    is_open: bool = True
+    # Whether questions about the task may have answers.
+    asked: bool = False
 
 
 class RememberedClaims:
@@ -63,21 +63,38 @@ class RememberedClaims:
         finally:
             os.close(descriptor)
 
-    def _write(self, descriptor: int, claim: "dict[str, Any]") -> None:
+    def _write(self, descriptor: int, claim: dict[str, Any]) -> None:
         who = {"worker": self._worker.name, "instance": self._worker.instance, "process": self._worker.process.spelled()}
         line = (json.dumps({**who, **claim}) + "\n").encode()
         # A concurrent reader uses only the first line, which is never truncated.
         os.pwrite(descriptor, line, 0)
         os.ftruncate(descriptor, len(line))
 
-    def alone(self, patience_seconds: float) -> "_Lock":
-        """Return a lock that keeps out other claiming calls of this worker. It has one task at a time."""
-        return _Lock(self._open, self._path, time.monotonic() + patience_seconds, self._worker.name, self._sign)
+    @contextmanager
+    def alone(self, patience_seconds: float) -> Iterator[None]:
+        """Keep out other claiming calls of this worker for a block. It has one task at a time."""
+        end = time.monotonic() + patience_seconds
+        descriptor = self._locked(end)
+        while not _is_same_file(descriptor, self._path):
+            # Another worker removed the file as ended between the open and the lock.
+            os.close(descriptor)
+            descriptor = self._locked(end)
+        try:
+            if not os.fstat(descriptor).st_size:
+                # Write the worker's identity into a new file, so that it can be removed once the worker is gone.
+                self._write(descriptor, {**dict.fromkeys(_OF_CLAIM), "is_open": False, "asked": False})
+            yield
+        finally:
+            os.close(descriptor)
 
-    def _sign(self, descriptor: int) -> None:
-        """Write the worker's identity into a new file, so that it can be removed once the worker is gone."""
-        if not os.fstat(descriptor).st_size:
-            self._write(descriptor, {**dict.fromkeys(_OF_CLAIM), "is_open": False, "asked": False})
+    def _locked(self, end: float) -> int:
+        descriptor, name = self._open(), self._worker.name
+        while not _is_locked(descriptor):
+            if time.monotonic() >= end:
+                os.close(descriptor)
+                raise Busy(f"another call of {name} is claiming at this moment", hint="Wait for it, then: decklog next")
+            time.sleep(_STEP_SECONDS)
+        return descriptor
 
     def other_names(self) -> list[str]:
         """Return the names of other workers under which the same caller has open claims."""
@@ -107,37 +124,6 @@ class RememberedClaims:
                 hint="Name a log in a folder that you can write to, or use decklog tasks claim and show its fence yourself.",
                 path=self._folder,
             ) from None
-
-
-class _Lock:
-    """Lock on a worker's file for the length of a block."""
-
-    def __init__(self, open_file: "Callable[[], int]", path: str, end: float, name: str, begin: "Callable[[int], None]") -> None:
-        self._open_file = open_file
-        self._path = path
-        self._end = end
-        self._name = name
-        self._begin = begin
-        self._descriptor = -1
-
-    def __enter__(self) -> None:
-        self._lock()
-        while not _is_same_file(self._descriptor, self._path):
-            # Another worker removed the file as ended between the open and the lock.
-            os.close(self._descriptor)
-            self._lock()
-        self._begin(self._descriptor)
-
-    def _lock(self) -> None:
-        self._descriptor = self._open_file()
-        while not _is_locked(self._descriptor):
-            if time.monotonic() >= self._end:
-                os.close(self._descriptor)
-                raise Busy(f"another call of {self._name} is claiming at this moment", hint="Wait for it, then: decklog next")
-            time.sleep(_STEP_SECONDS)
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._descriptor)
 
 
 def _is_locked(descriptor: int) -> bool:
@@ -173,7 +159,7 @@ def _names_in(folder: str) -> list[str]:
         return []
 
 
-def _read(path: str) -> "dict[str, Any]":
+def _read(path: str) -> dict[str, Any]:
     """Return the content of a file; empty if the file is missing or damaged."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -188,7 +174,7 @@ def _read(path: str) -> "dict[str, Any]":
     return told if isinstance(told, dict) and told.keys() >= _NEEDED else {}
 
 
-def _is_of_ended_process(told: "dict[str, Any]") -> bool:
+def _is_of_ended_process(told: dict[str, Any]) -> bool:
     process = SystemProcess.read(str(told.get("process", "")))
     return process is not None and process.is_gone
 
@@ -209,9 +195,7 @@ def _remove_if_ended(path: str) -> None:
         os.close(descriptor)
 
 
-def _claim_in(told: "dict[str, Any]") -> Remembered | None:
+def _claim_in(told: dict[str, Any]) -> Remembered | None:
     if told.get("task_id") is None:
         return None
-    claim = Remembered(*(told[name] for name in _OF_CLAIM))
-    claim.is_open, claim.asked = told["is_open"], told["asked"]
-    return claim
+    return Remembered(**{name: told[name] for name in (*_OF_CLAIM, "is_open", "asked")})

@@ -1,12 +1,10 @@
 """Identity of the calling worker: by name, by its agent's session, or by the program that calls."""
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from decklog.core.errors import Invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # Each agent's own variables, and the variable of its session id, if there is one.
 _KNOWN = {
@@ -29,14 +27,14 @@ class Recognised:
         self.session = " ".join(sessions) if all(sessions) else None
 
 
-def recognised(environment: "Mapping[str, str] | None" = None) -> Recognised | None:
+def recognised(environment: Mapping[str, str] | None = None) -> Recognised | None:
     """Return the agent that the environment names; None for a person or an unknown program."""
     given = os.environ if environment is None else environment
     kinds = [kind for kind, (marks, _) in _KNOWN.items() if any(given.get(mark) for mark in marks)]
     return Recognised(kinds, [given.get(_KNOWN[kind][1], "") for kind in kinds]) if kinds else None
 
 
-def is_agent(environment: "Mapping[str, str] | None" = None) -> bool:
+def is_agent(environment: Mapping[str, str] | None = None) -> bool:
     """Return whether an agent calls, by its own variables or by Decklog's."""
     given = os.environ if environment is None else environment
     return any(given.get(name) for name in _SAID) or recognised(given) is not None
@@ -57,13 +55,13 @@ _ENDED = ("Z", "X", "x")
 _UNKNOWN = "-"
 
 
+@dataclass(frozen=True)
 class SystemProcess:
     """Process of the operating system. Its start time and system distinguish it from others of the same number."""
 
-    def __init__(self, number: int, started: str, system: str) -> None:
-        self.number = number
-        self.started = started
-        self.system = system
+    number: int
+    started: str
+    system: str
 
     def spelled(self) -> str:
         return f"{self.number} {self.started} {self.system}"
@@ -86,17 +84,17 @@ class SystemProcess:
         return seen is None or seen[1][_STARTED] != self.started or seen[1][_STATE] in _ENDED
 
 
+@dataclass(frozen=True)
 class Worker:
     """A worker: its `name` in the log, the `instance` (session or process) that calls, and the calling `process`.
 
     A given name identifies the worker in every shell. A derived name belongs to one instance.
     """
 
-    def __init__(self, name: str, instance: str, process: SystemProcess, *, is_named: bool = False) -> None:
-        self.name = name
-        self.instance = instance
-        self.process = process
-        self.is_named = is_named
+    name: str
+    instance: str
+    process: SystemProcess
+    is_named: bool = False
 
     @property
     def identity(self) -> str:
@@ -104,7 +102,7 @@ class Worker:
         return self.name if self.is_named else f"{self.name}\0{self.instance}"
 
 
-def worker(named: str | None, environment: "Mapping[str, str] | None" = None, program: str | None = None) -> Worker:
+def worker(named: str | None, environment: Mapping[str, str] | None = None, program: str | None = None) -> Worker:
     """Return the calling worker: by its given name, its agent's session, or the program that calls."""
     given = os.environ if environment is None else environment
     name = given.get("DECKLOG_WORKER") if named is None else named
@@ -153,7 +151,7 @@ def _stands_between(number: int, program: str) -> bool:
     return b"c" in next(options, b"") and words[0][:1] == b"-"
 
 
-def _look_at(number: int) -> "tuple[str, list[str]] | None":
+def _look_at(number: int) -> tuple[str, list[str]] | None:
     """Return the name of a process and its fields in /proc; None if they can't be read."""
     try:
         with open(f"/proc/{number}/stat", encoding="utf-8", errors="replace") as file:

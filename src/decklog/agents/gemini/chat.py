@@ -1,11 +1,12 @@
 """Reader of Gemini CLI's chat files. A message is written again whenever it grows; the last version counts."""
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
 
 from decklog.agents.events import (
     IMPORTED,
-    Answered,
     Begun,
     Called,
     CallOutcome,
@@ -15,16 +16,10 @@ from decklog.agents.events import (
     SessionEvent,
     Thought,
 )
-from decklog.agents.reading import Reading, Sums, add
-from decklog.agents.texts import as_text, text_or_none, whole
-from decklog.agents.times import as_time
+from decklog.agents.reading import Reading, Sums, add, answered
+from decklog.agents.texts import as_text, as_time, text_or_none, whole
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-    from typing import Any
-
-    Line = dict[str, Any]
+Line = dict[str, Any]
 
 # A message grows while its tools run; after this number of later messages it is complete.
 _MOST_HELD = 100
@@ -53,11 +48,11 @@ class Chat:
         self.answers: Sums = kept.get("answers") or {}
         self._held: dict[str, Line] = {}
 
-    def kept(self) -> "dict[str, Any]":
+    def kept(self) -> dict[str, Any]:
         """Return the state that is needed to read on from here."""
         return {"session": self._session_id, "agent": self._agent_id, "answers": self.answers}
 
-    def events(self, line: "Line") -> "Iterator[SessionEvent]":
+    def events(self, line: Line) -> Iterator[SessionEvent]:
         """Yield the events of a line; unknown kinds of lines have none."""
         name = line.get("id")
         if isinstance(name, str) and line.get("type") in ("user", "gemini"):
@@ -71,13 +66,13 @@ class Chat:
             self._session_id = self._session_id or session
             yield from self._begun(line, as_time(line.get("startTime")))
 
-    def rest(self) -> "Iterator[SessionEvent]":
+    def rest(self) -> Iterator[SessionEvent]:
         """Yield the messages that could still have grown."""
         held, self._held = self._held, {}
         for line in held.values():
             yield from self._message(line)
 
-    def _begun(self, line: "Line", at: "datetime | None") -> "Iterator[SessionEvent]":
+    def _begun(self, line: Line, at: datetime | None) -> Iterator[SessionEvent]:
         if self._has_begun or self._is_backstop or self._session_id is None:
             return
         self._has_begun = True
@@ -86,7 +81,7 @@ class Chat:
         place: dict[str, Any] = {"session_id": self._session_id, "agent_id": self._agent_id, "at": at}
         yield Begun(**place, source=IMPORTED, cwd=text_or_none(cwd) or _project_of(self._path))
 
-    def _message(self, line: "Line") -> "Iterator[SessionEvent]":
+    def _message(self, line: Line) -> Iterator[SessionEvent]:
         if self._session_id is None:
             return
         at = as_time(line.get("timestamp"))
@@ -107,7 +102,7 @@ class Chat:
             if isinstance(call, dict) and isinstance(call.get("id"), str):
                 yield from _used(call, place)
 
-    def _spent(self, line: "Line", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
+    def _spent(self, line: Line, place: dict[str, Any]) -> Iterator[SessionEvent]:
         """Yield the usage of an answer. Input counts include cached tokens; thoughts are charged as output."""
         tokens = line.get("tokens")
         if not isinstance(tokens, dict):
@@ -115,18 +110,10 @@ class Chat:
         cached = whole(tokens.get("cached"))
         given = max(0, whole(tokens.get("input")) - cached) + whole(tokens.get("tool"))
         output = whole(tokens.get("output")) + whole(tokens.get("thoughts"))
-        if not (given or cached or output):
-            return
-        model = str(line.get("model") or "gemini")
-        add(self.answers, model, [given, cached, 0, output])
-        yield Answered(
-            **place,
-            answer_id=str(line["id"]),
-            model=model,
-            input_tokens=given,
-            cache_read_tokens=cached,
-            output_tokens=output,
-        )
+        if given or cached or output:
+            model, spent = str(line.get("model") or "gemini"), [given, cached, 0, output]
+            add(self.answers, model, spent)
+            yield from answered(place, str(line["id"]), model, spent)
 
 
 def _project_of(path: str | None) -> str | None:
@@ -140,7 +127,7 @@ def _project_of(path: str | None) -> str | None:
         return None
 
 
-def _said(content: "Any") -> str:
+def _said(content: Any) -> str:
     """Return the texts of a message. Tool results, which have the user's role, have no texts."""
     if not isinstance(content, list):
         return as_text(content)
@@ -148,14 +135,14 @@ def _said(content: "Any") -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def _thoughts(line: "Line") -> str:
+def _thoughts(line: Line) -> str:
     thoughts = line.get("thoughts")
     found = [each for each in thoughts if isinstance(each, dict)] if isinstance(thoughts, list) else []
     parts = (": ".join(filter(None, (as_text(each.get("subject")), as_text(each.get("description"))))) for each in found)
     return "\n".join(filter(None, parts))
 
 
-def _used(call: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[SessionEvent]":
+def _used(call: dict[str, Any], place: dict[str, Any]) -> Iterator[SessionEvent]:
     """Yield a tool call, and its end if there is one."""
     name, tool, arguments = str(call["id"]), str(call.get("name") or "tool"), call.get("args")
     at = as_time(call.get("timestamp")) or place["at"]
@@ -170,14 +157,14 @@ def _used(call: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[SessionE
         )
 
 
-def _outcome(status: str, output: str, facts: "dict[str, Any]") -> CallOutcome:
+def _outcome(status: str, output: str, facts: dict[str, Any]) -> CallOutcome:
     if status in _DENIED or (status == "error" and output.startswith(_HELD)):
         return CallOutcome.DENIED
     # Gemini CLI reports a failed command as a success, because the command did run.
     return CallOutcome.FAILED if status == "error" or facts else CallOutcome.OK
 
 
-def _printed(told: str) -> "tuple[str, dict[str, Any]]":
+def _printed(told: str) -> tuple[str, dict[str, Any]]:
     """Split a shell result into the command's output and the facts of its failure."""
     if not told.startswith(_PRINTED):
         return told, {}
@@ -194,7 +181,7 @@ def _printed(told: str) -> "tuple[str, dict[str, Any]]":
 _TOOLS = {"run_shell_command": "Bash"}
 
 
-def _output(call: "dict[str, Any]") -> str:
+def _output(call: dict[str, Any]) -> str:
     """Return the output of a tool: its response to the model, or else the text that was shown."""
     parts = call.get("result")
     responses = [each.get("functionResponse") for each in parts if isinstance(each, dict)] if isinstance(parts, list) else []

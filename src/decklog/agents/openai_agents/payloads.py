@@ -1,9 +1,10 @@
 """Conversion of OpenAI Agents SDK traces: a trace is a session, and an agent run by a tool is a sub-agent."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any
 
 from decklog.agents.events import (
-    Answered,
     Begun,
     Called,
     CallOutcome,
@@ -16,19 +17,14 @@ from decklog.agents.events import (
     SessionEvent,
     Spawned,
 )
-from decklog.agents.texts import as_text, text_or_none, whole
-from decklog.agents.times import as_time
+from decklog.agents.reading import answered
+from decklog.agents.texts import as_text, as_time, text_or_none, whole
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from datetime import datetime
-    from typing import Any
-
-    Payload = dict[str, Any]
-    Place = dict[str, Any]
+Payload = dict[str, Any]
+Place = dict[str, Any]
 
 
-def events_of(payload: "Payload", at: "datetime | None") -> list[SessionEvent]:
+def events_of(payload: Payload, at: datetime | None) -> list[SessionEvent]:
     """Return the events of a payload; an unknown kind becomes a note."""
     name = str(payload.get("hook_event_name") or "")
     place: Place = {
@@ -39,7 +35,7 @@ def events_of(payload: "Payload", at: "datetime | None") -> list[SessionEvent]:
     return list(_EVENTS.get(name, _other)(payload, place))
 
 
-def _begun(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
+def _begun(payload: Payload, place: Place) -> Iterator[SessionEvent]:
     yield Begun(
         **place,
         source=str(payload.get("source") or "startup"),
@@ -52,11 +48,11 @@ def _begun(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
         yield Noted(**place, name="trace", text=as_text(payload.get("workflow")), facts=facts, note_id="trace")
 
 
-def _ended(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
+def _ended(payload: Payload, place: Place) -> Iterator[SessionEvent]:
     yield Ended(**place, outcome=_outcome(payload), text=text_or_none(payload.get("text")), reason=payload.get("outcome"))
 
 
-def _agent_begun(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
+def _agent_begun(payload: Payload, place: Place) -> Iterator[SessionEvent]:
     name = as_text(payload.get("name")) or "agent"
     if payload.get("is_below"):
         yield Spawned(**place, role=name)
@@ -65,18 +61,18 @@ def _agent_begun(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]"
     yield Noted(**place, name="step", text=name, facts=facts, note_id=f"step:{span}")
 
 
-def _agent_ended(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
+def _agent_ended(payload: Payload, place: Place) -> Iterator[SessionEvent]:
     name, span, outcome = as_text(payload.get("name")) or "agent", payload.get("span"), _outcome(payload)
     facts = {"step": span, "name": name, "outcome": outcome.value}
     text = as_text(payload.get("error")) or f"{name}: {outcome.value}"
     yield Noted(**place, name="step.ended", text=text, facts=facts, note_id=f"step-ended:{span}")
 
 
-def _joined(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
+def _joined(payload: Payload, place: Place) -> Iterator[SessionEvent]:
     yield Joined(**place, outcome=_outcome(payload), text=text_or_none(payload.get("text")))
 
 
-def _called(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
+def _called(payload: Payload, place: Place) -> Iterator[SessionEvent]:
     arguments = payload.get("arguments")
     yield Called(
         **place,
@@ -86,7 +82,7 @@ def _called(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
     )
 
 
-def _returned(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
+def _returned(payload: Payload, place: Place) -> Iterator[SessionEvent]:
     yield Returned(
         **place,
         call_id=str(payload["span"]),
@@ -97,7 +93,7 @@ def _returned(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
     )
 
 
-def _answered(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
+def _answered(payload: Payload, place: Place) -> Iterator[SessionEvent]:
     span, answer = str(payload["span"]), str(payload.get("answer") or payload["span"])
     for number, text in payload.get("prompts") or ():
         yield Prompted(**place, prompt_id=f"{place['agent_id'] or place['session_id']}:{number}", text=as_text(text))
@@ -111,26 +107,16 @@ def _answered(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
         yield from _paid(usage, answer, as_text(payload.get("model")) or "unknown", place)
 
 
-def _paid(usage: "Payload", answer: str, model: str, place: "Place") -> "Iterator[SessionEvent]":
+def _paid(usage: Payload, answer: str, model: str, place: Place) -> Iterator[SessionEvent]:
     """Yield a charge with the four token counts. The SDK includes cached tokens in its input count."""
     details = usage.get("input_tokens_details")
     details = details if isinstance(details, dict) else {}
-    given, read, created = whole(usage.get("input_tokens")), whole(details.get("cached_tokens")), 0
+    given, read = whole(usage.get("input_tokens")), whole(details.get("cached_tokens"))
     created = whole(details.get("cache_write_tokens"))
-    output = whole(usage.get("output_tokens"))
-    if given or read or created or output:
-        yield Answered(
-            **place,
-            answer_id=answer,
-            model=model,
-            input_tokens=max(0, given - read - created),
-            cache_read_tokens=read,
-            cache_create_tokens=created,
-            output_tokens=output,
-        )
+    yield from answered(place, answer, model, [max(0, given - read - created), read, created, whole(usage.get("output_tokens"))])
 
 
-def _guardrail(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
+def _guardrail(payload: Payload, place: Place) -> Iterator[SessionEvent]:
     name, is_tripped = as_text(payload.get("name")) or "guardrail", bool(payload.get("triggered"))
     outcome = _outcome(payload)
     told = "tripped" if is_tripped else "passed" if outcome is CallOutcome.OK else outcome.value
@@ -138,13 +124,13 @@ def _guardrail(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
     yield Noted(**place, name="guardrail", text=f"{name}: {told}", facts=facts, note_id=f"guardrail:{payload.get('span')}")
 
 
-def _handoff(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
+def _handoff(payload: Payload, place: Place) -> Iterator[SessionEvent]:
     facts = {name: payload.get(name) for name in ("from", "to", "error")}
     text = f"{as_text(payload.get('from')) or 'agent'} → {as_text(payload.get('to')) or 'nobody'}"
     yield Noted(**place, name="handoff", text=text, facts=facts, note_id=f"handoff:{payload.get('span')}")
 
 
-def _other(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
+def _other(payload: Payload, place: Place) -> Iterator[SessionEvent]:
     known = ("session_id", "agent_id", "hook_event_name", "at", "name")
     facts = {name: value for name, value in payload.items() if name not in known}
     name = str(payload.get("hook_event_name") or "unknown")
@@ -152,12 +138,12 @@ def _other(payload: "Payload", place: "Place") -> "Iterator[SessionEvent]":
     yield Noted(**place, name=name, text=text_or_none(payload.get("name")), facts=facts, note_id=note)
 
 
-def _outcome(payload: "Payload") -> CallOutcome:
+def _outcome(payload: Payload) -> CallOutcome:
     found = payload.get("outcome")
     return CallOutcome(found) if found in tuple(CallOutcome) else CallOutcome.OK
 
 
-_EVENTS: "dict[str, Callable[[Payload, Place], Iterator[SessionEvent]]]" = {
+_EVENTS: dict[str, Callable[[Payload, Place], Iterator[SessionEvent]]] = {
     "trace": _begun,
     "trace.ended": _ended,
     "agent": _agent_begun,

@@ -1,19 +1,17 @@
 """Conversion of payloads from Decklog's opencode plugin: Claude Code's hook events, plus messages and usage."""
 
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import Any
 
 from decklog.agents.claude import payloads as claude
 from decklog.agents.events import Answered, Said, SessionEvent, Spawned, Thought
+from decklog.agents.reading import answered
 from decklog.agents.texts import as_text, text_or_none, whole
-
-if TYPE_CHECKING:
-    from datetime import datetime
-    from typing import Any
 
 _MOST_DOLLARS = 10**6
 
 
-def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[SessionEvent]:
+def events_of(told: dict[str, Any], at: datetime | None) -> list[SessionEvent]:
     """Return the events of a payload."""
     session, name = told.get("session_id"), told.get("message_id")
     if not isinstance(session, str) or not session:
@@ -27,14 +25,14 @@ def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[SessionEven
             text = as_text(told.get("text"))
             return [Thought(**place, text=text, message_id=name)] if text.strip() else []
         case "ModelAnswer" if isinstance(name, str):
-            return answered(told, name, place)
+            return [*answers_of(told, name, place)]
         case "SubagentStart":
             return [Spawned(**place, role=as_text(told.get("agent_type")), task=text_or_none(told.get("description")))]
         case _:
             return claude.events_of(told, at)
 
 
-def answered(told: "dict[str, Any]", name: str, place: "dict[str, Any]") -> list[SessionEvent]:
+def answers_of(told: dict[str, Any], name: str, place: dict[str, Any]) -> list[Answered]:
     """Return the usage of an answer: its tokens, and its cost if it is known."""
     tokens = told.get("tokens")
     if not isinstance(tokens, dict):
@@ -44,20 +42,8 @@ def answered(told: "dict[str, Any]", name: str, place: "dict[str, Any]") -> list
     given, read, created = whole(tokens.get("input")), whole(cache.get("read")), whole(cache.get("write"))
     # Reasoning is charged as output. The total shows whether the output count already includes it.
     output = max(whole(tokens.get("output")), whole(tokens.get("total")) - given - read - created)
-    if not (given or read or created or output):
-        return []
-    return [
-        Answered(
-            **place,
-            answer_id=name,
-            model=str(told.get("model") or "unknown"),
-            input_tokens=given,
-            cache_read_tokens=read,
-            cache_create_tokens=created,
-            output_tokens=output,
-            microdollars=_microdollars(told.get("cost")),
-        )
-    ]
+    model, cost = str(told.get("model") or "unknown"), _microdollars(told.get("cost"))
+    return list(answered(place, name, model, [given, read, created, output], cost))
 
 
 def _microdollars(cost: object) -> int | None:

@@ -1,7 +1,8 @@
 """Reader of opencode's session database. It does not read the tables of accounts and credentials."""
 
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.agents.events import (
     IMPORTED,
@@ -19,17 +20,13 @@ from decklog.agents.events import (
     Spawned,
     Thought,
 )
-from decklog.agents.opencode.payloads import answered
+from decklog.agents.opencode.payloads import answers_of
 from decklog.agents.texts import as_text, text_or_none
 from decklog.core.errors import Invalid
 from decklog.importing.row import parsed_json
 from decklog.importing.source import SqliteSource
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    Data = dict[str, Any]
+Data = dict[str, Any]
 
 _TABLES = ("session", "message", "part")
 _NAMES = {"bash": "Bash", "read": "Read", "write": "Write", "edit": "Edit"}
@@ -38,7 +35,7 @@ _DENIED = ("rejected permission", "permission to use this specific tool call", "
 _ABORTED = "aborted"
 
 
-def events_in(path: str, unread: "Callable[[], None]") -> "Iterator[SessionEvent]":
+def events_in(path: str, unread: Callable[[], None]) -> Iterator[SessionEvent]:
     """Yield the events of all sessions in a database, in message order. `unread` counts unreadable rows."""
     with SqliteSource(path) as source:
         missing = [table for table in _TABLES if table not in source]
@@ -57,12 +54,12 @@ def events_in(path: str, unread: "Callable[[], None]") -> "Iterator[SessionEvent
 class _Parts:
     """Reader of message parts in the same order as the messages, with the parts of one message in memory."""
 
-    def __init__(self, source: SqliteSource, unread: "Callable[[], None]") -> None:
+    def __init__(self, source: SqliteSource, unread: Callable[[], None]) -> None:
         self._rows = source.rows("part", ("message_id", "id"))
         self._unread = unread
         self._next = next(self._rows, None)
 
-    def of(self, message: str) -> "list[tuple[str, Data]]":
+    def of(self, message: str) -> list[tuple[str, Data]]:
         """Return a message's parts with their ids; skip parts of missing messages."""
         found: list[tuple[str, Data]] = []
         while self._next is not None and str(self._next.get("message_id")) <= message:
@@ -78,7 +75,7 @@ class _Sessions:
         self._rows = {str(row["id"]): row for row in source.rows("session", ("time_created", "id")) if row.get("id")}
         self._last: dict[str, datetime | None] = {}
 
-    def _place(self, session: str, at: "datetime | None") -> "dict[str, Any]":
+    def _place(self, session: str, at: datetime | None) -> dict[str, Any]:
         """Return the session fields of an event. A nested session is a sub-agent of the topmost one."""
         top, seen = session, {session}
         while (above := self._rows.get(top, {}).get("parent_id")) and above not in seen:
@@ -86,7 +83,7 @@ class _Sessions:
             seen.add(top)
         return {"session_id": top, "agent_id": None if top == session else session, "at": at}
 
-    def begun(self) -> "Iterator[SessionEvent]":
+    def begun(self) -> Iterator[SessionEvent]:
         """Yield the start of every session, parents first."""
         for name, row in self._rows.items():
             place = self._place(name, _time(row.get("time_created")))
@@ -98,15 +95,15 @@ class _Sessions:
             cwd, version = text_or_none(row.get("directory")), text_or_none(row.get("version"))
             yield Begun(**place, source=IMPORTED, cwd=cwd, version=version)
 
-    def ended(self) -> "Iterator[SessionEvent]":
+    def ended(self) -> Iterator[SessionEvent]:
         """Yield the end of every session, children first."""
         for name, at in reversed(self._last.items()):
             place = self._place(name, at)
             yield Joined(**place) if place["agent_id"] is not None else Ended(**place, reason=IMPORTED)
 
     def message(
-        self, session: str, name: str, data: "Data", parts: "list[tuple[str, Data]]", created: object
-    ) -> "Iterator[SessionEvent]":
+        self, session: str, name: str, data: Data, parts: list[tuple[str, Data]], created: object
+    ) -> Iterator[SessionEvent]:
         """Yield the events of a message."""
         times = data.get("time")
         at = _time(times.get("created") if isinstance(times, dict) else created)
@@ -119,7 +116,7 @@ class _Sessions:
             yield from _answer(place, name, data, parts, is_over=is_over)
 
 
-def _asked(place: "dict[str, Any]", name: str, parts: "list[tuple[str, Data]]") -> "Iterator[SessionEvent]":
+def _asked(place: dict[str, Any], name: str, parts: list[tuple[str, Data]]) -> Iterator[SessionEvent]:
     texts = [as_text(part.get("text")) for _, part in parts if part.get("type") == "text" and not part.get("synthetic")]
     if "".join(texts).strip():
         yield Prompted(**place, prompt_id=name, text="\n".join(texts), by="program" if place["agent_id"] else "person")
@@ -129,8 +126,8 @@ def _asked(place: "dict[str, Any]", name: str, parts: "list[tuple[str, Data]]") 
 
 
 def _answer(
-    place: "dict[str, Any]", name: str, data: "Data", parts: "list[tuple[str, Data]]", *, is_over: bool
-) -> "Iterator[SessionEvent]":
+    place: dict[str, Any], name: str, data: Data, parts: list[tuple[str, Data]], *, is_over: bool
+) -> Iterator[SessionEvent]:
     number = 0
     for part_id, part in parts:
         times = part.get("time")
@@ -146,14 +143,14 @@ def _answer(
             yield from _used(place, part)
     if is_over:
         told = {"tokens": data.get("tokens"), "model": data.get("modelID"), "cost": data.get("cost")}
-        yield from answered(told, name, place)
+        yield from answers_of(told, name, place)
     if isinstance(error := data.get("error"), dict):
         detail = error.get("data")
         said = text_or_none(detail.get("message")) if isinstance(detail, dict) else None
         yield Noted(**place, name="error", text=said or as_text(error.get("name")), note_id=f"error:{name}")
 
 
-def _used(place: "dict[str, Any]", part: "Data") -> "Iterator[SessionEvent]":
+def _used(place: dict[str, Any], part: Data) -> Iterator[SessionEvent]:
     """Yield a tool call, and its end if there is one."""
     found = part.get("state")
     state: Data = found if isinstance(found, dict) else {}
@@ -173,7 +170,7 @@ def _used(place: "dict[str, Any]", part: "Data") -> "Iterator[SessionEvent]":
         yield Returned(**{**place, "at": ended or place["at"]}, call_id=call, outcome=outcome, tool=tool, output=output)
 
 
-def _came_to(state: "Data") -> tuple[CallOutcome, str]:
+def _came_to(state: Data) -> tuple[CallOutcome, str]:
     if state["status"] == "error":
         error = as_text(state.get("error"))
         if any(words in error for words in _DENIED):
@@ -185,7 +182,7 @@ def _came_to(state: "Data") -> tuple[CallOutcome, str]:
     return (CallOutcome.FAILED, f"Exit code {code}\n{output}") if code else (CallOutcome.OK, output)
 
 
-def _data(row: "Data", unread: "Callable[[], None]") -> "Data | None":
+def _data(row: Data, unread: Callable[[], None]) -> Data | None:
     found = parsed_json(row.get("data"))
     if isinstance(found, dict):
         return found
@@ -193,7 +190,7 @@ def _data(row: "Data", unread: "Callable[[], None]") -> "Data | None":
     return None
 
 
-def _time(milliseconds: object) -> "datetime | None":
+def _time(milliseconds: object) -> datetime | None:
     """Parse a time in milliseconds since 1970."""
     if isinstance(milliseconds, bool) or not isinstance(milliseconds, (int, float)) or not 0 < milliseconds < _LATEST:
         return None

@@ -2,20 +2,17 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from decklog.agents.origins.costs import NO_COST, WorkCost, cost_of_work
+from decklog.agents.costs import NO_COST, WorkCost, cost_of_work
 from decklog.agents.origins.reviewed import find_unreviewed
 from decklog.core.errors import NotFound
+from decklog.log import Decklog
+from decklog.provenance.attribution import LineRange
 from decklog.provenance.commit_origins import CommitOrigins
-from decklog.provenance.history import read_commit
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
-    from decklog.provenance.attribution import LineRange
-    from decklog.provenance.git import GitRepository
-    from decklog.provenance.history import CommitChanges, FileChange
-    from decklog.stores.provenance.edits import Edit
+from decklog.provenance.git import GitRepository
+from decklog.provenance.history import CommitChanges, FileChange, read_commit
+from decklog.stores.provenance.edits import Edit
 
 KINDS = ("agent", "person", "mixed", "unknown")
 
@@ -24,8 +21,8 @@ KINDS = ("agent", "person", "mixed", "unknown")
 class FileShare:
     """The lines that a commit added to a file, by origin."""
 
-    change: "FileChange"
-    ranges: "list[LineRange]"
+    change: FileChange
+    ranges: list[LineRange]
 
     @property
     def lines(self) -> Counter[str]:
@@ -55,7 +52,7 @@ class SessionShare:
 class CommitStory:
     """A commit by origin."""
 
-    changes: "CommitChanges"
+    changes: CommitChanges
     files: list[FileShare]
     sessions: list[SessionShare] = field(default_factory=list)
     is_reviewed: bool = False
@@ -89,7 +86,7 @@ class CommitStory:
         }
 
 
-def count_kinds(ranges: "list[LineRange]") -> Counter[str]:
+def count_kinds(ranges: list[LineRange]) -> Counter[str]:
     """Count lines by the kind of their origin."""
     found: Counter[str] = Counter()
     for one in ranges:
@@ -97,7 +94,7 @@ def count_kinds(ranges: "list[LineRange]") -> Counter[str]:
     return found
 
 
-def explain_commit(repo: "GitRepository", log: "Decklog", revision: str) -> CommitStory:
+def explain_commit(repo: GitRepository, log: Decklog, revision: str) -> CommitStory:
     """Collect what is recorded about a commit; raise NotFound if it does not exist."""
     commit = repo.resolve(f"{revision}^{{commit}}")
     if commit is None:
@@ -110,7 +107,7 @@ def explain_commit(repo: "GitRepository", log: "Decklog", revision: str) -> Comm
     return CommitStory(changes=changes, files=files, sessions=sessions_of(log, ranges), is_reviewed=is_reviewed)
 
 
-def sessions_of(log: "Decklog", ranges: "list[LineRange]") -> list[SessionShare]:
+def sessions_of(log: Decklog, ranges: list[LineRange]) -> list[SessionShare]:
     """Return the sessions and tasks behind line ranges, most lines first. A mixed line counts for each session."""
     lines: Counter[tuple[str, str | None, str | None]] = Counter()
     known: dict[str, Edit] = {}
@@ -123,7 +120,7 @@ def sessions_of(log: "Decklog", ranges: "list[LineRange]") -> list[SessionShare]
     return [_session_share(log, key, count) for key, count in lines.most_common()]
 
 
-def _session_share(log: "Decklog", key: tuple[str, str | None, str | None], lines: int) -> SessionShare:
+def _session_share(log: Decklog, key: tuple[str, str | None, str | None], lines: int) -> SessionShare:
     session, run_id, task_id = key
     if run_id is None:
         return SessionShare(session=session, lines=lines)

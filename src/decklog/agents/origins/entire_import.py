@@ -7,19 +7,15 @@ import os
 import re
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from decklog.agents.entries import run_of_session
+from decklog.agents.costs import ensure_run
 from decklog.agents.history import HistoryImport
-from decklog.core.errors import NotFound
+from decklog.agents.spool import Spool
 from decklog.importing.source import PrivateFolder
+from decklog.log import Decklog
 from decklog.provenance.formats.entire import EntireCheckpoint, EntireSession, read_checkpoints, read_transcript
-from decklog.stores.runs.run import ENDED
-
-if TYPE_CHECKING:
-    from decklog.agents.spool import Spool
-    from decklog.log import Decklog
-    from decklog.provenance.git import GitRepository
+from decklog.provenance.git import GitRepository
 
 # Programs whose transcripts are JSON Lines files.
 _READABLE = ("claude", "codex", "gemini")
@@ -43,7 +39,7 @@ class EntireSummary:
         return {**vars(self), "sessions": sorted(self.sessions)}
 
 
-def import_entire(repo: "GitRepository", log: "Decklog", spool: "Spool", *, dry_run: bool = False) -> EntireSummary:
+def import_entire(repo: GitRepository, log: Decklog, spool: Spool, *, dry_run: bool = False) -> EntireSummary:
     """Import all sessions of Entire's branch with their commits."""
     summary = EntireSummary()
     for checkpoint in read_checkpoints(repo):
@@ -68,9 +64,7 @@ def _session_id(session: EntireSession) -> str:
     return _DAY.sub("", session.session)
 
 
-def _take_transcript(
-    repo: "GitRepository", log: "Decklog", spool: "Spool", session: EntireSession, summary: EntireSummary
-) -> None:
+def _take_transcript(repo: GitRepository, log: Decklog, spool: Spool, session: EntireSession, summary: EntireSummary) -> None:
     program = _program(session)
     if program not in _READABLE or not session.transcript:
         return
@@ -83,7 +77,7 @@ def _take_transcript(
     summary.left_out += done.warnings
 
 
-def _link(log: "Decklog", checkpoint: EntireCheckpoint, session: EntireSession, summary: EntireSummary) -> None:
+def _link(log: Decklog, checkpoint: EntireCheckpoint, session: EntireSession, summary: EntireSummary) -> None:
     """Append the checkpoint's files and commits to the session's run. Create the run if no transcript was read."""
     run_id = _ensure_run(log, session)
     payload = {"checkpoint": checkpoint.id, "commits": list(checkpoint.commits), "files": list(session.files or checkpoint.files)}
@@ -100,20 +94,8 @@ def _link(log: "Decklog", checkpoint: EntireCheckpoint, session: EntireSession, 
     summary.new_entries += not entry.already
 
 
-def _ensure_run(log: "Decklog", session: EntireSession) -> str:
-    program, identity = _program(session), _session_id(session)
-    run_id = run_of_session(program, identity)
-    try:
-        return log.runs.get(run_id).id
-    except NotFound:
-        pass
-    metadata: dict[str, object] = {"program": program, "session": identity, "source": "entire"}
-    if session.model:
-        metadata["model"] = session.model
+def _ensure_run(log: Decklog, session: EntireSession) -> str:
     at = datetime.fromisoformat(session.created_at) if session.created_at else None
     goal = " ".join((session.prompt or "").split())[:200] or f"Session of {session.agent}"
-    run = log.runs.start(goal, run_id=run_id, metadata=metadata, started_at=at)
-    if session.prompt and session.prompt.strip():
-        key = "entire:prompt"
-        log.journal.append(run.id, session.prompt, kind="interaction", subtype="prompt", agent="person", key=key, at=at)
-    return run.id if run.status in ENDED else log.runs.finish(run.id, ended_at=at).id
+    name = f"{_program(session)}:{_session_id(session)}"
+    return ensure_run(log, name, goal, source="entire", model=session.model, at=at, prompt=session.prompt)

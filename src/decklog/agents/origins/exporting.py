@@ -7,12 +7,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
+from decklog.agents.costs import model_of_run
 from decklog.agents.origins.line_story import story_of
-from decklog.core.errors import Invalid, NotFound
-from decklog.provenance.attribution import Attribution, ranges_of
+from decklog.core.errors import Invalid
+from decklog.log import Decklog
+from decklog.provenance.attribution import Attribution, LineRange, Origin, ranges_of
 from decklog.provenance.commit_origins import CommitOrigins
 from decklog.provenance.formats.agent_trace import ContributorType, TraceConversation, TraceRange, TraceRecord
 from decklog.provenance.formats.git_ai import (
@@ -30,13 +32,8 @@ from decklog.provenance.formats.git_ai import (
     session_key,
     write_notes,
 )
-from decklog.provenance.history import read_changes, read_stashes
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
-    from decklog.provenance.attribution import LineRange, Origin
-    from decklog.provenance.git import GitRepository
-    from decklog.provenance.history import CommitChanges, FileChange
+from decklog.provenance.git import GitRepository
+from decklog.provenance.history import CommitChanges, FileChange, read_changes, read_stashes
 
 # Metadata field that marks notes written by Decklog.
 WRITTEN_BY = "written_by"
@@ -70,13 +67,13 @@ class ExportSummary:
 class NoteExport:
     """Builder of notes and records for commits."""
 
-    def __init__(self, repo: "GitRepository", log: "Decklog", *, prompts: bool = False) -> None:
+    def __init__(self, repo: GitRepository, log: Decklog, *, prompts: bool = False) -> None:
         self._repo = repo
         self._log = log
         self._prompts = prompts
         self._origins = CommitOrigins(repo, log)
         self._edit = lru_cache(maxsize=None)(log.edits.get)
-        self._model = lru_cache(maxsize=None)(self._load_model)
+        self._model = lru_cache(maxsize=None)(lambda run_id: model_of_run(log, run_id) or "unknown")
         self.summary = ExportSummary()
 
     def notes(self, revisions: str) -> Iterator[tuple[str, AuthorshipNote]]:
@@ -114,7 +111,7 @@ class NoteExport:
                     tool=_OURS,
                 )
 
-    def _attributed(self, revisions: str) -> "Iterator[tuple[CommitChanges, list[tuple[FileChange, list[LineRange]]]]]":
+    def _attributed(self, revisions: str) -> Iterator[tuple[CommitChanges, list[tuple[FileChange, list[LineRange]]]]]:
         commits = list(read_changes(self._repo, revisions))
         for commit in commits:
             self._origins.take(commit)
@@ -124,7 +121,7 @@ class NoteExport:
 
     # Git AI
 
-    def _note(self, commit: "CommitChanges", files: "list[tuple[FileChange, list[LineRange]]]") -> AuthorshipNote:
+    def _note(self, commit: CommitChanges, files: list[tuple[FileChange, list[LineRange]]]) -> AuthorshipNote:
         note = AuthorshipNote(base_commit=next(iter(commit.parents), _NO_COMMIT), extra={WRITTEN_BY: _OURS})
         for file, ranges in files:
             try:
@@ -137,7 +134,7 @@ class NoteExport:
                 note.files[file.path] = tuple(found)
         return note
 
-    def _attest(self, note: AuthorshipNote, one: "LineRange") -> str | None:
+    def _attest(self, note: AuthorshipNote, one: LineRange) -> str | None:
         """Add the session or person of a range to the note and return the key; None for uncertain lines."""
         self.summary.lines[one.origin.kind] += one.end - one.start + 1
         if one.origin.kind == "person" and one.origin.person:
@@ -149,7 +146,7 @@ class NoteExport:
             return None
         return self._session_key(note, one.origin)
 
-    def _session_key(self, note: AuthorshipNote, origin: "Origin") -> str:
+    def _session_key(self, note: AuthorshipNote, origin: Origin) -> str:
         session, edit = origin.sessions[0], self._edit(origin.edits[0])
         tool, _, conversation = session.partition(":")
         key = session_key(tool, conversation)
@@ -164,16 +161,9 @@ class NoteExport:
             note.sessions[key] = NotedSession(**{**vars(known), "custom_attributes": attributes})
         return whole
 
-    def _load_model(self, run_id: str | None) -> str:
-        try:
-            found = None if run_id is None else self._log.runs.get(run_id).metadata.get("model")
-        except NotFound:
-            found = None
-        return found if isinstance(found, str) else "unknown"
-
     # Agent Trace
 
-    def _conversations(self, ranges: "list[LineRange]") -> Iterator[TraceConversation]:
+    def _conversations(self, ranges: list[LineRange]) -> Iterator[TraceConversation]:
         by_origin: dict[tuple[str, tuple[str, ...], str | None], list[LineRange]] = {}
         for one in ranges:
             self.summary.lines[one.origin.kind] += one.end - one.start + 1
@@ -202,8 +192,8 @@ def session_in_address(address: str | None) -> str | None:
 
 
 def export_notes(
-    repo: "GitRepository",
-    log: "Decklog",
+    repo: GitRepository,
+    log: Decklog,
     revisions: str | None,
     *,
     prompts: bool = False,
@@ -237,7 +227,7 @@ def _is_ours(text: str) -> bool:
         return False
 
 
-def what_is_published(repo: "GitRepository") -> ExportSummary:
+def what_is_published(repo: GitRepository) -> ExportSummary:
     """Summarize what a push of the notes ref publishes."""
     found = ExportSummary()
     for commit, text in read_notes(repo, ref=AI_REF):

@@ -5,29 +5,22 @@ session wrote. A file is left out if git's diff does not find exactly the named 
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from decklog.agents.entries import run_of_session
+from decklog.agents.costs import ensure_run
 from decklog.agents.origins.exporting import session_in_address
-from decklog.core.errors import Invalid, NotFound
+from decklog.core.errors import Invalid
+from decklog.log import Decklog
 from decklog.provenance.attribution import Attribution
 from decklog.provenance.formats.agent_trace import ContributorType, TraceRecord
-from decklog.provenance.formats.git_ai import STASH_REF, AuthorshipNote, parse_note, read_blobs, read_notes
-from decklog.provenance.git import GitFailed
+from decklog.provenance.formats.git_ai import STASH_REF, AuthorshipNote, Span, parse_note, read_blobs, read_notes
+from decklog.provenance.git import GitFailed, GitRepository
 from decklog.provenance.recording import keep_objects
-from decklog.stores.runs.run import ENDED
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
-
-    from decklog.log import Decklog
-    from decklog.provenance.formats.git_ai import Span
-    from decklog.provenance.git import GitRepository
 
 _UNKNOWN_MODEL = "unknown"
 
@@ -59,7 +52,7 @@ class ImportSummary:
 
 
 def import_notes(
-    repo: "GitRepository", log: "Decklog", *, commits: "Container[str] | None" = None, dry_run: bool = False
+    repo: GitRepository, log: Decklog, *, commits: Container[str] | None = None, dry_run: bool = False
 ) -> ImportSummary:
     """Import the Git AI notes of a repository and its stashes, or of the given commits."""
     taken = _AttributionImport(repo, log, dry_run)
@@ -75,9 +68,7 @@ def import_notes(
     return taken.summary
 
 
-def import_traces(
-    repo: "GitRepository", log: "Decklog", records: "Iterable[TraceRecord]", *, dry_run: bool = False
-) -> ImportSummary:
+def import_traces(repo: GitRepository, log: Decklog, records: Iterable[TraceRecord], *, dry_run: bool = False) -> ImportSummary:
     """Import Agent Trace records."""
     taken = _AttributionImport(repo, log, dry_run)
     for record in records:
@@ -89,7 +80,7 @@ def import_traces(
     return taken.summary
 
 
-def _authors_of(note: AuthorshipNote, path: str) -> "Iterator[tuple[Span, Author]]":
+def _authors_of(note: AuthorshipNote, path: str) -> Iterator[tuple[Span, Author]]:
     """Yield the ranges of a file with certain authors; skip ranges with an unknown key."""
     for span, keys in note.spans_of(path):
         sessions = [note.session_of(key) for key in keys]
@@ -101,7 +92,7 @@ def _authors_of(note: AuthorshipNote, path: str) -> "Iterator[tuple[Span, Author
             yield span, Author(person=person)
 
 
-def _traced_authors(record: TraceRecord, path: str) -> "Iterator[tuple[Span, Author]]":
+def _traced_authors(record: TraceRecord, path: str) -> Iterator[tuple[Span, Author]]:
     """Yield the ranges of conversations that name their session. The format has no names for people."""
     for one in record.files[path]:
         if one.contributor is not ContributorType.AI or one.url is None:
@@ -112,14 +103,14 @@ def _traced_authors(record: TraceRecord, path: str) -> "Iterator[tuple[Span, Aut
 
 
 class _AttributionImport:
-    def __init__(self, repo: "GitRepository", log: "Decklog", dry_run: bool) -> None:
+    def __init__(self, repo: GitRepository, log: Decklog, dry_run: bool) -> None:
         self._repo = repo
         self._log = log
         self._dry_run = dry_run
         self._run = lru_cache(maxsize=None)(self._ensure_run)
         self.summary = ImportSummary()
 
-    def take(self, commit: str, files: "dict[str, list[tuple[Span, Author]]]") -> None:
+    def take(self, commit: str, files: dict[str, list[tuple[Span, Author]]]) -> None:
         """Record the authors of a commit's files."""
         try:
             facts = self._repo.text("show", "-s", "--format=%P%x00%cI", f"{commit}^{{commit}}", "--")
@@ -134,7 +125,7 @@ class _AttributionImport:
                 self.summary.left_out.append(f"{path} of {commit[:10]}: {problem}")
 
     def _take_file(
-        self, commit: str, path: str, authors: "list[tuple[Span, Author]]", head: str | None, at: datetime
+        self, commit: str, path: str, authors: list[tuple[Span, Author]], head: str | None, at: datetime
     ) -> str | None:
         """Record one file; return the reason if it is left out."""
         blob = self._repo.blob_at(commit, path)
@@ -169,7 +160,7 @@ class _AttributionImport:
         return {author: numbers for author, numbers in found.items() if numbers}
 
     def _record(
-        self, path: str, steps: "list[tuple[Author | None, set[int], bytes]]", head: str | None, at: datetime
+        self, path: str, steps: list[tuple[Author | None, set[int], bytes]], head: str | None, at: datetime
     ) -> str | None:
         blobs = [self._repo.call("hash-object", "-w", "--stdin", given=content).decode().strip() for _, _, content in steps]
         for (old, new), (_, numbers, content) in zip(pairwise(blobs), steps[1:], strict=True):
@@ -203,21 +194,11 @@ class _AttributionImport:
         keep_objects(author.sessions[0] if author.sessions else author.person or "", [kept])
 
     def _ensure_run(self, session: str, model: str | None, at: datetime) -> str:
-        """Return the run of a session; create the run if it does not exist."""
-        program, _, conversation = session.partition(":")
-        run_id = run_of_session(program, conversation)
-        try:
-            return self._log.runs.get(run_id).id
-        except NotFound:
-            pass
-        metadata: dict[str, object] = {"program": program, "session": conversation, "source": "note"}
-        if model and model != _UNKNOWN_MODEL:
-            metadata["model"] = model
-        run = self._log.runs.start(f"Session of {program}, known from notes", run_id=run_id, metadata=metadata, started_at=at)
-        return run.id if run.status in ENDED else self._log.runs.finish(run.id, ended_at=at).id
+        goal = f"Session of {session.partition(':')[0]}, known from notes"
+        return ensure_run(self._log, session, goal, source="note", model=None if model == _UNKNOWN_MODEL else model, at=at)
 
 
-def _lines_by_author(authors: "list[tuple[Span, Author]]") -> dict[Author, set[int]]:
+def _lines_by_author(authors: list[tuple[Span, Author]]) -> dict[Author, set[int]]:
     """Return the lines of each author, ordered by first line. A line with two authors belongs to both."""
     of_line: dict[int, list[Author]] = {}
     for (start, end), author in authors:

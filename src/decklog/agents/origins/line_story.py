@@ -4,28 +4,22 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from decklog.agents.origins.costs import NO_COST, WorkCost, cost_of_work
+from decklog.agents.costs import NO_COST, WorkCost, cost_of_work
 from decklog.core.errors import Invalid, NotFound
 from decklog.core.figures import dollars
-from decklog.journal.entry import EntryKind
-from decklog.provenance.attribution import UNCOMMITTED
+from decklog.journal.entry import Entry, EntryKind
+from decklog.log import Decklog
+from decklog.provenance.attribution import UNCOMMITTED, Origin
 from decklog.provenance.blame import BlamedLine, blame_file
-from decklog.provenance.git import GitFailed
-from decklog.provenance.history import CommitChanges, FileChange, read_commit, read_uncommitted
-
-if TYPE_CHECKING:
-    from decklog.agents.origins.costs import WorkCost
-    from decklog.journal.entry import Entry
-    from decklog.log import Decklog
-    from decklog.provenance.attribution import Origin
-    from decklog.provenance.git import GitRepository
-    from decklog.stores.approvals.approval import Approval
-    from decklog.stores.provenance.edits import Edit
-    from decklog.stores.runs.run import Run
-    from decklog.stores.tasks.task import Task
-    from decklog.stores.workflow.reviews import Review
+from decklog.provenance.git import GitFailed, GitRepository
+from decklog.provenance.history import read_commit, read_uncommitted
+from decklog.stores.approvals.approval import Approval
+from decklog.stores.provenance.edits import Edit
+from decklog.stores.runs.run import Run
+from decklog.stores.tasks.task import Task
+from decklog.stores.workflow.reviews import Review
 
 _PAGE = 200
 _MOST_CALLS = 20_000
@@ -54,15 +48,15 @@ class TestCommand:
 class EditStory:
     """Records about one edit. A field without a record is None or empty."""
 
-    edit: "Edit"
-    run: "Run | None" = None
-    task: "Task | None" = None
-    prompt: "Entry | None" = None
-    said: "Entry | None" = None
-    call: "Entry | None" = None
+    edit: Edit
+    run: Run | None = None
+    task: Task | None = None
+    prompt: Entry | None = None
+    said: Entry | None = None
+    call: Entry | None = None
     test: TestCommand | None = None
-    reviews: "list[Review]" = field(default_factory=list)
-    approvals: "list[Approval]" = field(default_factory=list)
+    reviews: list[Review] = field(default_factory=list)
+    approvals: list[Approval] = field(default_factory=list)
     cost: WorkCost = NO_COST
 
     @property
@@ -107,11 +101,11 @@ class EditStory:
         }
 
 
-def _entry_data(entry: "Entry | None") -> dict[str, Any] | None:
+def _entry_data(entry: Entry | None) -> dict[str, Any] | None:
     return None if entry is None else {"entry": entry.id, "at": entry.at.isoformat(), "text": entry.body or ""}
 
 
-def story_of(log: "Decklog", edit: "Edit") -> EditStory:
+def story_of(log: Decklog, edit: Edit) -> EditStory:
     """Collect the log's records about an edit."""
     run, task = _run_of(log, edit.run_id), _task_of(log, edit.task_id)
     if run is None:
@@ -132,21 +126,21 @@ def story_of(log: "Decklog", edit: "Edit") -> EditStory:
     )
 
 
-def _run_of(log: "Decklog", run_id: str | None) -> "Run | None":
+def _run_of(log: Decklog, run_id: str | None) -> Run | None:
     try:
         return None if run_id is None else log.runs.get(run_id)
     except NotFound:
         return None
 
 
-def _task_of(log: "Decklog", task_id: str | None) -> "Task | None":
+def _task_of(log: Decklog, task_id: str | None) -> Task | None:
     try:
         return None if task_id is None else log.tasks.get(task_id)
     except NotFound:
         return None
 
 
-def _find_call(log: "Decklog", run_id: str, call_id: str | None) -> "Entry | None":
+def _find_call(log: Decklog, run_id: str, call_id: str | None) -> Entry | None:
     """Return the entry of a tool call, by the id that the agent's program gave it."""
     after, seen = None, 0
     while call_id is not None and seen < _MOST_CALLS:
@@ -160,7 +154,7 @@ def _find_call(log: "Decklog", run_id: str, call_id: str | None) -> "Entry | Non
     return None
 
 
-def _latest_before(log: "Decklog", run_id: str, subtypes: tuple[str, ...], edit: "Edit", call: "Entry | None") -> "Entry | None":
+def _latest_before(log: Decklog, run_id: str, subtypes: tuple[str, ...], edit: Edit, call: Entry | None) -> Entry | None:
     """Return the newest entry of the subtypes before the call, or up to the time of the edit."""
     until = edit.edited_at if call is None else call.at
     pages = (log.journal.find(run_id, subtype=name, until=until + _MOMENT, limit=_PAGE) for name in subtypes)
@@ -171,7 +165,7 @@ def _latest_before(log: "Decklog", run_id: str, subtypes: tuple[str, ...], edit:
     return max(found, key=lambda entry: (entry.at, entry.seq), default=None)
 
 
-def _test_after(log: "Decklog", run_id: str, edit: "Edit", call: "Entry | None") -> TestCommand | None:
+def _test_after(log: Decklog, run_id: str, edit: Edit, call: Entry | None) -> TestCommand | None:
     """Return the first command after an edit that ran tests, with its outcome."""
     start = (edit.edited_at, 0) if call is None else (call.at, call.seq)
     found = log.journal.find(run_id, kind=EntryKind.TOOL, since=start[0], oldest_first=True, limit=_LOOKED_AHEAD)
@@ -183,18 +177,18 @@ def _test_after(log: "Decklog", run_id: str, edit: "Edit", call: "Entry | None")
     return None
 
 
-def _approvals_of(log: "Decklog", run: "Run", task: "Task | None") -> "list[Approval]":
+def _approvals_of(log: Decklog, run: Run, task: Task | None) -> list[Approval]:
     """Return granted approvals of the task, and those of its run that name no task, such as landing it."""
     run_id = run.id if task is None else task.run_id
     granted = log.approvals.find(run_id, state="granted", limit=_PAGE)
     return [one for one in granted if one.task_id is None or (task is not None and one.task_id == task.id)]
 
 
-def _facts(entry: "Entry") -> dict[str, Any]:
+def _facts(entry: Entry) -> dict[str, Any]:
     return entry.payload if isinstance(entry.payload, dict) else {}
 
 
-def _call_id(entry: "Entry") -> Any:
+def _call_id(entry: Entry) -> Any:
     return _facts(entry).get("call")
 
 
@@ -223,7 +217,7 @@ class LineStory:
     later: LaterChange | None = None
 
     @property
-    def origin(self) -> "Origin":
+    def origin(self) -> Origin:
         """Origin of the line."""
         return self.line.origin
 
@@ -255,7 +249,7 @@ def _author(line: BlamedLine) -> str:
     return f"{line.facts.get('author', '')} {line.facts.get('author-mail', '')}".strip()
 
 
-def explain_line(repo: "GitRepository", log: "Decklog", path: str, number: int, rev: str | None = None) -> LineStory:
+def explain_line(repo: GitRepository, log: Decklog, path: str, number: int, rev: str | None = None) -> LineStory:
     """Collect the records about a line of a file, in the worktree or at a revision."""
     line = _blame_line(repo, log, path, number, rev)
     edits = [log.edits.get(edit) for edit in line.origin.edits]
@@ -268,7 +262,7 @@ def explain_line(repo: "GitRepository", log: "Decklog", path: str, number: int, 
     )
 
 
-def _blame_line(repo: "GitRepository", log: "Decklog", path: str, number: int, rev: str | None) -> BlamedLine:
+def _blame_line(repo: GitRepository, log: Decklog, path: str, number: int, rev: str | None) -> BlamedLine:
     if number < 1:
         raise Invalid(f"lines are counted from 1, not {number}", field="line")
     if rev is not None and repo.resolve(f"{rev}^{{commit}}") is None:
@@ -281,7 +275,7 @@ def _blame_line(repo: "GitRepository", log: "Decklog", path: str, number: int, r
         ) from None
 
 
-def _previous_lines(repo: "GitRepository", log: "Decklog", path: str, line: BlamedLine) -> list[BlamedLine]:
+def _previous_lines(repo: GitRepository, log: Decklog, path: str, line: BlamedLine) -> list[BlamedLine]:
     """Return the lines that a line replaced, from the parent commit."""
     rev: str | None = "HEAD"
     change, number = None, line.final_line
@@ -289,7 +283,8 @@ def _previous_lines(repo: "GitRepository", log: "Decklog", path: str, line: Blam
         change = read_uncommitted(repo, path)
     else:
         commit = read_commit(repo, line.commit)
-        change, rev, number = _file_of(commit, line.path), next(iter(commit.parents), None), line.line
+        change = next((file for file in commit.files if file.path == line.path), None)
+        rev, number = next(iter(commit.parents), None), line.line
     if change is None or rev is None or change.old_blob is None:
         return []
     start, count = change.replaced_by(number)
@@ -298,11 +293,7 @@ def _previous_lines(repo: "GitRepository", log: "Decklog", path: str, line: Blam
     return blame_file(repo, log, change.old_path, rev, lines=(start, start + min(count, _MOST_PREVIOUS) - 1))
 
 
-def _file_of(commit: CommitChanges, path: str) -> FileChange | None:
-    return next((file for file in commit.files if file.path == path), None)
-
-
-def _later_change(repo: "GitRepository", path: str, number: int, rev: str) -> LaterChange | None:
+def _later_change(repo: GitRepository, path: str, number: int, rev: str) -> LaterChange | None:
     """Return the commit after a revision, up to HEAD, that changed or removed one of its lines."""
     try:
         out = repo.text("blame", "--reverse", "-s", "-l", f"-L{number},{number}", f"{rev}..HEAD", "--", path)
@@ -328,7 +319,7 @@ class LineFact(NamedTuple):
     entry: str | None = None
 
 
-def facts_of(story: "LineStory") -> Iterator[LineFact]:
+def facts_of(story: LineStory) -> Iterator[LineFact]:
     """Yield the facts about a line, most important first."""
     line = story.line
     yield LineFact("origin", origin_text(story.origin))
@@ -347,7 +338,7 @@ def facts_of(story: "LineStory") -> Iterator[LineFact]:
         yield LineFact("note", "no recorded edit wrote this line; unknown is not a person")
 
 
-def _edit_facts(story: "EditStory") -> Iterator[LineFact]:
+def _edit_facts(story: EditStory) -> Iterator[LineFact]:
     edit = story.edit
     if edit.session is None:
         return
@@ -373,12 +364,12 @@ def _edit_facts(story: "EditStory") -> Iterator[LineFact]:
         yield LineFact("cost", f"{cost_text(story.cost)} for the whole {'task' if story.task else 'session'}")
 
 
-def _entry_facts(label: str, entry: "Entry | None") -> Iterator[LineFact]:
+def _entry_facts(label: str, entry: Entry | None) -> Iterator[LineFact]:
     if entry is not None:
         yield LineFact(label, entry.body or "", entry.id)
 
 
-def origin_text(origin: "Origin") -> str:
+def origin_text(origin: Origin) -> str:
     """Return an origin as text."""
     if origin.kind == "agent":
         return f"agent {' + '.join(origin.sessions)}"
@@ -387,7 +378,7 @@ def origin_text(origin: "Origin") -> str:
     return f"person {origin.person}" if origin.person else origin.kind
 
 
-def cost_text(cost: "WorkCost") -> str:
+def cost_text(cost: WorkCost) -> str:
     """Return a cost in dollars, or "unpriced" if no call has a known price."""
     if not cost.microdollars and cost.unpriced_calls:
         return "unpriced"

@@ -4,21 +4,19 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any
 
 from decklog.agents.intake import take_in
+from decklog.agents.spool import Spool
 from decklog.agents.views.listing import find_session
 from decklog.core.errors import Conflict, NotFound
+from decklog.log import Decklog
 from decklog.provenance.capture import Capture
+from decklog.provenance.git import GitRepository
 from decklog.provenance.recording import keep_objects, record_captured
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from decklog.agents.spool import Spool
-    from decklog.log import Decklog
-    from decklog.provenance.git import GitRepository
-    from decklog.stores.provenance.edits import WorktreeSnapshot
+from decklog.records.record import every_page
+from decklog.stores.provenance.edits import WorktreeSnapshot
 
 # Session name of the states that a rewind saves.
 SAVED = "decklog:rewind"
@@ -39,7 +37,7 @@ class FileRestore:
 class RewindPlan:
     """Planned changes of a rewind. `left_out` maps skipped files to reasons; `saved` is the snapshot to return to."""
 
-    target: "WorktreeSnapshot"
+    target: WorktreeSnapshot
     files: list[FileRestore]
     left_out: dict[str, str] = field(default_factory=dict)
     head: str | None = None
@@ -65,17 +63,12 @@ class RewindPlan:
         }
 
 
-def snapshots_of(repo: "GitRepository", log: "Decklog") -> "Iterator[WorktreeSnapshot]":
+def snapshots_of(repo: GitRepository, log: Decklog) -> Iterator[WorktreeSnapshot]:
     """Yield the snapshots of a worktree, the newest first."""
-    after = None
-    while True:
-        page = log.edits.snapshots(worktree=repo.top, limit=_PAGE, after=after)
-        yield from page
-        if (after := page.next) is None:
-            return
+    return every_page(log.edits.snapshots, worktree=repo.top)
 
 
-def find_snapshot(repo: "GitRepository", log: "Decklog", name: str | None) -> "WorktreeSnapshot":
+def find_snapshot(repo: GitRepository, log: Decklog, name: str | None) -> WorktreeSnapshot:
     """Return the snapshot for a snapshot id, turn, entry or commit; by default the start of the last turn."""
     found = _by_name(repo, log, name) if name is not None else _last_start(repo, log)
     if found is None:
@@ -84,12 +77,12 @@ def find_snapshot(repo: "GitRepository", log: "Decklog", name: str | None) -> "W
     return found
 
 
-def _last_start(repo: "GitRepository", log: "Decklog") -> "WorktreeSnapshot | None":
+def _last_start(repo: GitRepository, log: Decklog) -> WorktreeSnapshot | None:
     starts = (one for one in snapshots_of(repo, log) if one.moment.value == "start" and one.session != SAVED)
     return next(starts, None)
 
 
-def _by_name(repo: "GitRepository", log: "Decklog", name: str) -> "WorktreeSnapshot | None":
+def _by_name(repo: GitRepository, log: Decklog, name: str) -> WorktreeSnapshot | None:
     if ":" in name and name.rpartition(":")[2].isdecimal():
         entry = log.journal.get(name)
         return _before(repo, log, entry.stream, entry.at)
@@ -103,13 +96,13 @@ def _by_name(repo: "GitRepository", log: "Decklog", name: str) -> "WorktreeSnaps
     return of_turn
 
 
-def _before(repo: "GitRepository", log: "Decklog", run_id: str, at: "datetime") -> "WorktreeSnapshot | None":
+def _before(repo: GitRepository, log: Decklog, run_id: str, at: datetime) -> WorktreeSnapshot | None:
     """Return the newest snapshot of a run up to a moment."""
     return next((one for one in snapshots_of(repo, log) if one.run_id == run_id and one.taken_at <= at), None)
 
 
 def rewind(
-    repo: "GitRepository", log: "Decklog", name: str | None = None, *, files: Sequence[str] = (), dry_run: bool = False
+    repo: GitRepository, log: Decklog, name: str | None = None, *, files: Sequence[str] = (), dry_run: bool = False
 ) -> RewindPlan:
     """Restore a worktree, or some files of it, to a snapshot; raise Conflict during a merge or a rebase."""
     if repo.is_unfinished:
@@ -131,7 +124,7 @@ def rewind(
 
 
 def _changes(
-    repo: "GitRepository", present: str, target: "WorktreeSnapshot", files: Sequence[str]
+    repo: GitRepository, present: str, target: WorktreeSnapshot, files: Sequence[str]
 ) -> tuple[list[FileRestore], dict[str, str]]:
     """Return the files that differ between two snapshots. Files that one of them skipped stay unchanged."""
     words = ("--literal-pathspecs", "diff-tree", "-r", "-z", "--no-renames", "--raw", present, target.commit_id, "--", *files)
@@ -149,7 +142,7 @@ def _changes(
     return found, left_out
 
 
-def _save(log: "Decklog", present: "dict[str, Any]") -> str:
+def _save(log: Decklog, present: dict[str, Any]) -> str:
     """Record the current state and return the id of its snapshot."""
     record_captured(log, present, session=SAVED)
     keep_objects(SAVED, [present])
@@ -157,7 +150,7 @@ def _save(log: "Decklog", present: "dict[str, Any]") -> str:
     return next(one.id for one in log.edits.snapshots(session=SAVED, limit=_PAGE) if one.commit_id == commit)
 
 
-def _restore(repo: "GitRepository", commit: str, files: list[FileRestore]) -> None:
+def _restore(repo: GitRepository, commit: str, files: list[FileRestore]) -> None:
     """Write files of a commit through a private index, and delete those that it lacks."""
     for file in files:
         if file.status == "D":
@@ -184,7 +177,7 @@ def _delete(top: str, path: str) -> None:
         folder = os.path.dirname(folder)
 
 
-def _resume(log: "Decklog", session: str) -> str | None:
+def _resume(log: Decklog, session: str) -> str | None:
     """Return the command that resumes a session, or None."""
     try:
         return find_session(log, session.partition(":")[2]).resume
@@ -196,7 +189,7 @@ _LONGEST_SECONDS = 5.0
 _STEP_SECONDS = 0.02
 
 
-def catch_up(log: "Decklog", spool: "Spool") -> None:
+def catch_up(log: Decklog, spool: Spool) -> None:
     """Take in waiting events. If another process does so, wait for it, but not long."""
     if log.db.read_only:
         return

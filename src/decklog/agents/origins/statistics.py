@@ -6,24 +6,21 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from decklog.agents.costs import NO_COST, WorkCost, cost_of_work, model_of_run
 from decklog.agents.origins.commit_story import KINDS
-from decklog.agents.origins.costs import NO_COST, WorkCost, cost_of_work
 from decklog.agents.origins.exporting import ExportSummary, export_notes
 from decklog.agents.origins.importing import import_notes
 from decklog.agents.origins.reviewed import find_unreviewed
 from decklog.core.errors import Invalid, NotFound
 from decklog.core.figures import counted, dollars
+from decklog.log import Decklog
+from decklog.provenance.attribution import LineRange, Origin
 from decklog.provenance.commit_origins import CommitOrigins
-from decklog.provenance.history import read_changes
+from decklog.provenance.git import GitRepository
+from decklog.provenance.history import CommitChanges, read_changes
 from decklog.provenance.survival import Survival
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
-    from decklog.provenance.attribution import LineRange, Origin
-    from decklog.provenance.git import GitRepository
-    from decklog.provenance.history import CommitChanges
 
 HEADS = ("written", "kept", *KINDS, "cost", "per kept line", "lifetime")
 _DAY_SECONDS = 24 * 60 * 60
@@ -137,13 +134,13 @@ def cells_of(row: StatisticsRow) -> list[str]:
     ]
 
 
-def collect_statistics(repo: "GitRepository", log: "Decklog", revisions: str, by: StatisticsKey) -> LineStatistics:
+def collect_statistics(repo: GitRepository, log: Decklog, revisions: str, by: StatisticsKey) -> LineStatistics:
     """Count the lines of a range `A..B`, or of all commits up to a revision."""
     return _Collector(repo, log, by).collect(revisions)
 
 
 class _Collector:
-    def __init__(self, repo: "GitRepository", log: "Decklog", by: StatisticsKey) -> None:
+    def __init__(self, repo: GitRepository, log: Decklog, by: StatisticsKey) -> None:
         self._repo = repo
         self._log = log
         self._by = by
@@ -153,7 +150,7 @@ class _Collector:
         self._lines: dict[tuple[str, str], dict[int, _Label]] = {}
         self._unreviewed: set[str] = set()
         self._edit = lru_cache(maxsize=None)(log.edits.get)
-        self._model = lru_cache(maxsize=None)(self._load_model)
+        self._model = lru_cache(maxsize=None)(lambda run_id: model_of_run(log, run_id) or "(no model)")
         self._title = lru_cache(maxsize=None)(self._load_title)
 
     def collect(self, revisions: str) -> LineStatistics:
@@ -175,7 +172,7 @@ class _Collector:
         rows = sorted(self._rows.values(), key=lambda row: (-row.written.total(), row.key))
         return LineStatistics(span, self._by, len(commits), rows, _total(rows), self._origins.missing)
 
-    def _count_written(self, commit: "CommitChanges") -> None:
+    def _count_written(self, commit: CommitChanges) -> None:
         for file in commit.files:
             if not file.added:
                 continue
@@ -195,7 +192,7 @@ class _Collector:
             self._rows[key] = StatisticsRow(key)
         return self._rows[key]
 
-    def _key(self, origin: "Origin", commit: "CommitChanges", path: str) -> str:
+    def _key(self, origin: Origin, commit: CommitChanges, path: str) -> str:
         if self._by is StatisticsKey.PATH:
             return path
         if self._by is StatisticsKey.PERSON:
@@ -211,17 +208,10 @@ class _Collector:
             return " + ".join(dict.fromkeys(self._model(edit.run_id) for edit in edits)) or "(no model)"
         return next((self._title(edit.task_id) for edit in edits if edit.task_id is not None), "(no task)")
 
-    def _work(self, one: "LineRange") -> Iterator[Work]:
+    def _work(self, one: LineRange) -> Iterator[Work]:
         for edit in map(self._edit, one.origin.edits):
             if edit.run_id is not None and edit.session is not None:
                 yield edit.run_id, edit.task_id
-
-    def _load_model(self, run_id: str | None) -> str:
-        try:
-            found = None if run_id is None else self._log.runs.get(run_id).metadata.get("model")
-        except NotFound:
-            found = None
-        return found if isinstance(found, str) else "(no model)"
 
     def _load_title(self, task_id: str) -> str:
         try:
@@ -229,7 +219,7 @@ class _Collector:
         except NotFound:
             return task_id
 
-    def _count_kept(self, commits: "list[CommitChanges]", span: str, end: str) -> None:
+    def _count_kept(self, commits: list[CommitChanges], span: str, end: str) -> None:
         """Count the lines that the range's commits added and that still exist at its end."""
         survival = Survival(
             self._repo, lambda commit, file, line: self._lines[commit.commit, file.path][line], self._count_removed
@@ -238,7 +228,7 @@ class _Collector:
         for (key, kind, _), count in survival.count(commits, span, str(tip)).items():
             self._rows[key].kept[kind] += count
 
-    def _count_removed(self, commit: "CommitChanges", label: _Label, count: int) -> None:
+    def _count_removed(self, commit: CommitChanges, label: _Label, count: int) -> None:
         key, _, written_at = label
         self._rows[key].lifetimes[max(0, round((commit.at - written_at).total_seconds()))] += count
 
@@ -272,7 +262,7 @@ def _total(rows: list[StatisticsRow]) -> StatisticsRow:
     return total
 
 
-def attribute_merged(repo: "GitRepository", log: "Decklog", merged: str, result: str, *, dry_run: bool = False) -> ExportSummary:
+def attribute_merged(repo: GitRepository, log: Decklog, merged: str, result: str, *, dry_run: bool = False) -> ExportSummary:
     """Write the note of a merge's result from the notes of the commits BASE..HEAD and from the log."""
     base, dots, head = merged.partition("..")
     if not dots or not base or not head:

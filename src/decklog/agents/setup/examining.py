@@ -6,23 +6,18 @@ import shutil
 import subprocess
 import time
 import uuid
+from collections.abc import Mapping
 from threading import Timer
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.agents.setup import files
 from decklog.agents.setup.guard_trial import BY_HAND, listed
 from decklog.agents.setup.installing import SetupState, state_of
 from decklog.agents.setup.supported import Setting, SetupScope, SupportedProgram, has_plugin
-from decklog.agents.spool import DROPPED
+from decklog.agents.spool import DROPPED, Spool
 from decklog.core.errors import DecklogError
 from decklog.core.extras import install_hint
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from decklog.agents.spool import Spool
-    from decklog.log import Decklog
+from decklog.log import Decklog
 
 _SECONDS = 10.0
 _SESSION = "decklog-doctor"
@@ -81,7 +76,7 @@ def _worst(states: list[SetupState]) -> SetupState:
     return SetupState.DIFFERS if SetupState.MISSING in states else SetupState.INSTALLED
 
 
-def codex_trust(executable: str, project: str, environment: "Mapping[str, str]", findings: SetupFindings) -> str:
+def codex_trust(executable: str, project: str, environment: Mapping[str, str], findings: SetupFindings) -> str:
     """Return how many of our hooks Codex trusts."""
     try:
         hooks = listed(executable, project, environment)
@@ -95,7 +90,7 @@ def codex_trust(executable: str, project: str, environment: "Mapping[str, str]",
     return f"{trusted} of {len(hooks)}" + (", by a plugin" if any(hook.is_of_plugin for hook in hooks) else "")
 
 
-def probe(program: str, setting: Setting, log: "Decklog", spool: "Spool", findings: SetupFindings) -> bool:
+def probe(program: str, setting: Setting, log: Decklog, spool: Spool, findings: SetupFindings) -> bool:
     """Send an event as a program would, and check that it arrives in the log."""
     mark = f"probe {uuid.uuid4().hex}"
     # SessionStart runs the intake before it answers, so the earlier event must be in the log then.
@@ -129,7 +124,7 @@ def _send(program: str, setting: Setting, event: str, fields: dict[str, str]) ->
     return None if done.returncode == 0 else (done.stderr.decode(errors="replace").strip() or f"exit {done.returncode}")
 
 
-def _is_there(log: "Decklog", run_id: str, mark: str, spool: "Spool") -> bool:
+def _is_there(log: Decklog, run_id: str, mark: str, spool: Spool) -> bool:
     """Return whether an entry exists; wait a while for another process that runs the intake."""
     end = time.monotonic() + _SECONDS
     while True:
@@ -144,7 +139,7 @@ def _is_there(log: "Decklog", run_id: str, mark: str, spool: "Spool") -> bool:
         time.sleep(0.05)
 
 
-def waiting_in(spool: "Spool", findings: SetupFindings) -> dict[str, int]:
+def waiting_in(spool: Spool, findings: SetupFindings) -> dict[str, int]:
     """Return the number of waiting events and of dropped events."""
     counts = {name: len(spool.read(name)[0]) for name in spool.waiting()}
     dropped = counts.pop(DROPPED, 0)
@@ -190,7 +185,7 @@ def server_answers(setting: Setting, findings: SetupFindings) -> str:
             process.kill()
 
 
-def _tools_of(process: "subprocess.Popen[bytes]", lines: "list[dict[str, Any]]") -> str:
+def _tools_of(process: subprocess.Popen[bytes], lines: list[dict[str, Any]]) -> str:
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write("".join(json.dumps(line) + "\n" for line in lines).encode())
@@ -207,6 +202,6 @@ def _silent(why: str, findings: SetupFindings) -> str:
     return "no answer"
 
 
-def found_program(program: SupportedProgram, environment: "Mapping[str, str]") -> str | None:
+def found_program(program: SupportedProgram, environment: Mapping[str, str]) -> str | None:
     """Return the path of an installed program, or None."""
     return shutil.which(program.executable, path=environment.get("PATH", os.defpath)) if program.executable else None

@@ -5,13 +5,9 @@ import shutil
 import stat
 import tempfile
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from decklog.core.disk import sync, sync_descriptor
-from decklog.core.errors import Conflict, Denied, DiskFull, Invalid, ReadOnly, TooLarge, Unavailable
-
-if TYPE_CHECKING:
-    from decklog.core.errors import DecklogError
+from decklog.core.errors import Conflict, DecklogError, Denied, DiskFull, Invalid, ReadOnly, TooLarge, Unavailable
 
 _MOST_BYTES = 8 * 1024 * 1024
 _NOTHING = "Nothing was changed."
@@ -130,7 +126,7 @@ def remove_folders(made: list[str]) -> None:
             os.rmdir(folder)
 
 
-def _translated(problem: OSError, path: str) -> "DecklogError":
+def _translated(problem: OSError, path: str) -> DecklogError:
     import errno
 
     kinds: dict[int | None, type[DecklogError]] = {

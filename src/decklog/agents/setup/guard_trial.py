@@ -10,18 +10,13 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from threading import Timer
-from typing import TYPE_CHECKING
+from typing import IO, Any
 
 from decklog.agents.setup import files
-from decklog.agents.setup.parts import FilePart, Hooks, WholeFile, program_called
+from decklog.agents.setup.json_text import Insertion
+from decklog.agents.setup.parts import Hooks, TomlPart, WholeFile, program_called
 from decklog.agents.setup.supported import Setting, SupportedProgram
-from decklog.core.errors import Conflict, DecklogError, Invalid, Unavailable
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import IO, Any
-
-    from decklog.agents.setup.json_text import Insertion
+from decklog.core.errors import Conflict, DecklogError, Unavailable
 
 COMMAND = "rm -rf ~"
 _BLOCKED = 2
@@ -98,7 +93,7 @@ class ListedHook:
     is_of_plugin: bool = False
 
 
-def listed(executable: str, project: str, environment: "Mapping[str, str]") -> list[ListedHook]:
+def listed(executable: str, project: str, environment: Mapping[str, str]) -> list[ListedHook]:
     """Return Decklog's hooks that Codex lists for a project."""
     try:
         process = subprocess.Popen(
@@ -127,7 +122,7 @@ def listed(executable: str, project: str, environment: "Mapping[str, str]") -> l
     return [hook for folder in answer.get("data", ()) for hook in map(_hook, folder.get("hooks", ())) if hook]
 
 
-def _asked(to: "IO[bytes]", back: "IO[bytes]", project: str) -> "dict[str, Any]":
+def _asked(to: IO[bytes], back: IO[bytes], project: str) -> dict[str, Any]:
     client = {"name": "decklog", "title": "Decklog", "version": "1"}
     for message in (
         {"id": 1, "method": "initialize", "params": {"clientInfo": client}},
@@ -145,7 +140,7 @@ def _asked(to: "IO[bytes]", back: "IO[bytes]", project: str) -> "dict[str, Any]"
     raise ValueError("it ended without an answer")
 
 
-def _hook(told: "Any") -> ListedHook | None:
+def _hook(told: Any) -> ListedHook | None:
     # A plugin's hooks detect the calling program at run time.
     if not isinstance(told, dict) or program_called({"command": told.get("command")}) not in ("codex", "$program"):
         return None
@@ -156,7 +151,7 @@ def _hook(told: "Any") -> ListedHook | None:
 
 
 @dataclass(frozen=True)
-class CodexTrust(FilePart):
+class CodexTrust(TomlPart):
     """Tables in Codex's settings, one for each of Decklog's hooks in a file; all other text stays unchanged."""
 
     path: str
@@ -168,18 +163,18 @@ class CodexTrust(FilePart):
         return self.hooks_file
 
     @property
-    def wanted(self) -> "Any":
+    def wanted(self) -> Any:
         return self.hashes
 
-    def present(self, text: str) -> "Any":
+    def present(self, text: str) -> Any:
         self.states(text)
         found = ((json.loads(match[1]), tomllib.loads(match[2])) for match in _TABLE.finditer(text) if self._is_own(match))
         return {key: state.get("trusted_hash") for key, state in found}
 
-    def _is_own(self, table: "re.Match[str]") -> bool:
+    def _is_own(self, table: re.Match[str]) -> bool:
         return str(json.loads(table[1])).startswith(f"{self.hooks_file}:")
 
-    def insertions(self, text: str | None) -> "list[Insertion]":
+    def insertions(self, text: str | None) -> list[Insertion]:
         base = text or ""
         known = self.states(base)
         if stale := [key for key in self.hashes if key in known]:
@@ -192,20 +187,14 @@ class CodexTrust(FilePart):
             f"\n{_MARK}\n[hooks.state.{json.dumps(key, ensure_ascii=False)}]\ntrusted_hash = {json.dumps(value)}\n"
             for key, value in self.hashes.items()
         )
-        gap = "\n" if base and not base.endswith("\n") else ""
-        added = (gap + tables).replace("\n", "\r\n") if "\r\n" in base else gap + tables
-        return [(len(base), added)] if tables else []
+        return self._added(base, tables)
 
     def without(self, text: str) -> str | None:
         return _TABLE.sub(lambda table: "" if self._is_own(table) else table[0], text)
 
-    def states(self, text: str) -> "dict[str, Any]":
+    def states(self, text: str) -> dict[str, Any]:
         """Return the hook states in Codex's settings; raise Invalid for a file that is not TOML."""
-        try:
-            hooks = tomllib.loads(text.removeprefix("\ufeff")).get("hooks", {})
-        except tomllib.TOMLDecodeError as problem:
-            hint = "Mend it by hand and try again. Nothing was changed there."
-            raise Invalid(f"{self.path} is no TOML: {problem}", hint=hint, path=self.path) from None
+        hooks = self._value(text).get("hooks", {})
         state = hooks.get("state", {}) if isinstance(hooks, dict) else {}
         return state if isinstance(state, dict) else {}
 

@@ -3,19 +3,15 @@
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from decklog.agents.setup import files
 from decklog.agents.setup.json_text import Insertion, without_insertions
+from decklog.agents.setup.parts import FilePart
 from decklog.core.disk import sync_descriptor
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from decklog.agents.setup.parts import FilePart
 
 
 @dataclass(frozen=True)
@@ -91,7 +87,7 @@ class SetupState(StrEnum):
 class SetupStep:
     """Planned change of one file."""
 
-    part: "FilePart"
+    part: FilePart
     path: str
     before: str | None
     after: str | None
@@ -104,7 +100,7 @@ class SetupStep:
         return self.before != self.after
 
 
-def state_of(part: "FilePart") -> SetupState:
+def state_of(part: FilePart) -> SetupState:
     """Return the current state of a part's file."""
     text = files.read(files.real(part.path))
     present = part.present(text) if text else None
@@ -119,17 +115,17 @@ class Installer:
     def __init__(self, kept: SavedChanges) -> None:
         self._kept = kept
 
-    def putting_in(self, parts: "list[FilePart]") -> list[SetupStep]:
+    def putting_in(self, parts: list[FilePart]) -> list[SetupStep]:
         """Plan the installation of parts. A file that already has its part stays unchanged, in any formatting."""
         return self._one_after_the_other(parts, self._put_in)
 
-    def taking_out(self, parts: "list[FilePart]") -> list[SetupStep]:
+    def taking_out(self, parts: list[FilePart]) -> list[SetupStep]:
         """Plan the removal of parts: restore the original text, or remove our entries if a person edited the file."""
         # Remove in reverse order, so that each part finds the text it produced.
         return self._one_after_the_other(parts[::-1], self._take_out)
 
     def _one_after_the_other(
-        self, parts: "list[FilePart]", plan: "Callable[[FilePart, str, str | None], SetupStep]"
+        self, parts: list[FilePart], plan: Callable[[FilePart, str, str | None], SetupStep]
     ) -> list[SetupStep]:
         """Plan a step for each part, based on the text that earlier steps produce."""
         texts: dict[str, str | None] = {}
@@ -152,7 +148,7 @@ class Installer:
         gone = {folder for step in steps if step.after is None for folder in step.folders}
         files.remove_folders(sorted(gone, key=len))
 
-    def _put_in(self, part: "FilePart", path: str, text: str | None) -> SetupStep:
+    def _put_in(self, part: FilePart, path: str, text: str | None) -> SetupStep:
         if text is not None and part.present(text) == part.wanted:
             return SetupStep(part, path, text, text)
         base, known = self._base(part, path, text)
@@ -165,11 +161,11 @@ class Installer:
             part, path, text, after, SetupChange(base if base is None else digest(base), digest(after), insertions, folders)
         )
 
-    def _take_out(self, part: "FilePart", path: str, text: str | None) -> SetupStep:
+    def _take_out(self, part: FilePart, path: str, text: str | None) -> SetupStep:
         base, known = self._base(part, path, text)
         return SetupStep(part, path, text, base, folders=tuple(known.folders) if known else ())
 
-    def _base(self, part: "FilePart", path: str, text: str | None) -> tuple[str | None, SetupChange | None]:
+    def _base(self, part: FilePart, path: str, text: str | None) -> tuple[str | None, SetupChange | None]:
         """Return a file's text without our part, and the saved change that produced the part."""
         if text is None:
             return None, None

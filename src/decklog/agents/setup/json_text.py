@@ -5,16 +5,13 @@ Comments and trailing commas are accepted, because several programs allow them i
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any, NoReturn
 
 from decklog.core.errors import Conflict, Invalid
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any, NoReturn
-
-    Path = Sequence[str | int]
+Path = Sequence[str | int]
 
 # An offset in the text, and the text to insert there.
 Insertion = tuple[int, str]
@@ -47,7 +44,7 @@ class Node:
 
     start: int
     end: int
-    value: "Any"
+    value: Any
     elements: list[Element] = field(default_factory=list)
 
     def child(self, step: str | int) -> Element | None:
@@ -154,7 +151,7 @@ class _Reader:
                     self.line_comments.add(end)
                 self._place = end
 
-    def _refuse(self, why: str) -> "NoReturn":
+    def _refuse(self, why: str) -> NoReturn:
         before = self._text[: self._place]
         line, column = before.count("\n") + 1, self._place - before.rfind("\n")
         raise NotJson(f"{why} at line {line}, column {column}", line=line, column=column)
@@ -172,14 +169,14 @@ def _end_of_comment(text: str, start: int) -> int | None:
 # Inserting
 
 
-def added(text: str, addition: "Any") -> list[Insertion]:
+def added(text: str, addition: Any) -> list[Insertion]:
     """Return the insertions that add the members and items of `addition` to the document's own."""
     insertions: list[Insertion] = []
     _add(_Style(text), parse(text), addition, insertions, "the document")
     return insertions
 
 
-def _add(style: "_Style", node: Node, addition: "Any", insertions: list[Insertion], where: str) -> None:
+def _add(style: "_Style", node: Node, addition: Any, insertions: list[Insertion], where: str) -> None:
     if isinstance(addition, list) and isinstance(node.value, list):
         insertions += style.appended(node, [style.rendered(None, item, node) for item in addition])
     elif isinstance(addition, dict) and isinstance(node.value, dict):
@@ -202,7 +199,7 @@ class _Style:
         found = re.search(r'[{\[,]\r?\n([ \t]+)["{\[]', text)
         self._unit = found.group(1) if found else "  "
 
-    def rendered(self, key: str | None, value: "Any", container: Node) -> str:
+    def rendered(self, key: str | None, value: Any, container: Node) -> str:
         """Return the text of an element in the style of its container: one line or several."""
         name = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}: "
         if self._is_on_one_line(container):
@@ -290,7 +287,7 @@ def without_insertions(text: str, insertions: list[Insertion]) -> str | None:
 # Removing
 
 
-def removed(text: str, path: "Path") -> str:
+def removed(text: str, path: Path) -> str:
     """Remove the element at a path, with its comma; comments around it stay."""
     reader = _Reader(text)
     container, element = _named(reader.document(), path)
@@ -306,7 +303,7 @@ def removed(text: str, path: "Path") -> str:
     return text
 
 
-def _named(node: Node, path: "Path") -> tuple[Node, Element]:
+def _named(node: Node, path: Path) -> tuple[Node, Element]:
     for step in path[:-1]:
         element = node.child(step)
         assert element is not None

@@ -3,15 +3,15 @@
 import json
 import os
 import shlex
+import tomllib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.agents.setup.json_text import Insertion, NotJson, added, parse, removed, with_insertions
-from decklog.core.errors import Conflict
+from decklog.core.errors import Conflict, Invalid
 
-if TYPE_CHECKING:
-    from typing import Any
+NOTHING = "Nothing was changed."
 
 
 class FilePart(ABC):
@@ -26,11 +26,11 @@ class FilePart(ABC):
 
     @property
     @abstractmethod
-    def wanted(self) -> "Any":
+    def wanted(self) -> Any:
         """The desired content, in a form that can be compared with `present`."""
 
     @abstractmethod
-    def present(self, text: str) -> "Any":
+    def present(self, text: str) -> Any:
         """Return our current content; an empty value if there is none."""
 
     @abstractmethod
@@ -50,7 +50,7 @@ class FilePart(ABC):
         return with_insertions(text or "", self.insertions(text))
 
 
-def program_called(handler: "Any", marker: str = "hook") -> str | None:
+def program_called(handler: Any, marker: str = "hook") -> str | None:
     """Return the program in a handler's `decklog hook` call; None for another command."""
     if not isinstance(handler, dict) or not isinstance(command := handler.get("command"), str):
         return None
@@ -64,21 +64,59 @@ def program_called(handler: "Any", marker: str = "hook") -> str | None:
     return None
 
 
+class JsonPart(FilePart):
+    """Our part of a JSON file."""
+
+    def _value(self, text: str) -> Any:
+        return {} if is_blank(text) else parse_file(self.path, text).value
+
+    def _object(self, text: str, name: str) -> dict[str, Any]:
+        """Return an object of the file by its name; empty if there is none."""
+        value = self._value(text)
+        found = value.get(name) if isinstance(value, dict) else None
+        return found if isinstance(found, dict) else {}
+
+    def _added(self, text: str | None, addition: dict[str, Any]) -> list[Insertion]:
+        if text is None or is_blank(text):
+            return [(len(text or ""), json.dumps(addition, indent=2, ensure_ascii=False) + "\n")]
+        self._value(text)
+        try:
+            return added(text, addition)
+        except Conflict as problem:
+            raise Conflict(f"{self.path}: {problem.message}", hint=NOTHING, path=self.path) from None
+
+
+class TomlPart(FilePart):
+    """Our tables in a TOML file, each after a mark; all other text stays unchanged."""
+
+    def _value(self, text: str) -> dict[str, Any]:
+        try:
+            return tomllib.loads(text.removeprefix("\ufeff"))
+        except tomllib.TOMLDecodeError as problem:
+            hint = f"Mend it by hand and try again. {NOTHING}"
+            raise Invalid(f"{self.path} is no TOML: {problem}", hint=hint, path=self.path) from None
+
+    def _added(self, text: str, tables: str) -> list[Insertion]:
+        gap = "\n" if text and not text.endswith("\n") else ""
+        added = gap + tables
+        return [(len(text), added.replace("\n", "\r\n") if "\r\n" in text else added)] if tables else []
+
+
 @dataclass(frozen=True)
-class Hooks(FilePart):
+class Hooks(JsonPart):
     """Hook groups below `hooks`, one list per event, as in Claude Code, Codex and Gemini CLI."""
 
     path: str
     program: str
     # The group of each event.
-    events: "dict[str, dict[str, Any]]"
+    events: dict[str, dict[str, Any]]
     takes_comments: bool = False
 
     @property
-    def wanted(self) -> "Any":
+    def wanted(self) -> Any:
         return {event: [group] for event, group in self.events.items()}
 
-    def present(self, text: str) -> "Any":
+    def present(self, text: str) -> Any:
         found: dict[str, list[Any]] = {}
         for event, groups in self._events(self._value(text)).items():
             ours = [self._ours_of(group) for group in groups if self._handlers(group)]
@@ -87,14 +125,7 @@ class Hooks(FilePart):
         return found
 
     def insertions(self, text: str | None) -> list[Insertion]:
-        addition = {"hooks": self.wanted}
-        if text is None or is_blank(text):
-            return [(len(text or ""), json.dumps(addition, indent=2) + "\n")]
-        self._value(text)
-        try:
-            return added(text, addition)
-        except Conflict as problem:
-            raise Conflict(f"{self.path}: {problem.message}", hint="Nothing was changed.", path=self.path) from None
+        return self._added(text, {"hooks": self.wanted})
 
     def without(self, text: str) -> str | None:
         while (path := self._first(self._value(text))) is not None:
@@ -112,27 +143,24 @@ class Hooks(FilePart):
 
     # Current content
 
-    def _value(self, text: str) -> "Any":
-        return {} if is_blank(text) else parse_file(self.path, text).value
-
-    def _events(self, value: "Any") -> "dict[str, list[Any]]":
+    def _events(self, value: Any) -> dict[str, list[Any]]:
         hooks = value.get("hooks") if isinstance(value, dict) else None
         if not isinstance(hooks, dict):
             return {}
         return {event: groups for event, groups in hooks.items() if isinstance(groups, list)}
 
-    def _handlers(self, group: "Any") -> "list[Any]":
+    def _handlers(self, group: Any) -> list[Any]:
         handlers = group.get("hooks") if isinstance(group, dict) else None
         return handlers if isinstance(handlers, list) else []
 
-    def _is_ours(self, handler: "Any") -> bool:
+    def _is_ours(self, handler: Any) -> bool:
         return program_called(handler) == self.program
 
-    def _ours_of(self, group: "Any") -> "Any":
+    def _ours_of(self, group: Any) -> Any:
         ours = [handler for handler in self._handlers(group) if self._is_ours(handler)]
         return {**group, "hooks": ours} if ours else None
 
-    def _first(self, value: "Any") -> "tuple[str | int, ...] | None":
+    def _first(self, value: Any) -> tuple[str | int, ...] | None:
         """Return the path of the first element to remove: our handler, or its largest container without other content."""
         for event, groups in self._events(value).items():
             for number, group in enumerate(groups):
@@ -153,13 +181,13 @@ def is_blank(text: str) -> bool:
     return not text.strip("\ufeff \t\r\n")
 
 
-def parse_file(path: str, text: str) -> "Any":
+def parse_file(path: str, text: str) -> Any:
     """Parse a file as JSON; raise NotJson with the path and the position."""
     try:
         return parse(text)
     except NotJson as problem:
         raise NotJson(
-            f"{path} is no JSON: {problem.message}", hint="Mend it by hand and try again. Nothing was changed.", path=path
+            f"{path} is no JSON: {problem.message}", hint=f"Mend it by hand and try again. {NOTHING}", path=path
         ) from None
 
 
@@ -174,10 +202,10 @@ class TextBlock(FilePart):
     END = "<!-- decklog: end -->"
 
     @property
-    def wanted(self) -> "Any":
+    def wanted(self) -> Any:
         return f"{self.BEGIN}\n{self.body.strip()}\n{self.END}"
 
-    def present(self, text: str) -> "Any":
+    def present(self, text: str) -> Any:
         span = self._span(text)
         return text[slice(*span)].replace("\r\n", "\n") if span else ""
 
@@ -216,14 +244,14 @@ class WholeFile(FilePart):
     mark: str = "decklog"
 
     @property
-    def wanted(self) -> "Any":
+    def wanted(self) -> Any:
         return self.content
 
-    def present(self, text: str) -> "Any":
+    def present(self, text: str) -> Any:
         if self.mark not in text:
             raise Conflict(
                 f"{self.path} is there already, and was not written by `decklog setup`",
-                hint="Move it out of the way. Nothing was changed.",
+                hint=f"Move it out of the way. {NOTHING}",
                 path=self.path,
             )
         return text

@@ -5,23 +5,19 @@ import os
 import re
 import shutil
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import Any
 
-from decklog.agents.setup.json_text import Insertion, added, removed
-from decklog.agents.setup.parts import FilePart, WholeFile, is_blank, parse_file
-from decklog.core.errors import Conflict, Invalid, NotFound
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+from decklog.agents.setup.json_text import Insertion, removed
+from decklog.agents.setup.parts import NOTHING, FilePart, JsonPart, TomlPart, WholeFile
+from decklog.core.errors import Conflict, NotFound
 
 NAME = "decklog"
-_NOTHING = "Nothing was changed there."
 
 
-def called(entry: "Any") -> bool:
+def called(entry: Any) -> bool:
     """Return whether an entry starts `decklog mcp`, in any program's format."""
     if not isinstance(entry, dict):
         return False
@@ -32,11 +28,11 @@ def called(entry: "Any") -> bool:
 
 
 @dataclass(frozen=True)
-class JsonServer(FilePart):
+class JsonServer(JsonPart):
     """An entry below an object of servers, such as `mcpServers`."""
 
     path: str
-    entry: "dict[str, Any]"
+    entry: dict[str, Any]
     below: str = "mcpServers"
 
     @property
@@ -44,35 +40,29 @@ class JsonServer(FilePart):
         return "mcp"
 
     @property
-    def wanted(self) -> "Any":
+    def wanted(self) -> Any:
         return self.entry
 
-    def present(self, text: str) -> "Any":
+    def present(self, text: str) -> Any:
         found = self._servers(text).get(NAME)
         return found if called(found) else None
 
     def insertions(self, text: str | None) -> list[Insertion]:
-        addition = {self.below: {NAME: self.entry}}
-        if text is None or is_blank(text):
-            return [(len(text or ""), json.dumps(addition, indent=2) + "\n")]
-        if NAME in self._servers(text):
-            raise Conflict(
-                f"{self.path} has a server called {NAME} that is not ours", hint=f"Rename it. {_NOTHING}", path=self.path
-            )
-        try:
-            return added(text, addition)
-        except Conflict as problem:
-            raise Conflict(f"{self.path}: {problem.message}", hint=_NOTHING, path=self.path) from None
+        if NAME in self._servers(text or ""):
+            raise _name_is_taken(self.path)
+        return self._added(text, {self.below: {NAME: self.entry}})
 
     def without(self, text: str) -> str | None:
         if not self.present(text):
             return text
         return removed(text, (self.below, NAME) if len(self._servers(text)) > 1 else (self.below,))
 
-    def _servers(self, text: str) -> "dict[str, Any]":
-        value = {} if is_blank(text) else parse_file(self.path, text).value
-        found = value.get(self.below) if isinstance(value, dict) else None
-        return found if isinstance(found, dict) else {}
+    def _servers(self, text: str) -> dict[str, Any]:
+        return self._object(text, self.below)
+
+
+def _name_is_taken(path: str) -> Conflict:
+    return Conflict(f"{path} has a server called {NAME} that is not ours", hint=f"Rename it. {NOTHING}", path=path)
 
 
 _MARK = "# decklog: the MCP server, with `decklog setup codex --mcp`"
@@ -82,21 +72,21 @@ _TABLE = re.compile(
 
 
 @dataclass(frozen=True)
-class TomlServer(FilePart):
+class TomlServer(TomlPart):
     """A table in Codex's settings; all other text stays unchanged."""
 
     path: str
-    entry: "dict[str, Any]"
+    entry: dict[str, Any]
 
     @property
     def owner(self) -> str:
         return "mcp"
 
     @property
-    def wanted(self) -> "Any":
+    def wanted(self) -> Any:
         return self.entry
 
-    def present(self, text: str) -> "Any":
+    def present(self, text: str) -> Any:
         self._servers(text)
         found = _TABLE.search(text)
         return tomllib.loads(found[1].replace("\r\n", "\n")) if found else None
@@ -104,23 +94,15 @@ class TomlServer(FilePart):
     def insertions(self, text: str | None) -> list[Insertion]:
         base = text or ""
         if NAME in self._servers(base):
-            raise Conflict(
-                f"{self.path} has a server called {NAME} that is not ours", hint=f"Rename it. {_NOTHING}", path=self.path
-            )
+            raise _name_is_taken(self.path)
         lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in self.entry.items()]
-        table = "\n".join(["", _MARK, f"[mcp_servers.{NAME}]", *lines, ""])
-        table = ("\n" if base and not base.endswith("\n") else "") + table
-        return [(len(base), table.replace("\n", "\r\n") if "\r\n" in base else table)]
+        return self._added(base, "\n".join(["", _MARK, f"[mcp_servers.{NAME}]", *lines, ""]))
 
     def without(self, text: str) -> str | None:
         return _TABLE.sub("", text)
 
-    def _servers(self, text: str) -> "dict[str, Any]":
-        try:
-            found = tomllib.loads(text.removeprefix("\ufeff")).get("mcp_servers", {})
-        except tomllib.TOMLDecodeError as problem:
-            hint = f"Mend it by hand and try again. {_NOTHING}"
-            raise Invalid(f"{self.path} is no TOML: {problem}", hint=hint, path=self.path) from None
+    def _servers(self, text: str) -> dict[str, Any]:
+        found = self._value(text).get("mcp_servers", {})
         return found if isinstance(found, dict) else {}
 
 
@@ -158,7 +140,7 @@ class EditorEntry:
 
 
 def entries(
-    names: tuple[str, ...], call: tuple[str, ...], environment: "Mapping[str, str]", *, is_enforced: bool = False
+    names: tuple[str, ...], call: tuple[str, ...], environment: Mapping[str, str], *, is_enforced: bool = False
 ) -> list[EditorEntry]:
     """Return an entry for each named agent, or for each agent on the PATH if none is named."""
     path = environment.get("PATH", os.defpath)
@@ -176,7 +158,7 @@ def entries(
     ]
 
 
-def is_ours(entry: "Any") -> bool:
+def is_ours(entry: Any) -> bool:
     """Return whether an editor's entry starts `decklog acp`."""
     if not isinstance(entry, dict) or not isinstance(command := entry.get("command"), str):
         return False
@@ -186,7 +168,7 @@ def is_ours(entry: "Any") -> bool:
 
 
 @dataclass(frozen=True)
-class Servers(FilePart):
+class Servers(JsonPart):
     """Entries below `agent_servers`, as in the settings of Zed and JetBrains."""
 
     path: str
@@ -195,24 +177,17 @@ class Servers(FilePart):
     kind: str | None = None
 
     @property
-    def wanted(self) -> "Any":
+    def wanted(self) -> Any:
         kind = {"type": self.kind} if self.kind else {}
         return {
             entry.title: {**kind, "command": entry.words[0], "args": list(entry.words[1:]), "env": {}} for entry in self.agents
         }
 
-    def present(self, text: str) -> "Any":
+    def present(self, text: str) -> Any:
         return {name: entry for name, entry in self._servers(text).items() if is_ours(entry)}
 
     def insertions(self, text: str | None) -> list[Insertion]:
-        addition = {_SERVERS: self.wanted}
-        if text is None or is_blank(text):
-            return [(len(text or ""), json.dumps(addition, indent=2, ensure_ascii=False) + "\n")]
-        parse_file(self.path, text)
-        try:
-            return added(text, addition)
-        except Conflict as problem:
-            raise Conflict(f"{self.path}: {problem.message}", hint="Nothing was changed.", path=self.path) from None
+        return self._added(text, {_SERVERS: self.wanted})
 
     def without(self, text: str) -> str | None:
         while ours := self.present(text):
@@ -220,10 +195,8 @@ class Servers(FilePart):
             text = removed(text, (_SERVERS,) if is_all else (_SERVERS, next(iter(ours))))
         return text
 
-    def _servers(self, text: str) -> "dict[str, Any]":
-        value = {} if is_blank(text) else parse_file(self.path, text).value
-        servers = value.get(_SERVERS) if isinstance(value, dict) else None
-        return servers if isinstance(servers, dict) else {}
+    def _servers(self, text: str) -> dict[str, Any]:
+        return self._object(text, _SERVERS)
 
 
 _LUA = """\

@@ -3,18 +3,15 @@
 import json
 import os
 import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.agents.setup import files
 from decklog.agents.setup.parts import FilePart, Hooks, TextBlock, WholeFile, parse_file
 from decklog.agents.setup.servers import JsonServer, Servers, TomlServer, entries, neovim_module
 from decklog.core.errors import Invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
 
 TITLE = "The record of this work: Decklog"
 COMMANDS = """\
@@ -182,7 +179,7 @@ _ABOUT = "Puts sessions on record in a Decklog log, and holds what its policy de
 
 
 def plugin(
-    folder: str, call: tuple[str, ...], events: "dict[str, int]", version: str, *, has_server: bool = False
+    folder: str, call: tuple[str, ...], events: dict[str, int], version: str, *, has_server: bool = False
 ) -> list[FilePart]:
     """Return the files of a marketplace with one plugin; `events` maps events to timeouts in seconds."""
     texts = {
@@ -197,16 +194,16 @@ def plugin(
     return [WholeFile(os.path.join(folder, *path.split("/")), text) for path, text in texts.items()]
 
 
-def _market(version: str) -> "dict[str, Any]":
+def _market(version: str) -> dict[str, Any]:
     entry = {"name": NAME, "source": f"./plugins/{NAME}", "description": _ABOUT, "version": version}
     return {"name": MARKET, "owner": {"name": "decklog"}, "plugins": [entry]}
 
 
-def _manifest(version: str) -> "dict[str, Any]":
+def _manifest(version: str) -> dict[str, Any]:
     return {"name": NAME, "version": version, "description": _ABOUT, "author": {"name": "decklog"}}
 
 
-def _hooks(call: tuple[str, ...], events: "dict[str, int]") -> "dict[str, Any]":
+def _hooks(call: tuple[str, ...], events: dict[str, int]) -> dict[str, Any]:
     # Codex sets PLUGIN_ROOT for a plugin's hooks, which identifies the calling program.
     command = f'program=claude; [ -z "$PLUGIN_ROOT" ] || program=codex; exec {shlex.join(call)} hook "$program"'
     return {
@@ -221,7 +218,7 @@ def _skill() -> str:
     return f"---\nname: log\ndescription: {about}\n---\n\n# {TITLE}\n\n{COMMANDS}\n"
 
 
-def _json(value: "Any") -> str:
+def _json(value: Any) -> str:
     return json.dumps(value, indent=2) + "\n"
 
 
@@ -248,7 +245,7 @@ class Setting:
     has_server: bool | None = None
     # Agents for an editor to start; empty means all on the PATH.
     agents: tuple[str, ...] = ()
-    environment: "Mapping[str, str]" = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     def folder(self, name: str, variable: str | None = None) -> str:
         """Return a program's settings folder: in the project, in the folder of its variable, or in the home."""
@@ -265,7 +262,7 @@ class Setting:
         return [*parts, server] if self.has_server else parts
 
     @property
-    def server(self) -> "dict[str, Any]":
+    def server(self) -> dict[str, Any]:
         """The server entry in the format of most programs."""
         return {"command": self.call[0], "args": [*self.call[1:], "mcp"]}
 
@@ -276,7 +273,7 @@ class SupportedProgram:
 
     name: str
     title: str
-    parts: "Callable[[Setting], list[FilePart]]"
+    parts: Callable[[Setting], list[FilePart]]
     # Supported scopes, the default first.
     scopes: tuple[SetupScope, ...]
     # Executable name; None for a program that only reads files.
@@ -355,7 +352,7 @@ def _claude(setting: Setting) -> list[FilePart]:
     return setting.with_server([Hooks(path, "claude", groups)], server)
 
 
-def _claude_group(call: tuple[str, ...], seconds: int) -> "dict[str, Any]":
+def _claude_group(call: tuple[str, ...], seconds: int) -> dict[str, Any]:
     # With `args`, no shell runs: it would cost a process and interpret characters of a path.
     return {"hooks": [{"type": "command", "command": call[0], "args": [*call[1:], "hook", "claude"], "timeout": seconds}]}
 

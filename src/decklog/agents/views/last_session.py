@@ -1,15 +1,11 @@
 """Summary of the last session in a folder for the next agent: results, failures and lessons."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from decklog.agents.views.listing import SessionSummary, priced, sessions
 from decklog.agents.views.steps import Step, steps_of
 from decklog.core.figures import dollars
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from decklog.log import Decklog
+from decklog.log import Decklog
 
 # Size limit of the summary.
 MOST_BYTES = 1500
@@ -18,7 +14,7 @@ _LONGEST = 240
 _CHANGES = frozenset(["Write", "Edit", "MultiEdit", "NotebookEdit", "apply_patch", "write_file", "replace"])
 
 
-def last_session(log: "Decklog", folder: str | None = None) -> SessionSummary | None:
+def last_session(log: Decklog, folder: str | None = None) -> SessionSummary | None:
     """Return the newest ended session, preferably one of the folder."""
     newest = None
     for number, one in enumerate(sessions(log)):
@@ -32,7 +28,7 @@ def last_session(log: "Decklog", folder: str | None = None) -> SessionSummary | 
     return newest
 
 
-def told(log: "Decklog", found: SessionSummary) -> "Iterator[str]":
+def told(log: Decklog, found: SessionSummary) -> Iterator[str]:
     """Yield lines about a session, within the size limit."""
     room = MOST_BYTES
     for text in _lines(log, found):
@@ -43,7 +39,7 @@ def told(log: "Decklog", found: SessionSummary) -> "Iterator[str]":
         yield line
 
 
-def _lines(log: "Decklog", found: SessionSummary) -> "Iterator[str]":
+def _lines(log: Decklog, found: SessionSummary) -> Iterator[str]:
     one = priced(log, found)
     steps = steps_of(log, one)
     ended = f"{one.ended_at or one.started_at:%Y-%m-%d %H:%M} UTC"
@@ -61,13 +57,13 @@ def _lines(log: "Decklog", found: SessionSummary) -> "Iterator[str]":
     yield f"- all of it: decklog sessions show {one.session}"
 
 
-def _changed(steps: "Sequence[Step]") -> list[str]:
+def _changed(steps: Sequence[Step]) -> list[str]:
     done = (step for step in steps if step.kind == "call" and step.tool in _CHANGES and step.outcome == "ok")
     paths = (path.strip() for step in done for path in step.text.partition(" ")[2].split(","))
     return list(dict.fromkeys(path for path in paths if path))
 
 
-def _failing(steps: "Sequence[Step]") -> "list[Step]":
+def _failing(steps: Sequence[Step]) -> list[Step]:
     """Return the commands whose last call failed, the latest first."""
     last = {step.text: step for step in steps if step.kind == "call" and step.tool == "Bash" and step.outcome is not None}
     failed = [step for step in last.values() if step.outcome == "failed"]

@@ -5,16 +5,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from decklog.agents.costs import cost_of_work
 from decklog.agents.sessions import charge_of_session, is_session
 from decklog.core.errors import Invalid, NotFound
-from decklog.journal.entry import EntryKind
-
-if TYPE_CHECKING:
-    from decklog.journal.entry import Entry
-    from decklog.log import Decklog
-    from decklog.stores.runs.run import Run
+from decklog.journal.entry import Entry, EntryKind
+from decklog.log import Decklog
+from decklog.records.record import every_page
+from decklog.stores.runs.run import Run
 
 _PAGE = 200
 _HITS = 200
@@ -62,7 +61,7 @@ class SessionSummary:
         return {**{name: value for name, value in vars(self).items() if name != "first_seq"}, **times, "resume": self.resume}
 
 
-def sessions(log: "Decklog", *, program: str | None = None, folder: str | None = None) -> Iterator[SessionSummary]:
+def sessions(log: Decklog, *, program: str | None = None, folder: str | None = None) -> Iterator[SessionSummary]:
     """Yield all sessions, newest first. With `folder`, a path without symbolic links, only those that worked in it."""
     recorded, started = _recorded(log), _started(log)
     first, second = next(recorded, None), next(started, None)
@@ -77,14 +76,14 @@ def sessions(log: "Decklog", *, program: str | None = None, folder: str | None =
             yield found
 
 
-def short_ids(found: "Sequence[SessionSummary]") -> list[str]:
+def short_ids(found: Sequence[SessionSummary]) -> list[str]:
     """Return for each session the shortest unique prefix of its id."""
     ids = {one.session for one in found}
     size = next((size for size in range(_FEWEST, 200) if len({name[:size] for name in ids}) == len(ids)), None)
     return [one.session[:size] for one in found]
 
 
-def find_session(log: "Decklog", name: str) -> SessionSummary:
+def find_session(log: Decklog, name: str) -> SessionSummary:
     """Return the session with this run id, session id, or unique prefix of either."""
     found: dict[str, SessionSummary] = {}
     for one in sessions(log):
@@ -99,7 +98,7 @@ def find_session(log: "Decklog", name: str) -> SessionSummary:
     return next(iter(found.values()))
 
 
-def hits_by_session(log: "Decklog", words: str) -> "dict[str, list[Entry]]":
+def hits_by_session(log: Decklog, words: str) -> dict[str, list[Entry]]:
     """Return the entries that match the words, by session."""
     every = [*sessions(log)]
     runs = {one.run_id: one.session for one in every if one.task_id is None}
@@ -112,39 +111,30 @@ def hits_by_session(log: "Decklog", words: str) -> "dict[str, list[Entry]]":
     return found
 
 
-def priced(log: "Decklog", one: SessionSummary) -> SessionSummary:
+def priced(log: Decklog, one: SessionSummary) -> SessionSummary:
     """Return a session with its cost, including sub-agents."""
-    charges = _charges_of_run(log, one.run_id) if one.task_id is None else _charges_of_session(log, one.session)
-    cost = unpriced = 0
-    for microdollars, unknown in charges:
-        cost, unpriced = cost + microdollars, unpriced + unknown
+    if one.task_id is None:
+        cost, unpriced = cost_of_work(log, one.run_id, None)
+    else:
+        charges = [*_charges_of_session(log, one.session)]
+        cost, unpriced = sum(known or 0 for known in charges), charges.count(None)
     return SessionSummary(**{**vars(one), "microdollars": cost, "unpriced_calls": unpriced})
 
 
-def _charges_of_run(log: "Decklog", run_id: str) -> Iterator[tuple[int, int]]:
-    for name in (run_id, *(run.id for run in log.runs.find(parent_run_id=run_id, limit=_PAGE))):
-        total = log.ledger.summary(name)["total"]
-        yield total["cost_microdollars"], total["unpriced_calls"]
-
-
-def _charges_of_session(log: "Decklog", session: str) -> Iterator[tuple[int, int]]:
+def _charges_of_session(log: Decklog, session: str) -> Iterator[int | None]:
     for number in count(1):
         found = log.ledger.find(answer_id=charge_of_session(session, number), limit=1)
         if not found:
             return
-        yield found[0].cost_microdollars or 0, int(found[0].cost_microdollars is None)
+        yield found[0].cost_microdollars
 
 
-def _recorded(log: "Decklog") -> Iterator[SessionSummary]:
-    after = None
-    while True:
-        page = log.runs.find(limit=_PAGE, after=after)
-        yield from (_of_run(run) for run in page if is_session(run.metadata) and run.parent_run_id is None)
-        if (after := page.next) is None:
-            return
+def _recorded(log: Decklog) -> Iterator[SessionSummary]:
+    runs = every_page(log.runs.find)
+    return (_of_run(run) for run in runs if is_session(run.metadata) and run.parent_run_id is None)
 
 
-def _of_run(run: "Run") -> SessionSummary:
+def _of_run(run: Run) -> SessionSummary:
     facts = run.metadata
     model = facts.get("model")
     return SessionSummary(
@@ -161,23 +151,18 @@ def _of_run(run: "Run") -> SessionSummary:
     )
 
 
-def _started(log: "Decklog") -> Iterator[SessionSummary]:
+def _started(log: Decklog) -> Iterator[SessionSummary]:
     """Yield the sessions that runs started, by their first entries."""
     seen: set[tuple[str, str]] = set()
-    after = None
-    while True:
-        page = log.journal.find(kind=EntryKind.EVENT, subtype=STARTED, limit=_PAGE, after=after)
-        for entry in page:
-            facts = entry.payload if isinstance(entry.payload, dict) else {}
-            session = facts.get("session")
-            if isinstance(session, str) and (entry.stream, session) not in seen:
-                seen.add((entry.stream, session))
-                yield _of_entry(log, entry, session, facts)
-        if (after := page.next) is None:
-            return
+    for entry in every_page(log.journal.find, kind=EntryKind.EVENT, subtype=STARTED):
+        facts = entry.payload if isinstance(entry.payload, dict) else {}
+        session = facts.get("session")
+        if isinstance(session, str) and (entry.stream, session) not in seen:
+            seen.add((entry.stream, session))
+            yield _of_entry(log, entry, session, facts)
 
 
-def _of_entry(log: "Decklog", entry: "Entry", session: str, facts: dict[str, Any]) -> SessionSummary:
+def _of_entry(log: Decklog, entry: Entry, session: str, facts: dict[str, Any]) -> SessionSummary:
     task = log.tasks.get(str(entry.task_id))
     attempt = next((one for one in log.tasks.attempts(task.id) if one.started_at <= entry.at <= (one.ended_at or entry.at)), None)
     ended_at = None if attempt is None else attempt.ended_at
@@ -197,7 +182,7 @@ def _of_entry(log: "Decklog", entry: "Entry", session: str, facts: dict[str, Any
     )
 
 
-def _session_of(started: list[SessionSummary], entry: "Entry") -> str | None:
+def _session_of(started: list[SessionSummary], entry: Entry) -> str | None:
     """Return the session of an entry: the last one of its work item that began before it."""
     same = (one for one in started if (one.run_id, one.task_id) == (entry.stream, entry.task_id) and one.first_seq <= entry.seq)
     return max(((one.first_seq, one.session) for one in same), default=(0, None))[1]

@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import unified_diff
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.agents.views.listing import STARTED, SessionSummary
-from decklog.journal.entry import EntryKind
-
-if TYPE_CHECKING:
-    from decklog.journal.entry import Entry
-    from decklog.log import Decklog
+from decklog.journal.entry import Entry, EntryKind
+from decklog.log import Decklog
+from decklog.records.record import every_page
 
 _PAGE = 500
 _CALLS = ("call", "agent.tool")
@@ -60,7 +58,7 @@ class Step:
         return {name: value for name, value in values.items() if value not in (None, "", [])}
 
 
-def steps_of(log: "Decklog", session: SessionSummary) -> list[Step]:
+def steps_of(log: Decklog, session: SessionSummary) -> list[Step]:
     """Return the steps of a session and of its sub-agents, ordered by time."""
     entries = sorted(_entries(log, session), key=lambda entry: (entry.at, entry.stream, entry.seq))
     results = {(entry.stream, _call(entry)): entry for entry in entries if entry.subtype in _RESULTS and _call(entry)}
@@ -68,7 +66,7 @@ def steps_of(log: "Decklog", session: SessionSummary) -> list[Step]:
     return [step for step in steps if step is not None]
 
 
-def _entries(log: "Decklog", session: SessionSummary) -> "Iterator[Entry]":
+def _entries(log: Decklog, session: SessionSummary) -> Iterator[Entry]:
     if session.task_id is not None:
         yield from _of_started(log, session)
         return
@@ -77,7 +75,7 @@ def _entries(log: "Decklog", session: SessionSummary) -> "Iterator[Entry]":
         yield from _pages(log, run_id)
 
 
-def _of_started(log: "Decklog", session: SessionSummary) -> "Iterator[Entry]":
+def _of_started(log: Decklog, session: SessionSummary) -> Iterator[Entry]:
     """Yield the entries of a session that a run started, up to the next session of the same work item."""
     for entry in _pages(log, session.run_id, task_id=session.task_id, agent=session.program):
         if entry.seq > session.first_seq and entry.subtype == STARTED:
@@ -86,16 +84,12 @@ def _of_started(log: "Decklog", session: SessionSummary) -> "Iterator[Entry]":
             yield entry
 
 
-def _pages(log: "Decklog", run_id: str, **wanted: Any) -> "Iterator[Entry]":
-    after = None
-    while True:
-        page = log.journal.find(run_id, oldest_first=True, limit=_PAGE, after=after, **wanted)
-        yield from (entry for entry in page if entry.kind is not EntryKind.CHANGE)
-        if (after := page.next) is None:
-            return
+def _pages(log: Decklog, run_id: str, **wanted: Any) -> Iterator[Entry]:
+    entries = every_page(log.journal.find, run_id, oldest_first=True, **wanted)
+    return (entry for entry in entries if entry.kind is not EntryKind.CHANGE)
 
 
-def _step(entry: "Entry", results: "dict[tuple[str, Any], Entry]", session: SessionSummary) -> Step | None:
+def _step(entry: Entry, results: dict[tuple[str, Any], Entry], session: SessionSummary) -> Step | None:
     body, subtype = entry.body or "", entry.subtype or ""
     agent_id = entry.agent_id if entry.agent_id not in (None, session.session) else None
     if subtype in _CALLS:
@@ -110,7 +104,7 @@ def _step(entry: "Entry", results: "dict[tuple[str, Any], Entry]", session: Sess
     return None
 
 
-def _call_step(entry: "Entry", result: "Entry | None", agent_id: str | None, folder: str | None) -> Step:
+def _call_step(entry: Entry, result: Entry | None, agent_id: str | None, folder: str | None) -> Step:
     facts, ended = _facts(entry), {} if result is None else _facts(result)
     given = facts.get("arguments")
     arguments: dict[str, Any] = given if isinstance(given, dict) else {}
@@ -183,16 +177,16 @@ def _first(values: dict[str, Any], names: tuple[str, ...]) -> str | None:
     return next((value for name in names if isinstance(value := values.get(name), str)), None)
 
 
-def _seconds(entry: "Entry", result: "Entry | None", ended: dict[str, Any]) -> float | None:
+def _seconds(entry: Entry, result: Entry | None, ended: dict[str, Any]) -> float | None:
     milliseconds = ended.get("duration_ms")
     if isinstance(milliseconds, (int, float)):
         return milliseconds / 1000
     return None if result is None else max(0.0, (result.at - entry.at).total_seconds())
 
 
-def _call(entry: "Entry") -> Any:
+def _call(entry: Entry) -> Any:
     return _facts(entry).get("call")
 
 
-def _facts(entry: "Entry") -> dict[str, Any]:
+def _facts(entry: Entry) -> dict[str, Any]:
     return entry.payload if isinstance(entry.payload, dict) else {}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.agents.entries import call_told, cut_of
 from decklog.agents.events import CallOutcome
@@ -18,13 +18,11 @@ from decklog.agents.texts import as_text
 from decklog.conductor.agents.description import OUTAGES, Description
 from decklog.conductor.agents.stream import INPUT, Follower, StreamEvent, StreamReader, model_in_transcript, parse_reset_time
 from decklog.conductor.commands import Running, killed_by
+from decklog.log import Decklog
 from decklog.records.values import to_json
+from decklog.stores.approvals.approval import Approval
+from decklog.stores.approvals.inbox import Message
 from decklog.stores.base import cause_of
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
-    from decklog.stores.approvals.approval import Approval
-    from decklog.stores.approvals.inbox import Message
 
 _OUTCOMES = {
     **dict.fromkeys(("completed", "success", "ok"), CallOutcome.OK),
@@ -215,7 +213,7 @@ class SessionMessages:
     """The messages of people to one session. `pending` lists the undelivered ones, `delivered` records a delivery."""
 
     def __init__(
-        self, folder: Path, pending: "Callable[[], Sequence[Message]]", delivered: Callable[[str], object], *, is_taken: bool
+        self, folder: Path, pending: Callable[[], Sequence[Message]], delivered: Callable[[str], object], *, is_taken: bool
     ) -> None:
         self._folder = folder
         self._pending = pending
@@ -243,7 +241,7 @@ class SessionMessages:
 class Questions:
     """The open questions of one session. An approval is for exactly this act in this task, also in later attempts."""
 
-    def __init__(self, log: "Decklog", run_id: str, task_id: str, folder: Path) -> None:
+    def __init__(self, log: Decklog, run_id: str, task_id: str, folder: Path) -> None:
         self._log = log
         self._run_id = run_id
         self._task_id = task_id
@@ -292,7 +290,7 @@ class Questions:
                 _write_json(self._path(number), self._answer(approval))
                 del self._open[number]
 
-    def _answer(self, approval: "Approval") -> dict[str, object]:
+    def _answer(self, approval: Approval) -> dict[str, object]:
         # With a registered owner, only signed approvals count.
         is_granted = self._log.approvals.granted_for(self._run_id, str(approval.subject_digest)) is not None
         is_allowed = approval.state == "granted" and is_granted
@@ -314,7 +312,7 @@ class AgentSession:
 
     def __init__(
         self,
-        log: "Decklog",
+        log: Decklog,
         description: Description,
         terms: Terms,
         running: Running,

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor.checks.lost_tests import RemovedTests, TestFile, hidden, moved, python_files, test_files
 from decklog.conductor.checks.running import MOST_RUNS, OUT_OF_DISK, CheckOutput, Runner, census
@@ -18,11 +18,9 @@ from decklog.conductor.git.repository import fixed_settings, version
 from decklog.conductor.settings import Check, Configuration
 from decklog.core.errors import Conflict, Unavailable
 from decklog.guard.files.gitignore import IgnoreFile
+from decklog.log import Decklog
 from decklog.records.values import to_json
 from decklog.stores.workflow.verdicts import CheckOutcome, CheckVerdict
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
 
 # With these, code that is not a test could behave differently under test.
 _KNOWS_ITS_TESTS = re.compile(
@@ -53,7 +51,7 @@ class Examiner:
     """Examines changes for one task under one fencing token."""
 
     def __init__(
-        self, log: "Decklog", run_id: str, configuration: Configuration, runner: Runner, *, task_id: str | None, fence: int = 0
+        self, log: Decklog, run_id: str, configuration: Configuration, runner: Runner, *, task_id: str | None, fence: int = 0
     ) -> None:
         self._log = log
         self._run_id = run_id

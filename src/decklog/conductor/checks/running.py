@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 from xml.etree import ElementTree
 
 from decklog.conductor import commands, kill_points
@@ -17,10 +17,8 @@ from decklog.conductor.settings import Check
 from decklog.core.errors import DecklogError
 from decklog.guard.sandbox.sandbox import Sandbox, SandboxKind
 from decklog.guard.shell.spool import read_output
+from decklog.log import Decklog
 from decklog.stores.workflow.verdicts import CheckOutcome
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
 
 SHOWN = 4000
 GRACE_SECONDS = 5.0
@@ -80,7 +78,7 @@ class Runner:
     wanted_end: Callable[[], str | None] = field(default=lambda: None)
 
     @classmethod
-    def beneath(cls, folder: Path, log: "Decklog", repository: Repository, sandbox: SandboxKind, **given: Any) -> "Runner":
+    def beneath(cls, folder: Path, log: Decklog, repository: Repository, sandbox: SandboxKind, **given: Any) -> "Runner":
         """Return a runner outside of a run, in the name of the user; checks can't read the log."""
         return cls(
             repository=repository, person=repository.person(), sandbox=sandbox, log_file=log.db.file, folder=folder, **given

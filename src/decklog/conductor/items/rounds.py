@@ -4,18 +4,18 @@ Each is a message of the inbox to the task that lands the item. It is pending un
 answered when the item lands. An item does not land over one that is pending: another round begins instead.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor import escalation, kill_points
-from decklog.conductor.stages import CHECK, LAND, WORK, Stages, every_page, item_name, item_tag
+from decklog.conductor.context import RunContext
+from decklog.conductor.items.item import Item
+from decklog.conductor.stages import CHECK, LAND, WORK, item_name, item_tag
 from decklog.core.errors import Conflict, Invalid
-
-if TYPE_CHECKING:
-    from decklog.conductor.items.item import Item
-    from decklog.log import Decklog
-    from decklog.stores.approvals.inbox import Message, MessageStateLike
-    from decklog.stores.tasks.claim import Claim
-    from decklog.stores.tasks.task import Task
+from decklog.log import Decklog
+from decklog.records.record import every_page
+from decklog.stores.approvals.inbox import Message, MessageStateLike
+from decklog.stores.tasks.claim import Claim
+from decklog.stores.tasks.task import Task
 
 COMMENT, MESSAGE = "conductor.comment", "conductor.message"
 # Messages of the conductor itself inform people; they ask for nothing.
@@ -26,14 +26,14 @@ _PAGE = 200
 class Rounds:
     """Records messages of people to the work items of one run, and begins the rounds that they ask for."""
 
-    def __init__(self, log: "Decklog", run_id: str, stages: Stages) -> None:
-        self._log = log
-        self._run_id = run_id
-        self._stages = stages
+    def __init__(self, context: RunContext) -> None:
+        self._log = context.log
+        self._run_id = context.run_id
+        self._stages = context.stages
 
     # Messages
 
-    def post(self, item: "Item", text: str, *, by: str, where: tuple[str, int] | None = None, quoted: str = "") -> "Message":
+    def post(self, item: Item, text: str, *, by: str, where: tuple[str, int] | None = None, quoted: str = "") -> Message:
         """Record a message of a person to an item, and resume the item if it was at rest.
 
         `where` is the path and line that a comment is about, and `quoted` that line.
@@ -60,7 +60,7 @@ class Rounds:
             self.wake(item)
         return message
 
-    def _read(self, task: "Task", state: "MessageStateLike") -> "list[Message]":
+    def _read(self, task: Task, state: MessageStateLike) -> list[Message]:
         """List the messages to the item of a task, oldest first. With a registered owner only recognised people count."""
         messages = every_page(self._log.inbox.find, self._run_id, state=state)
         found = [one for one in messages if one.task_id is not None and one.from_handle != _OWN]
@@ -70,11 +70,11 @@ class Rounds:
         is_bound = bool(self._log.trust.show()["is_bound"])
         return [one for one in reversed(found) if one.task_id in landings and (one.is_authorised or not is_bound)]
 
-    def pending(self, task: "Task") -> "list[Message]":
+    def pending(self, task: Task) -> list[Message]:
         """List the messages to the item of a task that no agent has got yet."""
         return self._read(task, "pending")
 
-    def unanswered(self, task: "Task") -> "list[Message]":
+    def unanswered(self, task: Task) -> list[Message]:
         """List the messages to the item of a task since it landed last."""
         return sorted([*self._read(task, "seen"), *self.pending(task)], key=lambda one: (one.received_at, one.id))
 
@@ -84,14 +84,14 @@ class Rounds:
 
     # The rounds
 
-    def has_another(self, claim: "Claim") -> bool:
+    def has_another(self, claim: Claim) -> bool:
         """Begin another round instead of a check or a landing if somebody asked for one; return whether."""
         if not self.pending(claim.task):
             return False
         self.begin(claim)
         return True
 
-    def begin(self, claim: "Claim") -> "Task":
+    def begin(self, claim: Claim) -> Task:
         """Begin another round from the tip that a check or a landing has."""
         task = claim.task
         with self._log.transaction():
@@ -104,7 +104,7 @@ class Rounds:
             kill_points.reached("rounds:begun")
         return again
 
-    def _add(self, landing: "Task", inputs: "dict[str, Any]", given: "dict[str, object]") -> "Task":
+    def _add(self, landing: Task, inputs: dict[str, Any], given: dict[str, object]) -> Task:
         number = int(str(inputs["round"])) + 1
         # A round that a person asks for does not count among those that agents have.
         more = {"more_rounds": int(str(inputs.get("more_rounds", 0))) + 1}
@@ -113,14 +113,14 @@ class Rounds:
         self._log.tasks.depend(landing.id, work.id)
         return work
 
-    def landed(self, task: "Task", commit: str) -> None:
+    def landed(self, task: Task, commit: str) -> None:
         """Answer the messages that an item has landed with; later ones begin another round."""
         for one in self._read(task, "seen"):
             self._log.inbox.answer(one.id, f"landed as {commit[:12]}", by="conductor")
         if self.pending(task):
             self._begin_after_landing(task)
 
-    def _begin_after_landing(self, task: "Task") -> None:
+    def _begin_after_landing(self, task: Task) -> None:
         """Begin another round of an item that has landed, from the target as it is by then."""
         tag = item_tag(task)
         rounds = [int(str(one.inputs["round"])) for one in self._log.tasks.find(self._run_id, role=WORK, tag=tag, limit=_PAGE)]
@@ -128,7 +128,7 @@ class Rounds:
         landing = self._stages.add(task, LAND, max(rounds) + 1, {"item": inputs["item"]}, task.title)
         self._add(landing, inputs, {})
 
-    def wake(self, item: "Item") -> None:
+    def wake(self, item: Item) -> None:
         """Resume an item that has landed, or waits for a person. Others find their messages anyway."""
         with self._log.transaction():
             if self._log.tasks.get(item.landing.id).state == "done":
@@ -140,7 +140,7 @@ class Rounds:
                     self._stages.resume_for(task, "a person goes on with it")
 
 
-def messages_of(log: "Decklog", item: "Item") -> "list[Message]":
+def messages_of(log: Decklog, item: Item) -> list[Message]:
     """List the newest of what people wrote to an item, oldest first, in any state."""
     landings = {task.id for task in item.tasks if task.role == LAND}
     return [

@@ -8,23 +8,23 @@ import os
 import shlex
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor.agents.description import Description
 from decklog.conductor.agents.session import KINDLY
 from decklog.conductor.agents.stream import Follower, StreamReader
 from decklog.conductor.commands import Running
+from decklog.conductor.context import AttemptWorkspace, RunContext
 from decklog.conductor.git.changes import changes, faults
 from decklog.conductor.git.workspaces import Workspace
-from decklog.conductor.items.item import BY_HAND, Item, find_item, workspace_of
+from decklog.conductor.items.change import workspace_of
+from decklog.conductor.items.item import BY_HAND, Item, find_item
+from decklog.conductor.items.rounds import Rounds
 from decklog.conductor.stages import WORK
 from decklog.core.errors import Conflict
 from decklog.guard.files.gitignore import IgnoreFile
-
-if TYPE_CHECKING:
-    from decklog.conductor.context import AttemptWorkspace, RunContext
-    from decklog.stores.tasks.claim import Claim
-    from decklog.stores.tasks.task import Task
+from decklog.stores.tasks.claim import Claim
+from decklog.stores.tasks.task import Task
 
 SUBTYPE = "conductor.by-hand"
 _LEASE_SECONDS = 60.0
@@ -41,7 +41,7 @@ class Opened:
     already: bool = False
 
 
-def open_item(context: "RunContext", item: Item, *, by: str) -> Opened:
+def open_item(context: RunContext, item: Item, *, by: str) -> Opened:
     """Hand a work item to a person: end its agent if one works on it, and return the workspace."""
     if item.landing.state == "abandoned":
         raise Conflict(f"{item.name} was given up", hint="Start a run for what is to be done.", item=item.name)
@@ -65,9 +65,9 @@ def open_item(context: "RunContext", item: Item, *, by: str) -> Opened:
     return _opened(context, find_item(context.log, context.run_id, item.name))
 
 
-def _begin_round(context: "RunContext", item: Item) -> "Task":
+def _begin_round(context: RunContext, item: Item) -> Task:
     """Begin the round in which a person works on an item that waits to be checked or landed, or has landed."""
-    context.rounds.wake(item)
+    Rounds(context).wake(item)
     again = find_item(context.log, context.run_id, item.name)
     if again.work is not None:
         return again.work
@@ -76,14 +76,14 @@ def _begin_round(context: "RunContext", item: Item) -> "Task":
         raise Conflict(f"{item.name} is being checked or landed now", hint="Try again in a moment.", item=item.name)
     claim = context.log.tasks.claim(context.run_id, worker=_worker(context), task_id=task.id, lease_seconds=_LEASE_SECONDS)
     assert claim is not None, "a task that is named is claimed or refused"
-    return context.rounds.begin(claim)
+    return Rounds(context).begin(claim)
 
 
-def _worker(context: "RunContext") -> str:
+def _worker(context: RunContext) -> str:
     return f"{context.person.name} ({os.uname().nodename})"
 
 
-def _end_agent(attempt: "AttemptWorkspace") -> None:
+def _end_agent(attempt: AttemptWorkspace) -> None:
     """End the agent in a workspace and wait for its end; the conductor that watches it keeps its work."""
     running = Running.find(attempt.mark, attempt.agent_folder)
     if running is None:
@@ -94,14 +94,14 @@ def _end_agent(attempt: "AttemptWorkspace") -> None:
         time.sleep(0.05)
 
 
-def _make_workspace(context: "RunContext", task: "Task", by: str) -> None:
+def _make_workspace(context: RunContext, task: Task, by: str) -> None:
     base = str(task.inputs.get("base") or context.target_commit())
     start = str(task.inputs.get("earlier") or task.inputs.get("start") or base)
     context.tips.fetch_missing([base, start])
     context.attempt(task.id, task.fence).make(base, start, f"by hand: {by}")
 
 
-def _opened(context: "RunContext", item: Item, *, already: bool = False) -> Opened:
+def _opened(context: RunContext, item: Item, *, already: bool = False) -> Opened:
     found = workspace_of(context, item)
     if found is None:
         raise Conflict(f"the workspace of {item.name} is on another machine", hint="Open it there.", item=item.name)
@@ -109,7 +109,7 @@ def _opened(context: "RunContext", item: Item, *, already: bool = False) -> Open
     return Opened(str(place.tree), _resume_line(context, place, facts), already)
 
 
-def _resume_line(context: "RunContext", place: Workspace, facts: dict[str, Any]) -> str | None:
+def _resume_line(context: RunContext, place: Workspace, facts: dict[str, Any]) -> str | None:
     """Return the command that resumes the agent's session in a workspace; its files are still there."""
     agent = context.configuration.agents.get(str(facts["agent"]))
     session = _session_of(agent, place) if agent is not None and agent.resume else None
@@ -131,7 +131,7 @@ def _session_of(agent: Description, place: Workspace) -> str | None:
 # The hand-back
 
 
-def continue_item(context: "RunContext", item: Item, *, by: str) -> int:
+def continue_item(context: RunContext, item: Item, *, by: str) -> int:
     """Take back a work item from a person, to be checked and landed. Return how many files were changed.
 
     Without a change an agent goes on from where the item was.
@@ -162,7 +162,7 @@ def continue_item(context: "RunContext", item: Item, *, by: str) -> int:
     return len(files)
 
 
-def _refuse_unfit(context: "RunContext", item: Item, facts: dict[str, Any], tip: str) -> None:
+def _refuse_unfit(context: RunContext, item: Item, facts: dict[str, Any], tip: str) -> None:
     """Raise Conflict for a change that can't land. A person may change paths that the item does not allow its agents."""
     found = faults(context.repository, str(facts["base"]), str(facts["start"]), tip, ())
     unfit = [fault for fault in found if fault.signature != "no-change"]
@@ -170,7 +170,7 @@ def _refuse_unfit(context: "RunContext", item: Item, facts: dict[str, Any], tip:
         raise Conflict(f"{item.name} can't go on: {unfit[0].text}", hint="Change it, then continue.", paths=list(unfit[0].paths))
 
 
-def _hand_over(context: "RunContext", item: Item, task: "Task", result: dict[str, Any]) -> None:
+def _hand_over(context: RunContext, item: Item, task: Task, result: dict[str, Any]) -> None:
     changed = [one.path for one in changes(context.repository, str(result["base"]), str(result["tip"]))]
     _allow(context, item, changed)
     claim: Claim | None = context.log.tasks.claim(
@@ -180,7 +180,7 @@ def _hand_over(context: "RunContext", item: Item, task: "Task", result: dict[str
     context.stages.worked(claim, result)
 
 
-def _allow(context: "RunContext", item: Item, changed: list[str]) -> None:
+def _allow(context: RunContext, item: Item, changed: list[str]) -> None:
     """Allow the paths that a person changed in later rounds of the item."""
     allowed = list(item.landing.allowed_paths)
     patterns = IgnoreFile(tuple(allowed))
@@ -189,7 +189,7 @@ def _allow(context: "RunContext", item: Item, changed: list[str]) -> None:
         context.log.tasks.edit(item.landing.id, reason="a person changed more", allowed_paths=[*allowed, *outside])
 
 
-def _record(context: "RunContext", task: "Task", by: str, body: str, **payload: object) -> None:
+def _record(context: RunContext, task: Task, by: str, body: str, **payload: object) -> None:
     assert task.role == WORK, "only work is done by hand"
     context.log.journal.append(
         context.run_id, body, kind="event", subtype=SUBTYPE, agent=by, task_id=task.id, payload={"by": by, **payload}

@@ -3,22 +3,19 @@
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any
 
+from decklog.conductor.context import RunContext
 from decklog.conductor.git.changes import lines_of
-from decklog.conductor.items.item import Item, change_of, find_item, patch_of
+from decklog.conductor.items.change import change_of, patch_of
+from decklog.conductor.items.item import Item, find_item
 from decklog.conductor.status import ItemStatus, run_status
 from decklog.core.errors import DecklogError
 from decklog.core.figures import dollars
-from decklog.journal.entry import EntryKind
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from decklog.conductor.context import RunContext
-    from decklog.journal.entry import Entry
-    from decklog.log import Decklog
-    from decklog.records.record import Page
+from decklog.journal.entry import Entry, EntryKind
+from decklog.log import Decklog
+from decklog.records.record import Page
 
 # How often a workspace is looked into. It costs a call of git.
 LOOK_SECONDS = 2.0
@@ -34,7 +31,7 @@ class WatchedStep:
 
     kind: str
     text: str
-    at: "datetime | None" = None
+    at: datetime | None = None
     more: dict[str, Any] = field(default_factory=dict)
 
     def line(self) -> str:
@@ -49,7 +46,7 @@ class WatchedStep:
 class ItemWatch:
     """Follows one work item by the journal of its run."""
 
-    def __init__(self, context: "RunContext", item: Item) -> None:
+    def __init__(self, context: RunContext, item: Item) -> None:
         self._context = context
         self._item = item
         self._after = 0
@@ -108,7 +105,7 @@ class ItemWatch:
             return ""  # the workspace is being written to, or is gone; the next look may work
 
 
-def files_of(context: "RunContext", item: Item) -> list[tuple[str, int, int]]:
+def files_of(context: RunContext, item: Item) -> list[tuple[str, int, int]]:
     """List the files that an item changes so far, with how many lines it adds and removes."""
     if change_of(context, item) is None:
         return []
@@ -119,23 +116,23 @@ def files_of(context: "RunContext", item: Item) -> list[tuple[str, int, int]]:
     return [(path, added, removed) for path, (added, removed) in counts.items()]
 
 
-def cost_of(log: "Decklog", run_id: str, tasks: set[str]) -> int:
+def cost_of(log: Decklog, run_id: str, tasks: set[str]) -> int:
     """Return what the tasks of an item cost so far, in microdollars."""
     rows = log.ledger.summary(run_id, by="task")["rows"]
     return sum(row["cost_microdollars"] for row in rows if row["key"] in tasks)
 
 
-def recent_steps(log: "Decklog", item: Item, limit: int) -> "list[Entry]":
+def recent_steps(log: Decklog, item: Item, limit: int) -> list[Entry]:
     """List the newest steps of an item, oldest first: entries of all its tasks, without changes of records."""
     found = [entry for task in item.tasks for kind in _STEPS for entry in _newest(log, item, task.id, kind, limit)]
     return sorted(found, key=lambda entry: entry.seq)[-limit:]
 
 
-def _newest(log: "Decklog", item: Item, task_id: str, kind: EntryKind, limit: int) -> "Page[Entry]":
+def _newest(log: Decklog, item: Item, task_id: str, kind: EntryKind, limit: int) -> Page[Entry]:
     return log.journal.find(item.run_id, task_id=task_id, kind=kind, limit=limit)
 
 
-def _step(entry: "Entry") -> WatchedStep:
+def _step(entry: Entry) -> WatchedStep:
     who = f"{entry.agent}: " if entry.agent and entry.subtype not in ("conductor.comment", "conductor.message") else ""
     kind = str(entry.subtype or entry.kind.value).removeprefix("agent.").removeprefix("conductor.")
     return WatchedStep(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor import starting
 from decklog.conductor.git.refs import run_refs
@@ -16,10 +16,8 @@ from decklog.conductor.git.workspaces import remove_folder
 from decklog.conductor.recovery import Recovery
 from decklog.conductor.stages import LAND, PLAN, all_tasks, item_tag
 from decklog.core.errors import NotFound
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
-    from decklog.stores.runs.run import Run
+from decklog.log import Decklog
+from decklog.stores.runs.run import Run
 
 _OPEN = ("planning", "active", "paused")
 _FORMAT = "%(refname)%00%(objectname)%00%(committerdate:iso-strict)%00%(contents:subject)"
@@ -86,7 +84,7 @@ class Cleaned:
 class Cleaner:
     """Cleans one repository. `is_trial` only lists what would go; `unlanded` removes unlanded work too."""
 
-    def __init__(self, log: "Decklog", cwd: Path, state: Path, *, days: float, is_trial: bool, unlanded: bool) -> None:
+    def __init__(self, log: Decklog, cwd: Path, state: Path, *, days: float, is_trial: bool, unlanded: bool) -> None:
         self._log = log
         self._cwd = cwd
         self._state = state
@@ -112,13 +110,13 @@ class Cleaner:
         """Return the runs that have a folder here: one without a target has nothing else."""
         return {path.name for path in self._repository.state.iterdir() if path.is_dir()}
 
-    def _run(self, name: str) -> "Run | None":
+    def _run(self, name: str) -> Run | None:
         try:
             return self._log.runs.get(name)
         except NotFound:
             return None
 
-    def _why_it_stays(self, run: "Run | None") -> str | None:
+    def _why_it_stays(self, run: Run | None) -> str | None:
         if run is None:
             return "its run is not in this log; see: decklog run rescue"
         if run.status.value in _OPEN:
@@ -126,7 +124,7 @@ class Cleaner:
         ended: datetime | None = run.ended_at
         return "its run is over for too short a time" if ended is None or ended > self._before else None
 
-    def _clean_run(self, run: "Run", name: str) -> None:
+    def _clean_run(self, run: Run, name: str) -> None:
         folder = self._repository.state / name
         if folder.is_dir():
             self.cleaned.folders.append(str(folder))
@@ -147,7 +145,7 @@ class Cleaner:
         self.cleaned.stays[ref] = "what it holds has landed nowhere; --unlanded lets it go"
         return False
 
-    def _landed(self, run: "Run") -> set[str]:
+    def _landed(self, run: Run) -> set[str]:
         """Return the refs of a run whose work is in a branch of the user, as its target is."""
         name = ref_part(run.id)
         refs = self._repository.refs(f"{HOME}/{name}")
@@ -162,6 +160,6 @@ class Cleaner:
         return {ref for ref in refs if not ref.startswith(tasks) or ref.removeprefix(tasks).split("/")[0] in of_done}
 
 
-def _remote_of(run: "Run") -> str | None:
+def _remote_of(run: Run) -> str | None:
     facts = run.metadata.get("conductor")
     return str(facts["remote"]) if isinstance(facts, dict) and facts.get("remote") else None

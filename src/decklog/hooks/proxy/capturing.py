@@ -8,8 +8,9 @@ import os
 import queue
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.agents.acp import tool_calls
 from decklog.agents.acp.exchange import (
@@ -20,6 +21,8 @@ from decklog.agents.acp.exchange import (
     RUN_COMMAND,
     UPDATE,
     WRITE_FILE,
+    AcpMessage,
+    Message,
     call_of,
     dict_of,
     list_of,
@@ -31,16 +34,10 @@ from decklog.hooks.judging import only_reads
 from decklog.location.locate import repository
 from decklog.provenance.capture import Capture
 from decklog.provenance.git import GitRepository
+from decklog.provenance.tool_calls import FileCall
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from decklog.agents.acp.exchange import AcpMessage, Message
-    from decklog.provenance.tool_calls import FileCall
-
-    # Records what was captured of a session; the last is the name of the tool call.
-    Put = Callable[[str, dict[str, Any], str | None], None]
+# Records what was captured of a session; the last is the name of the tool call.
+Put = Callable[[str, dict[str, Any], str | None], None]
 
 _Stated = dict[str, list[tuple[bytes, bytes]]]
 # A git that takes longer than this costs edits, not time.
@@ -56,7 +53,7 @@ _SHELL, _TOOL = "shell", "tool"
 @dataclass(frozen=True)
 class _Job:
     sender: str
-    message: "Message"
+    message: Message
     method: str
     is_answer: bool
     session: str
@@ -71,7 +68,7 @@ class _Begun:
     """A capture under way: how the call changes files, and the tool call that it is part of."""
 
     kind: str
-    target: "FileCall | None"
+    target: FileCall | None
     call: str | None
     paths: frozenset[str] = frozenset()
 
@@ -82,7 +79,7 @@ class ProxyCapture:
     `put` records it, `is_recorded` returns whether sessions of a folder are recorded, and `process` names the agent's process.
     """
 
-    def __init__(self, put: "Put", is_recorded: "Callable[[str], bool]", process: str | None) -> None:
+    def __init__(self, put: Put, is_recorded: Callable[[str], bool], process: str | None) -> None:
         self._put = put
         self._is_recorded = is_recorded
         self._process = process
@@ -101,7 +98,7 @@ class ProxyCapture:
         """Start the thread; it has the signal mask of its caller."""
         self._thread.start()
 
-    def see(self, sender: str, message: "Message", seen: "AcpMessage", program: str, root: str) -> None:
+    def see(self, sender: str, message: Message, seen: AcpMessage, program: str, root: str) -> None:
         """Take note of a message that is about to be passed on. Return when what it may change is stored, or after a limit."""
         if seen.session is None or not _is_about_files(sender, message, seen) or not self._is_recorded(root):
             return
@@ -150,7 +147,7 @@ class ProxyCapture:
 
     # Tool calls
 
-    def _updated(self, job: _Job, update: "dict[str, Any]") -> None:
+    def _updated(self, job: _Job, update: dict[str, Any]) -> None:
         name = str(update.get("toolCallId"))
         place = (job.session, name)
         call = tool_calls.merged(self._calls.pop(place, None), update)
@@ -163,7 +160,7 @@ class ProxyCapture:
         if tool_calls.is_told(call) and not call.get("asked"):
             self._begin_call(job, name, call)
 
-    def _begin_call(self, job: _Job, name: str, call: "tool_calls.Call") -> None:
+    def _begin_call(self, job: _Job, name: str, call: tool_calls.Call) -> None:
         kind = _kind(name, call)
         if kind is None or (job.session, name) in self._begun:
             return
@@ -201,7 +198,7 @@ class ProxyCapture:
         elif job.method == _WAIT_FOR_COMMAND:
             self._end(job, self._terminals.get((job.session, str(params_of(asked).get("terminalId"))), ""))
 
-    def _wait_for_permission(self, job: _Job, told: "tool_calls.Call") -> None:
+    def _wait_for_permission(self, job: _Job, told: tool_calls.Call) -> None:
         """Forget that a call began: a person may change files until it is allowed."""
         place = (job.session, str(told.get("toolCallId")))
         call = tool_calls.merged(self._calls.get(place), {**told, "status": None})
@@ -218,8 +215,8 @@ class ProxyCapture:
         kind: str,
         call: str | None,
         paths: list[str],
-        arguments: "dict[str, Any]",
-        stated: "_Stated | None" = None,
+        arguments: dict[str, Any],
+        stated: _Stated | None = None,
     ) -> None:
         repo = GitRepository.find(os.path.dirname(paths[0]) if paths else job.root)
         if repo is None:
@@ -264,7 +261,7 @@ class ProxyCapture:
         return any(one.kind == _SHELL for (of, _), one in self._begun.items() if of == session)
 
 
-def _is_about_files(sender: str, message: "Message", seen: "AcpMessage") -> bool:
+def _is_about_files(sender: str, message: Message, seen: AcpMessage) -> bool:
     """Return whether a message begins or ends something that may change files."""
     if seen.method == PROMPT:
         return sender == (AGENT if seen.is_answer else EDITOR)
@@ -275,7 +272,7 @@ def _is_about_files(sender: str, message: "Message", seen: "AcpMessage") -> bool
     return sender == AGENT and (is_call or seen.method in _REQUESTS)
 
 
-def _kind(name: str, call: "tool_calls.Call") -> str | None:
+def _kind(name: str, call: tool_calls.Call) -> str | None:
     """Return how a call changes files: those that it names (`tool`), any (`shell`), or none."""
     command = tool_calls.command_of(call)
     if command is None and tool_calls.writes(call):
@@ -285,7 +282,7 @@ def _kind(name: str, call: "tool_calls.Call") -> str | None:
     return _SHELL if call.get("kind") == "execute" or tool_calls.tool_of(name, call).startswith("mcp__") else None
 
 
-def _stated(root: str, call: "tool_calls.Call") -> "_Stated":
+def _stated(root: str, call: tool_calls.Call) -> _Stated:
     """Return the texts that a call replaces in each file."""
     found: _Stated = {}
     for diff in tool_calls.diffs_of(call):
@@ -296,7 +293,7 @@ def _stated(root: str, call: "tool_calls.Call") -> "_Stated":
     return found
 
 
-def _is_allowed(asked: "Message", answer: "Message") -> bool:
+def _is_allowed(asked: Message, answer: Message) -> bool:
     """Return whether an answer allows the call that a permission was asked for."""
     chosen = dict_of(result_of(answer).get("outcome")).get("optionId")
     options = list_of(params_of(asked).get("options"))

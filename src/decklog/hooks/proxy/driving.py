@@ -12,10 +12,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from functools import singledispatch
 from itertools import count
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import Any
 
 from decklog.agents.acp import asking
 from decklog.agents.acp.exchange import (
@@ -27,6 +28,7 @@ from decklog.agents.acp.exchange import (
     PROMPT,
     UPDATE,
     Exchange,
+    Message,
     answer,
     dict_of,
     list_of,
@@ -39,16 +41,9 @@ from decklog.agents.acp.exchange import (
 from decklog.agents.acp.tool_calls import arguments_of, tool_of
 from decklog.agents.acp.wire import AcpReader
 from decklog.agents.entries import MOST_CHARACTERS
-from decklog.agents.events import Answered, Begun, Called, Noted, Rested, Returned, Said, SessionEvent, Thought
+from decklog.agents.events import Answered, Begun, Called, Noted, Returned, Said, SessionEvent, Thought
 from decklog.hooks.proxy.guarding import ProxyGuard, denial
 from decklog.hooks.proxy.relay import Mailbox, Outlet, lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
-    from typing import Any
-
-    from decklog.agents.acp.exchange import Message
 
 _MICRO = 1_000_000
 _NO_SUCH_METHOD = -32601
@@ -134,10 +129,10 @@ class Driver:
             answered = self._say("\n\n".join(written_text for _, written_text in new))
         return self._ended(answered)
 
-    def _say(self, text: str) -> "Message":
+    def _say(self, text: str) -> Message:
         return self._call(PROMPT, sessionId=self._session, prompt=[{"type": "text", "text": text}])
 
-    def _choose_model(self, opened: "dict[str, Any]") -> None:
+    def _choose_model(self, opened: dict[str, Any]) -> None:
         model = self._order.model
         if model is None:
             return
@@ -149,7 +144,7 @@ class Driver:
         if error := dict_of(chosen.get("error")):
             tell("note", text=f"the model {model} was not taken: {error.get('message')}")
 
-    def _ended(self, message: "Message") -> int:
+    def _ended(self, message: Message) -> int:
         """Return the exit code of a turn; a turn that the agent did not complete is an error."""
         error, reason = dict_of(message.get("error")), result_of(message).get("stopReason")
         if error:
@@ -166,7 +161,7 @@ class Driver:
             return 0
         return _CANCELLED if self._is_cancelled else 1
 
-    def _cancel(self, _number: int, _frame: "FrameType | None") -> None:
+    def _cancel(self, _number: int, _frame: FrameType | None) -> None:
         """Ask the agent to stop; a second signal exits at once."""
         if self._is_cancelled or not self._session:
             os._exit(_CANCELLED)
@@ -183,7 +178,7 @@ class Driver:
 
     # Messages
 
-    def _call(self, method: str, **params: "Any") -> "Message":
+    def _call(self, method: str, **params: Any) -> Message:
         """Send a request to the agent and handle its messages until it has answered."""
         number = next(self._numbers)
         request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
@@ -198,12 +193,12 @@ class Driver:
                 return message
         raise AgentEnded
 
-    def _messages(self, descriptor: int) -> "Iterator[Message]":
+    def _messages(self, descriptor: int) -> Iterator[Message]:
         for line in lines(descriptor):
             told = parse(line)
             yield from told if isinstance(told, list) else () if told is None else (told,)
 
-    def _hear(self, message: "Message") -> None:
+    def _hear(self, message: Message) -> None:
         seen = self._exchange.see(AGENT, message)
         if seen is None:
             return
@@ -217,7 +212,7 @@ class Driver:
             elif "id" in message:
                 self._outlet.write(written(refusal(message, f"{seen.method} is not offered", _NO_SUCH_METHOD)))
 
-    def _hear_answer(self, method: str, asked: "dict[str, Any]", message: "Message") -> None:
+    def _hear_answer(self, method: str, asked: dict[str, Any], message: Message) -> None:
         if method in OPENING and "error" not in message:
             self._session = str(result_of(message).get("sessionId"))
             self._wire = AcpReader(self._exchange.program, self._session)
@@ -225,7 +220,7 @@ class Driver:
                 tell("note", text=f"made to ask: {done}" if not done.startswith("not ") else done)
         self._take({"from": AGENT, "re": method, "asked": asked, "about": self._exchange.about}, message)
 
-    def _take(self, facts: "dict[str, Any]", message: "Message") -> None:
+    def _take(self, facts: dict[str, Any], message: Message) -> None:
         """Print the events of a message."""
         with self._lock:
             if self._wire is None:
@@ -241,7 +236,7 @@ class Driver:
 
     # Permissions
 
-    def _decide(self, request: "Message") -> None:
+    def _decide(self, request: Message) -> None:
         decision, why, cause = self._guard.decision(request, self._root)
         if decision == "ask" and self._order.permissions == "person":
             self._ask(request, why, cause)
@@ -250,7 +245,7 @@ class Driver:
         else:
             self._answer(request, why or "it is not allowed here", "policy")
 
-    def _ask(self, request: "Message", why: str, cause: "dict[str, str]") -> None:
+    def _ask(self, request: Message, why: str, cause: dict[str, str]) -> None:
         call = self._guard.call(request)
         tool, arguments = tool_of(str(call.get("toolCallId", "")), call), self._without_place(arguments_of(call))
         number = next(self._questions)
@@ -260,7 +255,7 @@ class Driver:
         about = {"tool": tool, "arguments": arguments}
         tell("ask", number=number, text=f"{tool}: {shown} {why}".strip(), about=about, cause=cause or None)
 
-    def _without_place(self, arguments: "dict[str, Any]") -> "dict[str, Any]":
+    def _without_place(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Replace the agent's folder by `.`: the next attempt has another folder but asks the same question."""
         text = json.dumps(arguments).replace(json.dumps(self._root)[1:-1], ".")
         return dict_of(json.loads(text))
@@ -277,7 +272,7 @@ class Driver:
                         del self._waiting[number]
                     self._answer(request, None if said.get("allow") is True else str(said.get("reason") or "no"), "person")
 
-    def _answer(self, request: "Message", denied: str | None, by: str) -> None:
+    def _answer(self, request: Message, denied: str | None, by: str) -> None:
         """Answer a permission request for this one call, and print who decided."""
         options = [one for one in list_of(params_of(request).get("options")) if one.get("kind") == "allow_once"]
         if denied is None and not options:
@@ -298,63 +293,36 @@ class Driver:
 _printing = threading.Lock()
 
 
-def tell(kind: str, **facts: "Any") -> None:
+def tell(kind: str, **facts: Any) -> None:
     """Print an event as JSON."""
     line = json.dumps({"type": kind, **{name: value for name, value in facts.items() if value is not None}})
     with _printing:
         os.write(1, line.encode(errors="replace") + b"\n")
 
 
-@singledispatch
-def show(_event: SessionEvent) -> None:
-    """Print an event of the session; events without a handler, such as prompts, are not printed."""
+def show(event: SessionEvent) -> None:
+    """Print an event of the session. Prompts and the ends of turns are not printed: requests and their answers report them."""
+    match event:
+        case Begun():
+            tell("start", session=event.session_id, model=event.model, agent=f"version {event.version or 'not told'}")
+        case Said():
+            tell("text", text=event.text[:MOST_CHARACTERS])
+        case Thought():
+            tell("thought", text=event.text[:MOST_CHARACTERS])
+        case Called():
+            tell("tool", call=event.call_id, tool=event.tool, input=event.arguments)
+        case Returned():
+            output, code = event.output[:MOST_CHARACTERS], event.facts.get("exit_code")
+            tell("result", call=event.call_id, tool=event.tool, outcome=event.outcome.value, exit_code=code, output=output)
+        case Noted() if event.name not in ("commands", "permission", "editor"):
+            tell("note", text=f"{event.name}: {event.text or ''}"[:_SHOWN])
+        case Answered():
+            kinds = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
+            cost = None if event.session_microdollars is None else event.session_microdollars / _MICRO
+            tell("usage", model=event.model, cost_usd=cost, **{kind: getattr(event, kind) or None for kind in kinds})
 
 
-@show.register
-def _begun(event: Begun) -> None:
-    tell("start", session=event.session_id, model=event.model, agent=f"version {event.version or 'not told'}")
-
-
-@show.register
-def _said(event: Said) -> None:
-    tell("text", text=event.text[:MOST_CHARACTERS])
-
-
-@show.register
-def _thought(event: Thought) -> None:
-    tell("thought", text=event.text[:MOST_CHARACTERS])
-
-
-@show.register
-def _called(event: Called) -> None:
-    tell("tool", call=event.call_id, tool=event.tool, input=event.arguments)
-
-
-@show.register
-def _returned(event: Returned) -> None:
-    output, code = event.output[:MOST_CHARACTERS], event.facts.get("exit_code")
-    tell("result", call=event.call_id, tool=event.tool, outcome=event.outcome.value, exit_code=code, output=output)
-
-
-@show.register
-def _noted(event: Noted) -> None:
-    if event.name not in ("commands", "permission", "editor"):
-        tell("note", text=f"{event.name}: {event.text or ''}"[:_SHOWN])
-
-
-@show.register
-def _answered(event: Answered) -> None:
-    kinds = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
-    cost = None if event.session_microdollars is None else event.session_microdollars / _MICRO
-    tell("usage", model=event.model, cost_usd=cost, **{kind: getattr(event, kind) or None for kind in kinds})
-
-
-@show.register
-def _rested(_event: Rested) -> None:
-    """Print nothing: the answer to the prompt reports the end of the turn."""
-
-
-def _read(path: str) -> "dict[str, Any] | None":
+def _read(path: str) -> dict[str, Any] | None:
     try:
         with open(path, encoding="utf-8") as file:
             return dict_of(json.load(file))

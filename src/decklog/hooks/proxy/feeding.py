@@ -11,12 +11,9 @@ import subprocess
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.hooks.proxy.relay import Mailbox, Outlet, lines
-
-if TYPE_CHECKING:
-    from typing import Any
 
 _LOOK_SECONDS = 0.2
 _STDOUT = 1
@@ -25,7 +22,7 @@ _STDOUT = 1
 class Feeder:
     """Runner of one agent until its turn is over and no message is left."""
 
-    def __init__(self, order: "dict[str, Any]") -> None:
+    def __init__(self, order: dict[str, Any]) -> None:
         self._mailbox = Mailbox(order["answers"])
         with open(order["prompt_file"], encoding="utf-8") as file:
             self._brief = file.read()

@@ -1,6 +1,6 @@
 """Policy decisions about an agent's requests to its editor, before a person sees them."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from decklog.agents.acp import tool_calls
 from decklog.agents.acp.exchange import (
@@ -9,6 +9,7 @@ from decklog.agents.acp.exchange import (
     RUN_COMMAND,
     UPDATE,
     WRITE_FILE,
+    Message,
     answer,
     call_of,
     dict_of,
@@ -18,12 +19,7 @@ from decklog.agents.acp.exchange import (
 )
 from decklog.hooks.judging import decided, files_of, held_command, reading, writing
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from decklog.agents.acp.exchange import Message
-
-    Command = str | list[str]
+Command = str | list[str]
 
 _MOST_CALLS = 1000
 # Kinds of calls that change nothing.
@@ -36,14 +32,14 @@ class ProxyGuard:
     def __init__(self) -> None:
         self._calls: dict[tuple[str, str], tool_calls.Call] = {}
 
-    def see(self, message: "Message") -> None:
+    def see(self, message: Message) -> None:
         """Store the call in an update."""
         params = params_of(message)
         update = dict_of(params.get("update")) or params
         if message.get("method") == UPDATE and update.get("sessionUpdate") in ("tool_call", "tool_call_update"):
             self._take(str(params.get("sessionId")), update)
 
-    def _take(self, session: str, told: "tool_calls.Call") -> "tool_calls.Call":
+    def _take(self, session: str, told: tool_calls.Call) -> tool_calls.Call:
         place = (session, str(told.get("toolCallId")))
         call = tool_calls.merged(self._calls.pop(place, None), told)
         if call.get("status") not in tool_calls.ENDED:
@@ -52,12 +48,12 @@ class ProxyGuard:
             self._calls.pop(next(iter(self._calls)))
         return call
 
-    def held(self, message: "Message", root: str) -> str | None:
+    def held(self, message: Message, root: str) -> str | None:
         """Return why a request is blocked; None if it needs no decision, or a person may decide."""
         reasons = (held_command(command, root, cwd or root) for command, cwd in self._commands(message))
         return next((reason for reason in reasons if reason), None)
 
-    def decision(self, request: "Message", root: str) -> "tuple[str, str, dict[str, str]]":
+    def decision(self, request: Message, root: str) -> tuple[str, str, dict[str, str]]:
         """Return the policy's decision about a permission request, and the reason; `ask` if it can't judge.
 
         The third value has the rule and its reason, if a rule decided.
@@ -68,11 +64,11 @@ class ProxyGuard:
                 return said[-1]
         return ("allow", "", {}) if _is_known(self.call(request)) else ("ask", "what it does is not known", {})
 
-    def call(self, request: "Message") -> "tool_calls.Call":
+    def call(self, request: Message) -> tool_calls.Call:
         """Return the merged data of the call in a permission request."""
         return self._take(str(params_of(request).get("sessionId")), call_of(request))
 
-    def _commands(self, message: "Message") -> "Iterator[tuple[Command, str | None]]":
+    def _commands(self, message: Message) -> Iterator[tuple[Command, str | None]]:
         """Yield the commands of a request: those that it runs, and equivalents for the files it accesses."""
         params = params_of(message)
         path, cwd = params.get("path"), params.get("cwd")
@@ -92,7 +88,7 @@ class ProxyGuard:
 JUDGED = frozenset([PERMISSION, WRITE_FILE, READ_FILE, RUN_COMMAND])
 
 
-def _of_call(call: "tool_calls.Call") -> "Iterator[tuple[Command, str | None]]":
+def _of_call(call: tool_calls.Call) -> Iterator[tuple[Command, str | None]]:
     raw = dict_of(call.get("rawInput"))
     cwd = raw.get("cwd") or raw.get("workdir")
     command = tool_calls.command_of(call)
@@ -107,7 +103,7 @@ def _of_call(call: "tool_calls.Call") -> "Iterator[tuple[Command, str | None]]":
         yield from ((reading(path), None) for path in dict.fromkeys((*read, *tool_calls.paths_of(call))))
 
 
-def _is_known(call: "tool_calls.Call") -> bool:
+def _is_known(call: tool_calls.Call) -> bool:
     """Return whether the effects of a call are known: it runs a command, writes or reads files, or changes nothing."""
     if tool_calls.command_of(call) is not None:
         return True
@@ -116,7 +112,7 @@ def _is_known(call: "tool_calls.Call") -> bool:
     return call.get("kind") in _HARMLESS or tool_calls.tool_of("", call) == "Read"
 
 
-def denial(request: "Message", reason: str) -> "Message":
+def denial(request: Message, reason: str) -> Message:
     """Return the answer to a blocked request: a reject option if it has one, otherwise a cancellation or an error."""
     if request.get("method") != PERMISSION:
         return refusal(request, reason)

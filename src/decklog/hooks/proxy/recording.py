@@ -9,21 +9,16 @@ import os
 import sys
 import threading
 import uuid
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.agents.acp.wire import home_of
 from decklog.agents.intake import Connection
 from decklog.agents.spool import Spool
 from decklog.core.errors import NotAccepted
 from decklog.hooks.proxy import taking
-from decklog.location.locate import of_session, spool_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from decklog.location.locate import LogLocation
+from decklog.location.locate import LogLocation, of_session, spool_folder
 
 # Check for room after this number of lines, and for each long line.
 _LINES_BETWEEN = 64
@@ -34,7 +29,7 @@ _MOST_COMPLAINTS = 20
 class Recording:
     """Record of one connection."""
 
-    def __init__(self, environment: "Mapping[str, str]", db: str | None) -> None:
+    def __init__(self, environment: Mapping[str, str], db: str | None) -> None:
         self.name = uuid.uuid4().hex[:16]
         self._environment = environment
         self._db = db
@@ -54,10 +49,10 @@ class Recording:
         program: str,
         session: str,
         folder: str,
-        facts: "dict[str, Any]",
+        facts: dict[str, Any],
         line: bytes,
         *,
-        captured: "dict[str, Any] | None" = None,
+        captured: dict[str, Any] | None = None,
     ) -> None:
         """Store a line of a session; do nothing if its folder has no log."""
         with self._lock:
@@ -78,7 +73,7 @@ class Recording:
                 self._taker.tell(folder)
         return self._places[folder]
 
-    def _spool_of(self, place: "LogLocation") -> "_Beside | None":
+    def _spool_of(self, place: LogLocation) -> "_Beside | None":
         try:
             return self._opened(spool_folder(place))
         except NotAccepted as problem:
@@ -89,7 +84,7 @@ class Recording:
         known = (place for place in self._places.values() if place is not None and place.folder == spool)
         return next(known, None) or _Beside(spool, self.name)
 
-    def _named(self, session: str) -> "dict[str, Any]":
+    def _named(self, session: str) -> dict[str, Any]:
         named = {"run": "DECKLOG_RUN_ID", "task": "DECKLOG_TASK_ID"}
         given = {fact: self._environment[name] for fact, name in named.items() if self._environment.get(name)}
         return {**given, "session": session}
@@ -105,7 +100,7 @@ class _Beside:
         self._sessions: set[tuple[str, str]] = set()
         self._lines = 0
 
-    def put(self, program: str, session: str, facts: "dict[str, Any]", line: bytes) -> None:
+    def put(self, program: str, session: str, facts: dict[str, Any], line: bytes) -> None:
         if (program, session) not in self._sessions:
             self._sessions.add((program, session))
             kept = {name: facts["acp"][name] for name in ("c", "cwd", "home")}

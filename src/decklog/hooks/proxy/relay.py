@@ -9,7 +9,8 @@ import signal
 import subprocess
 import threading
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from decklog.agents.acp import asking
 from decklog.agents.acp.exchange import (
@@ -26,6 +27,7 @@ from decklog.agents.acp.exchange import (
     WRITE_FILE,
     AcpMessage,
     Exchange,
+    Message,
     is_unreadable,
     parse,
     refusal,
@@ -36,16 +38,10 @@ from decklog.hooks.proxy.capturing import ProxyCapture
 from decklog.hooks.proxy.guarding import JUDGED, ProxyGuard, denial
 from decklog.hooks.proxy.recording import Complaints, Recording
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from decklog.agents.acp.exchange import Message
-
 _CHUNK = 1 << 18
 
 
-def lines(descriptor: int) -> "Iterator[bytes]":
+def lines(descriptor: int) -> Iterator[bytes]:
     """Yield lines of any length with their line ends; at the end, an incomplete line."""
     parts: list[bytes] = []
     while chunk := os.read(descriptor, _CHUNK):
@@ -120,7 +116,7 @@ _PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, sign
 class Relay:
     """One connection, from the start of the agent to its end."""
 
-    def __init__(self, command: list[str], environment: "Mapping[str, str]", *, db: str | None, is_enforced: bool) -> None:
+    def __init__(self, command: list[str], environment: Mapping[str, str], *, db: str | None, is_enforced: bool) -> None:
         self._is_enforced = is_enforced
         self._exchange = Exchange(command[0])
         self._guard = ProxyGuard()
@@ -210,7 +206,7 @@ class Relay:
         rest = [kept for kept in map(parse, filter(None, passed)) if isinstance(kept, dict)]
         return written(rest) if rest else None
 
-    def _judged(self, sender: str, message: "Message", line: bytes) -> bytes | None:
+    def _judged(self, sender: str, message: Message, line: bytes) -> bytes | None:
         with self._lock:
             seen = self._exchange.see(sender, message)
         if seen is None:
@@ -221,7 +217,7 @@ class Relay:
 
     # Messages of the agent
 
-    def _from_the_agent(self, message: "Message", seen: AcpMessage, line: bytes) -> bytes | None:
+    def _from_the_agent(self, message: Message, seen: AcpMessage, line: bytes) -> bytes | None:
         if not seen.is_answer:
             self._guard.see(message)
         self._record(AGENT, seen, line)
@@ -238,7 +234,7 @@ class Relay:
 
     # Messages of the editor
 
-    def _from_the_editor(self, message: "Message", seen: AcpMessage, line: bytes) -> bytes | None:
+    def _from_the_editor(self, message: Message, seen: AcpMessage, line: bytes) -> bytes | None:
         self._record(EDITOR, seen, line)
         self._captures(EDITOR, message, seen)
         if not self._is_enforced or seen.is_answer:
@@ -253,7 +249,7 @@ class Relay:
     def _root(self, seen: AcpMessage) -> str:
         return self._exchange.folders.get(seen.session or "") or os.getcwd()
 
-    def _hold(self, sender: str, message: "Message", seen: AcpMessage, reason: str) -> None:
+    def _hold(self, sender: str, message: Message, seen: AcpMessage, reason: str) -> None:
         """Answer a request in place of its receiver, and record the reason."""
         said = denial(message, reason) if sender == AGENT else refusal(message, reason)
         with self._lock:
@@ -276,7 +272,7 @@ class Relay:
                     facts["enforced"] = asking.told(self._exchange.program)
         self._put(seen.session, facts, line)
 
-    def _put(self, session: str, facts: "dict[str, Any]", line: bytes, captured: "dict[str, Any] | None" = None) -> None:
+    def _put(self, session: str, facts: dict[str, Any], line: bytes, captured: dict[str, Any] | None = None) -> None:
         try:
             folder = self._exchange.folders.get(session) or os.getcwd()
             self._recording.put(self._exchange.program, session, folder, facts, line, captured=captured)
@@ -284,14 +280,14 @@ class Relay:
             # The policy still decides, and the conversation continues.
             self._complaints.say(problem)
 
-    def _captures(self, sender: str, message: "Message", seen: AcpMessage) -> None:
+    def _captures(self, sender: str, message: Message, seen: AcpMessage) -> None:
         """Have the files stored that a message may change."""
         try:
             self._capture.see(sender, message, seen, self._exchange.program, self._root(seen))
         except Exception as problem:  # noqa: BLE001
             self._complaints.say(problem)
 
-    def _put_captured(self, session: str, captured: "dict[str, Any]", call: str | None) -> None:
+    def _put_captured(self, session: str, captured: dict[str, Any], call: str | None) -> None:
         line = written({"session_id": session, "tool_use_id": call})
         self._put(session, {"from": OURS, "re": "capture"}, line, captured)
 
@@ -305,10 +301,6 @@ class Relay:
 
 def run(command: list[str], *, db: str | None = None, is_enforced: bool = False) -> int:
     """Relay between an editor and the agent that a command starts."""
-    import gc
-
-    # Enable garbage collection: the process lives as long as its editor.
-    gc.enable()
     try:
         relay = Relay(command, os.environ, db=db, is_enforced=is_enforced)
     except OSError as problem:
@@ -327,7 +319,7 @@ class Mailbox:
         self._folder = folder
         self._read: set[str] = set()
 
-    def new(self) -> "Iterator[tuple[str, str]]":
+    def new(self) -> Iterator[tuple[str, str]]:
         """Yield the id and text of each new message."""
         for name in sorted(os.listdir(self._folder)):
             if name.startswith(_BEGINNING) and name.endswith(_END) and name not in self._read:

@@ -4,16 +4,11 @@ import os
 import select
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from decklog.agents.spool import Spool
-from decklog.location.locate import of_session, spool_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from decklog.location.locate import LogLocation
-    from decklog.log import Decklog
+from decklog.location.locate import LogLocation, of_session, spool_folder
+from decklog.log import Decklog
 
 # Lines within this time are taken in together.
 _TOGETHER_SECONDS = 0.1
@@ -50,7 +45,7 @@ class Taker:
             os.set_blocking(self._pipe, False)
 
 
-def start(environment: "Mapping[str, str]", db: str | None) -> Taker:
+def start(environment: Mapping[str, str], db: str | None) -> Taker:
     """Start the process in a new session, so that it survives the proxy."""
     reading, writing = os.pipe()
     sys.stdout.flush()
@@ -71,7 +66,7 @@ def start(environment: "Mapping[str, str]", db: str | None) -> Taker:
 class _Taking:
     """Intake loop that runs while the proxy lives, and once more after its end."""
 
-    def __init__(self, pipe: int, environment: "Mapping[str, str]", db: str | None) -> None:
+    def __init__(self, pipe: int, environment: Mapping[str, str], db: str | None) -> None:
         self._pipe = pipe
         self._environment = environment
         self._db = db
@@ -117,7 +112,7 @@ class _Taking:
         done = [self._take_in_at(place, spool, is_one_round=is_one_round) for place, spool in self._places.values()]
         return all(done)
 
-    def _take_in_at(self, place: "LogLocation", spool: Spool, *, is_one_round: bool) -> bool:
+    def _take_in_at(self, place: LogLocation, spool: Spool, *, is_one_round: bool) -> bool:
         from decklog.agents.intake import take_in
 
         try:

@@ -5,7 +5,9 @@ from typing import Any
 
 from decklog.conductor import starting
 from decklog.conductor.context import RunContext
-from decklog.conductor.items.item import BY_HAND, Item, change_of, find_item, located, split_name
+from decklog.conductor.items.change import change_of, located
+from decklog.conductor.items.item import BY_HAND, Item, find_item, split_name
+from decklog.conductor.items.rounds import Rounds
 from decklog.conductor.results import landing
 from decklog.core.errors import Conflict, Invalid
 from decklog.core.figures import counted
@@ -90,7 +92,7 @@ def _comment(asked: SiteRequest, subject_id: str, given: Mapping[str, str]) -> s
     change = change_of(context, item)
     quoted = located(context.repository, "" if change is None else change.tip, path, int(number))
     with signed(asked, is_needed=False) as who:
-        context.rounds.post(item, given["text"], by=who, where=(path, int(number)), quoted=quoted)
+        Rounds(context).post(item, given["text"], by=who, where=(path, int(number)), quoted=quoted)
     return page_of(item)
 
 
@@ -110,7 +112,7 @@ def _message(asked: SiteRequest, subject_id: str, given: Mapping[str, str]) -> s
     item = named(asked, subject_id)
     context = context_of(asked, item.run_id)
     with signed(asked, is_needed=False) as who:
-        context.rounds.post(item, given["text"], by=who)
+        Rounds(context).post(item, given["text"], by=who)
     return page_of(item)
 
 
@@ -177,7 +179,7 @@ def _retrying(asked: SiteRequest, subject_id: str) -> ActionForm:
 
 def _retry(asked: SiteRequest, subject_id: str, _: Mapping[str, str]) -> str:
     item = named(asked, subject_id)
-    context_of(asked, item.run_id).rounds.wake(item)
+    Rounds(context_of(asked, item.run_id)).wake(item)
     return page_of(item)
 
 

@@ -11,7 +11,8 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from decklog.conductor.git.changes import ChangedFile, NumberedLine, files_of
-from decklog.conductor.items.item import Item, ItemChange, change_of, find_item, write_patch
+from decklog.conductor.items.change import ItemChange, change_of, write_patch
+from decklog.conductor.items.item import Item, find_item
 from decklog.conductor.items.rounds import messages_of
 from decklog.conductor.items.watching import cost_of, recent_steps
 from decklog.conductor.starting import first_commit

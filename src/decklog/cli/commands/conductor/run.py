@@ -21,7 +21,9 @@ from decklog.conductor import starting
 from decklog.conductor.agents.description import known_names, known_program
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.items import takeover
-from decklog.conductor.items.item import change_of, find_item, located, patch_of, split_name
+from decklog.conductor.items.change import change_of, located, patch_of
+from decklog.conductor.items.item import find_item, split_name
+from decklog.conductor.items.rounds import Rounds
 from decklog.conductor.items.watching import ItemWatch, files_of
 from decklog.conductor.plan import parse
 from decklog.conductor.planning import plan_of
@@ -107,7 +109,7 @@ def comment(call: Invocation, item: str, where: str, text: str, by: str | None) 
         path, line = _place(where)
         change = change_of(context, found)
         quoted = located(context.repository, "" if change is None else change.tip, path, line)
-        message = context.rounds.post(found, text, by=person_of(log, context, by), where=(path, line), quoted=quoted)
+        message = Rounds(context).post(found, text, by=person_of(log, context, by), where=(path, line), quoted=quoted)
     if call.json:
         return show(message, as_json=True)
     say(f"{message.id}: {found.name} gets another round. If no conductor works on the run: decklog run continue {item}")
@@ -133,7 +135,7 @@ def message(call: Invocation, item: str, text: str, by: str | None) -> int:
     """
     with call.open() as log:
         context, found = found_item(log, item)
-        posted = context.rounds.post(found, text, by=person_of(log, context, by))
+        posted = Rounds(context).post(found, text, by=person_of(log, context, by))
     if call.json:
         return show(posted, as_json=True)
     say(f"{posted.id}: {found.name} gets it at its agent's next turn, or in its next round. See: decklog inbox show {posted.id}")
@@ -179,7 +181,7 @@ def continue_item(call: Invocation, item: str, by: str | None, text: str | None,
         who = person_of(log, context, by)
         files = takeover.continue_item(context, found, by=who)
         if text is not None:
-            context.rounds.post(found_item(log, item)[1], text, by=who)
+            Rounds(context).post(found_item(log, item)[1], text, by=who)
         if no_work:
             return show({"item": found.name, "files": files}, as_json=True) if call.json else 0
         context = starting.resume(log, context.run_id, cwd=Path.cwd(), state=state_home())
