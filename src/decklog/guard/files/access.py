@@ -132,7 +132,7 @@ def _beneath(path: str, homes: Sequence[str]) -> list[str] | None:
         inner = _after(parts, home)
         if inner is not None and not _climbs_out(inner):
             return inner
-        inner = _after(_flattened(parts), home)
+        inner = _after(flattened(parts), home)
         if inner is not None:
             return inner
     return None
@@ -150,7 +150,8 @@ def _after(parts: list[str], home: str) -> list[str] | None:
     return parts[at:] or ["."]
 
 
-def _flattened(parts: list[str]) -> list[str]:
+def flattened(parts: list[str]) -> list[str]:
+    """Resolve the `.` and `..` of a path by its names alone."""
     flat: list[str] = []
     for part in parts:
         if part == "..":

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from decklog.core.errors import Invalid, NotFound
-from decklog.guard.files.access import SECRETS, AccessRules, Op, denied, split
+from decklog.guard.files.access import SECRETS, AccessRules, Op, denied, flattened, split
 from decklog.guard.files.open_beneath import PASS, ResolvedPath, canonical
 
 __all__ = ["DEFAULT", "SECRETS", "AccessRules", "Op", "homes_of", "judge", "resolve", "rules_for"]
@@ -74,7 +74,7 @@ def homes_of(root: str | os.PathLike[str]) -> tuple[str, ...]:
 def judge(root_fd: int, homes: tuple[str, ...], path: str, op: Op, rules: AccessRules) -> ResolvedPath:
     """Find where a path leads beneath the root, or refuse it by spelling, links, rules or kind."""
     parts = split(path, homes, op)
-    spelled = _flat(parts)
+    spelled = "/".join(flattened(parts)) or "."
     rules.judge(spelled, op)
     try:
         place = canonical(root_fd, parts, homes, path, op)
@@ -95,16 +95,6 @@ def judge(root_fd: int, homes: tuple[str, ...], path: str, op: Op, rules: Access
     elif parts[-1] in ("", ".", "..") and op is not Op.LIST:
         raise denied("directory", path, op)
     return place
-
-
-def _flat(parts: list[str]) -> str:
-    flat: list[str] = []
-    for part in parts:
-        if part == "..":
-            flat = flat[:-1]
-        elif part not in ("", "."):
-            flat.append(part)
-    return "/".join(flat) or "."
 
 
 def rules_for(root_fd: int, homes: tuple[str, ...], rules: AccessRules) -> AccessRules:
