@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from decklog.core.clock import to_text
-from decklog.core.errors import DecklogError, Invalid
+from decklog.core.errors import Damaged, DecklogError, Invalid
 from decklog.core.figures import counted
 from decklog.db.sqlite.errors import is_full
 from decklog.db.sqlite.holders import holders_of
@@ -108,8 +108,6 @@ def _unread(log: Decklog) -> list[Finding]:
 
 
 def _pages(log: Decklog, facts: dict[str, Any], deep: bool, progress: Progress) -> list[Finding]:
-    from decklog.core.errors import Damaged
-
     try:
         wrong, facts["unchecked_tables"] = log.db.check_pages(_MOST_PAGES, None if deep else _PAGE_SECONDS, progress)
     except Damaged as problem:

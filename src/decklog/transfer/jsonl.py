@@ -46,10 +46,6 @@ def file_of(stream: str) -> str:
     return name + SUFFIX
 
 
-def is_digest(name: str) -> bool:
-    return DIGEST.fullmatch(name) is not None
-
-
 BLOBS = "blobs"
 _LAST_BLOCK = 64 * 1024
 
@@ -261,7 +257,7 @@ class JsonlImport:
             raise Invalid(f"{folder} is no folder, and was not followed", path=folder)
         for name in sorted(os.listdir(folder)):
             path = os.path.join(folder, name)
-            if not is_digest(name):
+            if DIGEST.fullmatch(name) is None:
                 raise Invalid(f"{path} is not named by a digest", hint="Only blobs belong there.", path=path)
             if not has_blob(self._log, name):
                 self._take_blob(path, name)

@@ -107,7 +107,8 @@ class Prune:
         if indexes_anew:
             self._db.forget_all_text()  # it is made anew when somebody searches
         self._drop_texts(result)
-        self._drop_blobs(unneeded, heads, result)
+        dropped = self._db.write(lambda: self._drop_unneeded(unneeded, heads)) if unneeded else {}
+        result.blobs, result.blob_bytes = len(dropped), sum(dropped.values())
         self._shrink()
         result.freed_bytes = max(0, size - self._db.file_bytes())
 
@@ -231,10 +232,6 @@ class Prune:
     def _named_by_records(self, condition: str, bound: dict[str, Any]) -> set[str]:
         sql = f"select payload from entries where record_table is not null {condition}"
         return self._db.read(lambda: {digest for row in self._db.each(sql, bound) for digest in NAMED.findall(row[0])})
-
-    def _drop_blobs(self, unneeded: dict[str, int], heads: list[StreamHead], result: Pruned) -> None:
-        dropped = self._db.write(lambda: self._drop_unneeded(unneeded, heads)) if unneeded else {}
-        result.blobs, result.blob_bytes = len(dropped), sum(dropped.values())
 
     def _drop_unneeded(self, unneeded: dict[str, int], heads: list[StreamHead]) -> dict[str, int]:
         """Delete blobs that nobody has named since they were looked for."""

@@ -221,7 +221,7 @@ def _keep(path: str, kept: str) -> None:
 
 
 def _remove(partial: str) -> None:
-    for suffix in ("", "-wal", "-shm", "-lock"):
+    for suffix in ("", "-journal", "-wal", "-shm", "-lock"):
         if os.path.lexists(partial + suffix):
             os.unlink(partial + suffix)
 
@@ -260,7 +260,7 @@ def back_up(log: Decklog, path: str | None = None, *, overwrite: bool = False, p
             streams, entries = _extent(log, partial, progress)
             publish(partial, path, overwrite=overwrite)
         finally:
-            _remove_backup(partial)
+            _remove(partial)
     return BackedUp(path=path, bytes=os.path.getsize(path), streams=streams, entries=entries)
 
 
@@ -275,9 +275,3 @@ def _extent(log: Decklog, partial: str, progress: Progress) -> tuple[int, int]:
     with Decklog.open(partial, clock=log.clock, read_only=True) as copy:
         heads = copy.journal.heads()
     return len(heads), sum(head["seq"] for head in heads)
-
-
-def _remove_backup(partial: str) -> None:
-    for name in (partial, f"{partial}-journal", f"{partial}-wal", f"{partial}-shm", f"{partial}-lock"):
-        if os.path.lexists(name):
-            os.unlink(name)

@@ -35,13 +35,13 @@ class Steps:
         self._heads: dict[int, Head] = {int(number): tuple(head) for number, head in (known or {}).items()}
         self._compared: list[tuple[int, list[str]]] = []
 
-    def run(self, told: Callable[[dict[str, Any]], object]) -> Verification:
+    def run(self, report: Callable[[dict[str, Any]], object]) -> Verification:
         """Take the steps that are left; each is given as what is known by it, with how many there are and were done."""
         self._db.read(self._leave_out_archived)
         lost, anchored = self._db.read(lambda: list(self._lost())), len(self._heads)
         # The steps go up to the heads.
         are_heads_sound = not self._db.read(self._db.wrong_heads)
-        if are_heads_sound and not lost and self._are_chains_sound(told) and self._is_rest_sound(told):
+        if are_heads_sound and not lost and self._are_chains_sound(report) and self._is_rest_sound(report):
             result = Verification(anchored=anchored)
             if self._db.read(lambda: self._joined(result)):
                 result.add(self._compared)
@@ -83,14 +83,14 @@ class Steps:
 
     # The chains
 
-    def _are_chains_sound(self, told: Callable[[dict[str, Any]], object]) -> bool:
+    def _are_chains_sound(self, report: Callable[[dict[str, Any]], object]) -> bool:
         while True:
             found = self._db.read(self._walked)
             if found is None:
                 return False
             walked, done, whole = found
             heads = {str(number): self._heads[number] for number in walked}
-            told({"what": CHAINS, "done": done, "whole": whole, "heads": heads})
+            report({"what": CHAINS, "done": done, "whole": whole, "heads": heads})
             if not walked:
                 return True
 
@@ -130,14 +130,14 @@ class Steps:
 
     # The rest
 
-    def _is_rest_sound(self, told: Callable[[dict[str, Any]], object]) -> bool:
+    def _is_rest_sound(self, report: Callable[[dict[str, Any]], object]) -> bool:
         checks = self._verifier.checks()
         for done, (name, check) in enumerate(checks.items(), 1):
             came = self._db.read(lambda check=check: self._verifier.sound(check))  # type: ignore[misc]
             if came is None:
                 return False
             self._compared.append(came)
-            told({"what": name, "done": done, "whole": len(checks)})
+            report({"what": name, "done": done, "whole": len(checks)})
         return True
 
     def _joined(self, result: Verification) -> bool:

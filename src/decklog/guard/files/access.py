@@ -322,14 +322,12 @@ class AccessRules:
             raise denied("not-allowed", path, Op.WRITE, allowed=list(self.allowed))
 
     def _judge_git(self, path: str, names: list[str], op: Op) -> None:
-        is_git = not GIT_NAMES.isdisjoint(names) or self._is_git_home(path)
+        is_home = self.git_home is not None and f"{path}/".startswith(f"{self.git_home}/")
+        is_git = is_home or not GIT_NAMES.isdisjoint(names)
         if is_git and op is Op.WRITE:
             raise denied("git", path, op)
         if is_git and op is Op.READ and folded(path.rpartition("/")[2]) in GIT_CREDENTIALS:
             raise denied("git-credentials", path, op)
-
-    def _is_git_home(self, path: str) -> bool:
-        return self.git_home is not None and f"{path}/".startswith(f"{self.git_home}/")
 
     def judge_file(self, path: str, op: Op, found: os.stat_result) -> None:
         """Refuse a thing on disk that is not a file or directory this operation can use."""

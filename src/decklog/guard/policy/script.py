@@ -155,8 +155,7 @@ class Reader:
     def _substitute(self, node: Node) -> Word:
         """Read the commands of a substitution in their own scope."""
         with self._inner_scope():
-            outputs = [self.walk(child, None) for child in node.children if child.is_named]
-            return combine([word for word in outputs if word.text or word.taint] or [Word("")])
+            return self._children(node, None)
 
     def _assignment(self, node: Node) -> tuple[str, Word, bool]:
         """Return the name and value of an assignment, and whether it appends."""

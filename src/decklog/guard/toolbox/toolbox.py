@@ -65,7 +65,8 @@ class Toolbox:
         self.agent = agent
         self.critique: list[str] = []
         self._critic = critic
-        self.tools: dict[str, Tool] = {one.name: one for one in (*TOOLS, *map(_as_tool, tools))}
+        own = (one if isinstance(one, Tool) else Tool.of(one) for one in tools)
+        self.tools: dict[str, Tool] = {one.name: one for one in (*TOOLS, *own)}
         self.root = Root(root, rules=self._rules(rules or AccessRules()))
         self._commands = Commands(
             state=Path(state) if state is not None else state_home() / "processes",
@@ -246,10 +247,6 @@ def state_home() -> Path:
     """Return the directory where this user's programs keep what must survive a restart."""
     home = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
     return Path(home, "decklog")
-
-
-def _as_tool(given: Tool | Callable[..., Any]) -> Tool:
-    return given if isinstance(given, Tool) else Tool.of(given)
 
 
 def _store(log: Decklog, name: str) -> Any:

@@ -14,7 +14,6 @@ from decklog.stores.money.ledger import SpendByLike
 from decklog.stores.overview.waiting import WaitingItem
 from decklog.stores.results.money import SpendRow, SpendSummary
 from decklog.stores.runs.run import Run
-from decklog.stores.tasks.task import Task
 from decklog.transfer.report.document import figures, in_the_way, needs_attention, table
 from decklog.transfer.report.page import everything, flat, toned
 
@@ -129,8 +128,8 @@ class _Reader:
     def _runs(self) -> list[RunWeek]:
         spent = {row["key"] or "": row["cost_microdollars"] for row in self._spent("run")["rows"]}
         runs = everything(lambda after: self._log.runs.find(until=self._end, limit=200, after=after))
-        told = [self._run(run, spent.get(run.id, 0)) for run in runs if self._is_of_the_week(run, spent)]
-        return [run for run in told if run is not None]
+        found = [self._run(run, spent.get(run.id, 0)) for run in runs if self._is_of_the_week(run, spent)]
+        return [run for run in found if run is not None]
 
     def _is_of_the_week(self, run: Run, spent: dict[str, int]) -> bool:
         """Leave out what was over before; of a run that goes on, its tasks tell whether anything happened."""
@@ -140,7 +139,10 @@ class _Reader:
         tasks = everything(lambda after: self._log.tasks.find(run.id, limit=200, after=after))
         done = [task for task in tasks if task.state == "done" and self._is_within(task.updated_at)]
         blocked = [task for task in tasks if task.state == "blocked" and run.status not in _OVER]
-        self._blocked += [_of_blocked(task) for task in blocked]
+        self._blocked += [
+            {"run_id": run.id, "task_id": task.id, "title": task.title, "blocker": task.blocker or task.reason}
+            for task in blocked
+        ]
         if not (spent or done or self._is_within(run.started_at) or self._is_within(run.updated_at)):
             return None
         return RunWeek(
@@ -171,10 +173,6 @@ class _Reader:
 
     def _is_within(self, moment: datetime | None) -> bool:
         return moment is not None and self._start <= moment < self._end
-
-
-def _of_blocked(task: Task) -> dict[str, Any]:
-    return {"run_id": task.run_id, "task_id": task.id, "title": task.title, "blocker": task.blocker or task.reason}
 
 
 _RUN_HEADS = ("run", "status", "done this week", "still open", "spent")
