@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import MISSING, fields
 from datetime import datetime
+from enum import Enum
 from typing import Any, Self, TypeVar
 
 import apsw
@@ -381,6 +382,18 @@ def each(log: Decklog, record_class: type[R], order: str, condition: str = "", *
     sql = f"select {', '.join(names)} from {record_class.table} {condition} order by {order}"
     for row in log.db.each(sql, bound):
         yield record_class.from_row(names, row)
+
+
+def columns_of(record: object, columns: str, spell: Callable[[datetime], Any] | None = None) -> dict[str, Any]:
+    """Return fields of a record as a row: `column`, or `column=field` where the names differ. Enumerations become words."""
+    row = {}
+    for column in columns.split():
+        name, _, field = column.partition("=")
+        value = getattr(record, field or name)
+        if isinstance(value, Enum):
+            value = value.value
+        row[name] = spell(value) if spell is not None and isinstance(value, datetime) else value
+    return row
 
 
 def text_of(value: Any) -> str | None:

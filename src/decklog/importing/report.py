@@ -2,10 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 MOST_NOTES = 200
 
@@ -60,6 +57,6 @@ class Report:
     def total(self, outcome: Outcome) -> int:
         return sum(counts[outcome] for counts in self.tables.values())
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         totals = {str(outcome): self.total(outcome) for outcome in Outcome}
         return {**vars(self), "totals": totals}

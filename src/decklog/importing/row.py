@@ -2,29 +2,23 @@
 
 import base64
 import json
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
 
 from decklog.core.clock import from_text
 from decklog.core.errors import Invalid
 from decklog.importing.files import storable
 from decklog.records.values import to_json
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any, TypeVar
-
-    E = TypeVar("E", bound=StrEnum)
-    # Columns that nobody has read yet.
-    Late = str | bytes
+E = TypeVar("E", bound=StrEnum)
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST = 2**63
 _WRITABLE = {str, int, bool}
 _NO_NUMBERS = ("nan", "inf", "-inf")
-_WITHOUT_ZONE = len("2026-11-15 08:30:00")
 
 
 class Row:
@@ -36,7 +30,7 @@ class Row:
 
     __slots__ = ("columns", "id", "instead", "left", "made", "stream", "table", "usual")
 
-    def __init__(self, table: str, row_id: object, columns: "dict[str, Any]") -> None:
+    def __init__(self, table: str, row_id: object, columns: dict[str, Any]) -> None:
         self.table = table
         self.id = str(row_id)
         self.columns = columns
@@ -59,24 +53,29 @@ class Row:
     def __str__(self) -> str:
         return f"{self.table} {self.id}"
 
-    def take(self, name: str, default: "Any" = None) -> "Any":
+    def take(self, name: str, default: Any = None) -> Any:
         """Take a column as it is; null or missing gives the default."""
         self.left.pop(name, None)
         value = self.columns.get(name)
         return default if value is None else value
 
-    def pass_over(self, names: "Iterable[str]") -> None:
+    def fields(self, read: Callable[..., Any], names: str, *default: Any) -> dict[str, Any]:
+        """Take several columns alike: `field`, or `field=column` where the names differ."""
+        pairs = (name.partition("=") for name in names.split())
+        return {field: read(column or field, *default) for field, _, column in pairs}
+
+    def pass_over(self, names: Iterable[str]) -> None:
         """Take columns without information."""
         for name in names:
             self.left.pop(name, None)
 
-    def replace(self, name: str, instead: "Any") -> "Any":
+    def replace(self, name: str, instead: Any) -> Any:
         """Leave a column over, and say what the record has in its place."""
         self.left[name] = self.columns.get(name)
         self.instead[name] = instead
         return instead
 
-    def text(self, name: str, default: "Any" = None) -> "Any":
+    def text(self, name: str, default: Any = None) -> Any:
         """Take a text; a number is written out, and what is no text is left over."""
         value = self.columns.get(name)
         if value is None:
@@ -86,7 +85,7 @@ class Row:
             return value
         return self.replace(name, str(value) if isinstance(value, (int, float)) else default)
 
-    def shown(self, names: "Iterable[str]") -> "dict[str, Any]":
+    def shown(self, names: Iterable[str]) -> dict[str, Any]:
         """Take the columns that say something as they are; what is no number that a record can hold is left over."""
         found = {name: value for name in names if (value := self.take(name)) not in (None, "", [], {})}
         for name in [name for name, value in found.items() if is_no_number(value)]:
@@ -94,7 +93,7 @@ class Row:
             self.replace(name, None)
         return found
 
-    def whole(self, name: str, default: "Any" = None, *, low: int = 0, high: int = _MOST - 1) -> "Any":
+    def whole(self, name: str, default: Any = None, *, low: int = 0, high: int = _MOST - 1) -> Any:
         """Take a whole number within bounds; anything else is left over."""
         value = self.columns.get(name)
         if value is None:
@@ -113,7 +112,7 @@ class Row:
             return default
         return bool(value) if value in (0, 1) else bool(self.replace(name, default))
 
-    def one_of(self, name: str, kind: "type[E]", default: "E | None") -> "E | None":
+    def one_of(self, name: str, kind: type[E], default: E | None) -> E | None:
         """Take a word of an enumeration; another word is left over."""
         value = self.columns.get(name)
         if value is None:
@@ -125,26 +124,26 @@ class Row:
             return default
         return known
 
-    def needed(self, name: str, kind: "type[E]") -> "E":
+    def needed(self, name: str, kind: type[E]) -> E:
         """Take a word of an enumeration that a record can't do without."""
         value = self.take(name)
         if value not in kind._value2member_map_:
             raise Invalid(f"{name} is {value!r}, and only {', '.join(kind)} are known", field=name)
         return kind(value)
 
-    def time(self, name: str, default: "Any" = None) -> "Any":
+    def time(self, name: str, default: Any = None) -> Any:
         """Take a time; one without a zone is UTC, and what is no time is left over."""
         value = self.columns.get(name)
         if value is None:
             return default
         self.left.pop(name, None)
         try:
-            return _moment(str(value).strip())
+            return from_text(str(value).strip())
         except (ValueError, OverflowError):
             self.replace(name, None)
             return default
 
-    def json(self, name: str, kinds: tuple[type, ...], default: "Any" = None) -> "Any":
+    def json(self, name: str, kinds: tuple[type, ...], default: Any = None) -> Any:
         """Take a JSON text of the kinds a field can hold; anything else is left over."""
         value = self.columns.get(name)
         if value is None:
@@ -156,7 +155,7 @@ class Row:
             return default
         return parsed
 
-    def value(self, name: str, kinds: tuple[type, ...], default: "Any" = None) -> "Any":
+    def value(self, name: str, kinds: tuple[type, ...], default: Any = None) -> Any:
         """Take what a document holds as it is, of the kinds that a field can hold; anything else is left over."""
         value = self.columns.get(name)
         if value is None:
@@ -194,7 +193,7 @@ class Row:
             self.replace(name, to_json(texts))
         return texts
 
-    def document(self, name: str, kinds: tuple[type, ...]) -> "Any":
+    def document(self, name: str, kinds: tuple[type, ...]) -> Any:
         """Take a JSON text of any kind that a document may be; what is no JSON is a text, and is left over as it was."""
         found = self.json(name, kinds)
         if name not in self.instead:
@@ -212,22 +211,12 @@ class Row:
         return sha256(json.dumps(plain(self.columns), sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _moment(text: str) -> datetime:
-    """Read a time. Most of these files' have no zone, and reading one in gives a third of the cost of putting it in."""
-    if len(text) == _WITHOUT_ZONE:
-        try:
-            return datetime.fromisoformat(f"{text}+00:00")
-        except ValueError:
-            return from_text(text)
-    return from_text(text)
-
-
 def parsed_json(text: object) -> object:
     """Read JSON; what is none gives the exact object `NotImplemented`, which no kind of value is."""
     if not isinstance(text, str):
         return NotImplemented
     try:
-        found: object = _decode(text)
+        found: object = json.loads(text, parse_constant=no_constant)
     except (ValueError, RecursionError):
         return NotImplemented
     return found
@@ -238,15 +227,8 @@ def no_constant(name: str) -> object:
     raise ValueError(f"{name} is no JSON")
 
 
-# Made once: `json.loads` with an argument makes one for every text.
-_decode = json.JSONDecoder(parse_constant=no_constant).decode
-
-
-def plain(value: "Any") -> "Any":
+def plain(value: Any) -> Any:
     """Return a row's values in a form that JSON and every engine can hold."""
-    # Most are.
-    if (kind := value.__class__) is int or (kind is str and "\x00" not in value):
-        return value
     if isinstance(value, dict):
         return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list):
@@ -260,7 +242,7 @@ def plain(value: "Any") -> "Any":
     return value
 
 
-def kept_columns(columns: "dict[str, Any]") -> "tuple[dict[str, Any], str]":
+def kept_columns(columns: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """Return the columns of a document in a form that a record can hold, and write them down.
 
     Programs write `NaN`, which is no JSON, numbers beyond all bounds, and values that are nested without end.
@@ -272,7 +254,7 @@ def kept_columns(columns: "dict[str, Any]") -> "tuple[dict[str, Any], str]":
         return found, to_json(found)
 
 
-def kept_json(value: "Any") -> str:
+def kept_json(value: Any) -> str:
     """Write any value of a document as JSON."""
     try:
         return to_json(value)
@@ -280,7 +262,7 @@ def kept_json(value: "Any") -> str:
         return to_json(_kept(value))
 
 
-def kept_value(value: "Any") -> "Any":
+def kept_value(value: Any) -> Any:
     """Return a document's value as an import of it has it."""
     try:
         to_json(value).encode()
@@ -289,7 +271,7 @@ def kept_value(value: "Any") -> "Any":
     return value
 
 
-def _kept(value: "Any") -> "Any":
+def _kept(value: Any) -> Any:
     try:
         found = plain(storable(value))
         # With room for the levels around it.
@@ -299,12 +281,12 @@ def _kept(value: "Any") -> "Any":
     return found
 
 
-def is_no_number(value: "Any") -> bool:
+def is_no_number(value: Any) -> bool:
     """Return whether this represents `NaN` or an infinite number."""
     return isinstance(value, dict) and value.get("float") in _NO_NUMBERS
 
 
-def unplain(value: "Any", *, of_json: bool = False) -> "Any":
+def unplain(value: Any, *, of_json: bool = False) -> Any:
     """Give back what `plain` was given. JSON holds no bytes, and may itself have an object that only looks so."""
     if not isinstance(value, dict) or len(value) != 1:
         return value

@@ -96,7 +96,6 @@ _STEPS = 10_000
 _MOST_BYTES = 8 * 1024**3
 _LONGEST_VALUE = 64 * 1024**2
 _GENERATED = (2, 3)
-_FIRST = -(2**63)
 _ROW_NUMBERS = ("rowid", "_rowid_", "oid")
 
 
@@ -186,46 +185,24 @@ class SqliteSource:
         names = self.columns.get(table, [])
         if not names:
             return
-        order = [name for name in by if name in names]
         with _explained(self.path, table):
-            row_number = None if order else self._row_number(table, names)
-            found = self._sorted(table, names, order) if row_number is None else self._written(table, names, row_number)
-            for number, row in enumerate(found, 1):
+            order = [_quoted(name) for name in by if name in names] or self._row_number(table, names)
+            ordering = f"order by {', '.join(order)}" if order else ""
+            found = self._db.execute(f"select {_cells(names)} from {_quoted(table)} {ordering}")
+            for number, cells in enumerate(found, 1):
                 if number > self._most_rows:
                     raise TooLarge(f"{table} has more than {self._most_rows} rows; raise the limit to take it", table=table)
-                yield row
+                yield _row(names, cells, self._encoding)
 
-    def _row_number(self, table: str, names: list[str]) -> str | None:
-        """Find the name by which a table's row numbers can be asked for; one without them has the order of its key."""
+    def _row_number(self, table: str, names: list[str]) -> list[str]:
+        """Find the name of a table's row numbers; a table without them has the order of its key."""
         taken = {name.lower() for name in names}
         name = next((name for name in _ROW_NUMBERS if name not in taken), None)
         try:
             self._db.execute(f"select {name} from {_quoted(table)} limit 0")
         except apsw.SQLError:
-            return None
-        return name
-
-    def _written(self, table: str, names: list[str], row_number: str) -> Iterator[dict[str, Any]]:
-        """Give rows by their numbers: plainly, and with care, at thrice the cost, only a row that holds what is no text."""
-        plain = ", ".join(map(_quoted, names))
-        rest = f"{row_number} from {_quoted(table)} where {row_number} >= ? order by {row_number}"
-        start = _FIRST
-        while True:
-            try:
-                for row in self._db.execute(f"select {plain}, {rest}", (start,)):
-                    # The number comes after the columns and gets no name.
-                    yield dict(zip(names, row, strict=False))
-                    start = row[-1] + 1
-                return
-            except UnicodeDecodeError:
-                for cells in self._db.execute(f"select {_cells(names)}, {rest} limit 1", (start,)):
-                    yield _row(names, cells[:-1], self._encoding)
-                    start = cells[-1] + 1
-
-    def _sorted(self, table: str, names: list[str], by: list[str]) -> Iterator[dict[str, Any]]:
-        order = f"order by {', '.join(map(_quoted, by))}" if by else ""
-        for cells in self._db.execute(f"select {_cells(names)} from {_quoted(table)} {order}"):
-            yield _row(names, cells, self._encoding)
+            return []
+        return [] if name is None else [name]
 
     def close(self) -> None:
         self._db.close(True)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.planning import plan_of
@@ -12,6 +12,7 @@ from decklog.conductor.starting import RunRequest
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Invalid
 from decklog.importing.row import Row
+from decklog.importing.sync import Sync, Synced
 from decklog.importing.tracker import COMMENTS, LINKS, Link, Tracker
 from decklog.importing.writer import Mapping, PendingEntry, PendingRecord, describes
 from decklog.journal.entry import EntryKind
@@ -21,14 +22,9 @@ from decklog.plugins.importers.beads import BeadsSync
 from decklog.plugins.importers.github import GithubSync
 from decklog.plugins.importers.taskmaster.sync import TaskMasterSync
 from decklog.records.values import to_json
-from decklog.stores.tasks.task import LinkKind, TaskState
+from decklog.stores.tasks.task import LinkKind, Task, TaskState
 
-if TYPE_CHECKING:
-    from decklog.importing.sync import Sync, Synced
-    from decklog.log import Decklog
-    from decklog.stores.tasks.task import Task
-
-_SYNCS: "dict[str, type[Sync]]" = {"beads": BeadsSync, "github": GithubSync, "taskmaster": TaskMasterSync}
+_SYNCS: dict[str, type[Sync]] = {"beads": BeadsSync, "github": GithubSync, "taskmaster": TaskMasterSync}
 TRACKERS = tuple(_SYNCS)
 _GITHUB = re.compile(r"github\.com[:/]+([\w.-]+)/([\w.-]+?)(?:\.git)?/?$")
 
@@ -55,18 +51,18 @@ class RepositoryTracker:
             raise Invalid("the remote origin names no repository of GitHub", hint=hint, field="from")
         return cls(name, f"{found[1]}/{found[2]}")
 
-    def sync(self, log: "Decklog") -> "Synced":
+    def sync(self, log: Decklog) -> Synced:
         """Bring each side what the other has changed."""
         return _SYNCS[self.name](log, self.path, run_id=self.name).run()
 
-    def wanted(self, log: "Decklog", query: str) -> RunRequest:
+    def wanted(self, log: Decklog, query: str) -> RunRequest:
         """Plan the items that a query means."""
         found = plan_of(log, self.name, matching(query))
         # The plan has only what is still to be done: nothing is paid for twice.
         return RunRequest(found.goal, f"{self.name} {query}".encode(), found, is_again=True)
 
 
-def matching(query: str) -> "Callable[[Task], bool]":
+def matching(query: str) -> Callable[[Task], bool]:
     """Parse a query: `label:NAME` for labels, `#12` or an id for single items, other words for what the title has.
 
     Labels and words must all match. Of several ids any does. An empty query means every item that is still to be done.
@@ -78,7 +74,7 @@ def matching(query: str) -> "Callable[[Task], bool]":
     ids = [word for word in others if _looks_like_id(word)]
     texts = [word.casefold() for word in others if not _looks_like_id(word)]
 
-    def is_wanted(task: "Task") -> bool:
+    def is_wanted(task: Task) -> bool:
         return (
             labels <= {tag.casefold() for tag in task.tags}
             and all(word in task.title.casefold() for word in texts)

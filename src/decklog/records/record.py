@@ -1,6 +1,6 @@
 """Convert between rows, entry payloads and frozen dataclasses; older payloads are upcast here."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from datetime import datetime
 from enum import Enum, StrEnum

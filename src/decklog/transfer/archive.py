@@ -8,32 +8,27 @@ import gzip
 import json
 import os
 import zlib
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from hashlib import sha256
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.core.clock import to_text
 from decklog.core.disk import sync, sync_descriptor
 from decklog.core.errors import Conflict, Damaged, Invalid, NotFound
 from decklog.db.base import STREAM_SIZE
 from decklog.journal import chain
-from decklog.journal.entry import EntryKind
-from decklog.journal.findings import left_to_archives
+from decklog.journal.entry import Entry, EntryKind
+from decklog.journal.findings import Verification, left_to_archives
 from decklog.journal.projections import Image, Projections
 from decklog.journal.rows import COLUMNS, SELECT
 from decklog.journal.texts import Texts
-from decklog.transfer.progress import Progress, silent
+from decklog.log import Decklog
+from decklog.transfer.progress import Progress, WorkResult, silent
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-
-    from decklog.journal.entry import Entry
-    from decklog.journal.findings import Verification
-    from decklog.log import Decklog
-
-    Row = tuple[Any, ...]
+Row = tuple[Any, ...]
 
 STREAM = "@archive"
 _ARCHIVED, _RESTORED = "archived", "restored"
@@ -58,15 +53,12 @@ _ENTRIES = f"{SELECT} where pos >= :start and pos < :end order by pos"
 
 
 @dataclass(kw_only=True)
-class Archived:
+class Archived(WorkResult):
     """What was archived, or brought back: the files, and how many runs and entries are in them."""
 
     files: list[str] = field(default_factory=list)
     runs: int = 0
     entries: int = 0
-
-    def as_dict(self) -> "dict[str, Any]":
-        return asdict(self)
 
 
 @dataclass(kw_only=True)
@@ -84,7 +76,7 @@ class Manifest:
 class Archive:
     """Writes, verifies and restores the archives of a log in a folder."""
 
-    def __init__(self, log: "Decklog", folder: str, progress: Progress = silent) -> None:
+    def __init__(self, log: Decklog, folder: str, progress: Progress = silent) -> None:
         if log.db.engine != "postgres":
             raise Invalid(
                 "a SQLite log has no partitions to archive", hint="Drop old texts instead: decklog prune --older-than 90d --apply"
@@ -96,7 +88,7 @@ class Archive:
 
     # Writing
 
-    def create(self, before: "datetime") -> Archived:
+    def create(self, before: datetime) -> Archived:
         """Archive every partition whose runs have all ended before a time."""
         ranges = self._db.read(lambda: self._db.rows(_ENDED, {"before": to_text(before)})[1])
         result = Archived()
@@ -129,7 +121,7 @@ class Archive:
         sync(self._folder)
         return manifest
 
-    def _fill(self, file: "Any", name: str, first: int, end: int) -> Manifest:
+    def _fill(self, file: Any, name: str, first: int, end: int) -> Manifest:
         file.seek(0)
         file.truncate()
         heads = {stream: [seq, hash] for stream, seq, hash in self._db.rows(_HEADS, {"first": first, "end": end})[1]}
@@ -202,7 +194,7 @@ class Archive:
 
     # Verifying
 
-    def verify(self, result: "Verification") -> None:
+    def verify(self, result: Verification) -> None:
         """Check the files of all archived ranges against the journal; add what is wrong."""
         ranges = self._db.read(
             lambda: self._db.rows("select first_no, end_no, archive from entry_ranges where archive is not null", {})[1]
@@ -229,7 +221,7 @@ class Archive:
             result.entries += manifest.entries
             result.streams += len(manifest.heads)
 
-    def _check_records(self, path: str, result: "Verification") -> None:
+    def _check_records(self, path: str, result: Verification) -> None:
         """Compare the records of archived runs with their newest entries."""
         newest: dict[str, dict[str, Row]] = {}
         for row in _rows(path):
@@ -245,7 +237,7 @@ class Archive:
             self._db.read(lambda table=table, images=images: projections.compare_with(classes[table], iter(images)))  # type: ignore[misc]
         result.unchecked = [what for what in result.unchecked if what != left_to_archives("records")]
 
-    def _check_heads(self, manifest: Manifest, result: "Verification") -> None:
+    def _check_heads(self, manifest: Manifest, result: Verification) -> None:
         bound = {"first": manifest.first_no, "end": manifest.end_no}
         found = {stream: [seq, hash] for stream, seq, hash in self._db.read(lambda: self._db.rows(_HEADS, bound)[1])}
         for stream in sorted({*found, *manifest.heads}):
@@ -262,12 +254,12 @@ class Archive:
         return None
 
 
-def where_archived(log: "Decklog", run_id: str) -> str | None:
+def where_archived(log: Decklog, run_id: str) -> str | None:
     """Return the name of the file that has the entries of a run; None for a run that is not archived."""
     return log.db.read(log.db.archived).get(run_id)
 
 
-def refuse_archived(log: "Decklog", stream: str | None = None) -> None:
+def refuse_archived(log: Decklog, stream: str | None = None) -> None:
     """Refuse to copy a log, or one run, whose entries are not all here."""
     archived = log.db.read(log.db.archived)
     if archived if stream is None else stream in archived:
@@ -284,7 +276,7 @@ def _digest_of(path: str) -> str:
     return digest.hexdigest()
 
 
-def _rows(path: str) -> "Iterator[Row]":
+def _rows(path: str) -> Iterator[Row]:
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for line in file:
             row = json.loads(line)
@@ -293,7 +285,7 @@ def _rows(path: str) -> "Iterator[Row]":
             yield tuple(row)
 
 
-def _batches(path: str) -> "Iterator[list[Row]]":
+def _batches(path: str) -> Iterator[list[Row]]:
     batch: list[Row] = []
     for row in _rows(path):
         batch.append(row)
@@ -304,7 +296,7 @@ def _batches(path: str) -> "Iterator[list[Row]]":
         yield batch
 
 
-def _problems(path: str, manifest: Manifest) -> "Iterator[dict[str, Any]]":
+def _problems(path: str, manifest: Manifest) -> Iterator[dict[str, Any]]:
     """Walk the chains of a file; name what does not follow, and streams with another end than in the manifest."""
     seen: dict[str, list[Any]] = {}
     try:

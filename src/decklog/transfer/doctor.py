@@ -6,29 +6,22 @@ import time
 from contextlib import suppress
 from datetime import timedelta
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.core.clock import to_text
-from decklog.core.errors import DecklogError, Invalid
+from decklog.core.errors import Damaged, DecklogError, Invalid
 from decklog.core.figures import counted
 from decklog.db.sqlite.errors import is_full
 from decklog.db.sqlite.holders import holders_of
+from decklog.journal.findings import Verification
 from decklog.journal.journal import LOST_WRITES
+from decklog.journal.rows import StreamHead
 from decklog.journal.verify import Anchors
+from decklog.log import Decklog
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.verify_steps import Steps
 
-if TYPE_CHECKING:
-    from decklog.journal.findings import Verification
-    from decklog.journal.rows import StreamHead
-    from decklog.log import Decklog
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from decklog.log import Decklog
-
-    Finding = dict[str, str]
+Finding = dict[str, str]
 
 _LONG_AGO = timedelta(hours=1)
 # How long doctor shows that writes were lost.
@@ -38,7 +31,7 @@ _PAGE_SECONDS = 2.5
 _LARGE_WAL = 256 * 1024 * 1024
 
 
-def check_up(log: "Decklog", facts: "dict[str, Any]", *, deep: bool = False, progress: Progress = silent) -> "list[Finding]":
+def check_up(log: Decklog, facts: dict[str, Any], *, deep: bool = False, progress: Progress = silent) -> list[Finding]:
     """List what is wrong, each with the command that mends it. `deep` also checks every page and walks every chain.
 
     Without it, checking pages ends after some seconds; `facts` get `unchecked_tables`.
@@ -50,18 +43,18 @@ def check_up(log: "Decklog", facts: "dict[str, Any]", *, deep: bool = False, pro
     return [*findings, *_stuck_leases(log), *_budgets(log), *(_chains(log, progress) if deep else [])]
 
 
-def holders(log: "Decklog") -> "list[dict[str, object]]":
+def holders(log: Decklog) -> list[dict[str, object]]:
     """List the processes that write to a SQLite log at this moment, on systems with /proc/locks."""
     if log.db.engine != "sqlite":
         return []
     return [holder for holder in holders_of(f"{log.db.target}-lock") if holder["exclusive"]]
 
 
-def _finding(about: str, what: str, mend: str) -> "Finding":
+def _finding(about: str, what: str, mend: str) -> Finding:
     return {"about": about, "what": what, "mend": mend}
 
 
-def _permissions(facts: "dict[str, Any]") -> "list[Finding]":
+def _permissions(facts: dict[str, Any]) -> list[Finding]:
     if facts["engine"] != "sqlite":
         return []
     path = str(facts["path"])
@@ -76,13 +69,13 @@ def _permissions(facts: "dict[str, Any]") -> "list[Finding]":
     return found
 
 
-def _room(facts: "dict[str, Any]") -> "list[Finding]":
+def _room(facts: dict[str, Any]) -> list[Finding]:
     if facts["engine"] != "sqlite" or facts["read_only"] or not is_full(facts["path"]):
         return []
     return [_finding("disk", f"the disk is full; {facts['path']} can be read and not written", "Free some space on that disk.")]
 
 
-def _wal(log: "Decklog", facts: "dict[str, Any]") -> "list[Finding]":
+def _wal(log: Decklog, facts: dict[str, Any]) -> list[Finding]:
     if facts["engine"] != "sqlite" or int(facts["wal_bytes"]) <= _LARGE_WAL:
         return []
     readers = [str(holder["pid"]) for holder in holders_of(f"{log.db.target}-shm")]
@@ -94,14 +87,14 @@ def _wal(log: "Decklog", facts: "dict[str, Any]") -> "list[Finding]":
     ]
 
 
-def _standbys(facts: "dict[str, Any]") -> "list[Finding]":
+def _standbys(facts: dict[str, Any]) -> list[Finding]:
     if not facts.get("standbys") or facts["synchronous_standby_names"]:
         return []
     what = f"{counted(facts['standbys'], 'standby')} without synchronous_standby_names: a failover can lose acknowledged writes"
     return [_finding("standby", what, "alter system set synchronous_standby_names = 'ANY 1 (*)'; select pg_reload_conf();")]
 
 
-def _lost_writes(log: "Decklog") -> "list[Finding]":
+def _lost_writes(log: Decklog) -> list[Finding]:
     since = log.clock.now() - _RECENT
     return [
         _finding("failover", f"{entry.at:%Y-%m-%d %H:%M} {entry.body}", f"decklog journal get @desk {entry.seq}")
@@ -109,14 +102,12 @@ def _lost_writes(log: "Decklog") -> "list[Finding]":
     ]
 
 
-def _unread(log: "Decklog") -> "list[Finding]":
+def _unread(log: Decklog) -> list[Finding]:
     mend = f"decklog recover {log.db.target} (after a copy of the file and its -wal)"
     return [_finding("wal", what, mend) for found in log.db.check_wal() for what in found]
 
 
-def _pages(log: "Decklog", facts: "dict[str, Any]", deep: bool, progress: Progress) -> "list[Finding]":
-    from decklog.core.errors import Damaged
-
+def _pages(log: Decklog, facts: dict[str, Any], deep: bool, progress: Progress) -> list[Finding]:
     try:
         wrong, facts["unchecked_tables"] = log.db.check_pages(_MOST_PAGES, None if deep else _PAGE_SECONDS, progress)
     except Damaged as problem:
@@ -125,7 +116,7 @@ def _pages(log: "Decklog", facts: "dict[str, Any]", deep: bool, progress: Progre
     return [_finding("page", f"the file is damaged: {text.strip()}", mend) for text in wrong[:_MOST_PAGES]]
 
 
-def _stuck_leases(log: "Decklog") -> "list[Finding]":
+def _stuck_leases(log: Decklog) -> list[Finding]:
     sql = """
         select id, run_id, worker, leased_until
           from tasks
@@ -146,7 +137,7 @@ def _stuck_leases(log: "Decklog") -> "list[Finding]":
     ]
 
 
-def _budgets(log: "Decklog") -> "list[Finding]":
+def _budgets(log: Decklog) -> list[Finding]:
     """Look for running sums that are not those of the charges: a budget would then stop too early or too late."""
     days: dict[str, list[str]] = {}
     for problem in log.budgets.check()["problems"]:
@@ -162,7 +153,7 @@ def _budgets(log: "Decklog") -> "list[Finding]":
     ]
 
 
-def _chains(log: "Decklog", progress: Progress) -> "list[Finding]":
+def _chains(log: Decklog, progress: Progress) -> list[Finding]:
 
     found = []
     is_file = log.db.engine == "sqlite"
@@ -181,7 +172,7 @@ _SECONDS_RESUMABLE = 24 * 3600.0
 class VerifyMarks:
     """What this user has verified of one log, kept in the state folder: how far an unfinished run came, and the last anchor."""
 
-    def __init__(self, log: "Decklog") -> None:
+    def __init__(self, log: Decklog) -> None:
         home = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
         target = log.db.target
         place = os.path.realpath(target) if log.db.engine == "sqlite" else target
@@ -219,7 +210,7 @@ class VerifyMarks:
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
 
 
-def verify(log: "Decklog", *, anchor: str | None = None, full: bool = False, progress: Progress = silent) -> "Verification":
+def verify(log: Decklog, *, anchor: str | None = None, full: bool = False, progress: Progress = silent) -> Verification:
     """Verify a whole log; after an interruption, continue behind the entries that were walked before.
 
     With `full`, start from the beginning and compare all words of the text index, of which a large log has a sample compared.
@@ -255,8 +246,8 @@ def verify(log: "Decklog", *, anchor: str | None = None, full: bool = False, pro
 
 
 def verify_since_anchor(
-    log: "Decklog", *, anchor: str | None = None, full: bool = False, progress: Progress = silent
-) -> "Verification":
+    log: Decklog, *, anchor: str | None = None, full: bool = False, progress: Progress = silent
+) -> Verification:
     """Verify what was written after the anchor, or after the last successful run; everything where there was none."""
     marks = VerifyMarks(log)
     path = anchor or marks.anchor
@@ -265,7 +256,7 @@ def verify_since_anchor(
     return log.journal.verify(anchor=path, since_anchor=True)
 
 
-def _keep(marks: VerifyMarks, anchor: str | None, heads: "list[StreamHead]") -> None:
+def _keep(marks: VerifyMarks, anchor: str | None, heads: list[StreamHead]) -> None:
     if anchor is not None:
         Anchors(anchor).keep(heads)
         return
@@ -274,11 +265,8 @@ def _keep(marks: VerifyMarks, anchor: str | None, heads: "list[StreamHead]") -> 
         Anchors(marks.anchor).keep(heads)
 
 
-if TYPE_CHECKING:
-    from decklog.log import Decklog
-
-    # Name, type in Prometheus' terms, description, value.
-    Gauge = tuple[str, str, str, float]
+# Name, type in Prometheus' terms, description, value.
+Gauge = tuple[str, str, str, float]
 
 _SECONDS = 2.0
 _TEXTS = {
@@ -296,7 +284,7 @@ NAMES = tuple(_TEXTS)
 _EXPIRED = "select count(*) from tasks where state = 'running' and leased_until < :now"
 
 
-def check_ready(log: "Decklog") -> None:
+def check_ready(log: Decklog) -> None:
     """Raise an error if the log can't be read, or has another schema than this Decklog needs."""
     with log.db.within(_SECONDS):
         found, needed = log.db.read(log.db.schema_versions)
@@ -304,7 +292,7 @@ def check_ready(log: "Decklog") -> None:
         raise Invalid(f"the log has schema {found}; this Decklog needs {needed}", found=found, needed=needed)
 
 
-def gauges(log: "Decklog") -> "list[Gauge]":
+def gauges(log: Decklog) -> list[Gauge]:
     """Measure the log; one that can't be read is not up and gives nothing else."""
     try:
         with log.db.within(_SECONDS):
@@ -318,7 +306,7 @@ def _kind(name: str) -> str:
     return "counter" if name.endswith("_total") else "gauge"
 
 
-def _measured(log: "Decklog") -> dict[str, float]:
+def _measured(log: Decklog) -> dict[str, float]:
     expired = log.db.one(_EXPIRED, {"now": to_text(log.clock.steady())})
     return {
         "entries_not_indexed": log.journal.not_indexed(),

@@ -4,29 +4,24 @@ import json
 import os
 import re
 import stat
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import IO, Any
 
 from decklog.core.clock import from_text, to_text
 from decklog.core.disk import sync_descriptor
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound, TooLarge
 from decklog.journal.replication import FIELDS, Replication
-from decklog.journal.rows import RESERVED
+from decklog.journal.rows import RESERVED, StreamHead
+from decklog.log import Decklog
 from decklog.records.values import to_json
 from decklog.transfer.archive import refuse_archived
-from decklog.transfer.progress import Progress, silent
+from decklog.transfer.progress import Progress, WorkResult, silent
 from decklog.transfer.reading import DIGEST, digests_in, digests_of, entries_of, has_blob
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import IO, Any
-
-    from decklog.journal.rows import StreamHead
-    from decklog.log import Decklog
-
-    Line = tuple[int, dict[str, Any]]
+Line = tuple[int, dict[str, Any]]
 
 
 SUFFIX = ".jsonl"
@@ -50,16 +45,12 @@ def file_of(stream: str) -> str:
     return name + SUFFIX
 
 
-def is_digest(name: str) -> bool:
-    return DIGEST.fullmatch(name) is not None
-
-
 BLOBS = "blobs"
 _LAST_BLOCK = 64 * 1024
 
 
 @dataclass(kw_only=True)
-class Exported:
+class Exported(WorkResult):
     """What was written."""
 
     folder: str
@@ -67,14 +58,11 @@ class Exported:
     entries: int = 0
     blobs: int = 0
 
-    def as_dict(self) -> "dict[str, Any]":
-        return asdict(self)
-
 
 class JsonlExport:
     """Writes a folder. The same log gives the same bytes, on either engine."""
 
-    def __init__(self, log: "Decklog", folder: str, progress: Progress = silent) -> None:
+    def __init__(self, log: Decklog, folder: str, progress: Progress = silent) -> None:
         self._log = log
         self._folder = os.path.abspath(folder)
         self._progress = progress
@@ -97,7 +85,7 @@ class JsonlExport:
             self._write_blob(digest)
         return self._done
 
-    def _write_stream(self, head: "StreamHead", whole: int, named: set[str] | None) -> None:
+    def _write_stream(self, head: StreamHead, whole: int, named: set[str] | None) -> None:
         path = os.path.join(self._folder, file_of(head["stream"]))
         self._refuse_to_lose(path, head["stream"])
         partial = path + ".partial"
@@ -140,7 +128,7 @@ class JsonlExport:
         self._done.blobs += os.path.lexists(path)
 
 
-def line_of(entry: "dict[str, Any]") -> bytes:
+def line_of(entry: dict[str, Any]) -> bytes:
     """Write an entry as its line. Columns without a value are left out, so a column that is added one day changes no line."""
     return to_json({name: value for name, value in entry.items() if value is not None}).encode() + b"\n"
 
@@ -174,7 +162,7 @@ _NEEDED = ("stream", "seq", "at", "hash", "kind")
 
 
 @dataclass(kw_only=True)
-class LoadSummary:
+class LoadSummary(WorkResult):
     """What was new, and what was here already."""
 
     folder: str
@@ -182,9 +170,6 @@ class LoadSummary:
     entries: int = 0
     already: int = 0
     blobs: int = 0
-
-    def as_dict(self) -> "dict[str, Any]":
-        return asdict(self)
 
 
 class _OnlyTogether(Exception):
@@ -194,7 +179,7 @@ class _OnlyTogether(Exception):
 class JsonlImport:
     """Reads a folder batch by batch; each batch comes in whole or not at all, and a second import goes on where one ended."""
 
-    def __init__(self, log: "Decklog", folder: str, progress: Progress = silent) -> None:
+    def __init__(self, log: Decklog, folder: str, progress: Progress = silent) -> None:
         self._log = log
         self._folder = os.path.abspath(folder)
         self._progress = progress
@@ -228,7 +213,7 @@ class JsonlImport:
             self._receive(name, batch)
         self._done.streams += 1
 
-    def _receive(self, name: str, batch: "list[Line]") -> None:
+    def _receive(self, name: str, batch: list[Line]) -> None:
         if not batch:
             return
         try:
@@ -239,7 +224,7 @@ class JsonlImport:
         self._done.already += len(batch) - new
         self._progress("importing entries", self._done.entries + self._done.already, 0)
 
-    def _explained(self, problem: DecklogError, name: str, batch: "list[Line]") -> DecklogError:
+    def _explained(self, problem: DecklogError, name: str, batch: list[Line]) -> DecklogError:
         """Say in which line the trouble is."""
         seq = problem.details.get("seq")
         number = next((number for number, entry in batch if entry["seq"] == seq), None)
@@ -247,7 +232,7 @@ class JsonlImport:
             number, problem = self._culprit(problem, batch)
         return _at(problem, name, number)
 
-    def _culprit(self, problem: DecklogError, batch: "list[Line]") -> tuple[int, DecklogError]:
+    def _culprit(self, problem: DecklogError, batch: list[Line]) -> tuple[int, DecklogError]:
         """Take the entries one by one until one fails, and keep nothing of it."""
         taken = 0
         try:
@@ -271,7 +256,7 @@ class JsonlImport:
             raise Invalid(f"{folder} is no folder, and was not followed", path=folder)
         for name in sorted(os.listdir(folder)):
             path = os.path.join(folder, name)
-            if not is_digest(name):
+            if DIGEST.fullmatch(name) is None:
                 raise Invalid(f"{path} is not named by a digest", hint="Only blobs belong there.", path=path)
             if not has_blob(self._log, name):
                 self._take_blob(path, name)
@@ -289,7 +274,7 @@ class JsonlImport:
 
 
 @contextmanager
-def _plain_file(path: str) -> "Iterator[IO[bytes]]":
+def _plain_file(path: str) -> Iterator[IO[bytes]]:
     """Open a plain file; a link could show anything that the importer may read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -301,7 +286,7 @@ def _plain_file(path: str) -> "Iterator[IO[bytes]]":
         yield file
 
 
-def _lines(file: "IO[bytes]", name: str) -> "Iterator[Line]":
+def _lines(file: IO[bytes], name: str) -> Iterator[Line]:
     number = 0
     while raw := file.readline(LONGEST_LINE + 1):
         number += 1
@@ -316,7 +301,7 @@ def _lines(file: "IO[bytes]", name: str) -> "Iterator[Line]":
         yield number, entry
 
 
-def _read(raw: bytes) -> "dict[str, Any]":
+def _read(raw: bytes) -> dict[str, Any]:
     """Read one line and check what each column may hold; ValueError names what is wrong."""
     if raw.startswith((b"<<<<<<<", b"=======", b">>>>>>>")):
         raise ValueError("a merge conflict stands here; two logs wrote to this stream")
@@ -335,7 +320,7 @@ def _read(raw: bytes) -> "dict[str, Any]":
     return {"redacted": 0, **entry}
 
 
-def _check_meaning(entry: "dict[str, Any]") -> None:
+def _check_meaning(entry: dict[str, Any]) -> None:
     if to_text(from_text(entry["at"])) != entry["at"]:
         raise ValueError(f"{entry['at']!r:.40} is not written as this journal writes times")
     if not 1 <= len(entry["stream"]) <= 200 or set(entry["stream"]) & _NOT_IN_NAMES:

@@ -1,31 +1,24 @@
 """Moving a log to another engine or another place, entry by entry, and proving that it arrived."""
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
 from decklog.core.errors import Conflict, Damaged, Invalid
 from decklog.journal import chain
 from decklog.journal.chain import HASH, SEQ, Stretch
 from decklog.journal.replication import Replication
-from decklog.journal.verify import Verifier
+from decklog.journal.rows import StreamHead
+from decklog.journal.verify import Verification, Verifier
+from decklog.log import Decklog
 from decklog.transfer.archive import refuse_archived
-from decklog.transfer.progress import Progress, silent
+from decklog.transfer.progress import Progress, WorkResult, silent
 from decklog.transfer.reading import MOST_CHARACTERS, MOST_ENTRIES, digest_batches_of, rows_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from concurrent.futures import Future
-    from typing import Any
-
-    from decklog.journal.rows import StreamHead
-    from decklog.journal.verify import Verification
-    from decklog.log import Decklog
-
-    # A stream, the number and hash of the entry to go on after, and the number of the last that is wanted.
-    Lacking = tuple[str, int, str, int]
+# A stream, the number and hash of the entry to go on after, and the number of the last that is wanted.
+Lacking = tuple[str, int, str, int]
 
 
 _HINT = "The source is as it was. Move it into an empty target."
@@ -34,12 +27,12 @@ _HINT = "The source is as it was. Move it into an empty target."
 class MoveProof:
     """Compares a log with the one that it came from."""
 
-    def __init__(self, source: "Decklog", target: "Decklog", progress: Progress = silent) -> None:
+    def __init__(self, source: Decklog, target: Decklog, progress: Progress = silent) -> None:
         self._source = source
         self._target = target
         self._progress = progress
 
-    def prove(self, heads: "list[StreamHead]") -> int:
+    def prove(self, heads: list[StreamHead]) -> int:
         """Prove that the target has all that the source had up to these heads; give how many entries were read."""
         self._progress("verifying the target", 0, 0)
         walked = self._target.db.read(lambda: self._walk(heads))
@@ -48,27 +41,27 @@ class MoveProof:
         self._look_for_blobs(heads)
         return walked
 
-    def _walk(self, heads: "list[StreamHead]") -> int:
+    def _walk(self, heads: list[StreamHead]) -> int:
         result = Verifier(self._target.db, self._target.record_classes()).run_chains()
         _refuse(result)
         self.compare(heads)
         return result.entries
 
-    def compare(self, heads: "list[StreamHead]") -> None:
+    def compare(self, heads: list[StreamHead]) -> None:
         """Compare the heads; where every entry was walked, a head's hash covers all of them."""
         there = {head["stream"]: head["hash"] for head in self._target.journal.heads()}
         for head in heads:
             if there.get(head["stream"]) != head["hash"]:
                 raise Damaged(f"{head['stream']} ended differently in the target", hint=_HINT, stream=head["stream"])
 
-    def _look_for_blobs(self, heads: "list[StreamHead]") -> None:
+    def _look_for_blobs(self, heads: list[StreamHead]) -> None:
         """Make sure that the target lacks no blob of the source, but for those that came with entries after these heads."""
         for digests in digest_batches_of(self._source):
             lacking = Replication.of(self._target).lacking_blobs(digests)
             if lacking and self._source.journal.heads() == heads:
                 raise Damaged(f"blob {lacking[0]} did not arrive in the target", hint=_HINT, digest=lacking[0])
 
-    def _look_for_texts(self, heads: "list[StreamHead]") -> None:
+    def _look_for_texts(self, heads: list[StreamHead]) -> None:
         """Make sure that the target lacks no text that the source still has."""
         for head in heads:
             stream = head["stream"]
@@ -83,7 +76,7 @@ class MoveProof:
                     )
 
 
-def _refuse(result: "Verification") -> None:
+def _refuse(result: Verification) -> None:
     if result.first is not None:
         place = f"{result.first.stream}:{result.first.seq} " if result.first.stream else ""
         raise Damaged(f"the target does not verify: {place}{result.first.what}", hint=_HINT)
@@ -93,7 +86,7 @@ _MOST_PASSES = 5
 
 
 @dataclass(kw_only=True)
-class Moved:
+class Moved(WorkResult):
     """What is now in the target too. `behind` counts what the source got in the meantime."""
 
     streams: int = 0
@@ -104,14 +97,11 @@ class Moved:
     verified: int = 0
     warnings: list[str] = field(default_factory=list)
 
-    def as_dict(self) -> "dict[str, Any]":
-        return asdict(self)
-
 
 class Move:
     """Copies what the target lacks, then proves that it arrived. Killed at any moment, it goes on where it was."""
 
-    def __init__(self, source: "Decklog", target: "Decklog", progress: Progress = silent) -> None:
+    def __init__(self, source: Decklog, target: Decklog, progress: Progress = silent) -> None:
         if is_same(source.db.target, target.db.target):
             raise Invalid("the log can't be moved onto itself", hint="Name another target.")
         self._source = source
@@ -132,7 +122,7 @@ class Move:
             proof.compare(heads)
         return self._done
 
-    def _copy_all(self) -> "list[StreamHead]":
+    def _copy_all(self) -> list[StreamHead]:
         for _ in range(_MOST_PASSES):
             heads = self._source.journal.heads()
             self._copy_blobs()
@@ -142,7 +132,7 @@ class Move:
                 break
         return heads
 
-    def _behind(self, copied: "list[StreamHead]") -> int:
+    def _behind(self, copied: list[StreamHead]) -> int:
         """Count what the source got since its heads were read."""
         now = sum(int(head["seq"]) for head in self._source.journal.heads())
         return now - sum(int(head["seq"]) for head in copied)
@@ -159,7 +149,7 @@ class Move:
                     waiting = []
             self._take_blobs(waiting)
 
-    def _take_blobs(self, blobs: "list[tuple[str, bytes]]") -> None:
+    def _take_blobs(self, blobs: list[tuple[str, bytes]]) -> None:
         if blobs:
             Replication.of(self._target).take_blobs(blobs)
             self._done.blobs += len(blobs)
@@ -167,7 +157,7 @@ class Move:
 
     # Entries
 
-    def _copy(self, heads: "list[StreamHead]") -> None:
+    def _copy(self, heads: list[StreamHead]) -> None:
         here = {head["stream"]: head for head in self._target.journal.heads()}
         lacking = [(head["stream"], *self._start(head, here.get(head["stream"])), int(head["seq"])) for head in heads]
         already, whole = sum(start for _, start, _, _ in lacking), sum(head["seq"] for head in heads)
@@ -176,7 +166,7 @@ class Move:
             self._done.entries += new
             self._progress("moving entries", self._done.already + self._done.entries, whole)
 
-    def _taken(self, batches: "Iterator[list[Stretch]]") -> "Iterator[int]":
+    def _taken(self, batches: Iterator[list[Stretch]]) -> Iterator[int]:
         """Write each batch while the next one is read and checked. Yield the number of entries of each batch.
 
         The writes run in the other thread, because the reader may be in a transaction.
@@ -190,7 +180,7 @@ class Move:
             if pending is not None:
                 yield pending.result()
 
-    def _start(self, head: "StreamHead", here: "StreamHead | None") -> tuple[int, str]:
+    def _start(self, head: StreamHead, here: StreamHead | None) -> tuple[int, str]:
         """Return the entry to continue after, and its hash. Raise Conflict if the two logs differ there."""
         if here is None:
             return 0, chain.START
@@ -206,7 +196,7 @@ class Move:
         return int(here["seq"]), str(here["hash"])
 
 
-def _stretches(log: "Decklog", lacking: "Iterable[Lacking]") -> "Iterator[Stretch]":
+def _stretches(log: Decklog, lacking: Iterable[Lacking]) -> Iterator[Stretch]:
     """Yield what is lacking, each entry checked against the one before it."""
     for stream, after, previous, until in lacking:
         for rows in rows_of(log, stream, after=after, until=until):
@@ -214,7 +204,7 @@ def _stretches(log: "Decklog", lacking: "Iterable[Lacking]") -> "Iterator[Stretc
             previous = rows[-1][HASH]
 
 
-def _even(stretches: "Iterator[Stretch]") -> "Iterator[list[Stretch]]":
+def _even(stretches: Iterator[Stretch]) -> Iterator[list[Stretch]]:
     """Join the stretches of small streams, so that a thousand of them do not cost a thousand commits."""
     waiting: list[Stretch] = []
     entries = size = 0

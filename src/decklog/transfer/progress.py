@@ -1,8 +1,9 @@
-"""Progress of long work, and work in short transactions."""
+"""Progress of long work, what it did, and work in short transactions."""
 
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import asdict
+from typing import Any, TypeVar
 
 # Called with what is being done, how much of it is done, and how much there is (0 when that is not known).
 Progress = Callable[[str, int, int], None]
@@ -10,6 +11,13 @@ Progress = Callable[[str, int, int], None]
 
 def silent(_what: str, _done: int, _whole: int) -> None:
     """Say nothing."""
+
+
+class WorkResult:
+    """The base of the data classes with what some work did."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)  # type: ignore[call-overload, no-any-return]
 
 
 T = TypeVar("T")

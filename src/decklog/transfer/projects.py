@@ -1,16 +1,12 @@
 """The projects of a PostgreSQL server: one database and one set of roles for each team."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.errors import Invalid
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from decklog.location.locate import LogLocation
+from decklog.location.locate import LogLocation
 
 
-def create_project(place: "LogLocation", name: str) -> "dict[str, Any]":
+def create_project(place: LogLocation, name: str) -> dict[str, Any]:
     """Create a project on the server of a log location, or complete one; return its address and roles."""
     from decklog.db.postgres.roles import create, role_names, url_of
     from decklog.log import Decklog
@@ -20,7 +16,7 @@ def create_project(place: "LogLocation", name: str) -> "dict[str, Any]":
     return {"name": name, "target": url_of(place.shown, name), "roles": list(role_names(name))}
 
 
-def list_projects(place: "LogLocation") -> "list[dict[str, Any]]":
+def list_projects(place: LogLocation) -> list[dict[str, Any]]:
     """List the projects of the server of a log location."""
     from decklog.db.postgres.roles import projects, url_of
 
@@ -28,7 +24,7 @@ def list_projects(place: "LogLocation") -> "list[dict[str, Any]]":
     return [{**project, "target": url_of(place.shown, project["name"])} for project in projects(place.target)]
 
 
-def _check_server(place: "LogLocation") -> None:
+def _check_server(place: LogLocation) -> None:
     if not place.is_server:
         raise Invalid("projects are kept on a PostgreSQL server", hint="Name it: --db postgresql://ADMIN@HOST/postgres")
 

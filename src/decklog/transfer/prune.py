@@ -1,25 +1,20 @@
 """Retention: old texts go and their digests stay, so that the chain still verifies. What a record was is never dropped."""
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Invalid, NotFound
 from decklog.db.where import enum_of
 from decklog.journal import chain
 from decklog.journal.entry import EntryKind
-from decklog.journal.rows import STREAM_SIZE, number_of
-from decklog.transfer.progress import Pace, Progress, silent
+from decklog.journal.rows import STREAM_SIZE, StreamHead, number_of
+from decklog.log import Decklog
+from decklog.transfer.progress import Pace, Progress, WorkResult, silent
 from decklog.transfer.reading import NAMED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from decklog.journal.rows import StreamHead
-    from decklog.log import Decklog
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _FEWEST, _MOST = 100, 4_000
@@ -41,7 +36,7 @@ def age_of(text: str) -> timedelta:
 
 
 @dataclass(kw_only=True)
-class Pruned:
+class Pruned(WorkResult):
     """What goes, or went when `applied`. `bytes` counts entries' own texts, `blob_bytes` those kept in the table of blobs.
 
     `freed_bytes` is by how much a SQLite file became smaller.
@@ -58,16 +53,13 @@ class Pruned:
     git_refs: int = 0
     streams: dict[str, int] = field(default_factory=dict)
 
-    def as_dict(self) -> "dict[str, Any]":
-        return asdict(self)
-
 
 class Prune:
     """Finds texts by age and kind, and drops them batch by batch while others write."""
 
     def __init__(
         self,
-        log: "Decklog",
+        log: Decklog,
         older_than: timedelta,
         *,
         kind: str | None = None,
@@ -107,14 +99,15 @@ class Prune:
             self._drop_all(result, unneeded, heads)
         return result
 
-    def _drop_all(self, result: Pruned, unneeded: dict[str, int], heads: "list[StreamHead]") -> None:
+    def _drop_all(self, result: Pruned, unneeded: dict[str, int], heads: list[StreamHead]) -> None:
         size = self._db.file_bytes()
         entries = sum(head["seq"] for head in heads)
         indexes_anew = self._db.forgets_words_slowly and result.entries * _ENTRIES_PER_WORDS_DROPPED > entries
         if indexes_anew:
             self._db.forget_all_text()  # it is made anew when somebody searches
         self._drop_texts(result)
-        self._drop_blobs(unneeded, heads, result)
+        dropped = self._db.write(lambda: self._drop_unneeded(unneeded, heads)) if unneeded else {}
+        result.blobs, result.blob_bytes = len(dropped), sum(dropped.values())
         self._shrink()
         result.freed_bytes = max(0, size - self._db.file_bytes())
 
@@ -132,7 +125,7 @@ class Prune:
 
     # Texts in entries
 
-    def _count(self, heads: "list[StreamHead]", result: Pruned) -> None:
+    def _count(self, heads: list[StreamHead], result: Pruned) -> None:
         """Count the entries that go, and their bytes, stream by stream."""
         size_of = self._db.size_of
         sql = f"""
@@ -151,7 +144,7 @@ class Prune:
             done += end - place
             self._progress("counting entries", min(done, whole), whole)
 
-    def _ranges(self, heads: "list[StreamHead]") -> "Iterator[tuple[int, int]]":
+    def _ranges(self, heads: list[StreamHead]) -> Iterator[tuple[int, int]]:
         """Cut the streams into ranges of positions; small streams that follow each other are one range."""
         numbers: dict[str, int] = dict(self._db.read(lambda: self._db.rows("select name, no from streams", {})[1]))
         start: int | None = None
@@ -194,7 +187,7 @@ class Prune:
             place, done = rows[-1][0], done + len(rows)
             self._progress("pruning entries", done, max(done, result.entries))
 
-    def _drop(self, given: "list[dict[str, Any]]", untold: set[str], result: Pruned) -> None:
+    def _drop(self, given: list[dict[str, Any]], untold: set[str], result: Pruned) -> None:
         for stream in sorted(untold):
             self._tell(stream, result.streams.get(stream, 0))
         self._db.drop_texts(given)
@@ -235,15 +228,11 @@ class Prune:
                 found.setdefault(digest, set()).add(stream)
         return found
 
-    def _named_by_records(self, condition: str, bound: "dict[str, Any]") -> set[str]:
+    def _named_by_records(self, condition: str, bound: dict[str, Any]) -> set[str]:
         sql = f"select payload from entries where record_table is not null {condition}"
         return self._db.read(lambda: {digest for row in self._db.each(sql, bound) for digest in NAMED.findall(row[0])})
 
-    def _drop_blobs(self, unneeded: dict[str, int], heads: "list[StreamHead]", result: Pruned) -> None:
-        dropped = self._db.write(lambda: self._drop_unneeded(unneeded, heads)) if unneeded else {}
-        result.blobs, result.blob_bytes = len(dropped), sum(dropped.values())
-
-    def _drop_unneeded(self, unneeded: dict[str, int], heads: "list[StreamHead]") -> dict[str, int]:
+    def _drop_unneeded(self, unneeded: dict[str, int], heads: list[StreamHead]) -> dict[str, int]:
         """Delete blobs that nobody has named since they were looked for."""
         for stream in sorted(self._owners - self._told):
             self._db.lock_stream(stream)
@@ -263,7 +252,7 @@ class Prune:
         return left
 
 
-def _with_digests(rows: "list[tuple[Any, ...]]") -> "list[dict[str, Any]]":
+def _with_digests(rows: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
     """Compute the digests that stay, before the transaction begins."""
     return [
         {"pos": pos, "body": body_digest or chain.digest(body), "payload": payload_digest or chain.digest(payload)}

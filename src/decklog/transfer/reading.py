@@ -1,19 +1,14 @@
 """Reading a log in batches of bounded size."""
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Any
 
 from decklog.journal.chain import SEQ, size_of
 from decklog.journal.replication import FIELDS, Replication
+from decklog.log import Decklog
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from decklog.journal.chain import Row
-    from decklog.log import Decklog
-
-    Entry = dict[str, Any]
+Entry = dict[str, Any]
 
 MOST_ENTRIES = 5000
 MOST_CHARACTERS = 8 * 1024 * 1024
@@ -21,13 +16,13 @@ DIGEST = re.compile(r"[0-9a-f]{64}")
 NAMED = re.compile(rf"(?<![0-9a-f]){DIGEST.pattern}(?![0-9a-f])")
 
 
-def entries_of(log: "Decklog", stream: str, *, after: int, until: int) -> "Iterator[list[Entry]]":
+def entries_of(log: Decklog, stream: str, *, after: int, until: int) -> Iterator[list[Entry]]:
     """Yield a stream's entries after one number up to another; a batch is smaller where entries are large."""
     for rows in rows_of(log, stream, after=after, until=until):
         yield [dict(zip(FIELDS, row[1:], strict=True)) for row in rows]
 
 
-def rows_of(log: "Decklog", stream: str, *, after: int, until: int) -> "Iterator[list[Row]]":
+def rows_of(log: Decklog, stream: str, *, after: int, until: int) -> Iterator[list[tuple[Any, ...]]]:
     """Yield a stream's entries as rows; a batch is smaller where entries are large."""
     limit = 100
     while after < until:
@@ -40,13 +35,13 @@ def rows_of(log: "Decklog", stream: str, *, after: int, until: int) -> "Iterator
         limit = max(1, min(MOST_ENTRIES, MOST_CHARACTERS // average))
 
 
-def digests_of(log: "Decklog") -> "Iterator[str]":
+def digests_of(log: Decklog) -> Iterator[str]:
     """Yield the digests of all blobs in their order."""
     for batch in digest_batches_of(log):
         yield from batch
 
 
-def digest_batches_of(log: "Decklog") -> "Iterator[list[str]]":
+def digest_batches_of(log: Decklog) -> Iterator[list[str]]:
     """Yield the digests of all blobs in their order, some at a time."""
     after = ""
     while batch := Replication.of(log).blob_digests(after=after, limit=1000):
@@ -54,7 +49,7 @@ def digest_batches_of(log: "Decklog") -> "Iterator[list[str]]":
         after = batch[-1]
 
 
-def digests_in(entry: "Entry") -> "Iterator[str]":
+def digests_in(entry: Entry) -> Iterator[str]:
     """Yield the digests that an entry may name: of its texts, and of what its record refers to."""
     for name in ("body_digest", "payload_digest"):
         if entry[name] is not None:
@@ -63,5 +58,5 @@ def digests_in(entry: "Entry") -> "Iterator[str]":
         yield from NAMED.findall(entry["payload"])
 
 
-def has_blob(log: "Decklog", digest: str) -> bool:
+def has_blob(log: Decklog, digest: str) -> bool:
     return log.db.read(lambda: log.db.one("select 1 from blobs where digest = :digest", {"digest": digest})) is not None

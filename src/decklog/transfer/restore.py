@@ -8,8 +8,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from decklog.core.clock import Clock, to_text
 from decklog.core.disk import sync
@@ -18,14 +17,9 @@ from decklog.db.sqlite.backup import alone, copy_file, publish, use_wal
 from decklog.db.sqlite.fair_lock import FairLock
 from decklog.db.sqlite.file import FileState, filesystem_of, is_network, look
 from decklog.db.sqlite.holders import holders_of
+from decklog.log import Decklog
 from decklog.transfer.move import Move, is_same
-from decklog.transfer.progress import Progress, silent
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from decklog.log import Decklog
+from decklog.transfer.progress import Progress, WorkResult, silent
 
 _NAMED = re.compile(
     r"\.(?P<pid>\d+)\.(partial|restoring)(-wal|-shm|-lock|-journal|-owner)?$|^\.decklog-recover-(?P<recovering>\d+)-"
@@ -36,7 +30,7 @@ _SECONDS_UNTOUCHED = 3600.0
 
 
 @contextmanager
-def working_on(partial: str) -> "Iterator[None]":
+def working_on(partial: str) -> Iterator[None]:
     """Hold a lock while a file is made, so that others can tell at once whether this process is still at work on it."""
     owner = partial + _OWNER
     descriptor = os.open(owner, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -118,16 +112,13 @@ _PATIENCE_SECONDS = 2.0
 
 
 @dataclass(kw_only=True)
-class Restored:
+class Restored(WorkResult):
     """The log as it is now. `kept` is where the one before it lies."""
 
     path: str
     streams: int
     entries: int
     kept: str | None = None
-
-    def as_dict(self) -> "dict[str, Any]":
-        return asdict(self)
 
 
 def restore(backup: str, path: str, *, clock: Clock | None = None, progress: Progress = silent) -> Restored:
@@ -201,7 +192,7 @@ def _unused(name: str) -> str:
 
 
 @contextmanager
-def _nobody_else(path: str) -> "Iterator[bool]":
+def _nobody_else(path: str) -> Iterator[bool]:
     """Hold others off; where the file is too damaged for SQLite's own locks (False), ask the system who has it open."""
     holding = alone(path)
     try:
@@ -230,13 +221,13 @@ def _keep(path: str, kept: str) -> None:
 
 
 def _remove(partial: str) -> None:
-    for suffix in ("", "-wal", "-shm", "-lock"):
+    for suffix in ("", "-journal", "-wal", "-shm", "-lock"):
         if os.path.lexists(partial + suffix):
             os.unlink(partial + suffix)
 
 
 @dataclass(kw_only=True)
-class BackedUp:
+class BackedUp(WorkResult):
     """The copy, and how far it goes."""
 
     path: str
@@ -244,18 +235,15 @@ class BackedUp:
     streams: int
     entries: int
 
-    def as_dict(self) -> "dict[str, Any]":
-        return asdict(self)
 
-
-def default_path(log: "Decklog") -> str:
+def default_path(log: Decklog) -> str:
     """Name a new backup: next to a SQLite log, in the present folder for a server."""
     moment = to_text(log.clock.now())[:19].replace(":", "")
     folder = os.path.dirname(log.db.target) if log.db.engine == "sqlite" else os.getcwd()
     return os.path.join(folder, f"decklog-{moment}Z.backup.db")
 
 
-def back_up(log: "Decklog", path: str | None = None, *, overwrite: bool = False, progress: Progress = silent) -> BackedUp:
+def back_up(log: Decklog, path: str | None = None, *, overwrite: bool = False, progress: Progress = silent) -> BackedUp:
     """Write a consistent copy as a SQLite file that only its owner can read.
 
     An existing file is kept, unless `overwrite` is set.
@@ -272,11 +260,11 @@ def back_up(log: "Decklog", path: str | None = None, *, overwrite: bool = False,
             streams, entries = _extent(log, partial, progress)
             publish(partial, path, overwrite=overwrite)
         finally:
-            _remove_backup(partial)
+            _remove(partial)
     return BackedUp(path=path, bytes=os.path.getsize(path), streams=streams, entries=entries)
 
 
-def _extent(log: "Decklog", partial: str, progress: Progress) -> tuple[int, int]:
+def _extent(log: Decklog, partial: str, progress: Progress) -> tuple[int, int]:
     """Return how far a copy goes. What a server holds is moved into it first, all from one moment."""
     from decklog.log import Decklog
 
@@ -287,9 +275,3 @@ def _extent(log: "Decklog", partial: str, progress: Progress) -> tuple[int, int]
     with Decklog.open(partial, clock=log.clock, read_only=True) as copy:
         heads = copy.journal.heads()
     return len(heads), sum(head["seq"] for head in heads)
-
-
-def _remove_backup(partial: str) -> None:
-    for name in (partial, f"{partial}-journal", f"{partial}-wal", f"{partial}-shm", f"{partial}-lock"):
-        if os.path.lexists(name):
-            os.unlink(name)

@@ -5,24 +5,18 @@ is compared anew: a record may have been changed since. Where anything is not as
 read, which names all that is wrong.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from decklog.db.where import placed
 from decklog.journal.findings import Verification, resumable
-from decklog.journal.rows import STREAM_SIZE
+from decklog.journal.rows import STREAM_SIZE, StreamHead
 from decklog.journal.verify import CHANGED, CUT_OFF
 from decklog.journal.walk import ends, joined_pieces, joined_up, sound, streams_of
+from decklog.log import Decklog
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Any
-
-    from decklog.journal.rows import StreamHead
-    from decklog.journal.walk import Piece
-    from decklog.log import Decklog
-
-    # Of a stream: up to which entry it was walked, the hash of that, when its first was written, whether it goes back in time.
-    Head = tuple[int, str, str, bool]
+# Of a stream: up to which entry it was walked, the hash of that, when its first was written, whether it goes back in time.
+Head = tuple[int, str, str, bool]
 
 # Entries in one step: about a second's work.
 _STEP = 20_000
@@ -33,20 +27,20 @@ CHAINS = "chains"
 class Steps:
     """Verifies a log from what is known of it; `known` are the heads that the steps before have reported."""
 
-    def __init__(self, log: "Decklog", known: "Mapping[str, Any] | None" = None, *, full: bool = False) -> None:
+    def __init__(self, log: Decklog, known: Mapping[str, Any] | None = None, *, full: bool = False) -> None:
         self._db = log.db
         self._journal = log.journal
         self._verifier = log.journal.verifier(full=full)
         self._heads: dict[int, Head] = {int(number): tuple(head) for number, head in (known or {}).items()}
         self._compared: list[tuple[int, list[str]]] = []
 
-    def run(self, told: "Callable[[dict[str, Any]], object]") -> Verification:
+    def run(self, report: Callable[[dict[str, Any]], object]) -> Verification:
         """Take the steps that are left; each is given as what is known by it, with how many there are and were done."""
         self._db.read(self._leave_out_archived)
         lost, anchored = self._db.read(lambda: list(self._lost())), len(self._heads)
         # The steps go up to the heads.
         are_heads_sound = not self._db.read(self._db.wrong_heads)
-        if are_heads_sound and not lost and self._are_chains_sound(told) and self._is_rest_sound(told):
+        if are_heads_sound and not lost and self._are_chains_sound(report) and self._is_rest_sound(report):
             result = Verification(anchored=anchored)
             if self._db.read(lambda: self._joined(result)):
                 result.add(self._compared)
@@ -64,7 +58,7 @@ class Steps:
                 if name in archived:
                     self._heads.pop(number, None)
 
-    def _lost(self) -> "Iterator[dict[str, Any]]":
+    def _lost(self) -> Iterator[dict[str, Any]]:
         """Name the heads that are not what they were when they were walked."""
         names = {stream.number: stream.name for stream in streams_of(self._db)}
         known = [(number * STREAM_SIZE + head[0], number, head) for number, head in sorted(self._heads.items())]
@@ -77,29 +71,29 @@ class Steps:
                     what = CHANGED if pos in hashes else CUT_OFF
                     yield {"what": what, "stream": stream, "seq": seq, "table": "entries", "record_id": f"{stream}:{seq}"}
 
-    def _hashes(self, places: "list[int]") -> "dict[int, str]":
+    def _hashes(self, places: list[int]) -> dict[int, str]:
         marks, bound = placed(places)
         return dict(self._db.rows(f"select pos, hash from entries where pos in ({marks})", bound)[1])
 
-    def heads(self) -> "list[StreamHead]":
+    def heads(self) -> list[StreamHead]:
         """Return the newest entry of each stream that was walked, as an anchor file keeps it."""
         names = {stream.number: stream.name for stream in self._db.read(lambda: list(streams_of(self._db)))}
         return [{"stream": names[number], "seq": head[0], "hash": head[1]} for number, head in self._heads.items()]
 
     # The chains
 
-    def _are_chains_sound(self, told: "Callable[[dict[str, Any]], object]") -> bool:
+    def _are_chains_sound(self, report: Callable[[dict[str, Any]], object]) -> bool:
         while True:
             found = self._db.read(self._walked)
             if found is None:
                 return False
             walked, done, whole = found
             heads = {str(number): self._heads[number] for number in walked}
-            told({"what": CHAINS, "done": done, "whole": whole, "heads": heads})
+            report({"what": CHAINS, "done": done, "whole": whole, "heads": heads})
             if not walked:
                 return True
 
-    def _walked(self) -> "tuple[list[int], int, int] | None":
+    def _walked(self) -> tuple[list[int], int, int] | None:
         """Walk the next entries; give the streams they are of, and how many were walked of how many. None where not sound."""
         lasts = ends(self._db)
         pieces = self._pieces(lasts)
@@ -109,8 +103,8 @@ class Steps:
         whole = sum(last % STREAM_SIZE for _, last in lasts)
         return [number for number, _, _ in pieces], sum(head[0] for head in self._heads.values()), whole
 
-    def _pieces(self, lasts: "list[tuple[int, int]]") -> "list[Piece]":
-        pieces: list[Piece] = []
+    def _pieces(self, lasts: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
+        pieces: list[tuple[int, int, int]] = []
         room = _STEP
         for number, last in lasts:
             start = number * STREAM_SIZE + (self._heads[number][0] if number in self._heads else 0) + 1
@@ -119,7 +113,7 @@ class Steps:
                 room -= pieces[-1][2] - start + 1
         return pieces
 
-    def _is_sound(self, pieces: "list[Piece]") -> bool:
+    def _is_sound(self, pieces: list[tuple[int, int, int]]) -> bool:
         """Walk pieces that lie one behind the other, and keep their heads."""
         found = sound(self._db, pieces[0][1], pieces[-1][2])
         if found is None:
@@ -135,14 +129,14 @@ class Steps:
 
     # The rest
 
-    def _is_rest_sound(self, told: "Callable[[dict[str, Any]], object]") -> bool:
+    def _is_rest_sound(self, report: Callable[[dict[str, Any]], object]) -> bool:
         checks = self._verifier.checks()
         for done, (name, check) in enumerate(checks.items(), 1):
             came = self._db.read(lambda check=check: self._verifier.sound(check))  # type: ignore[misc]
             if came is None:
                 return False
             self._compared.append(came)
-            told({"what": name, "done": done, "whole": len(checks)})
+            report({"what": name, "done": done, "whole": len(checks)})
         return True
 
     def _joined(self, result: Verification) -> bool:

@@ -8,23 +8,21 @@ from enum import Enum
 from functools import cached_property
 from inspect import Parameter, cleandoc, signature
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from decklog.guard.calls import schema
 from decklog.guard.calls.commands import Commands
 from decklog.guard.calls.guard import Guard
 from decklog.guard.files.root import Root
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
-    from decklog.stores.effects.effects import Effect
+from decklog.log import Decklog
+from decklog.stores.effects.effects import Effect
 
 
 @dataclass(kw_only=True)
 class ToolCall:
     """What a tool gets that needs more than a root. `mark` names the call and is carried by every process it starts."""
 
-    log: "Decklog"
+    log: Decklog
     run_id: str
     task_id: str | None
     root: Root
@@ -81,9 +79,9 @@ class Tool:
     action: str
     changes: bool = False
     hidden: tuple[str, ...] = ()
-    guard: "Callable[[ToolCall, dict[str, Any]], None] | None" = None
-    expect: "Callable[[ToolCall, dict[str, Any]], dict[str, Any]] | None" = None
-    look: "Callable[[ToolCall, Effect], EffectCheck] | None" = None
+    guard: Callable[[ToolCall, dict[str, Any]], None] | None = None
+    expect: Callable[[ToolCall, dict[str, Any]], dict[str, Any]] | None = None
+    look: Callable[[ToolCall, Effect], EffectCheck] | None = None
 
     @classmethod
     def of(cls, function: Callable[..., Any], *, action: str | None = None, **more: Any) -> "Tool":

@@ -132,7 +132,7 @@ def _beneath(path: str, homes: Sequence[str]) -> list[str] | None:
         inner = _after(parts, home)
         if inner is not None and not _climbs_out(inner):
             return inner
-        inner = _after(_flattened(parts), home)
+        inner = _after(flattened(parts), home)
         if inner is not None:
             return inner
     return None
@@ -150,7 +150,8 @@ def _after(parts: list[str], home: str) -> list[str] | None:
     return parts[at:] or ["."]
 
 
-def _flattened(parts: list[str]) -> list[str]:
+def flattened(parts: list[str]) -> list[str]:
+    """Resolve the `.` and `..` of a path by its names alone."""
     flat: list[str] = []
     for part in parts:
         if part == "..":
@@ -321,14 +322,12 @@ class AccessRules:
             raise denied("not-allowed", path, Op.WRITE, allowed=list(self.allowed))
 
     def _judge_git(self, path: str, names: list[str], op: Op) -> None:
-        is_git = not GIT_NAMES.isdisjoint(names) or self._is_git_home(path)
+        is_home = self.git_home is not None and f"{path}/".startswith(f"{self.git_home}/")
+        is_git = is_home or not GIT_NAMES.isdisjoint(names)
         if is_git and op is Op.WRITE:
             raise denied("git", path, op)
         if is_git and op is Op.READ and folded(path.rpartition("/")[2]) in GIT_CREDENTIALS:
             raise denied("git-credentials", path, op)
-
-    def _is_git_home(self, path: str) -> bool:
-        return self.git_home is not None and f"{path}/".startswith(f"{self.git_home}/")
 
     def judge_file(self, path: str, op: Op, found: os.stat_result) -> None:
         """Refuse a thing on disk that is not a file or directory this operation can use."""

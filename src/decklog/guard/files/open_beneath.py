@@ -12,8 +12,8 @@ import os
 import stat
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -118,22 +118,13 @@ def canonical(root_fd: int, parts: Sequence[str], homes: Sequence[str], spelled:
 
     Names that do not exist yet are taken as they are.
     """
-    with _descent(root_fd, spelled, op) as descent:
+    with closing(_Descent(root_fd, spelled, op)) as descent:
         queue = deque(parts)
         while queue:
             target = descent.step(queue.popleft())
             if target is not None:
                 queue.extendleft(reversed(descent.follow(target, homes)))
         return descent.place()
-
-
-@contextmanager
-def _descent(root_fd: int, spelled: str, op: str) -> "Iterator[_Descent]":
-    descent = _Descent(root_fd, spelled, op)
-    try:
-        yield descent
-    finally:
-        descent.close()
 
 
 class _Descent:
@@ -152,8 +143,8 @@ class _Descent:
 
     def step(self, name: str) -> str | None:
         """Take one name; give the target if it is a link."""
-        if not self.missing:
-            self._claim_directory()
+        if self.file is not None and not self.missing:
+            raise denied("not-a-directory", self.spelled, self.op)
         if name == "..":
             self._up()
         elif name not in ("", ".") and self.missing:
@@ -161,10 +152,6 @@ class _Descent:
         elif name not in ("", "."):
             return self._down(name)
         return None
-
-    def _claim_directory(self) -> None:
-        if self.file is not None:
-            raise denied("not-a-directory", self.spelled, self.op)
 
     def _up(self) -> None:
         if self.missing:

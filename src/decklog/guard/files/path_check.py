@@ -1,19 +1,17 @@
 """Decide whether a path may be used under a root, and where it leads.
 
-`resolve` is the judgement alone. The tools open files through `decklog.guard.confine.Root`, which applies
+`resolve` is the judgement alone. The tools open files through `decklog.guard.files.root.Root`, which applies
 the same judgement and then opens what was judged, so that a change of the disk in between is refused too.
 """
 
 import errno
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from decklog.core.errors import Invalid, NotFound
-from decklog.guard.files.access import SECRETS, AccessRules, Op, denied, split
+from decklog.guard.files.access import SECRETS, AccessRules, Op, denied, flattened, split
 from decklog.guard.files.open_beneath import PASS, ResolvedPath, canonical
 
 __all__ = ["DEFAULT", "SECRETS", "AccessRules", "Op", "homes_of", "judge", "resolve", "rules_for"]
@@ -30,9 +28,11 @@ def resolve(
     `op` is `read`, `write` or `list`. A file that does not exist yet resolves to where it would be. Raises
     `Denied` with the rule that fired in `details` and a remedy in `hint`.
     """
-    with handle_of(root) as fd:
-        homes = homes_of(root)
+    fd, homes = open_directory(root), homes_of(root)
+    try:
         place = judge(fd, homes, os.fspath(path), _op(op), rules_for(fd, homes, rules))
+    finally:
+        os.close(fd)
     return Path(homes[0]) if place.path == "." else Path(homes[0], place.path)
 
 
@@ -41,16 +41,6 @@ def _op(op: str) -> Op:
         return Op(op)
     except ValueError:
         raise Invalid(f"{op!r} is not an operation", hint="Use read, write or list.", op=op) from None
-
-
-@contextmanager
-def handle_of(root: str | os.PathLike[str]) -> Iterator[int]:
-    """Hold the root directory open while it is used."""
-    fd = open_directory(root)
-    try:
-        yield fd
-    finally:
-        os.close(fd)
 
 
 def open_directory(root: str | os.PathLike[str]) -> int:
@@ -74,7 +64,7 @@ def homes_of(root: str | os.PathLike[str]) -> tuple[str, ...]:
 def judge(root_fd: int, homes: tuple[str, ...], path: str, op: Op, rules: AccessRules) -> ResolvedPath:
     """Find where a path leads beneath the root, or refuse it by spelling, links, rules or kind."""
     parts = split(path, homes, op)
-    spelled = _flat(parts)
+    spelled = "/".join(flattened(parts)) or "."
     rules.judge(spelled, op)
     try:
         place = canonical(root_fd, parts, homes, path, op)
@@ -95,16 +85,6 @@ def judge(root_fd: int, homes: tuple[str, ...], path: str, op: Op, rules: Access
     elif parts[-1] in ("", ".", "..") and op is not Op.LIST:
         raise denied("directory", path, op)
     return place
-
-
-def _flat(parts: list[str]) -> str:
-    flat: list[str] = []
-    for part in parts:
-        if part == "..":
-            flat = flat[:-1]
-        elif part not in ("", "."):
-            flat.append(part)
-    return "/".join(flat) or "."
 
 
 def rules_for(root_fd: int, homes: tuple[str, ...], rules: AccessRules) -> AccessRules:

@@ -10,8 +10,8 @@ from decklog.guard.policy.policy import Policy, PolicyFinding, PolicyTable
 from decklog.guard.policy.programs import note_effects, start_inner
 from decklog.guard.policy.roles import BUILTIN_ROLES
 from decklog.guard.policy.scope import Scope
-from decklog.guard.policy.script import Call, Reader, Redirect
-from decklog.guard.policy.use import Use
+from decklog.guard.policy.script import Reader
+from decklog.guard.policy.use import Call, Redirect, Use
 from decklog.guard.policy.verdict import CommandVerdict, Decision, Event, Publication
 from decklog.guard.policy.words import UNKNOWN, Arguments, Word, join_taint, sort_arguments
 

@@ -8,7 +8,7 @@ from decklog.core.errors import Invalid
 from decklog.guard.policy.engine import Judging
 from decklog.guard.policy.parse import LONGEST, TooComplex
 from decklog.guard.policy.policy import Policy
-from decklog.guard.policy.script import Call
+from decklog.guard.policy.use import Call
 from decklog.guard.policy.verdict import CommandVerdict, Event, Publication
 from decklog.guard.policy.words import Word
 

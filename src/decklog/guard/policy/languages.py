@@ -3,14 +3,10 @@
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
-from decklog.guard.policy.use import Use
+from decklog.guard.policy.use import Judge, Use
 from decklog.guard.policy.verdict import Event
 from decklog.guard.policy.words import UNKNOWN, Word, decode_ansi
-
-if TYPE_CHECKING:
-    from decklog.guard.policy.engine import Judging
 
 _IDENTIFIER = re.compile(r"(?<![\w.$@%])[A-Za-z_]\w*(?!\w|\s*:(?!:))")
 _DOTTED_IDENTIFIER = re.compile(r"(?<![\w.$@%:])[A-Za-z_.][\w.]*(?:::[\w.]+)?(?!\w)")
@@ -27,7 +23,7 @@ _PROPERTY = re.compile(r"->\s*[A-Za-z_]\w*+(?!\s*\()")
 _LONGEST = 8_000
 
 
-def check_snippet(language: str, judge: "Judging", word: Word, use: Use) -> None:
+def check_snippet(language: str, judge: Judge, word: Word, use: Use) -> None:
     """Judge code: its calls by the policy's roles; it is risky unless every name in it is known to compute or print."""
     code = word.text
     # A regular expression of JavaScript has a method `exec` that runs nothing.
@@ -43,7 +39,7 @@ def check_snippet(language: str, judge: "Judging", word: Word, use: Use) -> None
         judge.report(Event.RISKY_CODE, use.call.text)
 
 
-def _is_harmless(judge: "Judging", code: str, language: str) -> bool:
+def _is_harmless(judge: Judge, code: str, language: str) -> bool:
     """Return whether code only computes and prints. Files it names are judged separately."""
     patterns = judge.policy.patterns
     if patterns("substitution").fullmatch(code.strip()):
@@ -78,7 +74,7 @@ def _keep_inserted(found: re.Match[str]) -> str:
     return f'"" {inserted} ' if inserted else '""'
 
 
-def _declared(judge: "Judging", bare: str) -> set[str]:
+def _declared(judge: Judge, bare: str) -> set[str]:
     """Return the names that code declares: parameters, and variables that it never calls."""
     names: set[str] = set()
     for found in judge.policy.patterns("declared_names").finditer(bare):
@@ -88,6 +84,6 @@ def _declared(judge: "Judging", bare: str) -> set[str]:
     return names
 
 
-LANGUAGES: dict[str, Callable[["Judging", Word, Use], None]] = {
+LANGUAGES: dict[str, Callable[[Judge, Word, Use], None]] = {
     name: partial(check_snippet, name) for name in ("code", "javascript", "ruby", "php", "perl", "lua", "r", "julia", "elixir")
 }

@@ -4,14 +4,10 @@ import base64
 import binascii
 import posixpath
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from decklog.guard.policy.programs import found_by
-from decklog.guard.policy.use import Use
+from decklog.guard.policy.use import Judge, Use
 from decklog.guard.policy.words import UNKNOWN, Word, decode_ansi, join_taint
-
-if TYPE_CHECKING:
-    from decklog.guard.policy.engine import Judging
 
 _DECODE = ("-d", "-D", "--decode", "-r", "-i")
 # The parent of a directory that is not written by its own name.
@@ -19,7 +15,7 @@ _ABOVE = {"~": "/home", ".": "..", "..": "../.."}
 _LISTS = ("-l", "--files-with-matches", "--files", "-L", "--files-without-match", "--name-only", "--name-status")
 
 
-def output_of(judge: "Judging", use: Use) -> Word:
+def output_of(judge: Judge, use: Use) -> Word:
     """Return what a command prints: its text where known, and its taint."""
     kind, text = use.program.get("output"), " ".join(word.text for word in use.call.argv[1:])
     for case in judge.policy.filed("outputs", "programs", use.name):
@@ -41,7 +37,7 @@ def output_of(judge: "Judging", use: Use) -> Word:
     return Word(UNKNOWN, taint)
 
 
-def _arguments(_judge: "Judging", use: Use) -> Word:
+def _arguments(_judge: Judge, use: Use) -> Word:
     """Return what echo prints."""
     words, escapes = use.call.argv[1:], False
     while words and words[0].text in ("-e", "-n", "-E", "-ne", "-en"):
@@ -51,7 +47,7 @@ def _arguments(_judge: "Judging", use: Use) -> Word:
     return Word(decode_ansi(text) if escapes else text, join_taint(words))
 
 
-def _format(_judge: "Judging", use: Use) -> Word:
+def _format(_judge: Judge, use: Use) -> Word:
     """Return what printf prints, its arguments in the place of the directives."""
     words = use.call.argv[1:]
     if not words or words[0].text == "-v":
@@ -66,7 +62,7 @@ def _format(_judge: "Judging", use: Use) -> Word:
     return Word(text, join_taint(words))
 
 
-def _contents(judge: "Judging", use: Use) -> Word | None:
+def _contents(judge: Judge, use: Use) -> Word | None:
     """Return what cat prints: its input, or files the script has written."""
     if not use.operands or use.operands[0].text == "-":
         return use.call.stdin or Word(UNKNOWN)
@@ -79,7 +75,7 @@ def _contents(judge: "Judging", use: Use) -> Word | None:
     return Word("\n".join(word.text for word in contents), join_taint(contents)) if contents else None
 
 
-def _decoder(_judge: "Judging", use: Use) -> Word | None:
+def _decoder(_judge: Judge, use: Use) -> Word | None:
     """Return what a decoder prints where its input is known."""
     stdin = use.call.stdin
     if stdin is None or not stdin.is_known or not use.arguments.has(_DECODE):
@@ -91,12 +87,12 @@ def _decoder(_judge: "Judging", use: Use) -> Word | None:
     return Word(decoded.decode("utf-8", "replace").replace("\0", ""), stdin.taint | {"decoded"})
 
 
-def _reversed(_judge: "Judging", use: Use) -> Word | None:
+def _reversed(_judge: Judge, use: Use) -> Word | None:
     stdin = use.call.stdin
     return Word("\n".join(line[::-1] for line in stdin.text.split("\n")), stdin.taint | {"decoded"}) if stdin else None
 
 
-def _path(_judge: "Judging", use: Use) -> Word | None:
+def _path(_judge: Judge, use: Use) -> Word | None:
     """Return what dirname, basename and realpath print for a known path."""
     operands = [word for word in use.call.argv[1:] if not word.text.startswith("-")]
     if not operands:
@@ -109,17 +105,17 @@ def _path(_judge: "Judging", use: Use) -> Word | None:
     return word
 
 
-def _found(judge: "Judging", use: Use) -> Word:
+def _found(judge: Judge, use: Use) -> Word:
     return Word("\n".join(word.text for word in found_by(judge, use)), join_taint(use.call.argv))
 
 
-def _directory(_judge: "Judging", use: Use) -> Word:
+def _directory(_judge: Judge, use: Use) -> Word:
     """Return what ls prints: everything in the directory."""
     names = [word.text.rstrip("/") for word in use.operands if word.text]
     return Word(f"{names[0]}/*" if names and "*" not in names[0] else names[0] if names else "./*")
 
 
-def _matches(judge: "Judging", use: Use) -> Word | None:
+def _matches(judge: Judge, use: Use) -> Word | None:
     """Return what grep prints: names, or lines; of the environment only what is no secret by its name."""
     if use.arguments.has(_LISTS) and use.call.stdin is None:
         return Word(f"./{UNKNOWN}")
@@ -132,7 +128,7 @@ def _matches(judge: "Judging", use: Use) -> Word | None:
     return None
 
 
-def _environment(judge: "Judging", use: Use) -> Word | None:
+def _environment(judge: Judge, use: Use) -> Word | None:
     """Return what env and printenv print: all variables, or one."""
     operands = [word for word in use.arguments.operands if use.name == "printenv" or "=" not in word.text]
     if not operands:
@@ -141,14 +137,14 @@ def _environment(judge: "Judging", use: Use) -> Word | None:
     return Word(UNKNOWN, frozenset({"secret"}) if is_secret and use.name == "printenv" else use.stdin_taint)
 
 
-def _variables(_judge: "Judging", use: Use) -> Word:
+def _variables(_judge: Judge, use: Use) -> Word:
     """Return what set, export and declare print: every variable if they are given none."""
     flags = set(use.arguments.flags)
     shows_all = not use.arguments.operands and (not flags or (use.name != "set" and flags <= {"-p", "-x"}))
     return Word(UNKNOWN, frozenset({"environment"})) if shows_all and not use.call.assigned else Word("")
 
 
-_KINDS: dict[str, Callable[["Judging", Use], Word | None]] = {
+_KINDS: dict[str, Callable[[Judge, Use], Word | None]] = {
     "arguments": _arguments,
     "format": _format,
     "contents": _contents,

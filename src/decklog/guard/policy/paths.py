@@ -3,12 +3,9 @@
 import posixpath
 import re
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
+from decklog.guard.policy.policy import Policy
 from decklog.guard.policy.words import UNKNOWN
-
-if TYPE_CHECKING:
-    from decklog.guard.policy.policy import Policy
 
 _HOME = re.compile(r"(/home/[^/]+|/root|/Users/[^/]+|/var/root|~[\w.-]*)(?=/|$)")
 _WILD_PART = re.compile(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")
@@ -36,7 +33,7 @@ def _normalise(text: str, cwd: str) -> str:
 class Paths:
     """Classify paths for one root directory."""
 
-    def __init__(self, policy: "Policy", root: str | None) -> None:
+    def __init__(self, policy: Policy, root: str | None) -> None:
         self.policy = policy
         self.root = posixpath.normpath(root) if root else None
         self._links: dict[str, str] = {}

@@ -12,14 +12,12 @@ import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from decklog.core.errors import Invalid, NotFound
 from decklog.guard.globs import glob_regex
 from decklog.guard.policy.verdict import Decision, Event
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _SHIPPED = os.path.join(os.path.dirname(__file__), "policy.json")
 _ALLOWED = "Nothing in this command needs a person's attention."
@@ -174,7 +172,7 @@ class Policy:
         return _default()
 
     @classmethod
-    def load(cls, path: "str | Path") -> "Policy":
+    def load(cls, path: str | Path) -> "Policy":
         """Read a user's file and lay it over the shipped policy; `extends = "none"` leaves out its programs and rules."""
         given = _read(str(path))
         base = _shipped()

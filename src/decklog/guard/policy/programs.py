@@ -4,15 +4,11 @@ import json
 import posixpath
 import re
 import sys
-from typing import TYPE_CHECKING
 
 from decklog.guard.policy.script import recipes
-from decklog.guard.policy.use import Use
+from decklog.guard.policy.use import Judge, Use
 from decklog.guard.policy.verdict import Event, Publication
 from decklog.guard.policy.words import UNKNOWN, UNKNOWN_WORD, Word, sort_arguments
-
-if TYPE_CHECKING:
-    from decklog.guard.policy.engine import Judging
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _STDIN = {"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
@@ -22,7 +18,7 @@ _MOST_ITEMS = 20
 _PAIR = 2
 
 
-def start_inner(judge: "Judging", use: Use) -> Word | None:
+def start_inner(judge: Judge, use: Use) -> Word | None:
     """Judge what a program starts; return its output if that is the program's own."""
     program = use.program
     if program.get("builtin"):
@@ -57,7 +53,7 @@ def start_inner(judge: "Judging", use: Use) -> Word | None:
     return None
 
 
-def _run_argv(judge: "Judging", use: Use, inner: list[Word]) -> Word:
+def _run_argv(judge: Judge, use: Use, inner: list[Word]) -> Word:
     """Judge the command behind a wrapper such as nohup, `uv run` or `docker exec`."""
     texts = [word.text for word in use.call.argv]
     modules = [option for option, _ in use.arguments.values if use.program.options.get(option) == "module"]
@@ -77,7 +73,7 @@ def _run_argv(judge: "Judging", use: Use, inner: list[Word]) -> Word:
     return judge.review(use.call.inner(inner), scope)
 
 
-def _assign(judge: "Judging", use: Use, operands: list[Word]) -> None:
+def _assign(judge: Judge, use: Use, operands: list[Word]) -> None:
     """Judge the variables that env sets, and leave the command behind them."""
     if operands and operands[0].text == "-":
         operands.pop(0)
@@ -85,7 +81,7 @@ def _assign(judge: "Judging", use: Use, operands: list[Word]) -> None:
         judge.variable(found[1], Word(found[2], operands.pop(0).taint), use.call, use.scope)
 
 
-def _after(judge: "Judging", use: Use) -> Word | None:
+def _after(judge: Judge, use: Use) -> Word | None:
     """Judge the commands behind markers such as find's `-exec` or cargo's `--`."""
     words, entry = use.call.argv[1:], use.program.data
     markers, ends = use.program.words("after"), use.program.words("until")
@@ -122,7 +118,7 @@ def _after(judge: "Judging", use: Use) -> Word | None:
     return printed
 
 
-def found_by(judge: "Judging", use: Use) -> list[Word]:
+def found_by(judge: Judge, use: Use) -> list[Word]:
     """Return what a search finds: paths like a searched name, something below the start, or the start itself."""
     if use.program.get("finds") == "fd":
         operands = [word.text for word in use.operands[1:] if word.text != "."]
@@ -143,7 +139,7 @@ def found_by(judge: "Judging", use: Use) -> list[Word]:
     return [Word(f"{start.text.rstrip('/')}/{ending}", start.taint) for start in starts for ending in endings] or starts
 
 
-def _package_tool(judge: "Judging", use: Use) -> Word | None:
+def _package_tool(judge: Judge, use: Use) -> Word | None:
     """Judge npx and its like: tools of the repository run, others are reported."""
     own = sort_arguments(use.call.argv[1:], use.program.options, stop=True)
     operands = own.operands[1:] if [word.text for word in own.operands[:1]] == ["run"] else own.operands
@@ -162,7 +158,7 @@ def _package_tool(judge: "Judging", use: Use) -> Word | None:
     return None
 
 
-def _append(judge: "Judging", use: Use, operands: list[Word]) -> Word | None:
+def _append(judge: Judge, use: Use, operands: list[Word]) -> Word | None:
     """Judge the command that xargs or parallel builds from its standard input."""
     texts = [word.text for word in operands]
     place = texts.index(":::") if ":::" in texts else len(texts)
@@ -193,7 +189,7 @@ def _append(judge: "Judging", use: Use, operands: list[Word]) -> Word | None:
     return None
 
 
-def _run_files(judge: "Judging", use: Use) -> None:
+def _run_files(judge: Judge, use: Use) -> None:
     """Judge the files that a build tool runs and the script has written."""
     wanted = {word.text for word in use.arguments.operands if "=" not in word.text}
     file = use.arguments.value("-f", "--file", "--makefile", "--justfile")
@@ -225,7 +221,7 @@ def _scripts(text: str) -> dict[str, str]:
 class _Interpreter:
     """An interpreter's start: code, a module, a script, or only its standard input."""
 
-    def __init__(self, judge: "Judging", use: Use) -> None:
+    def __init__(self, judge: Judge, use: Use) -> None:
         self.judge, self.use, self.program = judge, use, use.program
         self.language = judge.policy.languages.get(use.name, use.program.get("language"))
         self.code: list[Word] = []
@@ -350,7 +346,7 @@ class _Interpreter:
 # Builtins of the shell
 
 
-def _cd(judge: "Judging", use: Use) -> Word:
+def _cd(judge: Judge, use: Use) -> Word:
     """Follow a change of directory; without a root, an ordinary directory elsewhere is taken for the repository."""
     target = use.arguments.operands[0].text if use.arguments.operands else "~"
     scope = use.scope
@@ -366,13 +362,13 @@ def _cd(judge: "Judging", use: Use) -> Word:
     return Word("")
 
 
-def _set(_judge: "Judging", use: Use) -> Word | None:
+def _set(_judge: Judge, use: Use) -> Word | None:
     if "--" in use.arguments.flags:
         use.scope.positional = list(use.arguments.operands)
     return None
 
 
-def _read(_judge: "Judging", use: Use) -> Word:
+def _read(_judge: Judge, use: Use) -> Word:
     """Return the variables of `read` what is on standard input."""
     stdin = use.call.stdin or UNKNOWN_WORD
     separators = (use.call.assigned.get("IFS") or use.scope.value("IFS")).text
@@ -388,7 +384,7 @@ def _read(_judge: "Judging", use: Use) -> Word:
     return Word("")
 
 
-def _trap(judge: "Judging", use: Use) -> Word:
+def _trap(judge: Judge, use: Use) -> Word:
     for word in use.arguments.operands[:1]:
         if "$" in word.text and word.is_known and not word.taint:
             # Its variables have the values at the end of the script.
@@ -398,7 +394,7 @@ def _trap(judge: "Judging", use: Use) -> Word:
     return Word("")
 
 
-def _alias(judge: "Judging", use: Use) -> Word:
+def _alias(judge: Judge, use: Use) -> Word:
     for word in use.arguments.operands:
         name, equals, value = word.text.partition("=")
         if equals and value.strip():
@@ -407,7 +403,7 @@ def _alias(judge: "Judging", use: Use) -> Word:
     return Word("")
 
 
-def _source(judge: "Judging", use: Use) -> None:
+def _source(judge: Judge, use: Use) -> None:
     for script in use.arguments.operands[:1]:
         if script.text in _STDIN:
             judge.run_text("shell", use.call.stdin or UNKNOWN_WORD, use.scope, use.call)
@@ -423,7 +419,7 @@ _BUILTINS = {"cd": _cd, "set": _set, "read": _read, "trap": _trap, "alias": _ali
 # What a command leaves behind
 
 
-def note_effects(judge: "Judging", use: Use) -> None:
+def note_effects(judge: Judge, use: Use) -> None:
     """Remember the files, links, branches and publications that a command makes."""
     entry = use.program.data
     if use.name in judge.policy.names("compilers") and use.operands:
@@ -450,7 +446,7 @@ def note_effects(judge: "Judging", use: Use) -> None:
         judge.published.append(Publication(use.name, operands, flags, options, cwd, judge.moves_commits))
 
 
-def _is_judged_source(judge: "Judging", word: Word, use: Use) -> bool:
+def _is_judged_source(judge: Judge, word: Word, use: Use) -> bool:
     """Return whether a source is one of the repository, or text of the script that reaches nothing outside."""
     if judge.paths.classify(word.text, use.scope.cwd) in ("inside", "top"):
         return word.text != "-"
@@ -458,7 +454,7 @@ def _is_judged_source(judge: "Judging", word: Word, use: Use) -> bool:
     return written is not None and not judge.policy.patterns("native_risk").search(written.text)
 
 
-def _note_copies(judge: "Judging", use: Use, *, is_link: bool) -> None:
+def _note_copies(judge: Judge, use: Use, *, is_link: bool) -> None:
     """Remember the links that a command makes, or the file it copies that the script has written."""
     folder = use.arguments.value("-t", "--target-directory")
     operands = use.operands if folder or len(use.operands) >= _PAIR else [*use.operands, Word(".")]

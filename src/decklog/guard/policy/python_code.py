@@ -2,23 +2,18 @@
 
 import ast
 import posixpath
-from typing import TYPE_CHECKING
 
 from decklog.core.python_source import parsed
-from decklog.guard.policy.script import Call
-from decklog.guard.policy.use import Use
+from decklog.guard.policy.use import Call, Judge, Use
 from decklog.guard.policy.verdict import Event
 from decklog.guard.policy.words import UNKNOWN, Word
-
-if TYPE_CHECKING:
-    from decklog.guard.policy.engine import Judging
 
 _LONGEST = 40_000
 _PATHS = {"pathlib.Path", "Path", "os.path.join", "os.path.expanduser"}
 _OF_TUPLES = {"_asdict", "_fields", "_replace", "_make", "_field_defaults"}
 
 
-def check_python(judge: "Judging", word: Word, use: Use) -> None:
+def check_python(judge: Judge, word: Word, use: Use) -> None:
     """Judge Python code; what does not parse or is not known to be harmless is reported."""
     judge.role_of("any-code", word, use)
     tree = None if not word.is_known or len(word.text) > _LONGEST else parsed(word.text)
@@ -31,7 +26,7 @@ def check_python(judge: "Judging", word: Word, use: Use) -> None:
 class _Visitor:
     """Look at every import, call and attribute of a piece of code."""
 
-    def __init__(self, judge: "Judging", use: Use) -> None:
+    def __init__(self, judge: Judge, use: Use) -> None:
         self.judge, self.use = judge, use
         self.names = judge.policy.names
         self.roles: dict[str, str] = dict(pair.split("=") for pair in self.names("python_calls"))

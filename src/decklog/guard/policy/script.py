@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice, product
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from decklog.guard.policy.parse import DEEPEST, Expander, Node, TooComplex, text_of
 from decklog.guard.policy.scope import Function, Scope
+from decklog.guard.policy.use import Call, Judge, Redirect
 from decklog.guard.policy.verdict import Event
 from decklog.guard.policy.words import UNKNOWN, UNKNOWN_WORD, Word, combine
-
-if TYPE_CHECKING:
-    from decklog.guard.policy.engine import Judging
 
 _MOST_CHOICES = 64
 _REDIRECTS = {"file_redirect", "herestring_redirect", "heredoc_redirect"}
@@ -33,45 +31,6 @@ _LOST_DASH = re.compile(rb"[ \t]+-[ \t]*<<(?!<)")
 _SUBSCRIPT_COMMAND = re.compile(r"\w\[[^\]]*(?:\$\(|`)")
 
 
-class Redirect(NamedTuple):
-    """One redirection: its operator and its file."""
-
-    operator: str
-    target: Word
-
-    @property
-    def writes(self) -> bool:
-        """Return whether the file is opened for writing."""
-        return ">" in self.operator
-
-    @property
-    def is_output(self) -> bool:
-        """Return whether standard output goes to the file, and not to a descriptor."""
-        return self.writes and self.operator[0] != "2" and self.operator[-1] != "&" and bool(self.target.text)
-
-
-class Call:
-    """A simple command: arguments, assignments before it, redirections, standard input."""
-
-    def __init__(
-        self,
-        argv: list[Word],
-        text: str,
-        assigned: dict[str, Word] | None = None,
-        redirects: list[Redirect] | None = None,
-        stdin: Word | None = None,
-    ) -> None:
-        self.argv = argv
-        self.text = text
-        self.assigned = assigned or {}
-        self.redirects = redirects or []
-        self.stdin = stdin
-
-    def inner(self, argv: list[Word], *, keeps_stdin: bool = True) -> "Call":
-        """Return the command that this one starts."""
-        return Call(argv, self.text, stdin=self.stdin if keeps_stdin else None)
-
-
 class Redirections(NamedTuple):
     """The redirections of a statement: standard input, files, further arguments, statements that follow."""
 
@@ -84,7 +43,7 @@ class Redirections(NamedTuple):
 class Reader:
     """Walk one script."""
 
-    def __init__(self, source: bytes, scope: Scope, reviewer: "Judging", depth: int = 0) -> None:
+    def __init__(self, source: bytes, scope: Scope, reviewer: Judge, depth: int = 0) -> None:
         self.source = source
         self.scope = scope
         self.reviewer = reviewer
@@ -196,8 +155,7 @@ class Reader:
     def _substitute(self, node: Node) -> Word:
         """Read the commands of a substitution in their own scope."""
         with self._inner_scope():
-            outputs = [self.walk(child, None) for child in node.children if child.is_named]
-            return combine([word for word in outputs if word.text or word.taint] or [Word("")])
+            return self._children(node, None)
 
     def _assignment(self, node: Node) -> tuple[str, Word, bool]:
         """Return the name and value of an assignment, and whether it appends."""

@@ -1,13 +1,53 @@
-"""One use of a program."""
+"""One use of a program, and what its parts need of the engine that judges it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
+from decklog.guard.policy.paths import Paths
 from decklog.guard.policy.policy import Policy, PolicyTable
 from decklog.guard.policy.scope import Scope
-from decklog.guard.policy.script import Call
+from decklog.guard.policy.verdict import Event, Publication
 from decklog.guard.policy.words import NO_TAINT, Arguments, Word, join_taint
+
+
+class Redirect(NamedTuple):
+    """One redirection: its operator and its file."""
+
+    operator: str
+    target: Word
+
+    @property
+    def writes(self) -> bool:
+        """Return whether the file is opened for writing."""
+        return ">" in self.operator
+
+    @property
+    def is_output(self) -> bool:
+        """Return whether standard output goes to the file, and not to a descriptor."""
+        return self.writes and self.operator[0] != "2" and self.operator[-1] != "&" and bool(self.target.text)
+
+
+class Call:
+    """A simple command: arguments, assignments before it, redirections, standard input."""
+
+    def __init__(
+        self,
+        argv: list[Word],
+        text: str,
+        assigned: dict[str, Word] | None = None,
+        redirects: list[Redirect] | None = None,
+        stdin: Word | None = None,
+    ) -> None:
+        self.argv = argv
+        self.text = text
+        self.assigned = assigned or {}
+        self.redirects = redirects or []
+        self.stdin = stdin
+
+    def inner(self, argv: list[Word], *, keeps_stdin: bool = True) -> "Call":
+        """Return the command that this one starts."""
+        return Call(argv, self.text, stdin=self.stdin if keeps_stdin else None)
 
 
 class Use:
@@ -72,3 +112,29 @@ class Use:
         return not case.get("no_output") or all(
             not redirect.is_output or redirect.target.text == "/dev/null" for redirect in self.call.redirects
         )
+
+
+class Judge(Protocol):
+    """The engine, as its parts call it."""
+
+    policy: Policy
+    paths: Paths
+    published: list[Publication]
+    moves_commits: bool
+
+    def spend(self) -> None: ...
+    def knows(self, name: str) -> bool: ...
+    def report(self, event: Event, text: str) -> None: ...
+    def run_script(self, text: str, scope: Scope, stdin: Word | None = None, positional: list[Word] | None = None) -> Word: ...
+    def run_text(self, language: str, word: Word, scope: Scope, call: Call) -> Word: ...
+    def is_refused(self, role: str, word: Word, scope: Scope, call: Call) -> bool: ...
+    def path(self, role: str, word: Word, scope: Scope, text: str) -> None: ...
+    def run_file(self, word: Word, scope: Scope, call: Call) -> None: ...
+    def write(self, path: str, content: Word, scope: Scope, call: Call, *, append: bool = False) -> None: ...
+    def file_roles(self, path: str) -> list[str]: ...
+    def review(self, call: Call, scope: Scope) -> Word: ...
+    def review_redirects(self, redirects: list[Redirect], scope: Scope, text: str) -> None: ...
+    def review_written(self, redirects: list[Redirect], output: Word, scope: Scope, text: str) -> None: ...
+    def variable(self, name: str, word: Word, call: Call, scope: Scope) -> None: ...
+    def use(self, name: str, program: PolicyTable, call: Call, scope: Scope) -> Word: ...
+    def role_of(self, role: str, word: Word, use: Use) -> None: ...

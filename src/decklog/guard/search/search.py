@@ -67,17 +67,13 @@ def alternatives(pattern: str) -> list[str]:
 
 
 def _expand_first(pattern: str) -> Iterator[str]:
-    close = _unescaped(pattern, "}")
+    close = next(_positions(pattern, "}"), -1)
     start = max((at for at in _positions(pattern[: max(close, 0)], "{")), default=-1)
     if close < 0 or start < 0:
         yield pattern
         return
     for choice in pattern[start + 1 : close].split(","):
         yield pattern[:start] + choice + pattern[close + 1 :]
-
-
-def _unescaped(pattern: str, char: str) -> int:
-    return next(_positions(pattern, char), -1)
 
 
 def _positions(pattern: str, char: str) -> Iterator[int]:
@@ -173,7 +169,8 @@ class _Walk:
         for entry in entries:
             path = prefix + entry.name
             is_dir = entry.is_dir(follow_symlinks=False)
-            if self._is_never_walked(entry.name, path) or ignores.covers(path, is_dir=is_dir):
+            is_never_walked = entry.name.lower() in NEVER_WALKED or path == self.root.rules.git_home
+            if is_never_walked or ignores.covers(path, is_dir=is_dir):
                 continue
             if not _is_utf8(entry.name):
                 shown = os.fsencode(path).decode("utf-8", "replace")
@@ -184,9 +181,6 @@ class _Walk:
                 self.links.append(path)
             elif entry.is_file(follow_symlinks=False):
                 self.files.append(path)
-
-    def _is_never_walked(self, name: str, path: str) -> bool:
-        return name.lower() in NEVER_WALKED or path == self.root.rules.git_home
 
     def _ignore_text(self, prefix: str) -> str | None:
         try:

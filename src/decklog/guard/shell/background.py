@@ -6,7 +6,7 @@ import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.core.processes import Identity
@@ -14,10 +14,8 @@ from decklog.guard.calls.tool import EffectCheck, ToolCall, to_data
 from decklog.guard.shell import launch, process_tree
 from decklog.guard.shell.shell import order_for, place_of, read_note
 from decklog.guard.shell.spool import read_output
+from decklog.stores.effects.effects import Effect
 from decklog.stores.effects.processes import Process, ProcessState
-
-if TYPE_CHECKING:
-    from decklog.stores.effects.effects import Effect
 
 INTERRUPT_SECONDS = 10.0
 TERMINATE_SECONDS = 5.0
@@ -109,7 +107,7 @@ def expect_process(call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
     return _facts(call, arguments["command"], arguments.get("cwd", "."), str(call.commands.folder(call.mark)))
 
 
-def look_for_process(call: ToolCall, effect: "Effect") -> EffectCheck:
+def look_for_process(call: ToolCall, effect: Effect) -> EffectCheck:
     """Find out whether a process was started by someone who then died."""
     facts = dict(effect.facts)
     folder, mark = Path(str(facts["folder"])), str(facts["mark"])

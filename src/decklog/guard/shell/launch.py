@@ -219,12 +219,9 @@ def _make_rules(order: LaunchOrder) -> int | None:
 
 
 def _not_started(order: LaunchOrder) -> Unavailable:
-    said = _said(order.folder / "supervisor.err")
+    trouble = order.folder / "supervisor.err"
+    said = trouble.read_text(errors="replace").strip().rpartition("\n")[2] if trouble.exists() else ""
     return Unavailable(f"The supervisor of a process did not start: {said or 'it said nothing'}", hint="Check sys.executable.")
-
-
-def _said(trouble: Path) -> str:
-    return trouble.read_text(errors="replace").strip().rpartition("\n")[2] if trouble.exists() else ""
 
 
 def _worded(problem: dict[str, Any], program: str) -> Exception:

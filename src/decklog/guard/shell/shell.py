@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog import redaction
 from decklog.core.errors import Invalid, StillPending, TimedOut, Unavailable
@@ -20,9 +20,7 @@ from decklog.guard.sandbox.landlock import require_linux
 from decklog.guard.sandbox.sandbox import CommandContext, SandboxKind
 from decklog.guard.shell import launch, process_tree
 from decklog.guard.shell.spool import Chunk, Output, read_output
-
-if TYPE_CHECKING:
-    from decklog.stores.effects.effects import Effect
+from decklog.stores.effects.effects import Effect
 
 NAMES = frozenset({"PATH", "HOME", "LANG", "LANGUAGE", "TERM", "TZ", "USER", "LOGNAME", "TMPDIR", "NO_COLOR"})
 # The categories of locale(7) and their override. Anything else that begins like them is somebody's own variable.
@@ -254,7 +252,7 @@ def expect_command(call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
     return {"mark": call.mark, "folder": str(folder), "command": to_data(arguments["command"])}
 
 
-def look_for_run(call: ToolCall, effect: "Effect") -> EffectCheck:
+def look_for_run(call: ToolCall, effect: Effect) -> EffectCheck:
     """Return the outcome of a command whose starter died."""
     mark, folder = str(effect.facts["mark"]), Path(str(effect.facts["folder"]))
     if process_tree.carriers(mark):

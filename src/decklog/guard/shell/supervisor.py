@@ -97,11 +97,6 @@ def main() -> None:
     if os.fork():
         # The starter waits for this process only; the supervisor has no parent.
         os._exit(0)
-    supervise(spec)
-
-
-def supervise(spec: "dict[str, Any]") -> None:
-    """Run a command from start to end."""
     os.setsid()
     Supervisor(spec).run()
 

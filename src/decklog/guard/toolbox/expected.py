@@ -1,7 +1,7 @@
 """Expected changes of a file tool, recorded before it runs, so that recovery can check whether it ran."""
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.core.errors import NotFound
 from decklog.guard.calls.tool import EffectCheck, ToolCall, to_data
@@ -11,9 +11,7 @@ from decklog.guard.files.files import Edited, WrittenFile
 from decklog.guard.files.root import Root
 from decklog.guard.files.text import Form, decode
 from decklog.guard.patches.apply import plan_patch
-
-if TYPE_CHECKING:
-    from decklog.stores.effects.effects import Effect
+from decklog.stores.effects.effects import Effect
 
 
 def digest(data: bytes | None) -> str | None:
@@ -55,7 +53,7 @@ def of_patch(call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
     return _facts(files, patched)
 
 
-def look_at_files(call: ToolCall, effect: "Effect") -> EffectCheck:
+def look_at_files(call: ToolCall, effect: Effect) -> EffectCheck:
     """Compare files with their expected states before and after; return an unknown outcome if they match neither."""
     files = effect.facts["files"]
     assert isinstance(files, dict)

@@ -1,15 +1,13 @@
 """Effects of tools happen once: what the protocol of `acting_once` needs to know of a tool and its call."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.core.errors import TooLarge
 from decklog.guard.calls.tool import Check, EffectCheck, Tool, ToolCall, from_data, texts, to_data
 from decklog.stores.effects import acting_once
 from decklog.stores.effects.acting_once import Found, OnceCall
-
-if TYPE_CHECKING:
-    from decklog.stores.effects.effects import Effect
+from decklog.stores.effects.effects import Effect
 
 LONGEST_ARGUMENT = 2000
 
@@ -55,20 +53,20 @@ class ToolOnce:
     def _facts(self) -> dict[str, Any]:
         return self._tool.expect(self._call, self._arguments) if self._tool.expect else {}
 
-    def _look(self, effect: "Effect") -> Found:
+    def _look(self, effect: Effect) -> Found:
         """Ask the tool and then the caller's check what happened."""
         finding, by = self._tool.look(self._call, effect) if self._tool.look else EffectCheck(None), self._tool.name
         if finding.happened is None and self._check is not None:
             finding, by = self._check(effect), "check"
         return finding.happened, to_data(finding.result), by
 
-    def _replay(self, effect: "Effect") -> Any:
+    def _replay(self, effect: Effect) -> Any:
         self._call.notes["already"] = True
         if effect.error is not None:
             raise acting_once.error_of(effect, f"This is what step {effect.step!r} ended in. To try again, name another step.")
         return from_data(self._tool.returns, effect.result)
 
-    def _make(self, effect: "Effect", act: Callable[[], Any]) -> Any:
+    def _make(self, effect: Effect, act: Callable[[], Any]) -> Any:
         actor = self._act.actor
         try:
             result = act()

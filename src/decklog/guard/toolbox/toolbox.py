@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.core.errors import DecklogError, Invalid, NotFound, Unavailable
 from decklog.guard.calls.commands import Commands
@@ -20,11 +20,8 @@ from decklog.guard.shell.spool import DEFAULT_CAP
 from decklog.guard.toolbox.catalogue import TOOLS
 from decklog.guard.toolbox.once import ToolOnce
 from decklog.journal.attribution import task_of
-from decklog.log import STORES
+from decklog.log import STORES, Decklog
 from decklog.records.values import to_json
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
 
 Critic = Callable[[str, dict[str, Any], Any], list[str]]
 # How much of one text goes on record; the digest of the rest does too.
@@ -44,7 +41,7 @@ class Toolbox:
 
     def __init__(
         self,
-        log: "Decklog",
+        log: Decklog,
         run_id: str,
         *,
         root: str | os.PathLike[str],
@@ -68,7 +65,8 @@ class Toolbox:
         self.agent = agent
         self.critique: list[str] = []
         self._critic = critic
-        self.tools: dict[str, Tool] = {one.name: one for one in (*TOOLS, *map(_as_tool, tools))}
+        own = (one if isinstance(one, Tool) else Tool.of(one) for one in tools)
+        self.tools: dict[str, Tool] = {one.name: one for one in (*TOOLS, *own)}
         self.root = Root(root, rules=self._rules(rules or AccessRules()))
         self._commands = Commands(
             state=Path(state) if state is not None else state_home() / "processes",
@@ -251,9 +249,5 @@ def state_home() -> Path:
     return Path(home, "decklog")
 
 
-def _as_tool(given: Tool | Callable[..., Any]) -> Tool:
-    return given if isinstance(given, Tool) else Tool.of(given)
-
-
-def _store(log: "Decklog", name: str) -> Any:
+def _store(log: Decklog, name: str) -> Any:
     return getattr(log, name) if name in STORES else None

@@ -19,7 +19,7 @@ from decklog.agents.reading import GONE
 from decklog.aio.log import AsyncDecklog
 from decklog.hooks.judging import held
 from decklog.log import Decklog
-from decklog.plugins.adapters.loops.calls import present
+from decklog.plugins.adapters.loops.calls import surrounding_run
 from decklog.plugins.adapters.recording import EventRecorder
 
 PROGRAM = "claude"
@@ -176,21 +176,13 @@ class DecklogSessions:
         session_id = str(values.get("session_id") or "unread")
         session = talk.sessions.get(session_id)
         if session is None:
-            session = talk.sessions[session_id] = _Session(session_id, self._facts())
+            session = talk.sessions[session_id] = _Session(session_id, self._named or surrounding_run(self.log))
             begun = {"hook_event_name": "SessionStart", "source": talk.source, "process": own_identity()}
             place = {name: values.get(name) for name in ("session_id", "transcript_path", "model")}
             self._recorder.record(session_id, session.facts, {**place, **begun, "cwd": values.get("cwd") or talk.root})
         path = values.get("transcript_path")
         session.transcript = path if isinstance(path, str) and path else session.transcript
         return session
-
-    def _facts(self) -> dict[str, Any]:
-        """Name the run and the task: those that were given, or those that are recorded around it in the same log."""
-        here = present.get()
-        around = None if here is None else here.recording
-        if self._named or around is None or around.log is not self.log:
-            return self._named
-        return {"run": around.id, **({"task": around.task_id} if around.task_id else {})}
 
     # Messages
 

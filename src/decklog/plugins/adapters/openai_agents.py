@@ -15,7 +15,7 @@ from decklog.agents.entries import own_identity
 from decklog.agents.events import CallOutcome
 from decklog.aio.log import AsyncDecklog
 from decklog.log import Decklog
-from decklog.plugins.adapters.loops.calls import present
+from decklog.plugins.adapters.loops.calls import surrounding_run
 from decklog.plugins.adapters.recording import EventRecorder
 
 PROGRAM = "openai-agents"
@@ -83,7 +83,7 @@ class DecklogTracing(TracingProcessor):
 
     def on_trace_start(self, trace: Trace) -> None:
         """Record the start of a trace."""
-        traced = _Traced(self._facts())
+        traced = _Traced(surrounding_run(self.log))
         with self._lock:
             self._traces[trace.trace_id] = traced
         exported = trace.export() or {}
@@ -150,14 +150,6 @@ class DecklogTracing(TracingProcessor):
 
     def _record(self, trace_id: str, traced: _Traced, name: str, values: dict[str, Any]) -> None:
         self._recorder.record(trace_id, traced.facts, {"session_id": trace_id, "hook_event_name": name, **values})
-
-    def _facts(self) -> dict[str, Any]:
-        """Name the run and the task that are recorded around it in the same log."""
-        here = present.get()
-        around = None if here is None else here.recording
-        if around is None or around.log is not self.log:
-            return {}
-        return {"run": around.id, **({"task": around.task_id} if around.task_id else {})}
 
 
 def _folder() -> str | None:
@@ -249,14 +241,6 @@ def _arguments(text: Any) -> Any:
         return text
 
 
-def _function(data: Any, _loop: _Loop) -> dict[str, Any]:
-    return {"output": data.output, "arguments": _arguments(data.input), "mcp": data.mcp_data}
-
-
-def _agent(_data: Any, _loop: _Loop) -> dict[str, Any]:
-    return {}
-
-
 def _response(data: Any, loop: _Loop) -> dict[str, Any]:
     """Return an answer of the Responses interface."""
     response = data.response
@@ -308,14 +292,6 @@ def _prompt(item: dict[str, Any]) -> str:
     return "\n".join(str(part.get("text") or f"[{part.get('type')}]") for part in parts)
 
 
-def _guardrail(data: Any, _loop: _Loop) -> dict[str, Any]:
-    return {"triggered": data.triggered}
-
-
-def _handoff(data: Any, _loop: _Loop) -> dict[str, Any]:
-    return {"from": data.from_agent, "to": data.to_agent}
-
-
 def _exported(data: Any, _loop: _Loop) -> dict[str, Any]:
     """Return what the SDK itself would send elsewhere; sounds by their length."""
     facts = {name: value for name, value in data.export().items() if name not in ("type", "input", "output")}
@@ -323,10 +299,10 @@ def _exported(data: Any, _loop: _Loop) -> dict[str, Any]:
 
 
 _DETAILS: dict[str, Any] = {
-    "agent": _agent,
-    "function": _function,
+    "agent": lambda _data, _loop: {},
+    "function": lambda data, _loop: {"output": data.output, "arguments": _arguments(data.input), "mcp": data.mcp_data},
     "response": _response,
     "generation": _generation,
-    "guardrail": _guardrail,
-    "handoff": _handoff,
+    "guardrail": lambda data, _loop: {"triggered": data.triggered},
+    "handoff": lambda data, _loop: {"from": data.from_agent, "to": data.to_agent},
 }

@@ -11,22 +11,18 @@ import os
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from decklog.agents.entries import close_interrupted
 from decklog.agents.intake import take_in
 from decklog.agents.spool import Spool
 from decklog.location.locate import LogLocation, locate, spool_folder
+from decklog.log import Decklog
 from decklog.plugins.adapters.loops.calls import as_json
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any
-
-    from decklog.log import Decklog
-
-    # A session, facts about the event, and the event.
-    RecordedEvent = tuple[str, dict[str, Any], dict[str, Any]]
+# A session, facts about the event, and the event.
+RecordedEvent = tuple[str, dict[str, Any], dict[str, Any]]
 
 _logger = logging.getLogger("decklog.plugins.adapters")
 # What comes so soon after each other is written together, and what a loop adds to a span right after its start is there by then.
@@ -40,7 +36,7 @@ _LOOKED_AT = 100
 class EventRecorder:
     """Records the sessions of one program in this process."""
 
-    def __init__(self, log: "Decklog", program: str) -> None:
+    def __init__(self, log: Decklog, program: str) -> None:
         self._log = log
         self._program = program
         self._spool = Spool(spool_of(log))
@@ -56,12 +52,12 @@ class EventRecorder:
 
     # What a loop calls: nothing here raises, and nothing waits for the log
 
-    def record(self, session: str, facts: "dict[str, Any]", payload: "dict[str, Any]") -> None:
+    def record(self, session: str, facts: dict[str, Any], payload: dict[str, Any]) -> None:
         """Note an event; from then on it outlives this process."""
         self._note([(session, facts, payload)])
         self._poke()
 
-    def soon(self, make: "Callable[[], Iterable[RecordedEvent]]") -> None:
+    def soon(self, make: Callable[[], Iterable[RecordedEvent]]) -> None:
         """Note events a moment later, when what they are made of is complete."""
         self._soon.append(make)
         self._poke()
@@ -144,7 +140,7 @@ class EventRecorder:
         self.trouble = None
         return True
 
-    def _made(self, make: "Callable[[], Iterable[RecordedEvent]]") -> "list[RecordedEvent]":
+    def _made(self, make: Callable[[], Iterable[RecordedEvent]]) -> list[RecordedEvent]:
         try:
             return list(make())
         except Exception as problem:  # noqa: BLE001
@@ -152,7 +148,7 @@ class EventRecorder:
             self.warn(problem)
             return []
 
-    def _note(self, events: "Iterable[RecordedEvent]") -> None:
+    def _note(self, events: Iterable[RecordedEvent]) -> None:
         try:
             os.makedirs(self._spool.folder, mode=0o700, exist_ok=True)
             for session, facts, payload in events:
@@ -172,7 +168,7 @@ class EventRecorder:
             self.warn(other)
 
 
-def spool_of(log: "Decklog") -> str:
+def spool_of(log: Decklog) -> str:
     """Name the folder where events wait for a log: the one that hooks of the same log use."""
     found = locate(None)
     place = found if found.target == log.db.target else LogLocation(log.db.target, "named by the program", is_named=True)

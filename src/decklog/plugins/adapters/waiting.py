@@ -1,18 +1,14 @@
 """Writing from a loop that awaits, without holding it up."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 
 from decklog.aio.calls import Job, insisted
 from decklog.aio.transaction import present as transaction_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from decklog.log import Decklog
+from decklog.log import Decklog
 
 
-async def away(log: "Decklog", act: "Callable[[], Any]") -> bool:
+async def away(log: Decklog, act: Callable[[], Any]) -> bool:
     """Write without blocking the loop, and finish even if cancelled; return whether it was."""
     transaction = transaction_of(log)
     if transaction is None and log.is_in_transaction:

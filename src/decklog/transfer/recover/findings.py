@@ -1,20 +1,15 @@
 """Where recovery keeps what it has found so far."""
 
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.db.packing import unpacked
 from decklog.db.sqlite.scratch import Scratch
 from decklog.journal.rows import COLUMNS, STREAM_SIZE
-from decklog.transfer.recover.pages import UNREADABLE, Pages, types_at, values_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from decklog.transfer.recover.pages import Cell, DatabasePage
+from decklog.transfer.recover.pages import UNREADABLE, Cell, DatabasePage, Pages, types_at, values_of
 
 _TIME, _HASH = 67, 141
 _STREAM, _SEQ, _AT, _LINK = map(COLUMNS.index, ("stream", "seq", "at", "hash"))
@@ -40,7 +35,7 @@ class RecoveredRows:
         self._db = Scratch(path)
         self._db.execute(_SCHEMA)
 
-    def take_pages(self, pages: Pages, progress: "Callable[[int, int], None]") -> None:
+    def take_pages(self, pages: Pages, progress: Callable[[int, int], None]) -> None:
         """Keep everything that looks like an entry or is a blob, wherever it lies."""
         self._db.execute("begin")
         unclear = [page.index for page in pages.all(progress) if not self._take_page(pages, page)]
@@ -51,7 +46,7 @@ class RecoveredRows:
         self._db.execute("create index found_by_record on found (record_table, record_id)")
         self._db.execute("commit")
 
-    def _take_page(self, pages: Pages, page: "DatabasePage") -> bool:
+    def _take_page(self, pages: Pages, page: DatabasePage) -> bool:
         """Take the rows that a page leads to; say whether it leads to all that it holds."""
         cells, is_sound = pages.cells(page)
         others, has_entries = [], False
@@ -75,7 +70,7 @@ class RecoveredRows:
                 self._keep(cell, not page.is_newest, [None] * len(COLUMNS))
         return is_sound and not (has_entries and others)
 
-    def _take_entry(self, cell: "Cell", *, is_old: bool) -> bool:
+    def _take_entry(self, cell: Cell, *, is_old: bool) -> bool:
         try:
             values = values_of(cell.payload, errors="replace")
         except UNREADABLE:
@@ -87,7 +82,7 @@ class RecoveredRows:
         self._keep(cell, is_old, values)
         return True
 
-    def _keep(self, cell: "Cell", is_old: bool, values: "list[Any]") -> None:
+    def _keep(self, cell: Cell, is_old: bool, values: list[Any]) -> None:
         row = (values[_STREAM], values[_SEQ], values[_TABLE], values[_RECORD])
         self._db.execute(
             "insert into found (is_old, rowid_, stream, seq, record_table, record_id, payload, mark)"
@@ -95,7 +90,7 @@ class RecoveredRows:
             (is_old, -1 if cell.rowid is None else cell.rowid, *row, cell.payload, hash(cell.payload)),
         )
 
-    def _take_blob(self, pages: Pages, cell: "Cell") -> None:
+    def _take_blob(self, pages: Pages, cell: Cell) -> None:
         try:
             digest, size, stored = values_of(cell.payload)
         except UNREADABLE:
@@ -104,7 +99,7 @@ class RecoveredRows:
             pages.claim(cell)
             self._db.execute("insert or ignore into blobs values (?, ?)", (digest, content))
 
-    def _take_stream(self, cell: "Cell") -> None:
+    def _take_stream(self, cell: Cell) -> None:
         try:
             _, name, _, _ = values_of(cell.payload)
         except UNREADABLE:
@@ -177,11 +172,11 @@ class RecoveredRows:
         rows: list[Any] = self._db.execute(sql, (table, record_id, stream)).fetchall()
         return [Version(stream, seq, payload, False) for seq, payload in rows]
 
-    def records(self, stream: str) -> "Iterator[tuple[int, str, str]]":
+    def records(self, stream: str) -> Iterator[tuple[int, str, str]]:
         """Yield the rows that were found in a stream's tables: the table's place, the id and the image."""
         yield from self._db.execute("select place, record_id, image from records where stream = ? order by place, 2", (stream,))
 
-    def blobs(self) -> "Iterator[tuple[str, bytes]]":
+    def blobs(self) -> Iterator[tuple[str, bytes]]:
         yield from self._db.execute("select digest, bytes from blobs order by digest")
 
     def close(self) -> None:
@@ -197,21 +192,21 @@ class Version:
         self.payload = payload
         self.is_doubtful = is_doubtful
 
-    def values(self, payload: bytes | None = None) -> "dict[str, Any] | None":
+    def values(self, payload: bytes | None = None) -> dict[str, Any] | None:
         """Read the entry, as one of this place; None when its columns hold what they can't hold."""
         try:
             return self.placed(values_of(self.payload if payload is None else payload))
         except UNREADABLE:
             return None
 
-    def rough_values(self) -> "dict[str, Any] | None":
+    def rough_values(self) -> dict[str, Any] | None:
         """Read as much as can be read."""
         try:
             return self.placed(values_of(self.payload, errors="replace"))
         except UNREADABLE:
             return None
 
-    def placed(self, values: "list[Any]") -> "dict[str, Any]":
+    def placed(self, values: list[Any]) -> dict[str, Any]:
         """Name the values of a row, as an entry of this place."""
         if len(values) != len(COLUMNS):
             raise ValueError("this is no entry")
@@ -219,12 +214,12 @@ class Version:
         return {**named, "hash": in_digits(named["hash"]), "stream": self._stream, "seq": self.seq}
 
 
-def in_digits(link: "Any") -> "Any":
+def in_digits(link: Any) -> Any:
     """Return a hash as entries tell it; older logs have it so in their rows."""
     return link.hex() if type(link) is bytes else link
 
 
-def _looks_like_an_entry(values: "list[Any]") -> bool:
+def _looks_like_an_entry(values: list[Any]) -> bool:
     stream, seq, at, link = (values[place] for place in (_STREAM, _SEQ, _AT, _LINK))
     if type(stream) is not str or type(at) is not str or type(seq) is not int:
         return False

@@ -3,17 +3,13 @@
 import mmap
 import os
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from struct import error as TooShort
 from struct import unpack_from
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.db.sqlite.damage import FRAME_HEADER_SIZE, HEADER_SIZE, WriteAheadLog, is_page_size
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
 
 _INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 _TYPE_SIZES = {**_INTEGERS, 0: 0, 7: 8, 8: 0, 9: 0}
@@ -69,7 +65,7 @@ def spans_of(payload: bytes) -> list[tuple[int, int, int]]:
     return spans
 
 
-def value_of(kind: int, data: bytes, *, errors: str = "strict") -> "Any":
+def value_of(kind: int, data: bytes, *, errors: str = "strict") -> Any:
     """Read one value; `errors` is as in `bytes.decode`."""
     if kind >= 12:
         return data.decode(errors=errors) if kind & 1 else data
@@ -78,7 +74,7 @@ def value_of(kind: int, data: bytes, *, errors: str = "strict") -> "Any":
     return unpack_from(">d", data)[0] if kind == 7 else _CONSTANTS[kind]
 
 
-def values_of(payload: bytes, *, errors: str = "strict") -> "list[Any]":
+def values_of(payload: bytes, *, errors: str = "strict") -> list[Any]:
     """Read a whole row."""
     return [value_of(kind, payload[start:end], errors=errors) for kind, start, end in spans_of(payload)]
 
@@ -130,12 +126,12 @@ class Pages:
                 self._newest[number] = index
         self._claimed: set[int] = set()
 
-    def _places_in_files(self) -> "Iterator[tuple[bytes, int, int, bool]]":
+    def _places_in_files(self) -> Iterator[tuple[bytes, int, int, bool]]:
         for content in self._files:
             for number in range(1, -(-len(content) // self.size) + 1):
                 yield content, (number - 1) * self.size, number, True
 
-    def _places_in_logs(self) -> "Iterator[tuple[bytes, int, int, bool]]":
+    def _places_in_logs(self) -> Iterator[tuple[bytes, int, int, bool]]:
         """Yield the committed frames, those of earlier rounds first, and those whose page is unknown."""
         for content in self._logs:
             log = WriteAheadLog(content, self.size)
@@ -157,7 +153,7 @@ class Pages:
     def count(self) -> int:
         return len(self._places)
 
-    def all(self, progress: "Callable[[int, int], None]") -> "Iterator[DatabasePage]":
+    def all(self, progress: Callable[[int, int], None]) -> Iterator[DatabasePage]:
         """Yield every version of every page."""
         for index in range(self.count):
             if index % 500 == 0:
@@ -169,14 +165,14 @@ class Pages:
         content, start, number, _ = self._places[index]
         return DatabasePage(index, number, content[start : start + self.size], self._newest.get(number) == index)
 
-    def newest(self) -> "Iterator[tuple[int, bytes]]":
+    def newest(self) -> Iterator[tuple[int, bytes]]:
         """Yield the newest version of each page by its number."""
         for number in sorted(self._newest):
             yield number, self._page(number)
 
     # Rows
 
-    def cells(self, page: DatabasePage) -> "tuple[list[Cell], bool]":
+    def cells(self, page: DatabasePage) -> tuple[list[Cell], bool]:
         """Return the rows of a leaf, as far as they can be read, and whether its own list leads to all that the page holds."""
         head = 100 if page.content.startswith(_MAGIC) else 0
         kind = page.content[head] if len(page.content) > head + 8 else 0
@@ -218,7 +214,7 @@ class Pages:
         local = least + (size - least) % (self.size - 4)
         return local if local <= self.size - 35 else least
 
-    def _overflow(self, number: int, left: int) -> "Iterator[tuple[int, bytes]]":
+    def _overflow(self, number: int, left: int) -> Iterator[tuple[int, bytes]]:
         seen: set[int] = set()
         while left > 0 and number in self._newest and number not in seen:
             seen.add(number)
@@ -238,7 +234,7 @@ class Pages:
         if cell.overflow:
             self._claimed.update(number for number, _ in self._overflow(cell.overflow, len(cell.payload)))
 
-    def stray_entries(self, page: DatabasePage) -> "Iterator[Cell]":
+    def stray_entries(self, page: DatabasePage) -> Iterator[Cell]:
         """Look for entries in a page by their pattern, ignoring the page's own list."""
         if page.number in self._claimed:
             return

@@ -1,26 +1,21 @@
 """Telling which of the entries that were found are as they were written: each follows, by its hash, from the one before it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain as joined
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import from_text
 from decklog.core.errors import DecklogError
 from decklog.journal import chain
 from decklog.journal.replication import linked
 from decklog.journal.rows import COLUMNS
-from decklog.transfer.recover.findings import in_digits
+from decklog.transfer.recover.findings import RecoveredRows, Version, in_digits
 from decklog.transfer.recover.pages import UNREADABLE, spans_of, value_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from decklog.transfer.recover.findings import RecoveredRows, Version
-
-    Values = dict[str, Any]
+Values = dict[str, Any]
 
 _INTEGERS = ("seq", "iteration", "redacted")
 _PLACE = ("pos", "stream", "seq")
@@ -42,7 +37,7 @@ class EntryCertainty(StrEnum):
 class RecoveredEntry:
     """One entry as it was, and how far that is known."""
 
-    values: "Values"
+    values: Values
     standing: EntryCertainty = EntryCertainty.PROVEN
 
     @property
@@ -60,7 +55,7 @@ class BitRepair:
     def __init__(self) -> None:
         self._tries_left = _MOST_TRIES
 
-    def mended(self, version: "Version", previous: str) -> "Values | None":
+    def mended(self, version: Version, previous: str) -> Values | None:
         tries = 8 * len(version.payload)
         if tries > self._tries_left:
             return None
@@ -68,7 +63,7 @@ class BitRepair:
         return next((values for values in _flipped(version) if follows(previous, values)), None)
 
 
-def _flipped(version: "Version") -> "Iterator[Values]":
+def _flipped(version: Version) -> Iterator[Values]:
     """Yield what an entry is with each one of its bits the other way, where it is sound then."""
     payload = version.payload
     try:
@@ -85,7 +80,7 @@ def _flipped(version: "Version") -> "Iterator[Values]":
         yield from _flipped_values(version, spans)
 
 
-def _flipped_values(version: "Version", spans: "list[tuple[int, int, int]]") -> "Iterator[Values]":
+def _flipped_values(version: Version, spans: list[tuple[int, int, int]]) -> Iterator[Values]:
     """Yield what an entry is with one bit of one value the other way; the other values are read once."""
     parts = [(kind, version.payload[start:end]) for kind, start, end in spans]
     values = version.placed([_read(*part) for part in parts])
@@ -100,13 +95,13 @@ def _flipped_values(version: "Version", spans: "list[tuple[int, int, int]]") -> 
                 yield {**values, name: value}
 
 
-def _flips(data: bytes) -> "Iterator[bytes]":
+def _flips(data: bytes) -> Iterator[bytes]:
     for place, byte in enumerate(data):
         for bit in range(8):
             yield data[:place] + bytes([byte ^ 1 << bit]) + data[place + 1 :]
 
 
-def _read(kind: int, data: bytes) -> "Any":
+def _read(kind: int, data: bytes) -> Any:
     """Read one value; what is no text is left as bytes, which no column holds."""
     try:
         return value_of(kind, data)
@@ -117,14 +112,14 @@ def _read(kind: int, data: bytes) -> "Any":
 class StreamProof:
     """Walks one stream, and chooses among the versions of each entry the one that fits its neighbours."""
 
-    def __init__(self, findings: "RecoveredRows", stream: str, mending: BitRepair) -> None:
+    def __init__(self, findings: RecoveredRows, stream: str, mending: BitRepair) -> None:
         self._entries = findings.entries(stream)
         self._mending = mending
         self._before: RecoveredEntry | None = None
         # The hashes of versions that were not chosen: what follows from one of them is of another history.
         self._passed_over: set[str] = set()
 
-    def run(self) -> "Iterator[RecoveredEntry]":
+    def run(self) -> Iterator[RecoveredEntry]:
         """Yield the entries in order; a number that is missing is lost."""
         for (seq, versions), following in pairwise(joined(self._entries, [(0, [])])):
             found = self._chosen(seq, versions, following[1] if following[0] == seq + 1 else [])
@@ -134,7 +129,7 @@ class StreamProof:
             if found is not None:
                 yield found
 
-    def _chosen(self, seq: int, versions: "list[Version]", after: "list[Version]") -> RecoveredEntry | None:
+    def _chosen(self, seq: int, versions: list[Version], after: list[Version]) -> RecoveredEntry | None:
         before = self._before if self._before is not None and self._before.seq == seq - 1 else None
         previous = chain.START if seq == 1 else before.values["hash"] if before is not None else None
         readable, following = _readable(versions), _readable(after)
@@ -152,12 +147,12 @@ class StreamProof:
         return _unproven(versions, following) or _altered(versions, is_surrounded=False)
 
 
-def _readable(versions: "list[Version]") -> "list[Values]":
+def _readable(versions: list[Version]) -> list[Values]:
     found = (version.values() for version in versions)
     return [values for values in found if values is not None and is_sound(values)]
 
 
-def _fitting(previous: str, readable: "list[Values]", following: "list[Values]") -> "Values | None":
+def _fitting(previous: str, readable: list[Values], following: list[Values]) -> Values | None:
     """Choose what follows from the hash before it; its own may be damaged, and is then made anew."""
     fitting = [values for values in readable if follows(previous, values)]
     if fitting:
@@ -169,7 +164,7 @@ def _fitting(previous: str, readable: "list[Values]", following: "list[Values]")
     return None
 
 
-def _unproven(versions: "list[Version]", following: "list[Values]") -> RecoveredEntry | None:
+def _unproven(versions: list[Version], following: list[Values]) -> RecoveredEntry | None:
     """Choose the version that the next entry follows from."""
     usable = _readable([version for version in versions if not version.is_doubtful])
     chosen = next(
@@ -178,7 +173,7 @@ def _unproven(versions: "list[Version]", following: "list[Values]") -> Recovered
     return RecoveredEntry(values=chosen, standing=EntryCertainty.UNPROVEN) if chosen is not None else None
 
 
-def _altered(versions: "list[Version]", *, is_surrounded: bool) -> RecoveredEntry | None:
+def _altered(versions: list[Version], *, is_surrounded: bool) -> RecoveredEntry | None:
     """Take what can be read of an entry that is known not to be as it was; a doubtful one only where just this one is missing."""
     for version in versions:
         if (is_surrounded or not version.is_doubtful) and (values := version.rough_values()) is not None:
@@ -190,24 +185,24 @@ def _is_nearly(hash: str, other: str) -> bool:
     return len(hash) == len(other) and sum(map(str.__ne__, hash, other)) <= _FEW_DIGITS
 
 
-def _link(previous: str, values: "Values") -> str | None:
+def _link(previous: str, values: Values) -> str | None:
     try:
         return linked(previous, values)
     except (DecklogError, UnicodeEncodeError):
         return None
 
 
-def follows(previous: str, values: "Values") -> bool:
+def follows(previous: str, values: Values) -> bool:
     """Return whether an entry's hash follows from the one before it."""
     return bool(_link(previous, values) == values["hash"])
 
 
-def is_sound(values: "Values") -> bool:
+def is_sound(values: Values) -> bool:
     """Return whether columns hold what they may hold at all."""
     return all(_may_hold(name, value) for name, value in values.items())
 
 
-def _may_hold(name: str, value: "Any") -> bool:
+def _may_hold(name: str, value: Any) -> bool:
     if name in _INTEGERS:
         return type(value) is int and value in (0, 1) if name == "redacted" else type(value) in (int, type(None))
     if value is None:

@@ -1,31 +1,28 @@
 """Writing the streams of a new log from what recovery found of the old one."""
 
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 from decklog.core.clock import to_text
 from decklog.core.errors import DecklogError, NotFound
+from decklog.db.base import Database
 from decklog.journal import chain
 from decklog.journal.entry import EntryKind
 from decklog.journal.replication import Replication, linked
 from decklog.journal.rows import COLUMNS
 from decklog.journal.texts import RECOVERED
 from decklog.journal.verify import Verifier
+from decklog.log import Decklog
+from decklog.records.record import Record
 from decklog.records.values import from_json, to_json
+from decklog.transfer.progress import WorkResult
+from decklog.transfer.recover.findings import RecoveredRows
 from decklog.transfer.recover.proof import EntryCertainty, RecoveredEntry
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import Any
-
-    from decklog.db.base import Database
-    from decklog.log import Decklog
-    from decklog.records.record import Record
-    from decklog.transfer.recover.findings import RecoveredRows
-
-    Values = dict[str, Any]
-    # The table that is referred to, and pairs of a column and the one there that it names.
-    Reference = tuple[str, list[tuple[str, str]]]
+Values = dict[str, Any]
+# The table that is referred to, and pairs of a column and the one there that it names.
+Reference = tuple[str, list[tuple[str, str]]]
 
 
 @dataclass(frozen=True)
@@ -40,12 +37,12 @@ class Lost:
 class Parents:
     """Looks up what the images of changes refer to, by the foreign keys of a SQLite log."""
 
-    def __init__(self, db: "Database", record_classes: "dict[str, type[Record]]") -> None:
+    def __init__(self, db: Database, record_classes: dict[str, type[Record]]) -> None:
         self._db = db
         self._classes = record_classes
         self._known: dict[str, list[Reference]] = {}
 
-    def image_of(self, values: "Values") -> "Values | None":
+    def image_of(self, values: Values) -> Values | None:
         """Read the image of a record from an entry; None when it has none, or when the record was removed."""
         record_class = self._classes.get(values["record_table"] or "")
         try:
@@ -56,12 +53,12 @@ class Parents:
             return None
         return record_class.upcast(image)
 
-    def belongs(self, values: "Values", stream: str) -> bool:
+    def belongs(self, values: Values, stream: str) -> bool:
         """Return whether the record of an entry belongs to its stream."""
         image = self.image_of(values)
         return image is None or self._classes[values["record_table"]].stream_of(image) == stream
 
-    def lost(self, values: "Values") -> "Iterator[Lost]":
+    def lost(self, values: Values) -> Iterator[Lost]:
         """Yield the records that an entry's own refers to and that are not there."""
         image = self.image_of(values)
         for table, pairs in self._references(values["record_table"]) if image is not None else []:
@@ -72,7 +69,7 @@ class Parents:
             if set(named) == set(record_class.identity):
                 yield Lost(table, record_class.id_of(named), tuple(named[name] for name in record_class.identity))
 
-    def _references(self, table: str) -> "list[Reference]":
+    def _references(self, table: str) -> list[Reference]:
         if table not in self._known:
             names, rows = self._db.read(lambda: self._db.rows(f"pragma foreign_key_list({table})", {}))
             found: dict[int, Reference] = {}
@@ -82,7 +79,7 @@ class Parents:
             self._known[table] = list(found.values())
         return self._known[table]
 
-    def _is_there(self, table: str, named: "Values") -> bool:
+    def _is_there(self, table: str, named: Values) -> bool:
         condition = " and ".join(f"{name} = :{name}" for name in named)
         return self._db.read(lambda: self._db.one(f"select 1 from {table} where {condition}", named)) is not None
 
@@ -90,7 +87,7 @@ class Parents:
 _TOGETHER = 500
 
 
-def tell_lost_texts(log: "Decklog") -> None:
+def tell_lost_texts(log: Decklog) -> None:
     """Write an event into each stream that names texts which were not found."""
     verifier = Verifier(log.db, log.record_classes())
     verifier.run_entries()
@@ -102,14 +99,14 @@ def tell_lost_texts(log: "Decklog") -> None:
             log.journal.append(stream, said, kind=EntryKind.EVENT, subtype=RECOVERED, payload={"lost": some})
 
 
-_NOTHING: "dict[str, Any]" = dict.fromkeys(COLUMNS[1:])
+_NOTHING: dict[str, Any] = dict.fromkeys(COLUMNS[1:])
 FROM_TABLE = "Recovered from the table; the entry that said so is lost."
 FROM_LATER = "Recovered from a later entry; the ones before it are lost."
 STAND_IN = "A stand-in: the run itself is lost."
 
 
 @dataclass(kw_only=True)
-class StreamReport:
+class StreamReport(WorkResult):
     """What became of a stream. `kept` entries are as they were; `renumbered` ones follow a gap or a damaged one.
 
     `missing` numbers are lost, `altered` ones can be read and are not what was written. An open end is None.
@@ -124,9 +121,6 @@ class StreamReport:
     from_tables: int = 0
     unplaced: int = 0
 
-    def as_dict(self) -> "dict[str, Any]":
-        return asdict(self)
-
 
 class Rebuild:
     """Writes a stream anew: as it was up to the first gap, and from there in a new chain.
@@ -135,7 +129,7 @@ class Rebuild:
     names the numbers that are missing, the old number of the first entry, and the old hashes of all.
     """
 
-    def __init__(self, log: "Decklog", stream: str, findings: "RecoveredRows", stand_in: "Callable[[str], None]") -> None:
+    def __init__(self, log: Decklog, stream: str, findings: RecoveredRows, stand_in: Callable[[str], None]) -> None:
         self._log = log
         self._stream = stream
         self._findings = findings
@@ -153,7 +147,7 @@ class Rebuild:
         self._missing: list[int | None] | None = None
         self.report = StreamReport(stream=stream)
 
-    def run(self, found: "Iterable[RecoveredEntry]") -> StreamReport:
+    def run(self, found: Iterable[RecoveredEntry]) -> StreamReport:
         batch: list[RecoveredEntry] = []
         for item in found:
             gap = item.seq != self._old_seq + 1
@@ -181,7 +175,7 @@ class Rebuild:
 
     # Entries
 
-    def _write(self, batch: "list[RecoveredEntry]") -> None:
+    def _write(self, batch: list[RecoveredEntry]) -> None:
         if not batch:
             return
         is_next = not self._broken and batch[0].standing is EntryCertainty.PROVEN and batch[0].seq == self._seq + 1
@@ -192,7 +186,7 @@ class Rebuild:
         self.report.renumbered += len(batch)
         self.report.unproven += sum(found.standing is EntryCertainty.UNPROVEN for found in batch)
 
-    def _keep(self, batch: "list[RecoveredEntry]") -> bool:
+    def _keep(self, batch: list[RecoveredEntry]) -> bool:
         """Take entries as they are; False when their records can't stand, which only a gap elsewhere explains."""
         try:
             Replication.of(self._log).receive([found.values for found in batch])
@@ -202,7 +196,7 @@ class Rebuild:
         self.report.kept += len(batch)
         return True
 
-    def _make_runs(self, batch: "list[RecoveredEntry]") -> bool:
+    def _make_runs(self, batch: list[RecoveredEntry]) -> bool:
         """Make the runs that entries refer to and nothing else is left of; say whether there were any."""
         lost = {parent for found in batch for parent in self._parents.lost(found.values)}
         runs = {str(parent.values[0]) for parent in lost if parent.table == "runs"} - {self._stream}
@@ -210,7 +204,7 @@ class Rebuild:
             self._stand_in_elsewhere(run)
         return bool(runs)
 
-    def _begin_stretch(self, batch: "list[RecoveredEntry]") -> None:
+    def _begin_stretch(self, batch: list[RecoveredEntry]) -> None:
         first, missing = batch[0].seq, self._missing
         said = f"entries {missing[0]} to {missing[1]} are missing" if missing else "the stretch goes on"
         self._broken, self._missing = True, None
@@ -236,11 +230,11 @@ class Rebuild:
         missing, self._missing = self._missing, None
         self._tell(body, {"missing": missing, "altered": {name: _shown(value) for name, value in read.items()}})
 
-    def _tell(self, body: str, payload: "Values", at: str | None = None) -> None:
+    def _tell(self, body: str, payload: Values, at: str | None = None) -> None:
         told = {"kind": "event", "subtype": "recovered", "body": body, "payload": to_json(payload), "at": at}
         self._receive([{**_NOTHING, **told}])
 
-    def _append(self, entries: "list[Values]", standing: EntryCertainty = EntryCertainty.PROVEN) -> None:
+    def _append(self, entries: list[Values], standing: EntryCertainty = EntryCertainty.PROVEN) -> None:
         """Chain entries to the stream's end; those whose record can't stand are kept as events that tell of it."""
         if standing is EntryCertainty.UNPROVEN and not self._parents.belongs(entries[0], self._stream):
             self._tell_unplaced(entries[0], "its record is of another stream")
@@ -251,7 +245,7 @@ class Rebuild:
             for values in entries:
                 self._append_one(values)
 
-    def _append_one(self, values: "Values") -> bool:
+    def _append_one(self, values: Values) -> bool:
         try:
             try:
                 self._receive([values])
@@ -263,13 +257,13 @@ class Rebuild:
             return False
         return True
 
-    def _tell_unplaced(self, values: "Values", because: str) -> None:
+    def _tell_unplaced(self, values: Values, because: str) -> None:
         self.report.unplaced += 1
         self._unplaced.add((values["record_table"], values["record_id"]))
         read = {name: value for name, value in values.items() if value is not None}
         self._tell("An entry that can't stand by itself.", {"unplaced": read, "because": because}, values["at"])
 
-    def _receive(self, entries: "list[Values]") -> None:
+    def _receive(self, entries: list[Values]) -> None:
         seq, hash, linked_ones = self._seq, self._hash, []
         for values in entries:
             seq += 1
@@ -282,7 +276,7 @@ class Rebuild:
 
     # Records
 
-    def _supply(self, values: "Values") -> None:
+    def _supply(self, values: Values) -> None:
         """Put what an entry refers to and is not there, because its entries are lost."""
         for parent in self._parents.lost(values):
             if parent in self._supplying:
@@ -294,7 +288,7 @@ class Rebuild:
                 self._put_lost(self._classes[parent.table], parent.record_id)
             self._supplying.discard(parent)
 
-    def _put_lost(self, record_class: "type[Record]", record_id: str) -> bool:
+    def _put_lost(self, record_class: type[Record], record_id: str) -> bool:
         """Put a record by its first remaining entry, or else by its row; return whether there was any."""
         for version in self._findings.of_record(self._stream, record_class.table, record_id):
             values = version.values()
@@ -317,7 +311,7 @@ class Rebuild:
                     self._tell(body, {"missing": self.report.missing[-1]})
                 self._add_record(record_class, record_id, image, FROM_TABLE)
 
-    def _is_newer(self, record_class: "type[Record]", row: "Values", known: "Values | None") -> bool:
+    def _is_newer(self, record_class: type[Record], row: Values, known: Values | None) -> bool:
         """Return whether a row has a change that no entry has. What differs in its time alone was damaged, not changed."""
         if known is None or known.get("removed"):
             return True
@@ -326,12 +320,12 @@ class Rebuild:
         is_later = str(row.get("updated_at") or "") > str(said.get("updated_at") or "")
         return is_later and differing != {"updated_at"}
 
-    def _newest_image(self, table: str, record_id: str) -> "Values | None":
+    def _newest_image(self, table: str, record_id: str) -> Values | None:
         sql = "select payload from entries where record_table = :table and record_id = :id order by seq desc limit 1"
         row = self._log.db.read(lambda: self._log.db.one(sql, {"table": table, "id": record_id}))
         return from_json(row[0]) if row else None
 
-    def _add_record(self, record_class: "type[Record]", record_id: str, image: str, body: str) -> bool:
+    def _add_record(self, record_class: type[Record], record_id: str, image: str, body: str) -> bool:
         change = {
             "kind": "change",
             "subtype": "changed",

@@ -5,7 +5,7 @@ import shutil
 import tempfile
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any, Self
 
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.db.sqlite.backup import publish
@@ -13,6 +13,7 @@ from decklog.db.sqlite.damage import has_readable_schema, readable_rows
 from decklog.db.sqlite.file import unusable
 from decklog.journal import chain
 from decklog.journal.replication import Replication
+from decklog.log import Decklog
 from decklog.records.record import Record
 from decklog.records.values import to_json
 from decklog.transfer.move import is_same
@@ -22,13 +23,6 @@ from decklog.transfer.recover.pages import Pages
 from decklog.transfer.recover.proof import BitRepair, StreamProof, follows, is_sound
 from decklog.transfer.recover.rebuild import Rebuild, StreamReport, tell_lost_texts
 from decklog.transfer.restore import sweep
-
-if TYPE_CHECKING:
-    from typing import Any, Self
-
-    from decklog.log import Decklog
-    from decklog.transfer.recover.findings import RecoveredRows
-
 
 _BLOCK = 1024 * 1024
 _SMALLEST = 512
@@ -56,7 +50,7 @@ class Salvage:
             shutil.rmtree(self._folder)
             raise
 
-    def __enter__(self) -> "Self":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -100,7 +94,7 @@ class Salvage:
         except (DecklogError, *_UNREADABLE):
             return False
 
-    def _shows_all(self, log: "Decklog") -> bool:
+    def _shows_all(self, log: Decklog) -> bool:
         """Return whether no stream goes on, in any page, behind what the log shows of it."""
         shown = {head["stream"]: (head["seq"], head["hash"]) for head in log.journal.heads()}
         for stream in self.findings.streams():
@@ -110,7 +104,7 @@ class Salvage:
                 return False
         return True
 
-    def take_tables(self, classes: "dict[str, type[Record]]", sound: str) -> None:
+    def take_tables(self, classes: dict[str, type[Record]], sound: str) -> None:
         """Read the rows of all tables as far as SQLite can; `sound` is a log whose first page leads to the same tables."""
         merged = self._merged(sound)
         for place, record_class in enumerate(classes.values()):
@@ -131,7 +125,7 @@ class Salvage:
             _without_log(merged)
         return merged
 
-    def _take(self, place: int, record_class: type[Record], row: "dict[str, Any]") -> None:
+    def _take(self, place: int, record_class: type[Record], row: dict[str, Any]) -> None:
         image = {name: row.get(name) for name in record_class.columns()}
         try:
             record = record_class.from_row(tuple(image), tuple(image.values()))
@@ -197,7 +191,7 @@ class Recovered:
         notes = [f"entries {what}: {_some(named)}" for what, named in said if named]
         return [*notes, *(f"verify says of the new log: {problem}" for problem in self.problems[:_FEW])]
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "streams": [report.as_dict() for report in self.streams]}
 
 
@@ -260,7 +254,7 @@ def _fill(path: str, salvage: Salvage, report: Recovered, progress: Progress) ->
         report.missing_blobs = _missing_blobs(log)
 
 
-def _fill_streams(log: "Decklog", findings: "RecoveredRows", report: Recovered, progress: Progress) -> None:
+def _fill_streams(log: Decklog, findings: RecoveredRows, report: Recovered, progress: Progress) -> None:
     streams, mending = findings.streams(), BitRepair()
     if not streams:
         raise NotFound(f"nothing of a log can be read in {report.file}", hint="Look for a backup: decklog restore FILE")
@@ -276,7 +270,7 @@ def _fill_streams(log: "Decklog", findings: "RecoveredRows", report: Recovered, 
         progress("rebuilding streams", number, len(streams))
 
 
-def _missing_blobs(log: "Decklog") -> int:
+def _missing_blobs(log: Decklog) -> int:
     """Count the texts that entries name and nobody has; retention may have dropped some of them."""
     sql = """
         select count(*)

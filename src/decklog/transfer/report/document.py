@@ -1,18 +1,15 @@
 """One HTML page to hand on: no script, no outside resource, every text escaped; for a screen, a phone and paper."""
 
 import os
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 from html import escape
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from datetime import datetime
-    from typing import Any
-
-    Row = tuple[Any, ...]
+Row = tuple[Any, ...]
 
 _LONGEST_WORD = 24
 _STYLE = """
@@ -81,7 +78,7 @@ code { font: .88em ui-monospace, monospace } footer { margin-top: 3rem; color: v
 """
 
 
-def write_file(path: str, parts: "Iterable[str]", *, overwrite: bool) -> int:
+def write_file(path: str, parts: Iterable[str], *, overwrite: bool) -> int:
     """Write a page into a file that only its owner can read; give its size."""
     flags = os.O_TRUNC if overwrite else os.O_EXCL
     try:
@@ -93,7 +90,7 @@ def write_file(path: str, parts: "Iterable[str]", *, overwrite: bool) -> int:
     return os.path.getsize(path)
 
 
-def document(title: str, parts: "Iterable[str]", written_at: "datetime") -> "Iterator[str]":
+def document(title: str, parts: Iterable[str], written_at: datetime) -> Iterator[str]:
     """Put the parts of a page between its head and its foot."""
     # The policy makes a browser refuse injected content, should the escaping ever fail.
     yield (
@@ -106,23 +103,23 @@ def document(title: str, parts: "Iterable[str]", written_at: "datetime") -> "Ite
     yield f"<footer>Written by Decklog, {shown_time(written_at)} UTC.</footer>\n</body>\n</html>\n"
 
 
-def figures(pairs: "Iterable[tuple[str, str]]") -> str:
+def figures(pairs: Iterable[tuple[str, str]]) -> str:
     """Show the most important figures, each a value and its name."""
     items = "".join(f"<li><b>{escape(value)}</b><span>{escape(name)}</span></li>" for value, name in pairs)
     return f'<ul class="figures">{items}</ul>\n'
 
 
-def needs_attention(items: "list[str]") -> str:
+def needs_attention(items: list[str]) -> str:
     """Show what waits for a person; nothing when nothing does."""
     return _called_out("Needs attention", items, "needs")
 
 
-def in_the_way(items: "list[str]") -> str:
+def in_the_way(items: list[str]) -> str:
     """Show what keeps work from going on; nothing when nothing does."""
     return _called_out("Blocked", items, "needs stuck")
 
 
-def _called_out(title: str, items: "list[str]", classes: str) -> str:
+def _called_out(title: str, items: list[str], classes: str) -> str:
     if not items:
         return ""
     listed = "".join(f"<li>{escape(item)}</li>" for item in items)
@@ -137,7 +134,7 @@ def share(percent: float, words: str) -> str:
     return f'<div class="share">{drawn}<span>{escape(words)}</span></div>\n'
 
 
-def table(heads: "Row", rows: "Iterable[Row]", *, numbers: "Row" = ()) -> "Iterator[str]":
+def table(heads: Row, rows: Iterable[Row], *, numbers: Row = ()) -> Iterator[str]:
     """Show rows as a table, which on a phone becomes a list; a cell is a text, or a tone and a text."""
     yield f"<table><thead><tr>{''.join(_head(head, numbers) for head in heads)}</tr></thead><tbody>\n"
     for row in rows:
@@ -145,15 +142,15 @@ def table(heads: "Row", rows: "Iterable[Row]", *, numbers: "Row" = ()) -> "Itera
     yield "</tbody></table>\n"
 
 
-def _head(head: str, numbers: "Row") -> str:
+def _head(head: str, numbers: Row) -> str:
     return f"<th{_class(head, numbers)}>{escape(head)}</th>"
 
 
-def _class(head: str, numbers: "Row") -> str:
+def _class(head: str, numbers: Row) -> str:
     return ' class="number"' if head in numbers else ""
 
 
-def _cell(head: str, cell: "Any", numbers: "Row") -> str:
+def _cell(head: str, cell: Any, numbers: Row) -> str:
     tone, text = cell if isinstance(cell, tuple) else ("", cell)
     shown = f'<span class="{tone}">{escape(text)}</span>' if tone else escape(text)
     # A word that no column has room for may be broken anywhere; others would be too, as soon as there is such a word.
@@ -161,6 +158,6 @@ def _cell(head: str, cell: "Any", numbers: "Row") -> str:
     return f'<td data-name="{escape(head)}"{kind}>{shown}</td>'
 
 
-def shown_time(moment: "datetime") -> str:
+def shown_time(moment: datetime) -> str:
     """Write a time as people read it, to the minute."""
     return to_text(moment)[:16].replace("T", " ")

@@ -1,36 +1,32 @@
 """The report of a run or of a log as one HTML page."""
 
 import os
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from html import escape
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
 
 from decklog.core import words
 from decklog.core.figures import counted, dollars, took
+from decklog.log import Decklog
+from decklog.records.record import Page
+from decklog.stores.approvals.approval import Approval
+from decklog.stores.results.money import BudgetUsage, SpendRow
+from decklog.stores.runs.run import Run
+from decklog.stores.tasks.criteria import Criterion
+from decklog.stores.tasks.task import Attempt, Task
 from decklog.transfer.reading import entries_of
 from decklog.transfer.report.document import document, figures, in_the_way, needs_attention, share, shown_time, table, write_file
 from decklog.transfer.report.words import EntrySentence, told
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from datetime import datetime, timedelta
-    from typing import Any, TypeVar
-
-    from decklog.log import Decklog
-    from decklog.records.record import Page
-    from decklog.stores.approvals.approval import Approval
-    from decklog.stores.results.money import BudgetUsage, SpendRow
-    from decklog.stores.runs.run import Run
-    from decklog.stores.tasks.criteria import Criterion
-    from decklog.stores.tasks.task import Attempt, Task
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 
 _MOST_BARS = 200
 
 
-def bars(log: "Decklog", tasks: "list[Task]") -> "Iterator[str]":
+def bars(log: Decklog, tasks: list[Task]) -> Iterator[str]:
     """Draw every attempt; the first ones of a very long run."""
     rows = [(task, attempt) for task in tasks if task.attempts for attempt in log.tasks.attempts(task.id)]
     yield "<h2>Timeline</h2>\n"
@@ -48,7 +44,7 @@ def bars(log: "Decklog", tasks: "list[Task]") -> "Iterator[str]":
         yield f'<p class="soft">The first {len(shown)} of {len(rows)} attempts.</p>\n'
 
 
-def _bar(task: "Task", attempt: "Attempt", start: "datetime", end: "datetime") -> str:
+def _bar(task: Task, attempt: Attempt, start: datetime, end: datetime) -> str:
     outcome = attempt.outcome.value if attempt.outcome else "running"
     ended = attempt.ended_at or end
     left, width = _share(attempt.started_at - start, end - start), _share(ended - attempt.started_at, end - start)
@@ -61,7 +57,7 @@ def _bar(task: "Task", attempt: "Attempt", start: "datetime", end: "datetime") -
     )
 
 
-def _share(part: "timedelta", whole: "timedelta") -> float:
+def _share(part: timedelta, whole: timedelta) -> float:
     seconds = max(whole.total_seconds(), 0.001)
     return min(100.0, max(0.0, part.total_seconds() / seconds * 100))
 
@@ -72,7 +68,7 @@ _SHORT = 280
 _WORTH_A_LINE = 8
 
 
-def story(log: "Decklog", run_id: str, until: int) -> "Iterator[str]":
+def story(log: Decklog, run_id: str, until: int) -> Iterator[str]:
     """Yield a run's entries up to a number, by day."""
     yield "<h2>What happened</h2>\n"
     day, quiet = "", list[str]()
@@ -92,12 +88,12 @@ def story(log: "Decklog", run_id: str, until: int) -> "Iterator[str]":
     yield "</ol>\n" if day else ""
 
 
-def _entries(log: "Decklog", run_id: str, until: int) -> "Iterator[dict[str, Any]]":
+def _entries(log: Decklog, run_id: str, until: int) -> Iterator[dict[str, Any]]:
     for batch in entries_of(log, run_id, after=0, until=until):
         yield from batch
 
 
-def _folded(quiet: list[str]) -> "Iterator[str]":
+def _folded(quiet: list[str]) -> Iterator[str]:
     if quiet:
         listed = "".join(f"<li>{escape(_bounded(text))}</li>" for text in quiet)
         title = f"{counted(len(quiet), 'entry', 'entries')} of bookkeeping up to here"
@@ -105,7 +101,7 @@ def _folded(quiet: list[str]) -> "Iterator[str]":
         quiet.clear()
 
 
-def _line(entry: "dict[str, Any]", words: EntrySentence) -> str:
+def _line(entry: dict[str, Any], words: EntrySentence) -> str:
     # A number and a time are what a reader needs to find the entry itself.
     where = f'<span class="soft" title="entry {entry["seq"]}">{escape(entry["at"][11:19])}</span>'
     who = f'<span class="soft">{escape(entry["agent"] or "")}</span>'
@@ -130,7 +126,7 @@ _TONES = {words.GOOD: "good", words.BAD: "bad", words.NEED: "warn", words.WARN: 
 _URGENT = ("blocked", "waiting", "paused", "running", "pending", "done", "abandoned")
 
 
-def write_page(log: "Decklog", run_id: str, path: str | None = None, *, overwrite: bool = False) -> "dict[str, Any]":
+def write_page(log: Decklog, run_id: str, path: str | None = None, *, overwrite: bool = False) -> dict[str, Any]:
     """Write the page of a run, as it is now, into a file that only its owner can read."""
     run = log.runs.get(run_id)
     path = os.path.abspath(path or f"{''.join(c if c.isalnum() or c in '-_.' else '_' for c in run_id)}.html")
@@ -141,7 +137,7 @@ def write_page(log: "Decklog", run_id: str, path: str | None = None, *, overwrit
 class RunPage:
     """The data of one run's page, read from the log once."""
 
-    def __init__(self, log: "Decklog", run: "Run") -> None:
+    def __init__(self, log: Decklog, run: Run) -> None:
         self._log = log
         self._run = run
         self._tasks = everything(lambda after: log.tasks.find(run.id, limit=200, after=after))
@@ -150,7 +146,7 @@ class RunPage:
         self._spent = log.ledger.summary(run.id)
         self._budgets = log.budgets.burn(scope="run", scope_id=run.id)
 
-    def parts(self) -> "Iterator[str]":
+    def parts(self) -> Iterator[str]:
         head = next(head for head in self._log.journal.heads() if head["stream"] == self._run.id)
         yield from self._summary()
         yield needs_attention(list(self._waiting()))
@@ -160,7 +156,7 @@ class RunPage:
         yield from story(self._log, self._run.id, head["seq"])
         yield f'<p class="soft">Entry {head["seq"]:,} is the last. Its hash, to compare with: <code>{head["hash"]}</code></p>\n'
 
-    def _summary(self) -> "Iterator[str]":
+    def _summary(self) -> Iterator[str]:
         run = self._run
         facts = [run.id, run.repo, run.branch and f"branch {run.branch}", run.parent_run_id and f"from {run.parent_run_id}"]
         yield f'<h1>{escape(run.goal)}</h1>\n<p class="soft">{escape(" · ".join(fact for fact in facts if fact))}</p>\n'
@@ -174,7 +170,7 @@ class RunPage:
             assert result.first is not None
             yield f'<p class="bad">Does not verify: entry {result.first.seq}: {escape(result.first.what)}.</p>\n'
 
-    def _figures(self) -> "Iterator[tuple[str, str]]":
+    def _figures(self) -> Iterator[tuple[str, str]]:
         run, total = self._run, self._spent["total"]
         yield (
             self._log.overview.run(run.id).status.value,
@@ -190,17 +186,17 @@ class RunPage:
             "from start to end" if run.ended_at else "so far",
         )
 
-    def _waiting(self) -> "Iterator[str]":
+    def _waiting(self) -> Iterator[str]:
         """Name what a person has to say something to, as `decklog now` does."""
         for item in everything(lambda after: self._log.overview.waiting(limit=200, after=after)):
             if item.run_id == self._run.id and item.is_decision:
-                yield f"{_flat(item.what)}{f' ({item.by})' if item.by else ''}"
+                yield f"{flat(item.what)}{f' ({item.by})' if item.by else ''}"
 
-    def _in_the_way(self) -> "Iterator[str]":
+    def _in_the_way(self) -> Iterator[str]:
         """Name what keeps the run from going on, or soon will."""
         for task in self._tasks:
             if task.state == "blocked":
-                yield f"{task.title}: {_flat(task.blocker or task.reason)}"
+                yield f"{task.title}: {flat(task.blocker or task.reason)}"
         for criterion in self._criteria:
             if criterion.status in ("failed", "blocked"):
                 yield f"Not shown: {criterion.criterion}"
@@ -208,12 +204,12 @@ class RunPage:
             if budget["state"] == "warn":
                 yield f"The budget is {budget['percent']} % spent"
 
-    def _shown_criteria(self) -> "Iterator[str]":
+    def _shown_criteria(self) -> Iterator[str]:
         if self._criteria:
             yield "<h2>What it had to show</h2>\n"
             yield from table(("criterion", "status", "evidence"), (_criterion(one) for one in self._criteria))
 
-    def _money(self) -> "Iterator[str]":
+    def _money(self) -> Iterator[str]:
         total = self._spent["total"]
         if not total["calls"] and not self._budgets:
             return
@@ -226,13 +222,13 @@ class RunPage:
             shown = (_spent(row, titles.get(row["key"] or "", row["key"] or "(none)")) for row in rows)
             yield from table((name, "calls", "tokens", "spent"), shown, numbers=("calls", "tokens", "spent"))
 
-    def _shown_approvals(self) -> "Iterator[str]":
+    def _shown_approvals(self) -> Iterator[str]:
         if self._approvals:
             yield "<h2>Questions and answers</h2>\n"
             rows = (_approval(one) for one in self._approvals)
             yield from table(("question", "asked by", "answer", "by", "when", "why"), rows)
 
-    def _shown_tasks(self) -> "Iterator[str]":
+    def _shown_tasks(self) -> Iterator[str]:
         yield f"<h2>Tasks ({len(self._tasks)})</h2>\n"
         if self._tasks:
             heads = ("task", "state", "attempts", "outcome", "changed")
@@ -240,7 +236,7 @@ class RunPage:
             yield from table(heads, map(_task, tasks), numbers=("attempts",))
 
 
-def everything(find: "Callable[[str | None], Page[T]]") -> "list[T]":
+def everything(find: Callable[[str | None], Page[T]]) -> list[T]:
     """Read a list to its end."""
     page = find(None)
     found = list(page)
@@ -250,31 +246,31 @@ def everything(find: "Callable[[str | None], Page[T]]") -> "list[T]":
     return found
 
 
-def _count(tasks: "list[Task]", state: str) -> int:
+def _count(tasks: list[Task], state: str) -> int:
     return sum(task.state == state for task in tasks)
 
 
-def is_met(criterion: "Criterion") -> bool:
+def is_met(criterion: Criterion) -> bool:
     """Return whether a criterion is met by evidence that still holds."""
     return criterion.status == "met" and not criterion.is_stale
 
 
-def toned(word: str) -> "Any":
+def toned(word: str) -> Any:
     """Return a word with its tone for the owner of the run."""
     return (_TONES.get(words.TONES.get(word, ""), ""), word)
 
 
-def _criterion(one: "Criterion") -> "tuple[Any, ...]":
+def _criterion(one: Criterion) -> tuple[Any, ...]:
     proof = " · ".join(part for part in (one.actual, one.evidence, one.stale_reason) if part)
     name = one.criterion if one.required else f"{one.criterion} (not required)"
     return name, toned("stale" if one.is_stale else one.status.value), proof
 
 
-def _approval(one: "Approval") -> "tuple[Any, ...]":
+def _approval(one: Approval) -> tuple[Any, ...]:
     by = f"{one.decided_by}, proven" if one.is_proven else one.decided_by or ""
     when = shown_time(one.decided_at or one.asked_at)
     return (
-        _flat(one.question or one.subject or one.source),
+        flat(one.question or one.subject or one.source),
         one.asked_by or "",
         toned(one.state.value),
         by,
@@ -283,20 +279,20 @@ def _approval(one: "Approval") -> "tuple[Any, ...]":
     )
 
 
-def _task(task: "Task") -> "tuple[Any, ...]":
+def _task(task: Task) -> tuple[Any, ...]:
     said = task.blocker if task.state == "blocked" else task.summary or task.reason
     state = toned(task.state.value)
     who = f" by {task.worker}" if task.worker else ""
-    return task.title, (state[0], state[1] + who), str(task.attempts), _flat(said), shown_time(task.updated_at)
+    return task.title, (state[0], state[1] + who), str(task.attempts), flat(said), shown_time(task.updated_at)
 
 
-def _spent(row: "SpendRow", name: str) -> "tuple[Any, ...]":
+def _spent(row: SpendRow, name: str) -> tuple[Any, ...]:
     tokens = row["input_tokens"] + row["cache_read_tokens"] + row["cache_create_tokens"] + row["output_tokens"]
     unknown = row["unpriced_calls"] == row["calls"]
     return name, f"{row['calls']:,}", f"{tokens:,}", "price unknown" if unknown else dollars(row["cost_microdollars"])
 
 
-def _budget(budget: "BudgetUsage") -> str:
+def _budget(budget: BudgetUsage) -> str:
     def amount(figure: int) -> str:
         return dollars(figure) if budget["unit"] == "microdollars" else counted(figure, "token")
 
@@ -304,5 +300,6 @@ def _budget(budget: "BudgetUsage") -> str:
     return f"{amount(budget['spent'])} of {amount(budget['ceiling'])}{period} ({budget['percent']} %)"
 
 
-def _flat(text: str | None) -> str:
+def flat(text: str | None) -> str:
+    """Return a text as one line."""
     return " ".join((text or "").split())

@@ -1,27 +1,21 @@
 """The report of a week: its figures, as Markdown and as HTML."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from html import escape
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Invalid
 from decklog.core.figures import counted, dollars, sparkline
+from decklog.log import Decklog
+from decklog.stores.money.ledger import SpendByLike
+from decklog.stores.overview.waiting import WaitingItem
+from decklog.stores.results.money import SpendRow, SpendSummary
+from decklog.stores.runs.run import Run
 from decklog.transfer.report.document import figures, in_the_way, needs_attention, table
-from decklog.transfer.report.page import everything, toned
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
-    from decklog.log import Decklog
-    from decklog.stores.money.ledger import SpendByLike
-    from decklog.stores.overview.waiting import WaitingItem
-    from decklog.stores.results.money import SpendRow, SpendSummary
-    from decklog.stores.runs.run import Run
-    from decklog.stores.tasks.task import Task
-
+from decklog.transfer.report.page import everything, flat, toned
 
 _SEVEN_DAYS = timedelta(days=7)
 _OVER = ("completed", "failed", "cancelled")
@@ -51,12 +45,12 @@ class Week:
     spent_before_microdollars: int
     calls: int
     unpriced_calls: int
-    days: "list[dict[str, Any]]"
-    models: "list[SpendRow]"
-    runs: "list[RunWeek]"
-    waiting: "list[WaitingItem]"
-    decided: "list[dict[str, Any]]"
-    blocked: "list[dict[str, Any]]"
+    days: list[dict[str, Any]]
+    models: list[SpendRow]
+    runs: list[RunWeek]
+    waiting: list[WaitingItem]
+    decided: list[dict[str, Any]]
+    blocked: list[dict[str, Any]]
     lessons: list[str]
 
     @property
@@ -68,13 +62,13 @@ class Week:
     def tasks_done(self) -> int:
         return sum(run.tasks_done for run in self.runs)
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         data = {**vars(self), "title": self.title, "tasks_done": self.tasks_done, "runs": [vars(run) for run in self.runs]}
         data["waiting"] = [item.as_dict() for item in self.waiting]
         return {name: to_text(value) if isinstance(value, datetime) else value for name, value in data.items()}
 
 
-def week_of(log: "Decklog", day: date) -> Week:
+def week_of(log: Decklog, day: date) -> Week:
     """Read the week that a day is in."""
     monday = day - timedelta(days=day.weekday())
     start = datetime(monday.year, monday.month, monday.day, tzinfo=UTC)
@@ -96,7 +90,7 @@ def day_meant(text: str | None, today: date) -> date:
 class _Reader:
     """Asks the stores for what happened between two times."""
 
-    def __init__(self, log: "Decklog", start: datetime, end: datetime) -> None:
+    def __init__(self, log: Decklog, start: datetime, end: datetime) -> None:
         self._log = log
         self._start = start
         self._end = end
@@ -121,31 +115,34 @@ class _Reader:
             lessons=self._lessons(),
         )
 
-    def _spent(self, by: "SpendByLike", *, back: timedelta = timedelta()) -> "SpendSummary":
+    def _spent(self, by: SpendByLike, *, back: timedelta = timedelta()) -> SpendSummary:
         since, until = self._start - back, self._end - back - timedelta(microseconds=1)
         return self._log.ledger.summary(by=by, since=since, until=until)
 
-    def _days(self) -> "list[dict[str, Any]]":
+    def _days(self) -> list[dict[str, Any]]:
         spent = {row["key"]: row["cost_microdollars"] for row in self._spent("day")["rows"]}
         passed = min(_SEVEN_DAYS, self._log.clock.now() - self._start)
         days = [f"{self._start + timedelta(days=number):%Y-%m-%d}" for number in range(passed.days + (passed < _SEVEN_DAYS))]
         return [{"day": day, "microdollars": spent.get(day, 0)} for day in days]
 
-    def _runs(self) -> "list[RunWeek]":
+    def _runs(self) -> list[RunWeek]:
         spent = {row["key"] or "": row["cost_microdollars"] for row in self._spent("run")["rows"]}
         runs = everything(lambda after: self._log.runs.find(until=self._end, limit=200, after=after))
-        told = [self._run(run, spent.get(run.id, 0)) for run in runs if self._is_of_the_week(run, spent)]
-        return [run for run in told if run is not None]
+        found = [self._run(run, spent.get(run.id, 0)) for run in runs if self._is_of_the_week(run, spent)]
+        return [run for run in found if run is not None]
 
-    def _is_of_the_week(self, run: "Run", spent: "dict[str, int]") -> bool:
+    def _is_of_the_week(self, run: Run, spent: dict[str, int]) -> bool:
         """Leave out what was over before; of a run that goes on, its tasks tell whether anything happened."""
         return run.id in spent or run.status not in _OVER or self._is_within(run.ended_at) or self._is_within(run.started_at)
 
-    def _run(self, run: "Run", spent: int) -> RunWeek | None:
+    def _run(self, run: Run, spent: int) -> RunWeek | None:
         tasks = everything(lambda after: self._log.tasks.find(run.id, limit=200, after=after))
         done = [task for task in tasks if task.state == "done" and self._is_within(task.updated_at)]
         blocked = [task for task in tasks if task.state == "blocked" and run.status not in _OVER]
-        self._blocked += [_of_blocked(task) for task in blocked]
+        self._blocked += [
+            {"run_id": run.id, "task_id": task.id, "title": task.title, "blocker": task.blocker or task.reason}
+            for task in blocked
+        ]
         if not (spent or done or self._is_within(run.started_at) or self._is_within(run.updated_at)):
             return None
         return RunWeek(
@@ -159,12 +156,12 @@ class _Reader:
             tasks_blocked=len(blocked),
         )
 
-    def _waiting(self) -> "list[WaitingItem]":
+    def _waiting(self) -> list[WaitingItem]:
         """Return what `decklog now` shows to a person, but for what came up after the week."""
         found = everything(lambda after: self._log.overview.waiting(limit=200, after=after))
         return [item for item in found if item.is_decision and item.since < self._end]
 
-    def _decided(self) -> "list[dict[str, Any]]":
+    def _decided(self) -> list[dict[str, Any]]:
         found = everything(lambda after: self._log.approvals.find(limit=200, after=after))
         names = ("id", "run_id", "question", "asked_by", "state", "decided_by", "decided_at", "asked_at", "rationale")
         decided = (one for one in found if one.decided_by and self._is_within(one.decided_at))
@@ -178,17 +175,13 @@ class _Reader:
         return moment is not None and self._start <= moment < self._end
 
 
-def _of_blocked(task: "Task") -> "dict[str, Any]":
-    return {"run_id": task.run_id, "task_id": task.id, "title": task.title, "blocker": task.blocker or task.reason}
-
-
 _RUN_HEADS = ("run", "status", "done this week", "still open", "spent")
 _MODEL_HEADS = ("model", "calls", "spent")
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MARKED = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#"})
 
 
-def markdown(week: "Week") -> "Iterator[str]":
+def markdown(week: Week) -> Iterator[str]:
     """Write the week as Markdown, line by line."""
     yield f"# {week.title}"
     yield ""
@@ -204,7 +197,7 @@ def markdown(week: "Week") -> "Iterator[str]":
     yield from _listed("Learned", week.lessons)
 
 
-def page(week: "Week") -> "Iterator[str]":
+def page(week: Week) -> Iterator[str]:
     """Yield the parts of the week's page."""
     yield f"<h1>{escape(week.title)}</h1>\n<p>{escape(_headline(week))}.</p>\n"
     yield figures(_figures(week))
@@ -224,17 +217,17 @@ def page(week: "Week") -> "Iterator[str]":
         yield f"<h2>Learned</h2>\n<ul>{''.join(f'<li>{escape(lesson)}</li>' for lesson in week.lessons)}</ul>\n"
 
 
-def waiting(week: "Week") -> list[str]:
+def waiting(week: Week) -> list[str]:
     """Name what waits for a person, as `decklog now` does."""
-    return [f"{_flat(item.what)} ({', '.join(part for part in (item.by, item.run_id) if part)})" for item in week.waiting]
+    return [f"{flat(item.what)} ({', '.join(part for part in (item.by, item.run_id) if part)})" for item in week.waiting]
 
 
-def blocked(week: "Week") -> list[str]:
+def blocked(week: Week) -> list[str]:
     """Name the tasks that can't go on, and why."""
-    return [f"{task['title']} ({task['run_id']}): {_flat(task['blocker'])}" for task in week.blocked]
+    return [f"{task['title']} ({task['run_id']}): {flat(task['blocker'])}" for task in week.blocked]
 
 
-def _headline(week: "Week") -> str:
+def _headline(week: Week) -> str:
     waits, stuck = len(week.waiting), f"; {counted(len(week.blocked), 'task')} blocked" if week.blocked else ""
     return (
         f"{counted(len(week.runs), 'run')}, {_ended(week)} completed; {counted(week.tasks_done, 'task')} done; "
@@ -243,52 +236,52 @@ def _headline(week: "Week") -> str:
     )
 
 
-def _ended(week: "Week") -> int:
+def _ended(week: Week) -> int:
     return sum(run.status == "done" for run in week.runs)
 
 
-def _figures(week: "Week") -> "Iterator[tuple[str, str]]":
+def _figures(week: Week) -> Iterator[tuple[str, str]]:
     yield dollars(week.spent_microdollars), f"spent; {dollars(week.spent_before_microdollars)} the week before"
     yield str(week.tasks_done), "tasks done"
     yield str(_ended(week)), f"of {counted(len(week.runs), 'run')} completed"
     yield str(len(week.waiting)), f"waiting for you{f'; {len(week.blocked):,} blocked' if week.blocked else ''}"
 
 
-def _cells(run: "RunWeek") -> tuple[str, ...]:
+def _cells(run: RunWeek) -> tuple[str, ...]:
     left = f"{run.tasks_open}{f' and {run.tasks_blocked} blocked' if run.tasks_blocked else ''}"
     goal = f"{run.goal} ({run.summary})" if run.summary else run.goal
-    return _flat(goal), run.status, str(run.tasks_done), left, dollars(run.spent_microdollars)
+    return flat(goal), run.status, str(run.tasks_done), left, dollars(run.spent_microdollars)
 
 
-def _decision(one: "dict[str, object]") -> str:
-    why = f" ({_flat(str(one['rationale']))})" if one["rationale"] else ""
-    return f"{one['decided_by']}: {one['state']}, {_flat(str(one['question'] or ''))}{why}"
+def _decision(one: dict[str, object]) -> str:
+    why = f" ({flat(str(one['rationale']))})" if one["rationale"] else ""
+    return f"{one['decided_by']}: {one['state']}, {flat(str(one['question'] or ''))}{why}"
 
 
-def _spent(week: "Week") -> str:
+def _spent(week: Week) -> str:
     unknown = f", {week.unpriced_calls} of them unpriced" if week.unpriced_calls else ""
     before = dollars(week.spent_before_microdollars)
     return f"{dollars(week.spent_microdollars)} in {counted(week.calls, 'call')}{unknown}; {before} the week before"
 
 
-def _chart(week: "Week") -> str:
+def _chart(week: Week) -> str:
     return sparkline([int(day["microdollars"]) for day in week.days])
 
 
-def _days(week: "Week") -> str:
+def _days(week: Week) -> str:
     return ", ".join(f"{_WEEKDAYS[number]} {dollars(int(day['microdollars']))}" for number, day in enumerate(week.days))
 
 
-def _models(week: "Week") -> "Iterator[tuple[str, str, str]]":
+def _models(week: Week) -> Iterator[tuple[str, str, str]]:
     return ((row["key"] or "", f"{row['calls']:,}", dollars(row["cost_microdollars"])) for row in week.models)
 
 
-def _listed(title: str, items: list[str]) -> "Iterator[str]":
+def _listed(title: str, items: list[str]) -> Iterator[str]:
     if items:
-        yield from ("", f"## {title}", "", *(f"- {_plain(_flat(item))}" for item in items))
+        yield from ("", f"## {title}", "", *(f"- {_plain(flat(item))}" for item in items))
 
 
-def _aligned(heads: tuple[str, ...], rows: "Sequence[tuple[str, ...]]", *, numbers: int) -> "Iterator[str]":
+def _aligned(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, numbers: int) -> Iterator[str]:
     """Write a table whose columns also stand under each other as plain text; the last ones are numbers."""
     cells = [heads, *(tuple(map(_plain, row)) for row in rows)]
     sizes = [max(3, *(len(row[place]) for row in cells)) for place in range(len(heads))]
@@ -302,7 +295,3 @@ def _aligned(heads: tuple[str, ...], rows: "Sequence[tuple[str, ...]]", *, numbe
 def _plain(text: str) -> str:
     """Keep what agents wrote from being read as Markdown."""
     return text.translate(_MARKED)
-
-
-def _flat(text: str | None) -> str:
-    return " ".join((text or "").split())

@@ -2,15 +2,13 @@
 
 import json
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.figures import counted, dollars
 
-if TYPE_CHECKING:
-    from typing import Any
-
-    Image = dict[str, Any]
+Image = dict[str, Any]
 
 _TOKENS = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
 # What a tool is mostly about, by the argument that names it.
@@ -38,7 +36,7 @@ class EntrySentence:
     is_bookkeeping: bool = False
 
 
-def told(entry: "dict[str, Any]") -> EntrySentence:
+def told(entry: dict[str, Any]) -> EntrySentence:
     """Return one entry, given by its columns."""
     payload = _loaded(entry["payload"])
     if entry["record_table"]:
@@ -49,14 +47,14 @@ def told(entry: "dict[str, Any]") -> EntrySentence:
     return _of_saying(entry, payload)
 
 
-def _loaded(text: "Any") -> "Any":
+def _loaded(text: Any) -> Any:
     try:
         return json.loads(text) if isinstance(text, str) else text
     except ValueError:
         return text
 
 
-def _of_saying(entry: "dict[str, Any]", payload: "Any") -> EntrySentence:
+def _of_saying(entry: dict[str, Any], payload: Any) -> EntrySentence:
     subtype = (entry["subtype"] or "").replace("_", " ")
     text = entry["body"] or _brief(payload) or _kept_apart(entry)
     if entry["kind"] == "event":
@@ -67,7 +65,7 @@ def _of_saying(entry: "dict[str, Any]", payload: "Any") -> EntrySentence:
     return EntrySentence(f"{label.capitalize()}: {text}" if label else text)
 
 
-def _brief(payload: "Any") -> str:
+def _brief(payload: Any) -> str:
     """Write a payload as words: the values that are plain, by their names."""
     if isinstance(payload, dict):
         plain = [f"{name} {value}" for name, value in payload.items() if isinstance(value, (str, int, float))]
@@ -80,7 +78,7 @@ def _cut(text: str) -> str:
     return flat if len(flat) <= _LONGEST_PAYLOAD else flat[: _LONGEST_PAYLOAD - 1] + "…"
 
 
-def _kept_apart(entry: "dict[str, Any]") -> str:
+def _kept_apart(entry: dict[str, Any]) -> str:
     digest = entry["body_digest"] or entry["payload_digest"]
     return f"(a long text, kept apart or dropped; SHA-256 {digest})" if digest else "(no words)"
 
@@ -88,7 +86,7 @@ def _kept_apart(entry: "dict[str, Any]") -> str:
 # Tools
 
 
-def _of_tool(entry: "dict[str, Any]", payload: "Any") -> EntrySentence:
+def _of_tool(entry: dict[str, Any], payload: Any) -> EntrySentence:
     call = payload if isinstance(payload, dict) else {}
     did = _deed(entry, call)
     if did is None:
@@ -97,7 +95,7 @@ def _of_tool(entry: "dict[str, Any]", payload: "Any") -> EntrySentence:
     return EntrySentence(f"{did} → {outcome}" if outcome else did, tone)
 
 
-def _deed(entry: "dict[str, Any]", call: "Image") -> str | None:
+def _deed(entry: dict[str, Any], call: Image) -> str | None:
     """Name what a tool was asked to do: a command as it would be typed, else the tool and its object."""
     arguments = call.get("arguments") if isinstance(call.get("arguments"), dict) else call
     assert isinstance(arguments, dict)
@@ -113,7 +111,7 @@ def _deed(entry: "dict[str, Any]", call: "Image") -> str | None:
     return f"{tool} {what}".strip()
 
 
-def _outcome(call: "Image") -> tuple[str, str]:
+def _outcome(call: Image) -> tuple[str, str]:
     """Return how a call ended, and whether that is bad."""
     took = _took(call.get("duration_ms"))
     error, result = call.get("error"), call.get("result")
@@ -128,7 +126,7 @@ def _outcome(call: "Image") -> tuple[str, str]:
     return (f"done{took}", "good") if "result" in call else ("", "")
 
 
-def _took(milliseconds: "Any") -> str:
+def _took(milliseconds: Any) -> str:
     if not isinstance(milliseconds, (int, float)) or milliseconds < 100:
         return ""
     return f" in {milliseconds / 1000:.1f} s"
@@ -137,7 +135,7 @@ def _took(milliseconds: "Any") -> str:
 # Records
 
 
-def _of_run(entry: "dict[str, Any]", image: "Image") -> EntrySentence:
+def _of_run(entry: dict[str, Any], image: Image) -> EntrySentence:
     if entry["subtype"] == "added":
         return EntrySentence(f"The run began: {image.get('goal', '')}")
     status = image.get("status")
@@ -149,7 +147,7 @@ def _of_run(entry: "dict[str, Any]", image: "Image") -> EntrySentence:
     return EntrySentence(f"The run was changed: {entry['body']}" if entry["body"] else "The run was changed", is_bookkeeping=True)
 
 
-def _of_task(entry: "dict[str, Any]", image: "Image") -> EntrySentence:
+def _of_task(entry: dict[str, Any], image: Image) -> EntrySentence:
     title, note = f"“{image.get('title', entry['record_id'])}”", entry["body"] or ""
     if entry["subtype"] == "added":
         return EntrySentence(f"Planned: {title}")
@@ -164,7 +162,7 @@ def _of_task(entry: "dict[str, Any]", image: "Image") -> EntrySentence:
     return EntrySentence(f"{title}: {note or 'kept on'}", is_bookkeeping=True)
 
 
-def _of_charge(entry: "dict[str, Any]", image: "Image") -> EntrySentence:
+def _of_charge(entry: dict[str, Any], image: Image) -> EntrySentence:
     cost, tokens = image.get("cost_microdollars"), sum(image.get(name) or 0 for name in _TOKENS)
     amount = "an unknown amount" if cost is None else dollars(cost)
     who = image.get("agent") or entry["agent"]
@@ -173,7 +171,7 @@ def _of_charge(entry: "dict[str, Any]", image: "Image") -> EntrySentence:
     return EntrySentence(f"{spent} on {image.get('model')} ({counted(tokens, 'token')}){late}", "bad" if late else "money")
 
 
-def _of_approval(entry: "dict[str, Any]", image: "Image") -> EntrySentence:
+def _of_approval(entry: dict[str, Any], image: Image) -> EntrySentence:
     question, state = image.get("question") or image.get("source") or entry["record_id"], image.get("state")
     if entry["body"] == "used":
         return EntrySentence(f"The approval was used: {question}", is_bookkeeping=True)
@@ -184,7 +182,7 @@ def _of_approval(entry: "dict[str, Any]", image: "Image") -> EntrySentence:
     return EntrySentence(f"{who} answered {state}: {question}{why}", "good" if state == "granted" else "bad")
 
 
-def _of_criterion(entry: "dict[str, Any]", image: "Image") -> EntrySentence:
+def _of_criterion(entry: dict[str, Any], image: Image) -> EntrySentence:
     text, status = image.get("criterion", entry["record_id"]), image.get("status", "pending")
     if entry["subtype"] == "added":
         return EntrySentence(f"To be shown: {text}")
@@ -196,30 +194,22 @@ def _of_criterion(entry: "dict[str, Any]", image: "Image") -> EntrySentence:
     )
 
 
-def _of_comment(entry: "dict[str, Any]", image: "Image") -> EntrySentence:
-    return EntrySentence(f"{image.get('author') or 'Somebody'} remarked on a task: {image.get('body', entry['body'])}")
-
-
-def _of_artifact(entry: "dict[str, Any]", image: "Image") -> EntrySentence:
-    return EntrySentence(f"Made {image.get('kind', 'a file')}: {image.get('path') or entry['record_id']}")
-
-
-def _of_phase(entry: "dict[str, Any]", image: "Image") -> EntrySentence:
-    return EntrySentence(f"Phase “{image.get('name', '')}” is {image.get('status', entry['subtype'])}")
-
-
-def _of_any(entry: "dict[str, Any]", _image: "Image") -> EntrySentence:
+def _of_any(entry: dict[str, Any], _image: Image) -> EntrySentence:
     what = f"{entry['record_table']} {entry['record_id']} {entry['subtype']}"
     return EntrySentence(f"{what}: {_cut(entry['body'])}" if entry["body"] else what, is_bookkeeping=True)
 
 
-_RECORDS = {
+_RECORDS: dict[str, Callable[[dict[str, Any], Image], EntrySentence]] = {
     "runs": _of_run,
     "tasks": _of_task,
     "charges": _of_charge,
     "approvals": _of_approval,
     "criteria": _of_criterion,
-    "artifacts": _of_artifact,
-    "task_comments": _of_comment,
-    "phases": _of_phase,
+    "artifacts": lambda entry, image: EntrySentence(
+        f"Made {image.get('kind', 'a file')}: {image.get('path') or entry['record_id']}"
+    ),
+    "task_comments": lambda entry, image: EntrySentence(
+        f"{image.get('author') or 'Somebody'} remarked on a task: {image.get('body', entry['body'])}"
+    ),
+    "phases": lambda entry, image: EntrySentence(f"Phase “{image.get('name', '')}” is {image.get('status', entry['subtype'])}"),
 }

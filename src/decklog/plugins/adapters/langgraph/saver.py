@@ -34,7 +34,6 @@ _CHANNELS = "channel_values"
 _OF_LANGGRAPH = frozenset({"v", "id", "ts", "channel_versions", "versions_seen", "updated_channels"})
 # What is longer is remembered by its digest; so much is remembered in all.
 _LONGEST_WHOLE = 1024
-_NOTHING: frozenset[bytes] = frozenset()
 _MOST_REMEMBERED_BYTES = 16 * 1024 * 1024
 
 
@@ -53,25 +52,19 @@ class Encoder:
             # Null, bytes as they are, or what the serializer has encrypted.
             return Encoded(kind, content, False)
         opened = unpack(content)
-        if all(self._are_clean(name, pieces) for name, pieces in _pieces(opened)):
+        if all(self._is_clean(name, piece) for name, pieces in _pieces(opened) for piece in pieces):
             return Encoded(kind, content, False)
         clean, changed = redaction.scan_json(opened)
         return Encoded(kind, pack(clean) if changed else content, changed)
 
-    def _are_clean(self, name: str, pieces: list[Any]) -> bool:
-        """Return whether no piece of a value holds a secret; most of them have been here before."""
-        known = self._clean.get(name, _NOTHING)
-        packed = [pack(piece) for piece in pieces]
-        return all(self._is_clean(name, piece) for piece, one in zip(pieces, packed, strict=True) if one not in known)
-
     def _is_clean(self, name: str, piece: Any) -> bool:
+        """Return whether a piece of a value holds no secret; most of them have been here before."""
         if piece is None or isinstance(piece, (bool, int, float)):
             return True
         packed = pack(piece)
         if len(packed) > _LONGEST_WHOLE:
             packed = sha256(packed).digest()
-        known = self._clean.get(name)
-        if known is not None and packed in known:
+        if packed in self._clean.get(name, ()):
             return True
         if redaction.scan_json({name: piece})[1]:
             return False

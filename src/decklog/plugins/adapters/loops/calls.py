@@ -4,10 +4,12 @@ import inspect
 import json
 import os
 from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextvars import ContextVar
 from functools import wraps
 from math import isfinite
-from typing import TYPE_CHECKING, overload
+from types import TracebackType
+from typing import Any, Self, TypeVar, overload
 
 from decklog.agents.entries import call_told, cut_of
 from decklog.agents.events import CallOutcome
@@ -15,15 +17,8 @@ from decklog.agents.texts import storable
 from decklog.aio import loops
 from decklog.core.errors import Invalid
 from decklog.journal.entry import EntryKind
+from decklog.log import Decklog
 from decklog.plugins.adapters.waiting import away
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import TracebackType
-    from typing import Any, Self
-
-    from decklog.log import Decklog
-    from decklog.plugins.adapters.loops.run import Recorded
 
 _DEEPEST = 20
 _MOST_ITEMS = 1000
@@ -34,7 +29,7 @@ _RECEIVERS = ("self", "cls")
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def as_json(value: "Any", depth: int = 0) -> "Any":
+def as_json(value: Any, depth: int = 0) -> Any:
     """Return a value as JSON; what lies deeper than anybody reads, or is no JSON, by its `repr`."""
     if value is None or (isinstance(value, int) and value.bit_length() <= _MOST_BITS):
         return value
@@ -49,7 +44,7 @@ def as_json(value: "Any", depth: int = 0) -> "Any":
     return _told(value)
 
 
-def _told(value: "Any", by: "Callable[[Any], str]" = repr) -> str:
+def _told(value: Any, by: Callable[[Any], str] = repr) -> str:
     """Return an object as text, also if it can't be represented."""
     try:
         return str(storable(by(value)[:_LONGEST_REPR]))
@@ -57,7 +52,7 @@ def _told(value: "Any", by: "Callable[[Any], str]" = repr) -> str:
         return f"<{type(value).__name__}: its {by.__name__} failed with {type(problem).__name__}>"
 
 
-def name_told(name: "Any") -> str:
+def name_told(name: Any) -> str:
     """Return the name of a value in an object."""
     return str(storable(name)) if type(name) is str else _told(name, str)
 
@@ -71,20 +66,20 @@ def error_message(problem: BaseException) -> str:
     return f"{type(problem).__name__}: {said}".removesuffix(": ")
 
 
-def name_of(function: "Any") -> str:
+def name_of(function: Any) -> str:
     """Name what can be called: by its own name, that of what it wraps, or of what it is."""
     inner = getattr(function, "func", function)
     return str(getattr(function, "__name__", None) or getattr(inner, "__name__", None) or type(function).__name__)
 
 
-def as_text(value: "Any") -> str:
+def as_text(value: Any) -> str:
     """Return what a tool gave as one text."""
     if value is None:
         return ""
     return value if isinstance(value, str) else _encode(as_json(value))
 
 
-def arguments_of(function: "Callable[..., Any]", args: "tuple[Any, ...]", kwargs: "dict[str, Any]") -> "dict[str, Any]":
+def arguments_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Name what a function is called with, by its own names for it; the object that a method is of is left out."""
     code = getattr(function, "__code__", None)
     names = code.co_varnames[: code.co_argcount] if code is not None else ()
@@ -114,10 +109,10 @@ class LoopSpan(ABC):
 
     @property
     @abstractmethod
-    def recording(self) -> "Recorded | None":
+    def recording(self) -> "LoopRun | None":
         """The run that it is recorded in; None where nobody records."""
 
-    def log_of(self) -> "Decklog | None":
+    def log_of(self) -> Decklog | None:
         """Return the log that it is recorded in; None where nobody records."""
         return None if self.recording is None else self.recording.log
 
@@ -126,16 +121,16 @@ class LoopSpan(ABC):
         """Write that it begins."""
 
     @abstractmethod
-    def end(self, outcome: CallOutcome, output: str, facts: "dict[str, Any]") -> None:
+    def end(self, outcome: CallOutcome, output: str, facts: dict[str, Any]) -> None:
         """Write that it has ended."""
 
     # What a block may say of it
 
-    def returned(self, output: "Any", **facts: "Any") -> None:
+    def returned(self, output: Any, **facts: Any) -> None:
         """Say what came of it; leaving the block writes it down."""
         self._outcome, self._output, self._facts = CallOutcome.OK, as_text(output), facts
 
-    def failed(self, why: "Any", **facts: "Any") -> None:
+    def failed(self, why: Any, **facts: Any) -> None:
         """Mark it as failed, without an error."""
         self._outcome, self._output, self._facts = CallOutcome.FAILED, as_text(why), facts
 
@@ -164,7 +159,7 @@ class LoopSpan(ABC):
         if present.get() is self:
             present.set(self._outer)
 
-    def __enter__(self) -> "Self":
+    def __enter__(self) -> Self:
         self.enter()
         try:
             if self.log_of() is not None:
@@ -174,7 +169,7 @@ class LoopSpan(ABC):
             raise
         return self
 
-    def __exit__(self, _: object, problem: BaseException | None, _trace: "TracebackType | None") -> None:
+    def __exit__(self, _: object, problem: BaseException | None, _trace: TracebackType | None) -> None:
         self.leave()
         self.settle_if_recorded(problem)
 
@@ -183,7 +178,7 @@ class LoopSpan(ABC):
         if self.log_of() is not None:
             self.settle(problem)
 
-    async def __aenter__(self) -> "Self":
+    async def __aenter__(self) -> Self:
         self.enter()
         try:
             if (log := self.log_of()) is not None and await away(log, self.begin):
@@ -194,25 +189,50 @@ class LoopSpan(ABC):
             raise
         return self
 
-    async def __aexit__(self, _: object, problem: BaseException | None, _trace: "TracebackType | None") -> None:
+    async def __aexit__(self, _: object, problem: BaseException | None, _trace: TracebackType | None) -> None:
         self.leave()
         log = self.log_of()
         if log is not None and await away(log, lambda: self.settle(problem)) and problem is None:
             raise loops.cancellation()
 
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Generator
-    from typing import Any
+class LoopRun(LoopSpan):
+    """A run around steps and calls: where they are recorded, and by whom."""
 
-    # Makes the span of one call from what the function is called with.
-    Spans = Callable[[tuple[Any, ...], dict[str, Any]], LoopSpan]
+    def __init__(self, log: Decklog, agent: str, task_id: str | None) -> None:
+        super().__init__()
+        self.log = log
+        self.agent = agent
+        self.task_id = task_id
+
+    @property
+    @abstractmethod
+    def id(self) -> str:
+        """The run's id."""
+
+    @property
+    def recording(self) -> "LoopRun":
+        return self
+
+
+def surrounding_run(log: Decklog) -> dict[str, Any]:
+    """Name the run and the task that are recorded around the code here, in the same log."""
+    here = present.get()
+    around = None if here is None else here.recording
+    if around is None or around.log is not log:
+        return {}
+    return {"run": around.id, **({"task": around.task_id} if around.task_id else {})}
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+# Makes the span of one call from what the function is called with.
+Spans = Callable[[tuple[Any, ...], dict[str, Any]], LoopSpan]
 
 # Values of a generator are recorded up to this number, and counted beyond it.
 _WRAPPING_MOST_ITEMS = 100
 
 
-def wrapped(function: "Callable[..., Any]", spans: "Spans") -> "Any":
+def wrapped(function: Callable[..., Any], spans: Spans) -> Any:
     """Return the function with a span around each of its calls."""
     if inspect.isasyncgenfunction(function):
         return _async_generator(function, spans)
@@ -221,9 +241,9 @@ def wrapped(function: "Callable[..., Any]", spans: "Spans") -> "Any":
     return _generator(function, spans) if inspect.isgeneratorfunction(function) else _plain(function, spans)
 
 
-def _plain(function: "Callable[..., Any]", spans: "Spans") -> "Any":
+def _plain(function: Callable[..., Any], spans: Spans) -> Any:
     @wraps(function)
-    def call(*args: "Any", **kwargs: "Any") -> "Any":
+    def call(*args: Any, **kwargs: Any) -> Any:
         with spans(args, kwargs) as span:
             found = function(*args, **kwargs)
             span.returned(found)
@@ -232,9 +252,9 @@ def _plain(function: "Callable[..., Any]", spans: "Spans") -> "Any":
     return call
 
 
-def _coroutine(function: "Callable[..., Any]", spans: "Spans") -> "Any":
+def _coroutine(function: Callable[..., Any], spans: Spans) -> Any:
     @wraps(function)
-    async def call(*args: "Any", **kwargs: "Any") -> "Any":
+    async def call(*args: Any, **kwargs: Any) -> Any:
         async with spans(args, kwargs) as span:
             found = await function(*args, **kwargs)
             span.returned(found)
@@ -250,7 +270,7 @@ class _Given:
         self._items: list[Any] = []
         self._count = 0
 
-    def add(self, item: "Any") -> None:
+    def add(self, item: Any) -> None:
         self._count += 1
         if self._count <= _WRAPPING_MOST_ITEMS:
             self._items.append(item)
@@ -276,9 +296,9 @@ class _Aside:
         present.set(self._outer)
 
 
-def _generator(function: "Callable[..., Any]", spans: "Spans") -> "Any":
+def _generator(function: Callable[..., Any], spans: Spans) -> Any:
     @wraps(function)
-    def call(*args: "Any", **kwargs: "Any") -> "Generator[Any, Any, Any]":
+    def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         span, given = spans(args, kwargs), _Given()
         span.__enter__()
         span.leave()
@@ -313,9 +333,9 @@ def _generator(function: "Callable[..., Any]", spans: "Spans") -> "Any":
     return call
 
 
-def _async_generator(function: "Callable[..., Any]", spans: "Spans") -> "Any":
+def _async_generator(function: Callable[..., Any], spans: Spans) -> Any:
     @wraps(function)
-    async def call(*args: "Any", **kwargs: "Any") -> "AsyncGenerator[Any, Any]":
+    async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         span, given = spans(args, kwargs), _Given()
         await span.__aenter__()
         span.leave()
@@ -351,21 +371,13 @@ def _async_generator(function: "Callable[..., Any]", spans: "Spans") -> "Any":
     return call
 
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, TypeVar
-
-    from decklog.plugins.adapters.loops.run import Recorded
-
-    F = TypeVar("F", bound=Callable[..., Any])
-
 STEP, STEP_ENDED = "step", "step.ended"
 
 
 class LoopPart(LoopSpan):
     """A step or a call: a part of the run that it is begun in. Outside of one nothing is recorded."""
 
-    def __init__(self, name: str, run: "Recorded | None" = None) -> None:
+    def __init__(self, name: str, run: LoopRun | None = None) -> None:
         super().__init__()
         if not name.strip():
             raise Invalid("a step or a tool needs a name", field="name")
@@ -378,10 +390,10 @@ class LoopPart(LoopSpan):
         if self.run is None and self._outer is not None:
             self.run = self._outer.recording
         if self.run is not None:
-            self.id = self.run.new_id()
+            self.id = self.run.log.parts.ids.new("call")
 
     @property
-    def recording(self) -> "Recorded | None":
+    def recording(self) -> LoopRun | None:
         return self.run
 
     @property
@@ -390,7 +402,7 @@ class LoopPart(LoopSpan):
         outer = self._outer
         return outer.id if isinstance(outer, LoopPart) and outer.run is self.run else None
 
-    def write(self, kind: EntryKind, subtype: str, body: str, key: str, facts: "dict[str, Any]") -> None:
+    def write(self, kind: EntryKind, subtype: str, body: str, key: str, facts: dict[str, Any]) -> None:
         """Append one entry of this part."""
         assert self.run is not None
         text, cut = cut_of(storable(body))
@@ -413,11 +425,11 @@ class LoopStep(LoopPart):
     def begin(self) -> None:
         self.write(EntryKind.EVENT, STEP, self.name, f"step:{self.id}", {"step": self.id})
 
-    def end(self, outcome: CallOutcome, output: str, facts: "dict[str, Any]") -> None:
+    def end(self, outcome: CallOutcome, output: str, facts: dict[str, Any]) -> None:
         values = {**as_json(facts), "step": self.id, "name": self.name, "outcome": outcome.value}
         self.write(EntryKind.EVENT, STEP_ENDED, output or f"{self.name}: {outcome.value}", f"step-ended:{self.id}", values)
 
-    def __call__(self, function: "F") -> "F":
+    def __call__(self, function: F) -> F:
         """Make each call of a function such a step."""
         return wrapped(function, lambda _args, _kwargs: LoopStep(self.name, self.run))  # type: ignore[no-any-return]
 
@@ -425,23 +437,23 @@ class LoopStep(LoopPart):
 class LoopCall(LoopPart):
     """One use of a tool: what it was given, and what it gave."""
 
-    def __init__(self, name: str, arguments: "dict[str, Any]", run: "Recorded | None" = None) -> None:
+    def __init__(self, name: str, arguments: dict[str, Any], run: LoopRun | None = None) -> None:
         super().__init__(name, run)
         self._arguments = arguments
 
     def begin(self) -> None:
         self.write(EntryKind.TOOL, "call", *call_told(self.id, self.name, as_json(self._arguments)))
 
-    def end(self, outcome: CallOutcome, output: str, facts: "dict[str, Any]") -> None:
+    def end(self, outcome: CallOutcome, output: str, facts: dict[str, Any]) -> None:
         values = {**(as_json(facts) if facts else facts), "call": self.id, "tool": self.name, "outcome": outcome.value}
         self.write(EntryKind.TOOL, "result", output or outcome.value, f"result:{self.id}", values)
 
-    def __call__(self, function: "F") -> "F":
+    def __call__(self, function: F) -> F:
         """Make each call of a function a use of this tool."""
         return wrapped(function, _calls_of(self.name, function, self.run))  # type: ignore[no-any-return]
 
 
-def _calls_of(name: str, function: "Callable[..., Any]", run: "Recorded | None" = None) -> "Callable[..., LoopCall]":
+def _calls_of(name: str, function: Callable[..., Any], run: LoopRun | None = None) -> Callable[..., LoopCall]:
     return lambda args, kwargs: LoopCall(name, arguments_of(function, args, kwargs), run)
 
 
@@ -451,10 +463,10 @@ def step(name: str) -> LoopStep:
 
 
 @overload
-def tool(what: "F") -> "F": ...
+def tool(what: F) -> F: ...
 @overload
-def tool(what: str, **arguments: "Any") -> LoopCall: ...
-def tool(what: "Any", **arguments: "Any") -> "Any":
+def tool(what: str, **arguments: Any) -> LoopCall: ...
+def tool(what: Any, **arguments: Any) -> Any:
     """Record the use of a tool: `@tool` over a function of any kind, or `with tool("grep", pattern="x") as call:`."""
     if isinstance(what, str):
         return LoopCall(what, arguments)

@@ -1,25 +1,17 @@
 """A run that records itself while a loop is at it."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.agents.entries import close_interrupted, close_open, cut_of, own_identity
 from decklog.agents.events import CallOutcome
 from decklog.agents.texts import storable
 from decklog.aio.log import AsyncDecklog
 from decklog.core.errors import Invalid
-from decklog.plugins.adapters.loops.calls import LoopCall, LoopSpan, LoopStep, present, wrapped
+from decklog.log import Decklog
+from decklog.plugins.adapters.loops.calls import F, LoopCall, LoopRun, LoopStep, present, wrapped
 from decklog.plugins.adapters.waiting import away
-from decklog.stores.runs.run import ENDED, RunStatus
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, TypeVar
-
-    from decklog.log import Decklog
-    from decklog.stores.money.records import Charge
-    from decklog.stores.runs.run import Run
-
-    F = TypeVar("F", bound=Callable[..., Any])
+from decklog.stores.money.records import Charge
+from decklog.stores.runs.run import ENDED, Run, RunStatus
 
 _STATUS = {CallOutcome.OK: RunStatus.COMPLETED, CallOutcome.FAILED: RunStatus.FAILED}
 _MOST_SUMMARY = 2000
@@ -27,16 +19,14 @@ _MOST_SUMMARY = 2000
 _LOOKED_AT = 100
 
 
-class Recorded(LoopSpan):
+class Recorded(LoopRun):
     """One run of a loop. Inside another run of the same log it is a part of that run."""
 
-    def __init__(self, log: "Decklog | AsyncDecklog", goal: str, settings: "dict[str, Any]") -> None:
-        super().__init__()
-        self.log: Decklog = log.log if isinstance(log, AsyncDecklog) else log
+    def __init__(self, log: Decklog | AsyncDecklog, goal: str, settings: dict[str, Any]) -> None:
+        own = log.log if isinstance(log, AsyncDecklog) else log
+        super().__init__(own, settings.get("agent") or "agent", settings.get("task_id"))
         self._goal = goal
         self._settings = settings
-        self.agent: str = settings.get("agent") or "agent"
-        self.task_id: str | None = settings.get("task_id")
         self._run: Run | None = None
 
     @property
@@ -44,14 +34,6 @@ class Recorded(LoopSpan):
         """The run's id."""
         assert self._run is not None, "the run has not begun yet"
         return self._run.id
-
-    @property
-    def recording(self) -> "Recorded":
-        return self
-
-    def new_id(self) -> str:
-        """Name a step or a call."""
-        return self.log.parts.ids.new("call")
 
     def begin(self) -> None:
         around = None if self._outer is None else self._outer.recording
@@ -64,13 +46,13 @@ class Recorded(LoopSpan):
         if run.already:
             self._take_up(run, metadata)
 
-    def _take_up(self, run: "Run", metadata: "dict[str, Any]") -> None:
+    def _take_up(self, run: Run, metadata: dict[str, Any]) -> None:
         """Resume a run that was started before; close what was left open in it."""
         close_open(self.log, run.id)
         status = RunStatus.ACTIVE if run.status in ENDED else None
         self._run = self.log.runs.update(run.id, metadata={**run.metadata, **metadata}, status=status)
 
-    def end(self, outcome: CallOutcome, output: str, _facts: "dict[str, Any]") -> None:
+    def end(self, outcome: CallOutcome, output: str, _facts: dict[str, Any]) -> None:
         if self.log.runs.get(self.id).status in ENDED:
             return  # the loop has said itself how it ended
         status = _STATUS.get(outcome, RunStatus.CANCELLED)
@@ -83,11 +65,11 @@ class Recorded(LoopSpan):
         """Begin a step of this run."""
         return LoopStep(name, self)
 
-    def tool(self, name: str, **arguments: "Any") -> LoopCall:
+    def tool(self, name: str, **arguments: Any) -> LoopCall:
         """Record the use of a tool in this run."""
         return LoopCall(name, arguments, self)
 
-    def charge(self, model: str, **given: "Any") -> "Charge":
+    def charge(self, model: str, **given: Any) -> Charge:
         """Write down what a call to a model took: the arguments of `ledger.charge`.
 
         It is spent already, so no budget refuses it; a charge marked `overdrew` means that a budget is exhausted.
@@ -95,20 +77,20 @@ class Recorded(LoopSpan):
         here = {"run_id": self.id, "task_id": self.task_id, "agent": self.agent, "enforce": False}
         return self.log.ledger.charge(model, **{**here, **given})
 
-    async def acharge(self, model: str, **given: "Any") -> "Charge":
+    async def acharge(self, model: str, **given: Any) -> Charge:
         """Write down what a call to a model took, without holding the loop up."""
         charges: list[Charge] = []
         await away(self.log, lambda: charges.append(self.charge(model, **given)))
         return charges[0]
 
-    def __call__(self, function: "F") -> "F":
+    def __call__(self, function: F) -> F:
         """Record each call of a function as a run."""
         settings = {name: value for name, value in self._settings.items() if name not in ("run_id", "key")}
         return wrapped(function, lambda _args, _kwargs: Recorded(self.log, self._goal, settings))  # type: ignore[no-any-return]
 
 
 def recorded(
-    log: "Decklog | AsyncDecklog",
+    log: Decklog | AsyncDecklog,
     goal: str,
     *,
     agent: str = "agent",
@@ -126,12 +108,12 @@ def recorded(
     return Recorded(log, goal, given)
 
 
-def charge(model: str, **given: "Any") -> "Charge":
+def charge(model: str, **given: Any) -> Charge:
     """Record a charge for a model call in the surrounding run, with the arguments of `ledger.charge`."""
     return innermost().charge(model, **given)
 
 
-async def acharge(model: str, **given: "Any") -> "Charge":
+async def acharge(model: str, **given: Any) -> Charge:
     """Record a charge for a model call in the surrounding run, without blocking the event loop."""
     return await innermost().acharge(model, **given)
 
@@ -140,7 +122,7 @@ def innermost() -> Recorded:
     """Return the run that the code here is recorded in."""
     here = present.get()
     run = None if here is None else here.recording
-    if run is None:
+    if not isinstance(run, Recorded):
         raise Invalid(
             "nothing is being recorded here",
             hint="Begin with `recorded(log, goal)`; a thread sees it when it is started by `copy_context().run`.",

@@ -2,16 +2,14 @@
 
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog import __version__
 from decklog.core.errors import Unavailable
 from decklog.core.extras import install_hint
 from decklog.core.metrics import CALL_SECONDS, UNAVAILABLE
+from decklog.log import Decklog
 from decklog.transfer.doctor import NAMES, gauges
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
 
 # What a span is about
 OPERATION = "gen_ai.operation.name"
@@ -82,7 +80,7 @@ _SECONDS_FRESH = 1.0
 class LogMeter:
     """Reports the calls of this process and the state of its log to a meter, until it is closed."""
 
-    def __init__(self, log: "Decklog", provider: Any = None) -> None:
+    def __init__(self, log: Decklog, provider: Any = None) -> None:
         try:
             from opentelemetry import metrics
         except ImportError:

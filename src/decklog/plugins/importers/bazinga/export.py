@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any, TypeVar
 
-from decklog.importing.exports import Export, every, text_of
+from decklog.importing.exports import Export, columns_of, every, text_of
 from decklog.importing.writer import key_start
 from decklog.journal.entry import BOOKKEEPING, EntryKind
 from decklog.log import Decklog
@@ -30,10 +30,15 @@ _PLACED = (
 _BY_TIME = ("orchestration_logs", "token_usage", "skill_outputs")
 _LIVE = {RunStatus.COMPLETED: "completed", RunStatus.FAILED: "failed", RunStatus.CANCELLED: "failed"}
 _GROUP = (
-    *("name", "status", "assigned_to", "revision_count", "last_review_status", "feature_branch", "merge_status", "complexity"),
-    *("initial_tier", "item_count", "security_sensitive", "qa_attempts", "tl_review_attempts", "component_path"),
-    *("review_iteration", "no_progress_count", "blocking_issues_count"),
+    "id=group_id session_id=run_id name status assigned_to revision_count last_review_status feature_branch merge_status"
+    " complexity initial_tier item_count qa_attempts tl_review_attempts component_path review_iteration no_progress_count"
+    " blocking_issues_count created_at updated_at"
 )
+_PACKAGE = (
+    "id=number session_id=run_id group_id file_path package_type producer_agent=producer priority summary size_bytes version"
+)
+_PATTERN = "pattern_hash project_id=project solution confidence occurrences lang ttl_days last_seen=last_seen_at created_at"
+_STRATEGY = "strategy_id=id project_id=project topic insight helpfulness lang framework last_seen=last_seen_at created_at"
 
 
 class BazingaExport:
@@ -71,55 +76,36 @@ class BazingaExport:
         return self.out.finish()
 
     def _session(self, run: Any) -> None:
-        row: Columns = {
-            "session_id": run.id,
-            "start_time": _time(run.started_at),
-            "end_time": _time(run.ended_at) if run.status in ENDED else None,
-            "mode": run.mode and run.mode.value,
-            "original_requirements": run.goal or None,
-            "status": _LIVE.get(run.status, "active"),
-            "initial_branch": run.branch,
-            "metadata": text_of(run.metadata or None),
-            "created_at": _time(run.started_at),
-        }
+        row = columns_of(run, "session_id=id start_time=started_at mode initial_branch=branch created_at=started_at", _time)
+        row |= {"end_time": _time(run.ended_at) if run.status in ENDED else None, "status": _LIVE.get(run.status, "active")}
+        row |= {"original_requirements": run.goal or None, "metadata": text_of(run.metadata or None)}
         self.out.write("sessions", f"sessions {run.id}", row)
         if row["status"] != run.status.value:
             self.out.report.leave_out(f"that sessions are {run.status.value}: they are {row['status']} there")
 
     def _groups(self, run_id: str) -> None:
         for group in every(lambda **page: self.log.groups.find(run_id, **page)):
-            data = group.as_dict()
-            row = {name: int(data[name]) if isinstance(data[name], bool) else data[name] for name in _GROUP}
-            row |= {name: text_of(data[name]) for name in ("specializations", "speckit_task_ids")}
-            row["context_references"] = text_of(_numbers(data["context_references"]))
-            row |= {"id": group.group_id, "session_id": run_id}
-            row |= {"created_at": _time(group.created_at), "updated_at": _time(group.updated_at)}
+            row = columns_of(group, _GROUP, _time) | {"security_sensitive": int(group.security_sensitive)}
+            row |= {name: text_of(getattr(group, name)) for name in ("specializations", "speckit_task_ids")}
+            row["context_references"] = text_of(_numbers(group.context_references))
             self.out.write("task_groups", f"task_groups {run_id}/{group.group_id}", row)
 
     def _logs(self, run_id: str) -> None:
         for entry in every(lambda **page: self.log.journal.find(run_id, oldest_first=True, **page)):
             if entry.kind in _KINDS and entry.subtype not in BOOKKEEPING:
-                self._log_row(run_id, entry)
+                self._log_row(entry)
 
-    def _log_row(self, run_id: str, entry: Any) -> None:
+    def _log_row(self, entry: Any) -> None:
         number = _number(entry.key, "orchestration_logs")
-        row: Columns = {
-            "session_id": run_id,
-            "timestamp": _time(entry.at),
-            "iteration": entry.iteration,
-            "agent_type": entry.agent or "unknown",
-            "agent_id": entry.agent_id,
-            "content": entry.body or "",
-            "log_type": entry.kind.value,
-            "reasoning_phase": entry.phase and entry.phase.value,
-            "confidence_level": entry.confidence and entry.confidence.value,
-            "references_json": text_of(entry.refs),
-            "redacted": int(entry.redacted),
-            "group_id": entry.group_id,
-            "event_subtype": entry.subtype,
-            "event_payload": text_of(entry.payload),
-            "idempotency_key": entry.key if number is None else None,
-        }
+        row = columns_of(
+            entry,
+            "session_id=stream timestamp=at iteration agent_id log_type=kind reasoning_phase=phase confidence_level=confidence"
+            " group_id event_subtype=subtype",
+            _time,
+        )
+        row |= {"agent_type": entry.agent or "unknown", "content": entry.body or "", "redacted": int(entry.redacted)}
+        row |= {"references_json": text_of(entry.refs), "event_payload": text_of(entry.payload)}
+        row["idempotency_key"] = entry.key if number is None else None
         row = self.out.kept.restored(entry.id, row)
         self._place_log(entry, row, row.pop("id", number))
 
@@ -130,25 +116,20 @@ class BazingaExport:
         """Write the newest version of each state: the newest schema has room for one."""
         for state in every(lambda **page: self.log.states.find(run_id, **page)):
             found = self.log.states.get(run_id, state.name, group_id=state.group_id)
-            row: Columns = {
-                "session_id": run_id,
-                "group_id": state.group_id,
-                "timestamp": _time(found.saved_at),
-                "state_type": state.name,
-                "state_data": text_of(found.document) or "null",
-            }
+            row = {"session_id": run_id, **columns_of(state, "group_id state_type=name")}
+            row |= {"timestamp": _time(found.saved_at), "state_data": text_of(found.document) or "null"}
             self.out.write("state_snapshots", f"state {run_id} {state.group_id} {state.name} {state.version}", row)
             self.out.report.leave_out("older versions of state_snapshots", state.version - 1)
 
     def _figures(self, run_id: str) -> None:
         for charge in reversed(list(every(lambda **page: self.log.ledger.find(run_id=run_id, **page)))):
-            row: Columns = {"session_id": run_id, "timestamp": _time(charge.occurred_at)}
-            row |= {"agent_type": charge.agent or "unknown", "agent_id": charge.agent_id, "tokens_estimated": charge.tokens}
+            row = columns_of(charge, "session_id=run_id timestamp=occurred_at agent_id tokens_estimated=tokens", _time)
+            row["agent_type"] = charge.agent or "unknown"
             self._number_row("token_usage", row, _number(charge.key, "token_usage"))
         for output in reversed(list(every(lambda **page: self.log.outputs.find(run_id, **page)))):
-            row = {"session_id": run_id, "timestamp": _time(output.saved_at)}
-            row |= {"skill_name": output.skill, "output_data": text_of(self.log.outputs.get(output.id).document) or "null"}
-            row |= {"agent_type": output.agent, "group_id": output.group_id, "iteration": output.iteration}
+            names = "session_id=run_id timestamp=saved_at skill_name=skill agent_type=agent group_id iteration"
+            row = columns_of(output, names, _time)
+            row["output_data"] = text_of(self.log.outputs.get(output.id).document) or "null"
             self._number_row("skill_outputs", row, _number(output.key, "skill_outputs"))
 
     def _number_row(self, table: str, row: Columns, number: int | None) -> None:
@@ -157,50 +138,30 @@ class BazingaExport:
     def _plan(self, run_id: str) -> None:
         for plan in self._select(Plan, "select * from plans where run_id = :run_id", run_id=run_id):
             phases = [_phase(phase) for phase in self.log.plans.phases(run_id)]
-            row: Columns = {"session_id": run_id, "original_prompt": plan.original_prompt, "plan_text": plan.plan_text}
-            row |= {"phases": text_of(phases), "current_phase": plan.current_phase, "total_phases": plan.total_phases}
-            row |= {
-                "created_at": _time(plan.created_at),
-                "updated_at": _time(plan.updated_at),
-                "metadata": text_of(plan.metadata),
-            }
+            names = "session_id=run_id original_prompt plan_text current_phase total_phases created_at updated_at"
+            row = columns_of(plan, names, _time) | {"phases": text_of(phases), "metadata": text_of(plan.metadata)}
             self.out.write("development_plans", f"plan {run_id}", row)
 
     def _criteria(self, run_id: str) -> None:
         for found in every(lambda **page: self.log.criteria.find(run_id, **page)):
-            row: Columns = {
-                "session_id": run_id,
-                "criterion": found.criterion,
-                "status": found.status.value,
-                "actual": found.actual,
-            }
-            row |= {"evidence": found.evidence, "required_for_completion": int(found.required)}
-            row |= {"created_at": _time(found.created_at), "updated_at": _time(found.updated_at)}
+            names = "session_id=run_id criterion status actual evidence created_at updated_at"
+            row = columns_of(found, names, _time) | {"required_for_completion": int(found.required)}
             self.out.write("success_criteria", f"criterion {run_id} {found.criterion}", row)
 
     def _context(self, run_id: str) -> None:
         numbers = {}
         for package in reversed(list(every(lambda **page: self.log.context.find(run_id, include_superseded=True, **page)))):
             numbers[package.id] = package.number
-            row: Columns = {
-                "id": package.number,
-                "session_id": run_id,
-                "group_id": package.group_id,
-                "file_path": package.file_path,
-            }
-            row |= {"package_type": package.package_type.value, "producer_agent": package.producer.value}
-            row |= {"priority": package.priority.value, "summary": package.summary, "size_bytes": package.size_bytes}
-            row |= {"version": package.version, "supersedes_id": numbers.get(package.supersedes_id or "")}
-            row |= {"scope": package.scope.value, "created_at": _time(package.created_at)}
+            row = columns_of(package, f"{_PACKAGE} scope created_at", _time)
+            row["supersedes_id"] = numbers.get(package.supersedes_id or "")
             self.out.write("context_packages", f"context_packages {package.number}", row)
             for reader in self.log.context.consumers(package.id):
-                row = {"package_id": package.number, "agent_type": reader.agent.value, "iteration": reader.iteration}
-                row["consumed_at"] = _time(reader.consumed_at)
+                row = {"package_id": package.number, **columns_of(reader, "agent_type=agent iteration consumed_at", _time)}
                 self.out.write("context_package_consumers", f"consumer {package.id} {reader.agent}", row)
         sql = "select * from context_consumptions where run_id = :run_id order by consumed_at, id"
         for use in self._select(ContextConsumption, sql, run_id=run_id):
-            row = {"scope_id": use.scope_id, "session_id": run_id, "group_id": use.group_id, "agent_type": use.agent.value}
-            row |= {"iteration": use.iteration, "package_id": numbers[use.package_id], "consumed_at": _time(use.consumed_at)}
+            row = columns_of(use, "scope_id session_id=run_id group_id agent_type=agent iteration consumed_at", _time)
+            row["package_id"] = numbers[use.package_id]
             self.out.write("consumption_scope", f"consumption_scope {use.scope_id}", row)
 
     def _select(self, record_class: type[R], sql: str, **bound: Any) -> list[R]:
@@ -208,20 +169,10 @@ class BazingaExport:
 
     def _learned(self) -> None:
         for found in self._select(ErrorPattern, "select * from patterns order by created_at, pattern_hash"):
-            row: Columns = {
-                "pattern_hash": found.pattern_hash,
-                "project_id": found.project,
-                "signature_json": text_of(found.signature),
-            }
-            row |= {"solution": found.solution, "confidence": found.confidence, "occurrences": found.occurrences}
-            row |= {"lang": found.lang, "ttl_days": found.ttl_days}
-            row |= {"last_seen": _time(found.last_seen_at), "created_at": _time(found.created_at)}
+            row = columns_of(found, _PATTERN, _time) | {"signature_json": text_of(found.signature)}
             self.out.write("error_patterns", f"error_patterns {found.pattern_hash}/{found.project}", row)
         for one in self._select(Strategy, "select * from strategies order by created_at, id"):
-            row = {"strategy_id": one.id, "project_id": one.project, "topic": one.topic.value, "insight": one.insight}
-            row |= {"helpfulness": one.helpfulness, "lang": one.lang, "framework": one.framework}
-            row |= {"last_seen": _time(one.last_seen_at), "created_at": _time(one.created_at)}
-            self.out.write("strategies", f"strategies {one.id}", row)
+            self.out.write("strategies", f"strategies {one.id}", columns_of(one, _STRATEGY, _time))
 
 
 def _numbers(names: list[str] | None) -> list[Any] | None:

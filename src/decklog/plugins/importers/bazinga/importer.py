@@ -93,8 +93,6 @@ class BazingaTables:
 
 
 _JSON = (dict, list, str, int, float, bool)
-# An enumeration looks its members up at every mention, and logs have a great many rows.
-_INTERACTION, _EVENT = EntryKind.INTERACTION, EntryKind.EVENT
 _KINDS = (EntryKind.INTERACTION, EntryKind.REASONING, EntryKind.EVENT)
 UNKNOWN_MODEL = "unknown"
 UNKNOWN_AGENT = "unknown"
@@ -151,25 +149,23 @@ class WorkTables(BazingaTables):
             number=present.number if present else next_number(self.log.db, Group, run_id),
             created_at=created,
             updated_at=row.time("updated_at", created),
-            **_group_words(row),
-            **_group_figures(row),
+            **_group_fields(row),
         )
 
     @describes
     def log_entry(self, row: Row) -> PendingEntry:
         """Map a log row to an entry: an interaction, a reasoning or an event."""
         self.in_run(row)
-        kind = row.one_of("log_type", EntryKind, _INTERACTION) or _INTERACTION
+        kind = row.one_of("log_type", EntryKind, EntryKind.INTERACTION) or EntryKind.INTERACTION
         if kind not in _KINDS:
-            row.replace("log_type", _INTERACTION.value)
-            kind = _INTERACTION
+            row.replace("log_type", EntryKind.INTERACTION.value)
+            kind = EntryKind.INTERACTION
         entry = {
             "body": row.text("content", ""),
             "kind": kind,
-            "subtype": row.text("event_subtype"),
             "agent": row.text("agent_type", UNKNOWN_AGENT),
-            "agent_id": row.text("agent_id"),
-            "group_id": row.text("group_id", "global" if kind is _EVENT else None),
+            **row.fields(row.text, "subtype=event_subtype agent_id"),
+            "group_id": row.text("group_id", "global" if kind is EntryKind.EVENT else None),
             "iteration": row.whole("iteration", low=-(2**63)),
             "payload": row.json("event_payload", (dict, list)),
             "phase": row.one_of("reasoning_phase", ReasoningPhase, None),
@@ -184,7 +180,7 @@ class WorkTables(BazingaTables):
     def _with_key(self, row: Row, kind: EntryKind, entry: dict[str, Any]) -> PendingEntry:
         given = row.text("idempotency_key")
         row.take("id")
-        if given is not None and kind is _EVENT:
+        if given is not None and kind is EntryKind.EVENT:
             # The event keeps its key, so that sending it again is recognized; its number is a kept column.
             row.left["id"] = row.columns["id"]
             entry["key"] = given
@@ -224,8 +220,7 @@ class WorkTables(BazingaTables):
         charge = {
             "model": UNKNOWN_MODEL,
             "input_tokens": row.whole("tokens_estimated", 0),
-            "agent": row.text("agent_type"),
-            "agent_id": row.text("agent_id"),
+            **row.fields(row.text, "agent=agent_type agent_id"),
             "call_site": "estimate",
             "occurred_at": row.time("timestamp"),
         }
@@ -239,8 +234,7 @@ class WorkTables(BazingaTables):
             run_id,
             row.text("skill_name", ""),
             row.document("output_data", _JSON),
-            agent=row.text("agent_type"),
-            group_id=row.text("group_id"),
+            **row.fields(row.text, "agent=agent_type group_id"),
             saved_at=row.time("timestamp"),
             key=self.writer.key(row),
         )
@@ -259,8 +253,7 @@ class WorkTables(BazingaTables):
             Plan,
             clock="updated_at",
             run_id=run_id,
-            original_prompt=row.text("original_prompt", ""),
-            plan_text=row.text("plan_text", ""),
+            **row.fields(row.text, "original_prompt plan_text", ""),
             total_phases=row.whole("total_phases", len(phases)),
             current_phase=row.whole("current_phase"),
             metadata=row.json("metadata", (dict,)),
@@ -288,8 +281,7 @@ class WorkTables(BazingaTables):
             number=self._number_of(run_id, text),
             criterion=text,
             status=row.one_of("status", CriterionStatus, CriterionStatus.PENDING),
-            actual=row.text("actual"),
-            evidence=row.text("evidence"),
+            **row.fields(row.text, "actual evidence"),
             required=row.flag("required_for_completion", True),
             created_at=created,
             updated_at=row.time("updated_at", created),
@@ -334,33 +326,21 @@ def _packages(row: Row) -> list[str] | None:
     return found
 
 
-def _group_words(row: Row) -> dict[str, Any]:
+def _group_fields(row: Row) -> dict[str, Any]:
     return {
         "name": row.text("name", ""),
         "status": row.one_of("status", GroupStatus, GroupStatus.PENDING),
-        "assigned_to": row.text("assigned_to"),
         "last_review_status": row.one_of("last_review_status", ReviewStatus, None),
-        "feature_branch": row.text("feature_branch"),
         "merge_status": row.one_of("merge_status", MergeStatus, None),
         "initial_tier": row.one_of("initial_tier", GroupTier, GroupTier.DEVELOPER),
         "context_references": _packages(row),
-        "specializations": row.texts("specializations"),
-        "component_path": row.text("component_path"),
-        "speckit_task_ids": row.texts("speckit_task_ids"),
-    }
-
-
-def _group_figures(row: Row) -> dict[str, Any]:
-    return {
-        "revision_count": row.whole("revision_count", 0),
+        **row.fields(row.text, "assigned_to feature_branch component_path"),
+        **row.fields(row.texts, "specializations speckit_task_ids"),
         "complexity": row.whole("complexity", low=1, high=10),
         "item_count": row.whole("item_count", 1, low=1),
-        "security_sensitive": row.flag("security_sensitive"),
-        "qa_attempts": row.whole("qa_attempts", 0),
-        "tl_review_attempts": row.whole("tl_review_attempts", 0),
         "review_iteration": row.whole("review_iteration", 1, low=1),
-        "no_progress_count": row.whole("no_progress_count", 0),
-        "blocking_issues_count": row.whole("blocking_issues_count", 0),
+        "security_sensitive": row.flag("security_sensitive"),
+        **row.fields(row.whole, "revision_count qa_attempts tl_review_attempts no_progress_count blocking_issues_count", 0),
     }
 
 
@@ -513,8 +493,7 @@ class MemoryTables(BazingaTables):
             "created_at": created,
             "last_seen_at": row.time("last_seen", created),
             "helpfulness": row.whole("helpfulness", 0),
-            "lang": row.text("lang"),
-            "framework": row.text("framework"),
+            **row.fields(row.text, "lang framework"),
         }
         adopted = self.log.strategies.adopt(strategy_id, **fields)
         return self.writer.record(Strategy, clock="last_seen_at", id=strategy_id, **fields) if adopted.already else Outcome.NEW

@@ -9,7 +9,7 @@ from typing import Any
 from decklog.core.clock import from_text, to_text
 from decklog.core.disk import sync_descriptor
 from decklog.core.errors import Invalid, NotFound
-from decklog.importing.exports import Export, ExportReport, Folder, LeftoverRows, each, every
+from decklog.importing.exports import Export, ExportReport, Folder, LeftoverRows, columns_of, each, every
 from decklog.importing.row import EPOCH
 from decklog.journal.entry import Entry
 from decklog.journal.rows import SELECT, load
@@ -71,18 +71,9 @@ class WorkRows:
         """Write every task with what it was asked and what came of it."""
         for task in each(self.log, Task, "created_at, id"):
             name = f"tasks {task.id}"
-            row: Columns = {
-                "id": task.id,
-                "priority": task.priority,
-                "state": task.state.value,
-                "created_at": None if task.created_at == EPOCH else task.created_at,
-                "stage": task.stage,
-                "current_state_name": task.state_name,
-                "inputs_json": json_or_none(asked_of(task)),
-                "result_json": None if (came := _came_of(task)) is None else json_text(came),
-                "trace_file": task.trace_file,
-                "loop_version": task.loop_version,
-            }
+            row = columns_of(task, "id priority state stage current_state_name=state_name trace_file loop_version")
+            row |= {"created_at": _known(task.created_at), "inputs_json": json_or_none(asked_of(task))}
+            row["result_json"] = _json(_came_of(task))
             row = out.kept.restored(name, row, {"created_at": EPOCH, "inputs_json": "{}", "loop_version": _NO_LOOP})
             row["last_heartbeat_at"] = _heartbeat(task, row.get("last_heartbeat_at"))
             row["cost_usd"] = self._cost(task.id, row.get("cost_usd"))
@@ -114,8 +105,7 @@ class WorkRows:
         for charge in each(self.log, Charge, "occurred_at, id"):
             imported = (charge.key or "").startswith(prefix)
             charge_id = (charge.key or "").removeprefix(prefix) if imported else charge.id
-            row: Columns = {"id": charge_id, "occurred_at": charge.occurred_at, "task_id": charge.task_id}
-            row |= {"call_site": charge.call_site, "model": charge.model, **{name: getattr(charge, name) for name in TOKENS}}
+            row = {"id": charge_id, **columns_of(charge, f"occurred_at task_id call_site model {' '.join(TOKENS)}")}
             row["usd"] = (charge.cost_microdollars or 0) / 1_000_000
             out.write("spend", f"spend {charge_id}", row, {"call_site": charge.agent or "unknown"})
             out.report.leave_out("charges of unknown price", int(charge.cost_microdollars is None))
@@ -125,9 +115,8 @@ class WorkRows:
     def ci_history(self, out: Export) -> None:
         """Write the history of CI runs."""
         for run in each(self.log, CiRun, "started_at, ci_run_id, workflow_name, branch"):
-            row: Columns = {"workflow_name": run.workflow_name, "branch": run.branch, "run_id": run.ci_run_id}
-            row |= {"started_at": None if run.started_at == EPOCH else run.started_at, "completed_at": run.completed_at}
-            row |= {"duration_s": run.duration_seconds, "conclusion": run.conclusion and run.conclusion.value}
+            names = "workflow_name branch run_id=ci_run_id started_at completed_at duration_s=duration_seconds conclusion"
+            row = columns_of(run, names) | {"started_at": _known(run.started_at)}
             name = f"ci_history {run.workflow_name}/{run.branch}/{run.ci_run_id}"
             out.write("ci_history", name, row, {"started_at": EPOCH})
 
@@ -173,8 +162,8 @@ def _call(entry: Entry) -> Columns:
 def _effect_call(effect: Effect) -> Columns:
     """Write an effect as the call that had it."""
     took = effect.settled_at and round((effect.settled_at - effect.intended_at).total_seconds() * 1000)
-    row: Columns = {"occurred_at": effect.intended_at, "task_id": effect.task_id, "stage": effect.step}
-    row |= {"tool_name": effect.tool, "args_json": json_text(effect.arguments), "result_json": _json(effect.result)}
+    row = columns_of(effect, "occurred_at=intended_at task_id stage=step tool_name=tool")
+    row |= {"args_json": json_text(effect.arguments), "result_json": _json(effect.result)}
     # No error means success there, and of what was never settled nobody knows that.
     error = None if effect.state is EffectState.DONE else str((effect.error or {}).get("code") or effect.state.value)
     return row | {"duration_ms": took, "error": error, "loop_version": _NO_LOOP}
@@ -191,19 +180,16 @@ def _number(key: str | None) -> int | None:
     return int(number) if (key or "").startswith(prefix) and number.isascii() and number.isdigit() and len(number) < 19 else None
 
 
-_MESSAGE = (
-    *("id", "received_at", "from_handle", "channel", "severity", "body", "state", "answer", "escalated_to", "ack_sent_at"),
-    # What that system can't hold, and what the other columns say as well.
-    *("answered_at", "closed_at", "ack", "is_authorised", "seen_at", "escalated_at"),
+_MESSAGE_COLUMNS = "id received_at from_handle channel severity body state answer escalated_to ack_sent_at answered_at closed_at"
+# With what that system can't hold, and what the other columns say as well.
+_MESSAGE = (*_MESSAGE_COLUMNS.split(), "ack", "is_authorised", "seen_at", "escalated_at")
+_FEEDBACK_COLUMNS = (
+    "id received_at from_handle channel severity body context_url fix_class state fix_pr_url regression_test_path root_cause"
+    " success_criterion"
 )
-_FEEDBACK = (
-    *("id", "received_at", "from_handle", "channel", "severity", "body", "context_url", "fix_class", "state", "fix_pr_url"),
-    *("regression_test_path", "root_cause", "success_criterion", "notes", "message_id", "updated_at", "closed_at"),
-)
-_LESSON = (
-    *("id", "topic", "body", "payload", "confidence", "source_kind", "source_id", "recall_count", "superseded_by"),
-    *("created_at", "last_seen_at", "last_recalled_at", "fingerprint"),
-)
+_FEEDBACK = (*_FEEDBACK_COLUMNS.split(), "notes", "message_id", "updated_at", "closed_at")
+_LESSON_COLUMNS = "id topic created_at source_kind source_id confidence last_recalled_at recall_count superseded_by"
+_LESSON = (*_LESSON_COLUMNS.split(), "body", "payload", "last_seen_at", "fingerprint")
 
 
 class InboxRows:
@@ -214,20 +200,7 @@ class InboxRows:
     def em_inbox(self, out: Export) -> None:
         """Write every message; whether its sender may give orders is not known there, and is counted."""
         for message in each(self.log, Message, "received_at, id"):
-            row: Columns = {
-                "id": message.id,
-                "received_at": _known(message.received_at),
-                "from_handle": message.from_handle,
-                "channel": message.channel.value,
-                "severity": message.severity.value,
-                "body": message.body,
-                "state": message.state.value,
-                "answer": message.answer,
-                "escalated_to": message.escalated_to,
-                "ack_sent_at": message.ack_sent_at,
-                "answered_at": message.answered_at,
-                "closed_at": message.closed_at,
-            }
+            row = columns_of(message, _MESSAGE_COLUMNS) | {"received_at": _known(message.received_at)}
             out.write("em_inbox", f"em_inbox {message.id}", row, {"received_at": EPOCH})
             out.report.leave_out_fields("messages", message, _MESSAGE)
             # There, such a message looks like the owner's. Of an imported one the sender is unknown.
@@ -236,22 +209,8 @@ class InboxRows:
     def feedback(self, out: Export) -> None:
         """Write all feedback."""
         for feedback in each(self.log, Feedback, "received_at, id"):
-            row: Columns = {
-                "id": feedback.id,
-                "received_at": _known(feedback.received_at),
-                "from_handle": feedback.from_handle,
-                "channel": feedback.channel,
-                "severity": feedback.severity.value,
-                "body": feedback.body,
-                "context_url": feedback.context_url,
-                "fix_class": feedback.fix_class and feedback.fix_class.value,
-                "state": feedback.state.value,
-                "fix_pr_url": feedback.fix_pr_url,
-                "regression_test_path": feedback.regression_test_path,
-                "root_cause": feedback.root_cause,
-                "success_criterion": feedback.success_criterion,
-                "notes_json": json_or_none(feedback.notes),
-            }
+            row = columns_of(feedback, _FEEDBACK_COLUMNS)
+            row |= {"received_at": _known(feedback.received_at), "notes_json": json_or_none(feedback.notes)}
             out.write("feedback", f"feedback {feedback.id}", row, {"received_at": EPOCH, "notes_json": "[]"})
             out.report.leave_out_fields("feedback", feedback, _FEEDBACK)
 
@@ -261,18 +220,8 @@ class InboxRows:
             if lesson.topic not in TOPICS:
                 out.report.leave_out(f"lessons of topic {lesson.topic}")
                 continue
-            row: Columns = {
-                "id": lesson.id,
-                "topic": lesson.topic,
-                "created_at": _known(lesson.created_at),
-                "source_kind": lesson.source_kind,
-                "source_id": lesson.source_id,
-                "payload_json": json_or_none(_said(lesson)),
-                "confidence": lesson.confidence,
-                "last_recalled_at": lesson.last_recalled_at,
-                "recall_count": lesson.recall_count,
-                "superseded_by": lesson.superseded_by,
-            }
+            row = columns_of(lesson, _LESSON_COLUMNS) | {"created_at": _known(lesson.created_at)}
+            row["payload_json"] = json_or_none(_said(lesson))
             row = out.kept.restored(f"memory {lesson.id}", row, {"created_at": EPOCH, "payload_json": json_text({})})
             row["embedding_key"] = row.pop(VECTOR, None) or lesson.id
             out.insert("memory", row)

@@ -115,10 +115,8 @@ class GaiaWorkTables:
             inputs=inputs,
             state=state,
             priority=row.whole("priority", 50, high=100),
-            stage=row.text("stage"),
-            state_name=row.text("current_state_name"),
+            **row.fields(row.text, "stage state_name=current_state_name trace_file"),
             result=row.json("result_json", _JSON),
-            trace_file=row.text("trace_file"),
             loop_version=row.whole("loop_version"),
             reason=WAS_RUNNING if "state" in row.instead else None,
             created_at=created,
@@ -146,8 +144,7 @@ class GaiaWorkTables:
         }
         entry = {
             "kind": EntryKind.TOOL,
-            "subtype": row.text("tool_name"),
-            "task_id": row.text("task_id"),
+            **row.fields(row.text, "subtype=tool_name task_id"),
             "payload": payload,
             "at": row.time("occurred_at"),
         }
@@ -160,13 +157,9 @@ class GaiaWorkTables:
         row.take("id")
         charge = {
             "model": row.text("model", "unknown"),
-            "input_tokens": row.whole("input_tokens", 0),
-            "cache_read_tokens": row.whole("cache_read_tokens", 0),
-            "cache_create_tokens": row.whole("cache_create_tokens", 0),
-            "output_tokens": row.whole("output_tokens", 0),
+            **row.fields(row.whole, "input_tokens cache_read_tokens cache_create_tokens output_tokens", 0),
             "cost_microdollars": _microdollars(row),
-            "task_id": row.text("task_id"),
-            "call_site": row.text("call_site"),
+            **row.fields(row.text, "task_id call_site"),
             "occurred_at": row.time("occurred_at"),
         }
         return self.writer.charge(row, charge)
@@ -178,8 +171,7 @@ class GaiaWorkTables:
         return self.writer.record(
             CiRun,
             clock="updated_at",
-            workflow_name=row.text("workflow_name", ""),
-            branch=row.text("branch", ""),
+            **row.fields(row.text, "workflow_name branch", ""),
             ci_run_id=row.whole("run_id"),
             started_at=started,
             completed_at=completed,
@@ -243,19 +235,17 @@ class InboxTables:
         return self.writer.record(
             Message,
             id=row.text("id"),
-            from_handle=row.text("from_handle", ""),
+            **row.fields(row.text, "from_handle body", ""),
             is_authorised=False,
             channel=row.needed("channel", MessageChannel),
             severity=row.needed("severity", MessageSeverity),
-            body=row.text("body", ""),
             state=state,
             ack=NO_ACK,
             ack_sent_at=acknowledged,
             received_at=received,
             seen_at=None if state is MessageState.PENDING else acknowledged,
-            answer=row.text("answer"),
+            **row.fields(row.text, "answer escalated_to"),
             answered_at=answered,
-            escalated_to=row.text("escalated_to"),
             closed_at=closed,
         )
 
@@ -266,17 +256,11 @@ class InboxTables:
         return self.writer.record(
             Feedback,
             id=row.text("id"),
-            from_handle=row.text("from_handle", ""),
-            channel=row.text("channel", ""),
+            **row.fields(row.text, "from_handle channel body", ""),
             severity=row.needed("severity", FeedbackSeverity),
-            body=row.text("body", ""),
             state=state,
             fix_class=row.one_of("fix_class", FixClass, None),
-            context_url=row.text("context_url"),
-            root_cause=row.text("root_cause"),
-            success_criterion=row.text("success_criterion"),
-            fix_pr_url=row.text("fix_pr_url"),
-            regression_test_path=row.text("regression_test_path"),
+            **row.fields(row.text, "context_url root_cause success_criterion fix_pr_url regression_test_path"),
             notes=row.json("notes_json", (list,), []),
             received_at=received,
             updated_at=received,

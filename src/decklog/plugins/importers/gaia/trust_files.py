@@ -3,25 +3,21 @@
 import json
 import re
 import tomllib
+from collections.abc import Iterator
 from datetime import date, time
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.errors import Invalid
+from decklog.log import Decklog
 from decklog.records.values import from_json
 from decklog.stores.approvals.approval import ApprovalState
 from decklog.stores.approvals.trust import tiers
 from decklog.stores.approvals.trust.records import SignedChange
 from decklog.stores.artifacts.states import State
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from decklog.log import Decklog
-
-    Document = dict[str, Any]
-    # A change for the owner to sign, with the arguments that `trust.propose` takes.
-    Wanted = tuple[SignedChange, dict[str, Any]]
+Document = dict[str, Any]
+# A change for the owner to sign, with the arguments that `trust.propose` takes.
+Wanted = tuple[SignedChange, dict[str, Any]]
 
 EM = "em.toml"
 BINDING = "repo_binding.toml"
@@ -30,7 +26,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _REASON = "gaia-coder's em.toml has it so"
 
 
-def parse_em(content: str) -> "Document":
+def parse_em(content: str) -> Document:
     """Read `em.toml`; keys that are not known stay in it."""
     document = _parse(EM, content)
     for name in ("em_handle", "em_channel"):
@@ -43,7 +39,7 @@ def parse_em(content: str) -> "Document":
     return document
 
 
-def parse_binding(content: str) -> "Document":
+def parse_binding(content: str) -> Document:
     """Read `repo_binding.toml`; keys that are not known stay in it."""
     document = _parse(BINDING, content)
     owner, slash, name = str(document.get("repo", "")).partition("/")
@@ -59,14 +55,14 @@ def parse_binding(content: str) -> "Document":
     return document
 
 
-def _parse(name: str, content: str) -> "Document":
+def _parse(name: str, content: str) -> Document:
     try:
         return {key: _plain(value) for key, value in tomllib.loads(content).items()}
     except (tomllib.TOMLDecodeError, RecursionError) as problem:
         raise Invalid(f"{name} is not valid TOML: {problem}") from None
 
 
-def _plain(value: "Any") -> "Any":
+def _plain(value: Any) -> Any:
     """Write times as text, since a state is JSON."""
     match value:
         case dict():
@@ -78,7 +74,7 @@ def _plain(value: "Any") -> "Any":
     return value
 
 
-def _check_texts(name: str, document: "Document", fields: tuple[str, ...]) -> None:
+def _check_texts(name: str, document: Document, fields: tuple[str, ...]) -> None:
     for field in fields:
         value = document.get(field, [])
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
@@ -88,11 +84,11 @@ def _check_texts(name: str, document: "Document", fields: tuple[str, ...]) -> No
 class TrustProposals:
     """Proposes the terms of `em.toml` to the owner. Nothing takes effect before the owner has signed it."""
 
-    def __init__(self, log: "Decklog", run_id: str) -> None:
+    def __init__(self, log: Decklog, run_id: str) -> None:
         self._log = log
         self._run_id = run_id
 
-    def propose(self, document: "Document") -> "Iterator[str]":
+    def propose(self, document: Document) -> Iterator[str]:
         """Propose the next step towards these terms; yield remarks for the report."""
         trust = self._log.trust.show()
         question = None if trust["is_bound"] else self._ask(document)
@@ -108,7 +104,7 @@ class TrustProposals:
         for change, given in wanted[1:]:
             yield f"{EM}: {_said(change, given)} is proposed by the next import, once the step before it is signed"
 
-    def _ask(self, document: "Document") -> str:
+    def _ask(self, document: Document) -> str:
         handle, channel = document["em_handle"], document["em_channel"]
         question = (
             f"Adopt gaia-coder's trust settings: owner {handle} ({channel}), autonomy level {document.get('current_tier', 0)}, "
@@ -128,7 +124,7 @@ class TrustProposals:
             if approval.source == SOURCE and approval.id != kept:
                 self._log.approvals.withdraw(approval.id, reason=f"{EM} was imported again")
 
-    def _not_proposed(self, document: "Document", trust: "Any") -> "Iterator[str]":
+    def _not_proposed(self, document: Document, trust: Any) -> Iterator[str]:
         """Name what no proposal can bring about."""
         if document["em_handle"].lower().removeprefix("@") != str(trust.get("manager", "")).lower():
             yield f"{EM} names {document['em_handle']} as the manager; a hand-over also needs their public key"
@@ -137,7 +133,7 @@ class TrustProposals:
         if refused := sorted(set(document.get("auto_merge_classes") or []) - set(tiers.listable_classes())):
             yield f"{EM} lists {', '.join(refused)} for auto-merge, which always need a person here"
 
-    def _write_proposal(self, change: SignedChange, given: "dict[str, Any]") -> None:
+    def _write_proposal(self, change: SignedChange, given: dict[str, Any]) -> None:
         """Write the proposal, unless the same one still waits."""
         for waiting in self._log.trust.proposals(limit=200):
             terms = from_json(waiting.statement)["terms"]
@@ -146,7 +142,7 @@ class TrustProposals:
         self._log.trust.propose(change, _REASON, expires_in_seconds=24 * 3600, by="import", **given)
 
 
-def _wanted(document: "Document", trust: "Any") -> "Iterator[Wanted]":
+def _wanted(document: Document, trust: Any) -> Iterator[Wanted]:
     """List the changes that lead to the terms of `em.toml`; a step up is one tier."""
     if document.get("current_tier", 0) > trust["tier"]:
         yield SignedChange.PROMOTE, {"to_tier": trust["tier"] + 1}
@@ -160,7 +156,7 @@ def _wanted(document: "Document", trust: "Any") -> "Iterator[Wanted]":
         yield SignedChange.REVIEWERS, {"reviewers": reviewers}
 
 
-def _said(change: SignedChange, given: "dict[str, Any]") -> str:
+def _said(change: SignedChange, given: dict[str, Any]) -> str:
     [value] = given.values()
     return f"{change} ({', '.join(value) if isinstance(value, list) else value})"
 
@@ -168,7 +164,7 @@ def _said(change: SignedChange, given: "dict[str, Any]") -> str:
 # Export
 
 
-def em_text(log: "Decklog") -> str | None:
+def em_text(log: Decklog) -> str | None:
     """Write `em.toml`: what was imported, with the terms that are in force here; None without either."""
     document, trust = _newest(log, EM), log.trust.show()
     if "manager" in trust:
@@ -180,13 +176,13 @@ def em_text(log: "Decklog") -> str | None:
     return None if document is None else _toml(document)
 
 
-def binding_text(log: "Decklog") -> str | None:
+def binding_text(log: Decklog) -> str | None:
     """Write `repo_binding.toml` as it was imported last; None if it never was."""
     document = _newest(log, BINDING)
     return None if document is None else _toml(document)
 
 
-def _toml(document: "Document") -> str:
+def _toml(document: Document) -> str:
     """Write a document as TOML; what is within it as inline tables."""
     return "".join(f"{_toml_key(name)} = {_toml_value(value)}\n" for name, value in document.items())
 
@@ -195,7 +191,7 @@ def _toml_key(name: str) -> str:
     return name if _BARE_KEY.fullmatch(name) else _toml_value(name)
 
 
-def _toml_value(value: "Any") -> str:
+def _toml_value(value: Any) -> str:
     match value:
         case dict():
             return "{" + ", ".join(f"{_toml_key(name)} = {_toml_value(one)}" for name, one in value.items()) + "}"
@@ -207,7 +203,7 @@ def _toml_value(value: "Any") -> str:
     return json.dumps(value)
 
 
-def _newest(log: "Decklog", name: str) -> "Document | None":
+def _newest(log: Decklog, name: str) -> Document | None:
     """Return the state with this name that was saved last, in whichever run."""
     sql = f"select * from {State.table} where name = :name order by updated_at desc, run_id limit 1"
     names, rows = log.db.read(lambda: log.db.rows(sql, {"name": name}))

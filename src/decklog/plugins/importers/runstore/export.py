@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from decklog.core.errors import NotFound
-from decklog.importing.exports import Export, ExportReport, each, every, text_of
+from decklog.importing.exports import Export, ExportReport, columns_of, each, every, text_of
 from decklog.importing.row import EPOCH
 from decklog.journal.entry import Entry, EntryKind
 from decklog.log import Decklog
@@ -27,6 +27,7 @@ STATUS = {
     TaskState.DONE: "completed",
     TaskState.ABANDONED: "abandoned",
 }
+_LISTS = "acceptance_criteria_json=acceptance verification_steps_json=verification allowed_paths_json=allowed_paths"
 # Its program has one word for success; other words are the caller's.
 _OUTCOMES = {AttemptOutcome.DONE: "completed"}
 # Fields with a column, and fields without meaning where there are no leases.
@@ -40,23 +41,11 @@ _PLACED = (
 def write_tasks(log: Decklog, out: Export, run_id: str, there: str) -> None:
     """Write a run's tasks; the run is called `there` in RunStore."""
     for task in each(log, Task, "created_at, id", "where run_id = :run_id", run_id=run_id):
-        row: dict[str, Any] = {
-            "id": task.id,
-            "run_id": there,
-            "title": task.title,
-            "objective": task.objective,
-            "acceptance_criteria_json": text_of(task.acceptance or None),
-            "verification_steps_json": text_of(task.verification or None),
-            "allowed_paths_json": text_of(task.allowed_paths or None),
-            "status": STATUS[task.state],
-            "attempt_count": task.attempts,
-            "implementation_summary": task.summary,
-            "blocker_signature": task.blocker,
-            "created_at": None if task.created_at == EPOCH else task.created_at,
-            "updated_at": None if task.updated_at == task.created_at else task.updated_at,
-        }
-        lists = dict.fromkeys(("acceptance_criteria_json", "verification_steps_json", "allowed_paths_json"), "[]")
-        defaults = {**lists, "created_at": EPOCH, "updated_at": task.created_at}
+        names = "id title objective attempt_count=attempts implementation_summary=summary blocker_signature=blocker"
+        row = columns_of(task, names) | {"run_id": there, "status": STATUS[task.state]}
+        row |= {name: text_of(value or None) for name, value in columns_of(task, _LISTS).items()}
+        row |= {"created_at": _unless(task.created_at, EPOCH), "updated_at": _unless(task.updated_at, task.created_at)}
+        defaults = {**dict.fromkeys(columns_of(task, _LISTS), "[]"), "created_at": EPOCH, "updated_at": task.created_at}
         out.write("tasks", f"tasks {task.id}", row, defaults)
         known = (*_PLACED, "reason") if task.reason == WAS_RUNNING else _PLACED
         out.report.leave_out_fields("tasks", task, known)
@@ -96,17 +85,9 @@ class AttemptTrail:
 
 def write_attempt(out: Export, attempt: Attempt, name: str | None, there: str) -> None:
     """Write an attempt that has ended, under the id it had or one that it gets every time."""
-    row: dict[str, Any] = {
-        "id": name or f"{attempt.task_id}-attempt-{attempt.number}",
-        "run_id": there,
-        "task_id": attempt.task_id,
-        "attempt_number": attempt.number,
-        "status": attempt.outcome and _OUTCOMES.get(attempt.outcome, attempt.outcome.value),
-        "summary": attempt.summary,
-        "blocker_signature": attempt.blocker,
-        "result_json": text_of(attempt.result),
-        "created_at": attempt.ended_at,
-    }
+    row = columns_of(attempt, "task_id attempt_number=number summary blocker_signature=blocker created_at=ended_at")
+    row |= {"id": name or f"{attempt.task_id}-attempt-{attempt.number}", "run_id": there, "result_json": text_of(attempt.result)}
+    row["status"] = attempt.outcome and _OUTCOMES.get(attempt.outcome, attempt.outcome.value)
     out.write("task_attempts", f"task_attempts {name}", row, {"summary": "", "result_json": "{}"})
 
 
@@ -151,34 +132,17 @@ class RunStoreExport:
 
     def _run(self, run: Run) -> str:
         """Write a run; give what it is called there, which is something else where no run here can be called so."""
-        row: Columns = {
-            "id": run.id,
-            "goal": run.goal,
-            "repo_path": run.repo,
-            "status": run.status.value,
-            "summary": run.summary,
-            "cycle_count": run.cycles,
-            "replan_count": run.replans,
-            "current_task_id": run.current_task_id,
-            "created_at": _unless(run.started_at, EPOCH),
-            "updated_at": _unless(run.updated_at, run.started_at),
-        }
+        names = "id goal repo_path=repo status summary cycle_count=cycles replan_count=replans current_task_id"
+        row = columns_of(run, names)
+        row |= {"created_at": _unless(run.started_at, EPOCH), "updated_at": _unless(run.updated_at, run.started_at)}
         defaults = {"repo_path": "", "created_at": EPOCH, "updated_at": run.started_at}
         self.report.leave_out_fields("runs", run, _RUN)
         return str(self.out.write("runs", f"runs {run.id}", row, defaults)["id"])
 
     def _agents(self, run_id: str, there: str) -> None:
         for agent in each(self.log, Agent, "role", "where run_id = :run_id", run_id=run_id):
-            row: Columns = {
-                "run_id": there,
-                "role": agent.role,
-                "session_id": agent.session,
-                "turns": agent.turns,
-                "rotation_count": agent.rotations,
-                "last_prompt_path": agent.last_prompt_path,
-                "last_response_path": agent.last_response_path,
-                "updated_at": _unless(agent.updated_at, EPOCH),
-            }
+            names = "role session_id=session turns rotation_count=rotations last_prompt_path last_response_path"
+            row = columns_of(agent, names) | {"run_id": there, "updated_at": _unless(agent.updated_at, EPOCH)}
             self.out.write("agents", f"agents {there}/{agent.role}", row, {"updated_at": EPOCH})
 
     def _journal(self, run_id: str, there: str) -> None:
@@ -192,14 +156,8 @@ class RunStoreExport:
                 self._event(entry, there)
 
     def _event(self, entry: Entry, there: str) -> None:
-        row: Columns = {
-            "run_id": there,
-            "ts": entry.at,
-            "source": entry.agent,
-            "kind": entry.subtype,
-            "message": entry.body,
-            "payload_json": text_of(entry.payload or None),
-        }
+        row = columns_of(entry, "ts=at source=agent kind=subtype message=body")
+        row |= {"run_id": there, "payload_json": text_of(entry.payload or None)}
         defaults = {"source": "system", "kind": entry.kind.value, "message": "", "payload_json": "{}"}
         self.out.insert_numbered("events", self.out.kept.restored(entry.id, row, defaults), _number(entry.key))
         for name in _EVENT:
@@ -208,9 +166,8 @@ class RunStoreExport:
 
     def _artifacts(self, run_id: str, there: str) -> None:
         for artifact in every(lambda **page: self.log.artifacts.find(run_id=run_id, oldest_first=True, **page)):
-            row: Columns = {"id": artifact.id, "run_id": there, "role": artifact.role, "kind": artifact.kind}
-            row |= {"path": artifact.path, "created_at": _unless(artifact.created_at, EPOCH)}
-            row["metadata_json"] = text_of(artifact.metadata or None)
+            row = columns_of(artifact, "id role kind path") | {"run_id": there}
+            row |= {"created_at": _unless(artifact.created_at, EPOCH), "metadata_json": text_of(artifact.metadata or None)}
             self.out.write("artifacts", f"artifacts {artifact.id}", row, {"created_at": EPOCH, "metadata_json": "{}"})
             self.report.leave_out_fields("artifacts", artifact, _ARTIFACT)
 
@@ -221,8 +178,8 @@ class RunStoreExport:
             except NotFound as problem:
                 self.report.refuse(f"checkpoints {found.id}", problem.message)
                 continue
-            row: Columns = {"id": checkpoint.id, "run_id": there, "status": checkpoint.status}
-            row |= {"payload_json": _unless(text_of(checkpoint.payload), "{}"), "created_at": checkpoint.created_at}
+            row = columns_of(checkpoint, "id status created_at") | {"run_id": there}
+            row["payload_json"] = _unless(text_of(checkpoint.payload), "{}")
             defaults = {"status": checkpoint.name or "", "payload_json": "{}"}
             self.out.write("checkpoints", f"checkpoints {checkpoint.id}", row, defaults)
             self.report.leave_out_fields("checkpoints", found, _CHECKPOINT)
@@ -236,9 +193,8 @@ class RunStoreExport:
                 self._verdict(approval, there)
 
     def _verdict(self, approval: Approval, there: str) -> None:
-        row: Columns = {"id": approval.id, "run_id": there, "source": approval.source, "verdict": approval.verdict}
-        row |= {"rationale": approval.rationale, "payload_json": text_of(approval.payload or None)}
-        row["created_at"] = approval.decided_at
+        row = columns_of(approval, "id source verdict rationale created_at=decided_at")
+        row |= {"run_id": there, "payload_json": text_of(approval.payload or None)}
         source = approval.decided_by or approval.asked_of or "unknown"
         defaults = {"source": source, "rationale": "", "payload_json": "{}", "created_at": approval.asked_at}
         written = self.out.write("approvals", f"approvals {approval.id}", row, defaults)

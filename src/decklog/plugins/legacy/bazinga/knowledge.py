@@ -4,6 +4,7 @@ import os
 from typing import Any
 
 from decklog import redaction
+from decklog.importing.exports import columns_of
 from decklog.journal.entry import EntryKind
 from decklog.plugins.legacy.bazinga.base import (
     MOST_ROWS,
@@ -141,15 +142,7 @@ def _size(path: str) -> int | None:
 
 
 def _package_row(package: ContextPackage) -> dict[str, Any]:
-    return {
-        "id": package.number,
-        "package_type": str(package.package_type),
-        "priority": str(package.priority),
-        "summary": package.summary,
-        "file_path": package.file_path,
-        "size_bytes": package.size_bytes,
-        "group_id": package.group_id,
-    }
+    return columns_of(package, "id=number package_type priority summary file_path size_bytes group_id")
 
 
 _USED = "resource_consumed"
@@ -230,15 +223,8 @@ class Consumptions(BazingaBase):
 
 
 def _consumption_row(use: ContextConsumption, package: int) -> dict[str, Any]:
-    return {
-        "scope_id": use.scope_id,
-        "session_id": use.run_id,
-        "group_id": use.group_id,
-        "agent_type": str(use.agent),
-        "iteration": use.iteration,
-        "package_id": package,
-        "consumed_at": stamp(use.consumed_at),
-    }
+    row = columns_of(use, "scope_id session_id=run_id group_id agent_type=agent iteration")
+    return {**row, "package_id": package, "consumed_at": stamp(use.consumed_at)}
 
 
 class BazingaPatterns(BazingaBase):
@@ -352,15 +338,7 @@ def _saved(pattern: ErrorPattern, *, redacted: bool) -> dict[str, Any]:
 
 
 def _pattern_row(pattern: ErrorPattern) -> dict[str, Any]:
-    return {
-        "pattern_hash": pattern.pattern_hash,
-        "solution": pattern.solution,
-        "confidence": pattern.confidence,
-        "occurrences": pattern.occurrences,
-        "lang": pattern.lang,
-        "last_seen": stamp(pattern.last_seen_at),
-        "signature": pattern.signature,
-    }
+    return columns_of(pattern, "pattern_hash solution confidence occurrences lang last_seen=last_seen_at signature", stamp)
 
 
 class BazingaStrategies(BazingaBase):
@@ -440,14 +418,5 @@ class BazingaStrategies(BazingaBase):
 
 
 def _strategy_row(strategy: Strategy) -> dict[str, Any]:
-    return {
-        "strategy_id": strategy.id,
-        "project_id": strategy.project,
-        "topic": str(strategy.topic),
-        "insight": strategy.insight,
-        "helpfulness": strategy.helpfulness,
-        "lang": strategy.lang,
-        "framework": strategy.framework,
-        "last_seen": stamp(strategy.last_seen_at),
-        "created_at": stamp(strategy.created_at),
-    }
+    names = "strategy_id=id project_id=project topic insight helpfulness lang framework last_seen=last_seen_at created_at"
+    return columns_of(strategy, names, stamp)

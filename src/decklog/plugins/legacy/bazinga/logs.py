@@ -4,7 +4,7 @@ import json
 from itertools import islice
 from typing import Any
 
-from decklog.importing.exports import every
+from decklog.importing.exports import columns_of, every
 from decklog.journal.entry import BOOKKEEPING, IMPORT_KEY, Confidence, Entry, EntryKind, ReasoningPhase
 from decklog.plugins.legacy.bazinga.base import (
     MOST_ROWS,
@@ -160,19 +160,17 @@ def newest(db: BazingaBase, session_id: str, kinds: tuple[str, ...], limit: int,
     return found[skipped:wanted]
 
 
+_LOG = (
+    "session_id=stream timestamp=at iteration agent_type=agent agent_id content=body log_type=kind reasoning_phase=phase"
+    " confidence_level=confidence"
+)
+
+
 def log_row(db: BazingaBase, entry: Entry) -> dict[str, Any]:
     """Return an entry as a row of bazinga's table of logs."""
     return {
         "id": db.number(entry.stream, entry.seq),
-        "session_id": entry.stream,
-        "timestamp": stamp(entry.at),
-        "iteration": entry.iteration,
-        "agent_type": entry.agent,
-        "agent_id": entry.agent_id,
-        "content": entry.body,
-        "log_type": str(entry.kind),
-        "reasoning_phase": entry.phase and str(entry.phase),
-        "confidence_level": entry.confidence and str(entry.confidence),
+        **columns_of(entry, _LOG, stamp),
         "references_json": json_text(entry.refs),
         "redacted": int(db.is_redacted(entry)),
         "group_id": entry.group_id,
@@ -240,14 +238,8 @@ def payload_of(payload: str | dict[str, Any] | list[Any]) -> dict[str, Any] | li
 
 
 def event_row(db: BazingaBase, entry: Entry) -> dict[str, Any]:
-    return {
-        "id": db.number(entry.stream, entry.seq),
-        "session_id": entry.stream,
-        "timestamp": stamp(entry.at),
-        "event_subtype": entry.subtype,
-        "event_payload": entry.payload,
-        "group_id": entry.group_id,
-    }
+    row = columns_of(entry, "session_id=stream timestamp=at event_subtype=subtype event_payload=payload group_id", stamp)
+    return {"id": db.number(entry.stream, entry.seq), **row}
 
 
 class BazingaOutputs(BazingaBase):
@@ -310,14 +302,7 @@ def _evidence(found: list[str], mandatory: list[str], minutes: int) -> dict[str,
 
 def _output_row(output: SkillOutput, *, with_skill: bool) -> dict[str, Any]:
     row: dict[str, Any] = {"skill_name": output.skill} if with_skill else {}
-    return {
-        **row,
-        "iteration": output.iteration,
-        "agent_type": output.agent,
-        "group_id": output.group_id,
-        "timestamp": stamp(output.saved_at),
-        "output_data": output.document,
-    }
+    return {**row, **columns_of(output, "iteration agent_type=agent group_id timestamp=saved_at output_data=document", stamp)}
 
 
 SHOWN = 5
@@ -518,16 +503,6 @@ def reasoning_row(db: BazingaBase, entry: Entry) -> dict[str, Any]:
 
 
 def _timeline_row(db: BazingaBase, entry: Entry) -> dict[str, Any]:
-    return {
-        "id": db.number(entry.stream, entry.seq),
-        "session_id": entry.stream,
-        "group_id": entry.group_id,
-        "agent_type": entry.agent,
-        "agent_id": entry.agent_id,
-        "iteration": entry.iteration,
-        "reasoning_phase": entry.phase and str(entry.phase),
-        "confidence_level": entry.confidence and str(entry.confidence),
-        "content": entry.body,
-        "redacted": int(db.is_redacted(entry)),
-        "timestamp": stamp(entry.at),
-    }
+    names = "session_id=stream group_id agent_type=agent agent_id iteration reasoning_phase=phase confidence_level=confidence"
+    row = {"id": db.number(entry.stream, entry.seq), **columns_of(entry, f"{names} content=body")}
+    return {**row, "redacted": int(db.is_redacted(entry)), "timestamp": stamp(entry.at)}

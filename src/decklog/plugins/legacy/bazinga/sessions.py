@@ -3,6 +3,7 @@
 from typing import Any
 
 from decklog.core.errors import DecklogError, NotFound
+from decklog.importing.exports import columns_of
 from decklog.plugins.legacy.bazinga.base import (
     MOST_ROWS,
     BazingaBase,
@@ -47,8 +48,7 @@ class BazingaSessions(BazingaBase):
         """Create a session; one that is there already comes back as it is."""
         filled("session_id", session_id)
         filled("requirements", requirements)
-        if mode not in MODES:
-            raise CallRefused(f"Invalid mode: {mode!r}. Must be one of: {', '.join(MODES)}")
+        one_of("mode", mode, MODES)
         run = self.log.runs.start(
             requirements,
             run_id=session_id,
@@ -75,8 +75,6 @@ class BazingaSessions(BazingaBase):
     @answers
     def get_session(self, session_id: str) -> dict[str, Any] | None:
         """Return a session's row; None when there is none."""
-        from decklog.core.errors import NotFound
-
         try:
             return session_row(self.log.runs.get(session_id))
         except NotFound:
@@ -108,17 +106,9 @@ def _metadata(given: str | dict[str, Any] | None) -> dict[str, Any] | None:
 
 def session_row(run: Run) -> dict[str, Any]:
     """Return a run as a row of bazinga's table of sessions."""
-    return {
-        "session_id": run.id,
-        "start_time": stamp(run.started_at),
-        "end_time": stamp(run.ended_at),
-        "mode": run.mode and str(run.mode),
-        "original_requirements": run.goal or None,
-        "status": str(run.status),
-        "initial_branch": run.branch,
-        "metadata": json_text(run.metadata or None),
-        "created_at": stamp(run.started_at),
-    }
+    names = "session_id=id start_time=started_at end_time=ended_at mode original_requirements=goal status initial_branch=branch"
+    row = columns_of(run, f"{names} metadata created_at=started_at", stamp)
+    return {**row, "original_requirements": run.goal or None, "metadata": json_text(run.metadata or None)}
 
 
 class BazingaStates(BazingaBase):

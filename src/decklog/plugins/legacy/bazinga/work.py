@@ -3,7 +3,7 @@
 from typing import Any
 
 from decklog.core.errors import NotFound
-from decklog.importing.exports import every
+from decklog.importing.exports import columns_of, every
 from decklog.journal.rows import number_of
 from decklog.plugins.legacy.bazinga.base import (
     BazingaBase,
@@ -141,23 +141,19 @@ def _fields(values: dict[str, Any], *names: str) -> dict[str, Any]:
 
 def group_row(group: Group) -> dict[str, Any]:
     """Return a group as a row of bazinga's table of task groups."""
-    row: dict[str, Any] = {"id": group.group_id, "session_id": group.run_id}
-    for name in _COLUMNS:
-        value = getattr(group, name)
-        row[name] = str(value) if isinstance(value, str) else value
+    row = columns_of(group, _COLUMNS, stamp)
     references = group.context_references
     row["context_references"] = json_text(None if references is None else [_number(item) for item in references])
     row["specializations"] = json_text(group.specializations)
     row["security_sensitive"] = int(group.security_sensitive)
     row["speckit_task_ids"] = json_text(group.speckit_task_ids)
-    return {**row, "created_at": stamp(group.created_at), "updated_at": stamp(group.updated_at)}
+    return row
 
 
 _COLUMNS = (
-    *("name", "status", "assigned_to", "revision_count", "last_review_status", "feature_branch", "merge_status", "complexity"),
-    *("initial_tier", "context_references", "specializations", "item_count", "security_sensitive", "qa_attempts"),
-    *("tl_review_attempts", "component_path", "review_iteration", "no_progress_count", "blocking_issues_count"),
-    "speckit_task_ids",
+    "id=group_id session_id=run_id name status assigned_to revision_count last_review_status feature_branch merge_status"
+    " complexity initial_tier context_references specializations item_count security_sensitive qa_attempts tl_review_attempts"
+    " component_path review_iteration no_progress_count blocking_issues_count speckit_task_ids created_at updated_at"
 )
 
 
@@ -268,18 +264,10 @@ def _read_criterion(item: object) -> dict[str, Any]:
 
 def criterion_row(db: BazingaBase, criterion: Criterion) -> dict[str, Any]:
     """Return a criterion as a row of bazinga's table."""
-    key = {"session_id": criterion.run_id, "criterion": criterion.criterion}
-    return {
-        "id": db.id_where("success_criteria", criterion.number, **key),
-        "session_id": criterion.run_id,
-        "criterion": criterion.criterion,
-        "status": str(criterion.status),
-        "actual": criterion.actual,
-        "evidence": criterion.evidence,
-        "required_for_completion": int(criterion.required),
-        "created_at": stamp(criterion.created_at),
-        "updated_at": stamp(criterion.updated_at),
-    }
+    key = columns_of(criterion, "session_id=run_id criterion")
+    row = {"id": db.id_where("success_criteria", criterion.number, **key), **key}
+    row |= columns_of(criterion, "status actual evidence required_for_completion=required created_at updated_at", stamp)
+    return {**row, "required_for_completion": int(criterion.required)}
 
 
 _STATUSES = tuple(PhaseStatus)
@@ -318,15 +306,9 @@ class BazingaPlans(BazingaBase):
         return {
             # A session has one plan, so the session's own number names it where readers have none.
             "id": self.id_where("development_plans", number_of(self.log.db, session_id), session_id=session_id),
-            "session_id": session_id,
-            "original_prompt": plan.original_prompt,
-            "plan_text": plan.plan_text,
+            **columns_of(plan, "session_id=run_id original_prompt plan_text"),
             "phases": [phase_row(phase) for phase in phases],
-            "current_phase": plan.current_phase,
-            "total_phases": plan.total_phases,
-            "created_at": stamp(plan.created_at),
-            "updated_at": stamp(plan.updated_at),
-            "metadata": plan.metadata,
+            **columns_of(plan, "current_phase total_phases created_at updated_at metadata", stamp),
         }
 
     @answers
@@ -337,8 +319,7 @@ class BazingaPlans(BazingaBase):
 
         Those who mark different phases never undo each other.
         """
-        if status not in _STATUSES:
-            raise CallRefused(f"Invalid status: {status!r}. Must be one of: {', '.join(_STATUSES)}")
+        one_of("status", status, _STATUSES)
         with self.log.transaction():
             phase = self.log.plans.mark(session_id, str(phase_id), PhaseStatus(status), progress_percent=progress_percent)
             if phase.status is PhaseStatus.IN_PROGRESS:
