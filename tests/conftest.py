@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+import tests.passwords  # noqa: F401 - cheap keys, also where only a folder is run
 from decklog import Decklog, ManualClock
 from tests.databases import Databases, named
 from tests.ending import end_with_parent
