@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+import tests.passwords  # noqa: F401 - cheap keys, also where only a folder is run
 from decklog import Decklog, ManualClock
 from tests.databases import Databases, named
 from tests.ending import end_with_parent
@@ -44,7 +45,27 @@ WAITING = (
 )
 # What stands on verbs, all of which are tried on both engines: a test of it is tried on PostgreSQL too in the full run, and
 # always where it says so by `on_both`.
-ON_VERBS = tuple(f"tests/{name}/" for name in ("agents", "plugins/importers", "mcp", "models", "notify", "web"))
+ON_VERBS = tuple(
+    f"tests/{name}/"
+    for name in (
+        "agents",
+        "conductor",
+        "hooks",
+        "plugins/adapters",
+        "plugins/importers",
+        "mcp",
+        "models",
+        "notify",
+        "review",
+        "web",
+    )
+)
+# Of a test with several cases PostgreSQL gets the first, and the others in the full run: most differ in what Python refuses
+# before any statement. In these files each case is another verb, or another damage, and PostgreSQL gets all.
+EACH_CASE = (
+    *("tests/stores/test_contention.py", "tests/stores/approvals/trust/test_proofs.py"),
+    *("tests/db/", "tests/journal/", "tests/transfer/", "tests/test_"),
+)
 on_both = pytest.mark.parametrize("target", ENGINES, indirect=True)
 _numbers = itertools.count(1)
 _homes = pytest.StashKey[Homes]()
@@ -105,8 +126,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     """Name what a run of all tests leaves to another command, as what is skipped is named."""
     if FULL or config.getoption("--left-out") or config.args_source is pytest.Config.ArgsSource.ARGS:
         return
-    surfaces = ", ".join(name.split("/")[1] for name in ON_VERBS)
-    terminalreporter.write_line(f"LEFT OUT slow tests, and {surfaces} on PostgreSQL - make test-slow")
+    surfaces = ", ".join(name.removeprefix("tests/").strip("/") for name in ON_VERBS)
+    terminalreporter.write_line(f"LEFT OUT slow tests, further cases and {surfaces} on PostgreSQL - make test-slow")
     terminalreporter.write_line("LEFT OUT a real browser and real agents - make test-browser, make test-agents")
 
 
@@ -114,9 +135,12 @@ def _is_for_the_full_run(item: pytest.Item) -> bool:
     if item.get_closest_marker("slow") is not None:
         return True
     case = getattr(item, "callspec", None)
-    if case is None or case.params.get("target") != "postgres" or not item.nodeid.startswith(ON_VERBS):
+    if case is None or case.params.get("target") != "postgres":
         return False
-    return not any("target" in str(mark.args[:1]) for mark in item.iter_markers("parametrize"))
+    if any("target" in str(mark.args[:1]) for mark in item.iter_markers("parametrize")):
+        return False
+    is_further_case = any(place for name, place in case.indices.items() if name != "target")
+    return item.nodeid.startswith(ON_VERBS) or (is_further_case and not item.nodeid.startswith(EACH_CASE))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

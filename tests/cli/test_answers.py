@@ -439,6 +439,7 @@ def test_a_claim_that_gets_nothing_says_why_and_what_would_help(log_folder: Path
 @pytest.mark.slow
 def test_list_works_as_find_and_show_as_the_one_word_for_a_record(decklog: Program, log_folder: Path) -> None:
     assert decklog("runs", "list", "--json").data == decklog("runs", "find", "--json").data
+    assert decklog("runs", "list", "--help").out == decklog("runs", "find", "--help").out
     decklog("tasks", "add", "run_1", "work", "--task", "t1")
     assert decklog("tasks", "show", "t1", "--json").data["title"] == "work"
 

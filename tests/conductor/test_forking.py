@@ -37,6 +37,7 @@ def entry_of(context: RunContext, name: str, state: str) -> int:
     raise AssertionError(name)
 
 
+@pytest.mark.slow
 def test_a_fork_begins_with_what_had_landed_at_its_entry_and_ends_by_itself(log: Decklog, checked: Path, tmp_path: Path) -> None:
     settle(checked, SETTINGS.replace("agents = 2", "agents = 1") + "\n[budget]\nrun_usd = 2.0\nitem_usd = 0.5\n")
     first = work_item("first", GOOD, priority=90)
@@ -104,6 +105,7 @@ def test_a_fork_of_what_is_not_planned_or_is_over_is_refused_and_leaves_nothing(
     assert {name.split("/")[2] for name in context.repository.refs("refs/decklog")} <= {context.run_id, "sessions"}
 
 
+@pytest.mark.slow
 def test_what_waits_in_a_fork_has_its_commits_even_when_the_first_run_is_cleaned_up(log: Decklog, checked: Path) -> None:
     held = work_item("held", ["write", "setup.cfg", ""], GOOD)
     context = Work(log, checked, held).run()

@@ -48,7 +48,7 @@ def always(end: str) -> str:
     return SETTINGS.replace(_PLAIN, json.dumps(["sh", "-c", end, "{report}"]))
 
 
-@pytest.mark.parametrize("kind", ENDS)
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=pytest.mark.slow) if kind != "killed" else kind for kind in ENDS])
 def test_a_check_that_is_ended_from_outside_is_run_again_and_is_no_finding(
     sqlite_target: str, checked: Path, tmp_path: Path, kind: str
 ) -> None:

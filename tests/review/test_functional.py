@@ -30,7 +30,7 @@ def of_each(desk: Desk, changes: Mapping[str, labelled.Files], each: int = _EACH
     for name in list(changes)[::each]:
         flag = str(desk.folder.parent / f"flag-{len(found)}")
         files = {path: text and text.replace("FLAG", repr(flag)) for path, text in changes[name].items()}
-        change = desk.commit(files, (labelled.MESSAGES | labelled.MESSAGES_SECOND).get(name, "Change the shop"))
+        change = desk.commit(files, labelled.MESSAGES.get(name, "Change the shop"))
         found[name] = build_gate(desk.log, change, settings_of(change), desk.folder.parent / "work", run_id=run_id).run_stage(2)
     return found
 
@@ -41,7 +41,7 @@ def told(result: StageResult) -> list[str]:
 
 @pytest.mark.slow
 def test_stage_2_holds_every_bad_change(shop: Desk) -> None:
-    found = of_each(shop, labelled.BAD | labelled.BAD_SECOND)
+    found = of_each(shop, labelled.BAD)
     assert {name: told(one) for name, one in found.items() if one.status not in ("fail", "unproven")} == {}
 
 
@@ -55,5 +55,5 @@ def test_stage_2_lets_tests_go_with_the_code_that_they_tried_and_not_without_it(
 
 @pytest.mark.slow
 def test_stage_2_lets_every_honest_change_go_without_a_word(shop: Desk) -> None:
-    found = of_each(shop, labelled.GOOD | labelled.GOOD_SECOND)
+    found = of_each(shop, labelled.GOOD)
     assert {name: told(one) for name, one in found.items() if one.status != "pass" or one.findings} == {}

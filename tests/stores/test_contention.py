@@ -347,12 +347,109 @@ AT_ONCE: dict[str, tuple[Callable[[Any, int], Any], Callable[[Any, Any], Any]]] 
         lambda _log, n: f"key {n}",
         lambda log, given: log.ledger.charge("m", input_tokens=1, run_id=RUN, key=given, enforce=False),
     ),
+    "ci.record": (
+        lambda _log, n: n,
+        lambda log, given: log.ci.record("tests", "main", given, started_at=log.clock.now(), conclusion="success"),
+    ),
     "gates.open": (closed_gate, lambda log, given: log.gates.open(given)),
     "tasks.depend": (
         lambda log, n: [log.tasks.add(RUN, f"{part} {n}").id for part in "ab"],
         lambda log, given: log.tasks.depend(given[0], given[1]),
     ),
 }
+
+
+# What each of several does for itself: each gets a number of its own.
+APART: dict[str, tuple[str, Callable[[Any, int, int], Any]]] = {
+    "approvals.ask": ("number", lambda log, n, place: log.approvals.ask(RUN, "?", by="dev", about=f"{n} {place}")),
+    "artifacts.add": ("number", lambda log, n, place: log.artifacts.add(RUN, "log", f"{n}-{place}.log", content="x")),
+    "outputs.save": ("iteration", lambda log, n, place: log.outputs.save(RUN, f"scan{n}", {"by": place})),
+    "states.save": ("version", lambda log, n, place: log.states.save(RUN, f"apart{n}", {"by": place})),
+    "context.save": (
+        "number",
+        lambda log, n, place: log.context.save(RUN, "research", f"{n}-{place}.md", "developer", "x", consumers=["qa_expert"]),
+    ),
+    "groups.add": ("number", lambda log, n, place: log.groups.add(RUN, f"apart{n}-{place}")),
+    "criteria.record": ("number", lambda log, n, place: log.criteria.record(RUN, [f"Apart {n} {place}"])[0]),
+}
+# What counts each of several calls: how to count, after as many calls.
+COUNTED: dict[str, tuple[Callable[[Any, int], Any], Callable[[Any, Any], Any], Callable[[Any, Any], int]]] = {
+    "feedback.add_note": (
+        lambda log, n: log.feedback.file("ana", f"It is slow {n}").id,
+        lambda log, given: log.feedback.add_note(given, f"by {threading.get_ident()}"),
+        lambda log, given: len({note["text"] for note in log.feedback.get(given).notes}),
+    ),
+    "groups.count_revision": (
+        lambda log, n: log.groups.add(RUN, f"counted{n}").group_id,
+        lambda log, given: log.groups.count_revision(RUN, given),
+        lambda log, given: log.groups.get(RUN, given).revision_count,
+    ),
+    "memory.remember": (
+        lambda _log, n: f"Ospreys dive for fish {n}",
+        lambda log, given: log.memory.remember("task_outcomes", given),
+        lambda log, given: next(lesson.sightings for lesson in log.memory.find() if lesson.body == given),
+    ),
+    "patterns.record": (
+        lambda _log, n: f"shop{n}",
+        lambda log, given: log.patterns.record(given, "KeyError", "no 'key'", "add it"),
+        lambda log, given: log.patterns.find(given, min_confidence=0)[0].occurrences,
+    ),
+    "strategies.record": (
+        lambda _log, n: f"shop{n}",
+        lambda log, given: log.strategies.record(given, "general", "Read the failing test before the code"),
+        lambda log, given: log.strategies.find(given)[0].helpfulness,
+    ),
+}
+# What only the first of several may do: the others are refused.
+REFUSED: dict[str, tuple[Callable[[Any, int], Any], Callable[[Any, Any, int], Any]]] = {
+    "approvals.decide": (
+        open_question,
+        lambda log, given, place: log.approvals.decide(given, ("granted", "denied")[place % 2], by=f"ana{place}"),
+    ),
+    "states.save from one version": (
+        lambda log, n: log.states.save(RUN, f"shared{n}", {"by": "the first"}).name,
+        lambda log, given, place: log.states.save(RUN, given, {"by": place}, expected_version=1),
+    ),
+    "context.save in the place of one": (
+        lambda log, n: log.context.save(RUN, "research", f"old{n}.md", "developer", "x", consumers=["qa_expert"]).id,
+        lambda log, given, place: log.context.save(
+            RUN, "research", f"{place}.md", "developer", "x", consumers=["qa_expert"], supersedes=given
+        ),
+    ),
+}
+
+
+def by_place(call: Callable[[Any, Any, int], Any]) -> list[Callable[[Any, Any], Any]]:
+    return [lambda log, given, place=place: call(log, given, place) for place in range(3)]  # type: ignore[misc]
+
+
+def check_apart(attribute: str) -> Callable[[Any, Any, list[Outcome]], None]:
+    def check(_log: Any, _given: Any, outcomes: list[Outcome]) -> None:
+        assert len({getattr(result, attribute) for result in results(outcomes)}) == len(outcomes), outcomes
+
+    return check
+
+
+def check_counted(count: Callable[[Any, Any], int]) -> Callable[[Any, Any, list[Outcome]], None]:
+    def check(log: Any, given: Any, outcomes: list[Outcome]) -> None:
+        results(outcomes)
+        assert count(log, given) == len(outcomes)
+
+    return check
+
+
+def one_is_done(_log: Any, _given: Any, outcomes: list[Outcome]) -> None:
+    assert sorted(kind for kind, _ in outcomes) == ["conflict"] * (len(outcomes) - 1) + ["done"], outcomes
+
+
+CASES |= {
+    f"{name}, each its own": Case(lambda _log, number: number, by_place(call), check_apart(attribute))
+    for name, (attribute, call) in APART.items()
+}
+CASES |= {
+    f"{name}, all counted": Case(prepare, [call] * 3, check_counted(count)) for name, (prepare, call, count) in COUNTED.items()
+}
+CASES |= {f"{name}, one is done": Case(prepare, by_place(call), one_is_done) for name, (prepare, call) in REFUSED.items()}
 CASES |= {
     f"{name}, the same at once": Case(prepare, [call] * 3, lambda _log, _given, outcomes: one_is_new(outcomes))
     for name, (prepare, call) in AT_ONCE.items()

@@ -1,4 +1,4 @@
-"""The mark of commands that only the manager may use; the policy of agents' commands is derived from it."""
+"""The mark of commands that only the owner may use; the policy of agents' commands is derived from it."""
 
 from inspect import cleandoc
 from typing import TypeVar

@@ -61,6 +61,8 @@ class SuggestingGroup(click.Group):
     """Raise Usage for an unknown command and name the one that was probably meant."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] == "list" and "list" not in self.list_commands(ctx) and "find" in self.list_commands(ctx):
+            args = ["find", *args[1:]]
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             raise unknown_command(ctx, args[0], self.list_commands(ctx))
         return super().resolve_command(ctx, args)

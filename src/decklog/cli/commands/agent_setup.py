@@ -89,7 +89,7 @@ def claude(call: Invocation, enforce: bool | None, plugin: str | None, **asked: 
 
 
 @click.command()
-@click.option("--trust", is_flag=True, help="Say yes for Codex to these hooks, as /hooks in Codex does; it runs no others.")
+@click.option("--trust", is_flag=True, help="Trust these hooks in Codex, as /hooks in Codex does; it runs no others.")
 @_SERVER
 @_with_options
 def codex(call: Invocation, trust: bool, **asked: bool) -> int:
@@ -143,7 +143,7 @@ def agents_md(call: Invocation, **asked: bool) -> int:
 @click.option("--token-file", metavar="FILE", help="The token is in this file, or is put there if there is none.")
 @click.pass_obj
 def mcp(call: Invocation, port: int | None, token_file: str | None) -> int:
-    """Answer agents that call tools: next, done, note, ask and the like, by the Model Context Protocol.
+    """Serve tools to agents by the Model Context Protocol: next, done, note, ask and others.
 
     On standard input and output, for the program that starts it. A log that is not there yet is looked for at every call.
 
@@ -204,7 +204,7 @@ def neovim(call: Invocation, agents: tuple[str, ...], enforce: bool, **asked: bo
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 @click.pass_obj
 def acp(call: Invocation, enforce: bool, command: tuple[str, ...]) -> int:
-    """Stand between an editor and an agent that it starts: put on record what passes, and guard.
+    """Proxy between an editor and its agent: record the session and judge tool calls.
 
     An editor calls this in the place of an agent that speaks the Agent Client Protocol, with the agent's own command behind --:
 

@@ -20,7 +20,7 @@ _TAKE_OVER = "take-over"
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
 def bazinga(call: Invocation, words: tuple[str, ...]) -> int:
-    """Answer as bazinga-db does, so that agents' prompts and scripts for it go on working.
+    """Run a command of bazinga-db; prompts and scripts written for it keep working.
 
     `decklog bazinga take-over [PROJECT]` turns a project that bazinga-db itself kept into one that Decklog keeps.
     """

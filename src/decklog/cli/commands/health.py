@@ -28,7 +28,7 @@ class NotWhole(Invalid):
 @click.option("--archives", metavar="FOLDER", help="also check the files of archived runs in this folder")
 @click.pass_obj
 def verify(call: Invocation, stream: str | None, anchor: str | None, since_anchor: bool, full: bool, archives: str | None) -> int:
-    """Walk the hash chains and rebuild every record; name the first thing that is wrong (exit 1).
+    """Verify the hash chains and every record; name the first problem (exit 1).
 
     An interrupted run of the last day is continued. With --since-anchor, older entries and indexes are not read.
     In a large log the words of a sample are compared with the text index, and a line reports what was not compared.
@@ -70,7 +70,7 @@ def verify(call: Invocation, stream: str | None, anchor: str | None, since_ancho
 @click.command()
 @click.pass_obj
 def rebuild(call: Invocation) -> int:
-    """Make anew what the log derives from its journal: sums, counts, and the words that searches look up.
+    """Rebuild what the log derives from its journal: sums, counts and the search index.
 
     Nothing is lost by it. The next search has to read all entries again.
     """
@@ -88,7 +88,7 @@ def rebuild(call: Invocation) -> int:
 @click.option("--deep", is_flag=True, help="also check every page of a large file, and walk every hash chain as verify does")
 @click.pass_obj
 def doctor(call: Invocation, part: str | None, deep: bool) -> int:
-    """Look for trouble with the engine, the file, its pages, leases, budgets and locks, and say what mends it.
+    """Check engine, file, pages, leases, budgets and locks; name problems and how to fix them.
 
     `decklog doctor agents` looks at the programs of agents instead: which are installed and set up, whether an event of theirs
     arrives in the log, and what their guard is worth.

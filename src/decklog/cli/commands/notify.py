@@ -22,7 +22,7 @@ _SHORTEST, _LONGEST = 1.0, 15.0
 
 @click.group(cls=SuggestingGroup)
 def notify() -> None:
-    """Tell people what happened, by the rules of `decklog notices`.
+    """Send notifications by the rules of `decklog notices`.
 
     A rule is added with `decklog notices add-rule`. Nothing is sent automatically: run this from cron, or leave it open with
     --watch. Each notice is sent once, however many run this; what fails is tried five times in all, and what may have been sent

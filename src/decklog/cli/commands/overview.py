@@ -35,7 +35,7 @@ def now(call: Invocation, limit: int) -> int:
 def top(call: Invocation, seconds: float) -> int:
     """Show `now` live, on the whole terminal: move, open, read, approve or deny, quit.
 
-    `?` shows the keys. An approval is decided with a reason and, where a manager is bound, the manager's password or key.
+    `?` shows the keys. An approval is decided with a reason and, where an owner is registered, the owner's password or key.
     """
     if not (sys.stdin.isatty() and terminal.is_terminal()):
         raise WrongUsage("top needs a terminal", hint="decklog now prints the same once.")
@@ -55,7 +55,7 @@ def top(call: Invocation, seconds: float) -> int:
 @click.command()
 @click.option("--port", type=click.IntRange(1024, 65535), metavar="N", help="listen there; otherwise where it did last, or 8471")
 @click.option("--read-only", is_flag=True, help="show everything and decide nothing")
-@click.option("--key", metavar="FILE", help="the manager's key file; each decision prompts for its passphrase")
+@click.option("--key", metavar="FILE", help="the owner's key file; each decision prompts for its passphrase")
 @click.option("--metrics-token", metavar="FILE", help="file with the token for /metrics; created if it is missing")
 @click.option("--host", metavar="ADDRESS", help="listen for other machines: with TLS or behind a proxy, and with a password")
 @click.option("--name", metavar="NAME", help="what other machines call this one, if not by its address")

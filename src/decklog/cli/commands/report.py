@@ -14,7 +14,7 @@ from decklog.cli.terminal import put, visible
 
 @click.group(cls=SuggestingGroup)
 def report() -> None:
-    """Sum up what happened over all runs, as Markdown or as a page to hand on."""
+    """Summarize all runs as Markdown or as an HTML page."""
 
 
 @report.command()

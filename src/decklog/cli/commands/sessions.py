@@ -42,7 +42,7 @@ def _list_options(command: Callable[..., int]) -> Callable[..., int]:
 @_list_options
 @click.pass_context
 def sessions(context: click.Context, limit: int, program: str | None, here: bool) -> int:
-    """List, search and read recorded sessions of coding agents, and go on with one.
+    """List, search, read and resume recorded sessions of coding agents.
 
     SESSION is an id, or the beginning of one. Without a command, the newest sessions are listed.
     """

@@ -206,7 +206,7 @@ def _settle(home: str) -> None:
 @click.option("--commit", metavar="COMMIT", default="HEAD", help="with --settings: the commit whose file it is, default HEAD")
 @click.pass_obj
 def accept(call: Invocation, folder: str, settings: bool, commit: str) -> int:
-    """Say yes to the log that was found for this folder and that you did not make there.
+    """Trust the log found in this directory.
 
     A log may come with a clone or an archive, or be another user's, with its own budgets, approvals and trust. Your consent is
     kept in your own settings, for this log in this place.
@@ -280,7 +280,7 @@ def where(call: Invocation) -> int:
 @click.option("--schema", default="public", metavar="NAME", help="the schema that the log's tables are in, default public")
 @click.pass_obj
 def roles(call: Invocation, schema: str) -> int:
-    """Write the SQL that makes PostgreSQL roles for readers, agents and managers; the owner of the log runs it.
+    """Write the SQL that creates PostgreSQL roles for readers, agents and managers; the database owner runs it.
 
     It connects to nothing and changes nothing: decklog roles | psql postgresql://OWNER@HOST/DATABASE
     """

@@ -40,7 +40,7 @@ def tools() -> None:
 @click.option("--exit-code", is_flag=True, help="end with 6 when anything is denied, 7 when anything must be asked")
 @click.pass_obj
 def judge(call: Invocation, file: IO[str], jsonl: bool, policy: str | None, root: str | None, exit_code: bool) -> int:
-    """Say of each command whether it may run: allow, ask or deny, with the rule and the reason.
+    """Judge each command: allow, ask or deny, with the rule and the reason.
 
     Commands come one a line from FILE or stdin. Nothing is executed.
     """
@@ -118,7 +118,7 @@ def check_path(
     jsonl: bool,
     exit_code: bool,
 ) -> int:
-    """Say of each path whether a tool may use it under a root, and where it leads; without PATHS, one a line from stdin."""
+    """Check whether a tool may use each path under a root, and resolve it; without PATHS, one a line from stdin."""
     rules = DEFAULT.of_task(allowed, forbidden)
     answers = _Answers(call, jsonl)
     refused = False

@@ -96,7 +96,7 @@ def export_html(call: Invocation, run_id: str, out: str | None, overwrite: bool)
 @click.option("--from", "source", metavar="SOURCE", help="the log to move; otherwise the one this call means")
 @click.pass_obj
 def move(call: Invocation, target: str, source: str | None) -> int:
-    """Copy a whole log to another place or engine, and prove that it arrived.
+    """Copy a whole log to another file or server, and verify the copy.
 
     The source is only read and stays as it is. After an interruption, the same command goes on where it was.
     """
@@ -137,7 +137,7 @@ def backup(call: Invocation, file: str | None, overwrite: bool) -> int:
 @click.option("--to", "path", metavar="PATH", help="the log to replace or make; otherwise the one this call means")
 @click.pass_obj
 def restore(call: Invocation, file: str, path: str | None) -> int:
-    """Put a backup in the place of a log.
+    """Replace a log by a backup.
 
     The backup is verified first and the current log is kept. While other processes have the log open, nothing is done.
     """
@@ -189,7 +189,7 @@ def prune(call: Invocation, older_than: str, kind: str | None, stream: str | Non
 @click.option("--to", metavar="NEW", help="the log to make; otherwise NAME.recovered.db in this folder")
 @click.pass_obj
 def recover(call: Invocation, file: str, to: str | None) -> int:
-    """Take what can be read out of a damaged SQLite file into a new log, and say what is missing.
+    """Recover a damaged SQLite file into a new log, and report what is missing.
 
     The damaged file is never changed. A file that is whole is left alone.
     """

@@ -1,4 +1,4 @@
-"""Trust for the manager: binding the log to one's own key or password, and signing with it."""
+"""Trust for the owner: binding the log to one's own key or password, and signing with it."""
 
 import json
 import os
@@ -34,7 +34,7 @@ This log answers to {manager} now. What that means:
 @click.option("--persona-name", metavar="TEXT", help="name the agent uses")
 @click.pass_obj
 def bind(call: Invocation, handle: str, channel: str, public_key: str | None, *, password: bool, persona_name: str | None) -> int:
-    """Bind the log to its manager, once; from then on only the manager's signature hands it over.
+    """Bind the log to its owner, once; from then on only the owner's signature hands it over.
 
     The key is the text of an OpenSSH public key of kind ed25519, or @FILE. Without one, and without --password, a key is made in
     your settings, outside of every repository, and locked with a passphrase.
@@ -54,7 +54,7 @@ def bind(call: Invocation, handle: str, channel: str, public_key: str | None, *,
 
 def _new_password() -> str:
     if not sys.stdin.isatty():
-        raise WrongUsage("a password is asked for at a terminal, and this is none", hint="Give a public key instead.")
+        raise WrongUsage("a password needs a terminal to be typed at", hint="Use a public key instead.")
     return asked("A new password, of 12 characters or more", twice=True)
 
 
@@ -78,10 +78,10 @@ def _own_key(log: "Decklog") -> str:
 @click.option("--key", required=True, metavar="FILE", help="your OpenSSH private key, an Ed25519 one")
 @click.pass_obj
 def sign(call: Invocation, statement: IO[str], key: str) -> int:
-    """Sign a proposed change of trust, read from a file or stdin, with the manager's own key; only the signature is written.
+    """Sign a proposed change of trust, read from a file or stdin, with the owner's key; only the signature is written.
 
     The file has the statement, or all that `decklog trust propose --json` gave. A passphrase comes from DECKLOG_PASSPHRASE or
-    from the terminal. Give the result to `decklog trust apply`, as its text or as @FILE.
+    from the terminal. Pass the result to `decklog trust apply`, as its text or as @FILE.
     """
     text = _statement(statement.read())
     if sys.stderr.isatty():

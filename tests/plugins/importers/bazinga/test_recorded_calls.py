@@ -71,10 +71,6 @@ def test_a_reader_by_sql_gets_the_answers_that_it_got_before(projects: tuple[Pat
     assert [name for name, (_, rows) in before.items() if not rows] == []
 
 
-def test_the_recorded_list_is_as_long_as_it_says() -> None:
-    assert (len(DASHBOARD), len(SMALL_DASHBOARD), len(PROMPT_BUILDER)) == (44, 7, 6)
-
-
 def _script(project: Path, capsys: pytest.CaptureFixture[str], *words: str) -> Any:
     capsys.readouterr()
     code = run(["bazinga", "--db", str(project), "--quiet", *words])

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,28 +11,11 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.plugins.legacy.bazinga import BazingaDB, scan_and_redact, validate_complexity, validate_scope_global_or_group
+from decklog.plugins.legacy.bazinga import BazingaDB, validate_complexity, validate_scope_global_or_group
 from tests.every import every
-from tests.plugins.legacy.bazinga.shell import Shell, python
+from tests.plugins.legacy.bazinga.shell import Shell
 
 WEAK = "hunter" + "2xyz"
-
-
-@pytest.mark.slow
-def test_d01_entries_of_one_second_come_in_the_order_in_which_they_were_written(shell: Shell) -> None:
-    for number in range(10):
-        shell.ok("log-interaction", "s", "developer", f"{number:02}")
-        shell.ok("save-event", "s", "tick", json.dumps({"n": number}))
-    text = shell.call("stream-logs", "s", "20").out
-    assert [line for line in text.splitlines() if line.isdigit()] == [f"{number:02}" for number in range(10)]
-    assert shell.ok("get-events", "s", "tick", "1")[0]["event_payload"] == {"n": 9}
-
-
-def test_d01_the_latest_output_is_the_last_one(shell: Shell) -> None:
-    for number in range(5):
-        shell.ok("save-skill-output", "s", "cover", json.dumps(number))
-    assert shell.ok("get-skill-output", "s", "cover") == 4
-    assert [row["output_data"] for row in shell.ok("get-skill-output-all", "s", "cover")] == [4, 3, 2, 1, 0]
 
 
 def test_d01_times_are_finer_than_a_second_and_ids_grow(shell: Shell) -> None:
@@ -122,91 +104,6 @@ def test_d07_there_is_one_clock_and_one_format(shell: Shell, monkeypatch: pytest
     assert len({len(text) for text in (session["start_time"], session["end_time"], phase["completed_at"])}) == 1
 
 
-LEAKS = {
-    "json field": json.dumps({"password": WEAK + "9Q"}),
-    "name with a prefix": "DB_PASSWORD=" + WEAK + "9Q",
-    "github server token": "ghs_" + "a1B2" * 9,
-    "anthropic key with an underscore": "sk-ant-" + "api03-" + "Ab_9" * 20,
-    "aws session key": "ASIA" + "QWERTYUIOP123456",
-}
-
-
-@pytest.mark.parametrize("leak", LEAKS.values(), ids=LEAKS)
-def test_d08_secrets_are_taken_out_everywhere(shell: Shell, leak: str) -> None:
-    core = leak.split("=")[-1].strip('{}"').split('"')[-1] or leak
-    shell.ok("log-interaction", "s", "developer", f"look: {leak}")
-    shell.ok("save-skill-output", "s", "scan", json.dumps({"out": leak}))
-    shell.ok("save-state", "s", "orchestrator", json.dumps({"seen": leak}))
-    shell.ok("save-strategy", "p", "general", f"never print {leak}")
-    written = [file for path in (shell.db, shell.log) for file in (Path(path), Path(path + "-wal")) if file.exists()]
-    assert len(written) >= 3
-    assert not [file for file in written if core.encode() in file.read_bytes()]
-
-
-@pytest.mark.parametrize("text", ["pwd=/home/u", "secret: none"])
-def test_d08_what_is_no_secret_stays(text: str) -> None:
-    assert scan_and_redact(text) == (text, False)
-
-
-@pytest.mark.slow
-def test_d09_a_call_costs_no_more_on_a_large_file_than_on_a_small_one(shell: Shell) -> None:
-    def cost() -> float:
-        return min(_processor_time(shell, "get-session", "s") for _ in range(7))
-
-    small = cost()
-    with Decklog.open(shell.log) as log:
-        log.journal.append_many([{"stream": "s", "body": "x" * 200, "agent": "developer"} for _ in range(30_000)])
-    # A check of the whole file would take some hundred times as long; twice may be a busy machine.
-    assert cost() < 5 * small
-
-
-def _processor_time(shell: Shell, *words: str) -> float:
-    begin = time.process_time()
-    shell.ok(*words)
-    return time.process_time() - begin
-
-
-def test_d10_an_older_iteration_that_is_sent_again_does_not_rewind_the_state(shell: Shell) -> None:
-    for number in (1, 2, 3, 1):
-        (shell.files / "state.json").write_text(json.dumps({"iteration": number}))
-        files = ("--state-file", "FILES/state.json", "--event-file", "FILES/event.json")
-        last = shell.ok("save-investigation-iteration", "s", "A", str(number), "fix_proposed", *files)
-    assert (last["idempotent"], last["event_saved"], last["state_saved"]) == (True, False, False)
-    assert shell.ok("get-state", "s", "investigation", "--group-id", "A") == {"iteration": 3}
-
-
-def test_d11_those_who_finish_different_phases_never_undo_each_other(shell: Shell) -> None:
-    phases = json.dumps([{"phase": number, "name": f"P{number}"} for number in range(1, 17)])
-    shell.ok("save-development-plan", "s", "p", "t", phases, "1", "16")
-    _at_once(16, lambda database, place: database.update_plan_progress("s", place + 1, "completed"), shell)
-    statuses = [phase["status"] for phase in shell.ok("get-development-plan", "s")["phases"]]
-    assert statuses == ["completed"] * 16
-
-
-def test_d11_every_sighting_of_an_error_counts(shell: Shell) -> None:
-    _at_once(16, lambda database, _: database.save_error_pattern("q", "E", "boom", "fix"), shell)
-    assert shell.ok("get-error-patterns", "q", "--min_confidence", "0")[0]["occurrences"] == 16
-
-
-def _at_once(count: int, act: object, shell: Shell) -> None:
-    def work(place: int) -> None:
-        with BazingaDB(shell.db) as database:
-            act(database, place)  # type: ignore[operator]
-
-    threads = [threading.Thread(target=work, args=(place,)) for place in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
-def test_d12_every_state_that_was_ever_saved_is_kept(shell: Shell) -> None:
-    for number in range(3):
-        shell.ok("save-state", "s", "orchestrator", json.dumps({"n": number}))
-    with Decklog.open(shell.log) as log:
-        assert [version.version for version in log.states.versions("s", "orchestrator")] == [3, 2, 1]
-
-
 def test_d12_an_old_database_is_left_as_it_is(empty: Shell) -> None:
     old = _old_database(empty)
     answer = empty.call("get-session", "s")
@@ -224,11 +121,6 @@ def _old_database(shell: Shell) -> bytes:
     )
     subprocess.run([sys.executable, "-c", code, shell.db], check=True)
     return Path(shell.db).read_bytes()
-
-
-def test_d13_iterations_count_without_an_agent_or_a_group_too(shell: Shell) -> None:
-    answers = [shell.call("save-skill-output", "s", "cover", "{}", quiet=False).json["iteration"] for _ in range(3)]
-    assert answers == [1, 2, 3]
 
 
 def test_d14_a_review_status_is_one_of_two(shell: Shell) -> None:
@@ -344,31 +236,6 @@ def test_agents_named_like_the_total_keep_their_own_figure(shell: Shell) -> None
     assert shell.ok("token-summary", "s", "agent_id") == {"agent:null": 7, "dev-1": 100, "null": 50, "total": 157}
 
 
-def test_d23_the_last_group_that_is_approved_is_merged(shell: Shell) -> None:
-    shell.ok("update-task-group", "A", "s", "--status", "completed")
-    shell.ok("update-task-group", "B", "s", "--status", "approved_pending_merge")
-    found = _route(shell, "tech_lead", "APPROVED", "B")
-    assert (found["next_agent"], found["action"]) == ("developer", "spawn_merge")
-
-
-def test_d23_guidance_goes_back_to_whoever_was_blocked(shell: Shell) -> None:
-    assert _route(shell, "tech_lead", "UNBLOCKING_GUIDANCE", "A")["next_agent"] == "developer"
-
-
-def test_d23_an_author_page_is_no_matter_of_security(shell: Shell) -> None:
-    shell.ok("update-task-group", "A", "s", "--name", "Author page")
-    assert _route(shell, "developer", "PARTIAL", "A")["next_agent"] == "developer"
-    shell.ok("update-task-group", "A", "s", "--security_sensitive", "true")
-    assert _route(shell, "developer", "PARTIAL", "A")["next_agent"] == "senior_software_engineer"
-
-
-def _route(shell: Shell, agent: str, status: str, group: str) -> dict[str, object]:
-    found: dict[str, object] = shell.ok(
-        "route", "--current-agent", agent, "--status", status, "--session-id", "s", "--group-id", group
-    )
-    return found
-
-
 def test_d24_relative_paths_are_the_callers(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "state.json").write_text('{"from": "here"}')
@@ -429,38 +296,3 @@ def test_d26_a_newline_is_no_part_of_an_id_and_true_is_no_number(shell: Shell) -
     assert validate_scope_global_or_group("A\n") is not None
     assert validate_complexity(True) is not None
     assert shell.call("save-state", "s", "pm", "{}", "--group-id", "A\n").code == 1
-
-
-@pytest.mark.slow
-def test_acknowledged_writes_of_many_processes_are_all_there(shell: Shell) -> None:
-    calls = [
-        subprocess.Popen(
-            python("--db", shell.db, "--quiet", "log-interaction", "s", f"agent-{place}", "hello"), stdout=subprocess.DEVNULL
-        )
-        for place in range(8)
-    ]
-    assert [call.wait() for call in calls] == [0] * 8
-    rows = shell.ok("get-logs", "s", "--limit", "8")
-    assert {row["agent_type"] for row in rows} == {f"agent-{place}" for place in range(8)}
-
-
-def test_the_dashboard_is_one_moment(shell: Shell) -> None:
-    """While groups and tokens are written together, no snapshot shows one without the other."""
-    stop = threading.Event()
-    shell.ok("create-session", "t", "simple", "x")
-
-    def write() -> None:
-        with BazingaDB(shell.db) as database:
-            for number in range(60):
-                with database.log.transaction():
-                    database.create_task_group(f"G{number}", "t", "x")
-                    database.log_tokens("t", "developer", 1)
-        stop.set()
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    with BazingaDB(shell.db) as database:
-        while not stop.is_set():
-            seen = database.get_dashboard_snapshot("t")
-            assert len(seen["task_groups"]) == seen["token_summary"]["total"]
-    writer.join()

@@ -375,7 +375,3 @@ def test_an_agent_gives_itself_nothing_unseen(
         assert any(touched in what for what in problems), problems
     else:
         assert refused
-
-
-def test_there_are_many_ways_to_try() -> None:
-    assert len(ATTEMPTS) >= 40

@@ -229,7 +229,7 @@ def run(
     again: bool,
     check: bool,
 ) -> int:
-    """Take a goal or a plan through this repository: agents work side by side, code checks, one lane merges what is green.
+    """Work on a goal or a plan here: agents work in parallel, checks decide, and one merge queue lands what passes.
 
     \b
     decklog run --check           is everything here that a run needs?
@@ -451,8 +451,8 @@ def fork(call: Invocation, run_id: str, at: str | None, new_run: str | None, bud
 @run.command()
 @click.argument("run_id", metavar="[RUN]", required=False)
 @click.option("--branch", metavar="NAME", help="the branch, default the one that is checked out here")
-@click.option("--by", metavar="NAME", help="who lands it, default your name in git, or the manager's where one is bound")
-@click.option("--key", metavar="FILE", help="prove with this key that it is the manager who lands")
+@click.option("--by", metavar="NAME", help="who lands it, default your name in git, or the owner's where one is registered")
+@click.option("--key", metavar="FILE", help="sign the landing with this key of the owner")
 @click.option("--dry-run", is_flag=True, help="say what would land; nothing is moved")
 @click.option("--pr", is_flag=True, help="push it as a branch and open a request by gh or glab, instead of moving a branch here")
 @click.option("--remote", metavar="NAME", default="origin", show_default=True, help="with --pr: where to push")
@@ -472,7 +472,7 @@ def land(
     """Bring what has landed in a run into a branch of yours: forward only, checked as it lands, never over changed files.
 
     Without RUN it is the newest run of this repository. A branch that has gone on since gets a merge, which is checked first.
-    Where a manager is bound it takes the manager's proof.
+    Where an owner is registered it needs the owner's signature.
 
     With --pr nothing moves here. The result is pushed as a branch, and `gh` or `glab` opens a request to merge it into BRANCH:
     with the work items, the checks, the verdict of the review, and the cost. Where the repository has a review gate, it decides

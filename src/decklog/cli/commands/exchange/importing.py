@@ -1,9 +1,10 @@
-"""Taking over what older systems recorded."""
+"""Import what other systems recorded."""
 
 import os
 import sys
 import time
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import click
@@ -61,92 +62,102 @@ import_ = for_the_manager(
 )
 
 
-@click.command("bazinga")
-@click.argument("file")
-@_dry_run
-@_seconds
-@click.pass_obj
-def import_bazinga(call: Invocation, file: str, dry_run: bool, seconds: float) -> int:
-    """Take over a bazinga database of any version.
+def _data_home() -> str:
+    return os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
 
-    The file is only read. Run it again at any time: what is here already stays, and what is new or moved on is added.
+
+def _tracker_command(
+    name: str, importer: str, text: str, *, argument: str = "path", default: "Callable[[], str] | None" = None, **takes: bool
+) -> click.Command:
+    """Build the command of an importer of another tracker; `importer` names its class below `decklog.plugins.importers`.
+
+    `takes` names what the importer takes besides: `run_id`, the run for its tasks, and `seconds`, the limit for reading.
     """
-    from decklog.plugins.importers.bazinga.importer import BazingaImport
 
-    with _log(call, file, dry_run) as log, ProgressMeter() as meter:
-        taken = BazingaImport(log, file, dry_run=dry_run, seconds=seconds, progress=meter).run()
-    return _show(call, taken)
+    def run(call: Invocation, dry_run: bool, **given: "Any") -> int:
+        module, _, kind = importer.partition(":")
+        source = given.pop(argument) or (default() if default else "")
+        with _log(call, source, dry_run) as log, ProgressMeter() as meter:
+            made = getattr(import_module(f"decklog.plugins.importers.{module}"), kind)
+            done = made(log, source, dry_run=dry_run, progress=meter, **given).run()
+        return _show(call, done)
 
-
-@click.command("runstore")
-@click.argument("file")
-@_dry_run
-@_seconds
-@click.pass_obj
-def import_runstore(call: Invocation, file: str, dry_run: bool, seconds: float) -> int:
-    """Take over a RunStore database; its attempts become the history of their tasks.
-
-    A task that was in progress is paused here, because nobody here holds it: resume it when nobody there works on it.
-    """
-    from decklog.plugins.importers.runstore.importer import RunStoreImport
-
-    with _log(call, file, dry_run) as log, ProgressMeter() as meter:
-        taken = RunStoreImport(log, file, dry_run=dry_run, seconds=seconds, progress=meter).run()
-    return _show(call, taken)
+    options = [click.argument(argument, required=default is None), _dry_run]
+    options += [_run(name if name != "gaia" else "gaia-coder")] if takes.get("run_id") else []
+    options += [_seconds] if takes.get("seconds") else []
+    command = click.pass_obj(run)
+    for option in options:
+        command = option(command)
+    return click.command(name, help=text)(command)
 
 
-@click.command("gaia")
-@click.argument("directory")
-@click.option(
-    "--run", "run_id", metavar="RUN", default="gaia-coder", show_default=True, help="the run that gets the home's tasks"
+_AGAIN = "Run it again at any time"
+import_bazinga = _tracker_command(
+    "bazinga",
+    "bazinga.importer:BazingaImport",
+    f"""Import a bazinga database of any version.
+
+    The file is only read. {_AGAIN}: what is here already stays, and what is new or changed is added.""",
+    argument="file",
+    seconds=True,
 )
-@_dry_run
-@_seconds
-@click.pass_obj
-def import_gaia(call: Invocation, directory: str, run_id: str, dry_run: bool, seconds: float) -> int:
-    """Take over a gaia-coder home: its seven databases, paused tasks, self-edits and learnings.
+import_runstore = _tracker_command(
+    "runstore",
+    "runstore.importer:RunStoreImport",
+    """Import a RunStore database; its attempts become the history of their tasks.
 
-    A task that was running is paused here, because nobody here holds it: resume it when nobody there works on it.
-    """
-    from decklog.plugins.importers.gaia.importer import GaiaImport
+    A task that was in progress is paused here, because nobody here holds it: resume it when nobody there works on it.""",
+    argument="file",
+    seconds=True,
+)
+import_gaia = _tracker_command(
+    "gaia",
+    "gaia.importer:GaiaImport",
+    """Import a gaia-coder home: its seven databases, paused tasks, self-edits and learnings.
 
-    with _log(call, directory, dry_run) as log, ProgressMeter() as meter:
-        taken = GaiaImport(log, directory, run_id=run_id, dry_run=dry_run, seconds=seconds, progress=meter).run()
-    return _show(call, taken)
+    A task that was running is paused here, because nobody here holds it: resume it when nobody there works on it.""",
+    argument="directory",
+    run_id=True,
+    seconds=True,
+)
+import_beads = _tracker_command(
+    "beads",
+    "beads:BeadsImport",
+    f"""Import beads' issues with their dependencies and comments, and memories: a repository, or a file of `bd export`.
 
+    The file is only read. {_AGAIN}: of an issue that was changed on both sides the newer is taken.""",
+    default=lambda: ".",
+    run_id=True,
+)
+import_taskmaster = _tracker_command(
+    "taskmaster",
+    "taskmaster.importer:TaskMasterImport",
+    f"""Import Task Master's tasks and subtasks: a repository, or a tasks.json. Every tag but master gets its own run.
 
-@click.command("beads")
-@click.argument("path", default=".")
-@_run("beads")
-@_dry_run
-@click.pass_obj
-def import_beads(call: Invocation, path: str, run_id: str, dry_run: bool) -> int:
-    """Take over beads' issues with their dependencies and comments, and memories: a repository, or a file of `bd export`.
+    The file is only read. {_AGAIN}; tags and tasks that are gone from it stay here.""",
+    default=lambda: ".",
+    run_id=True,
+)
+import_hermes = _tracker_command(
+    "hermes",
+    "hermes:HermesImport",
+    """Import Hermes Kanban's boards: the program's folder (~/.hermes), or one kanban.db. Each board has a run.
 
-    The file is only read. Run it again at any time: of an issue that was changed on both sides the newer is taken.
-    """
-    from decklog.plugins.importers.beads import BeadsImport
+    A copy is read. A task that was running is paused here, because nobody here holds it.""",
+    default=lambda: os.path.expanduser("~/.hermes"),
+    run_id=True,
+    seconds=True,
+)
+import_vibe_kanban = _tracker_command(
+    "vibe-kanban",
+    "vibekanban:VibeKanbanImport",
+    """Import Vibe Kanban's projects: the program's folder (~/.local/share/vibe-kanban), or its database. Each has a run.
 
-    with _log(call, path, dry_run) as log, ProgressMeter() as meter:
-        taken = BeadsImport(log, path, run_id=run_id, dry_run=dry_run, progress=meter).run()
-    return _show(call, taken)
-
-
-@click.command("taskmaster")
-@click.argument("path", default=".")
-@_run("taskmaster")
-@_dry_run
-@click.pass_obj
-def import_taskmaster(call: Invocation, path: str, run_id: str, dry_run: bool) -> int:
-    """Take over Task Master's tasks and subtasks: a repository, or a tasks.json. Every tag but master gets its own run.
-
-    The file is only read. Run it again at any time; tags and tasks that are gone from it stay here.
-    """
-    from decklog.plugins.importers.taskmaster.importer import TaskMasterImport
-
-    with _log(call, path, dry_run) as log, ProgressMeter() as meter:
-        taken = TaskMasterImport(log, path, run_id=run_id, dry_run=dry_run, progress=meter).run()
-    return _show(call, taken)
+    A copy is read. Attempts, sessions, processes with their logs, and turns of agents become entries of their tasks.""",
+    default=lambda: os.path.join(_data_home(), "vibe-kanban"),
+    run_id=True,
+    seconds=True,
+)
 
 
 @click.command("github")
@@ -156,7 +167,7 @@ def import_taskmaster(call: Invocation, path: str, run_id: str, dry_run: bool) -
 @_seconds
 @click.pass_obj
 def import_github(call: Invocation, source: str, run_id: str, dry_run: bool, seconds: float) -> int:
-    """Take over GitHub's issues with their comments: OWNER/REPOSITORY by the program gh, or a file that gh or the API wrote.
+    """Import GitHub's issues with their comments: OWNER/REPOSITORY by the program gh, or a file that gh or the API wrote.
 
     Nothing is changed there. Run it again at any time: of an issue that was changed on both sides the newer is taken.
     """
@@ -175,7 +186,7 @@ def import_github(call: Invocation, source: str, run_id: str, dry_run: bool, sec
 @_dry_run
 @click.pass_obj
 def import_markdown(call: Invocation, file: str, dry_run: bool) -> int:
-    """Take a plan back that `decklog export markdown` wrote and somebody edited: texts, priorities, links, new tasks.
+    """Import a plan that `decklog export markdown` wrote and somebody edited: texts, priorities, links, new tasks.
 
     What was changed here since it was written stays; what was changed on both sides is a message in the inbox.
     """
@@ -186,52 +197,13 @@ def import_markdown(call: Invocation, file: str, dry_run: bool) -> int:
     return _show(call, taken)
 
 
-@click.command("hermes")
-@click.argument("path", required=False)
-@_run("hermes")
-@_dry_run
-@_seconds
-@click.pass_obj
-def import_hermes(call: Invocation, path: str | None, run_id: str, dry_run: bool, seconds: float) -> int:
-    """Take over Hermes Kanban's boards: the program's folder (~/.hermes), or one kanban.db. Each board has a run.
-
-    A copy is read. A task that was running is paused here, because nobody here holds it.
-    """
-    from decklog.plugins.importers.hermes import HermesImport
-
-    source = path or os.path.expanduser("~/.hermes")
-    with _log(call, source, dry_run) as log, ProgressMeter() as meter:
-        taken = HermesImport(log, source, run_id=run_id, dry_run=dry_run, seconds=seconds, progress=meter).run()
-    return _show(call, taken)
-
-
-@click.command("vibe-kanban")
-@click.argument("path", required=False)
-@_run("vibe-kanban")
-@_dry_run
-@_seconds
-@click.pass_obj
-def import_vibe_kanban(call: Invocation, path: str | None, run_id: str, dry_run: bool, seconds: float) -> int:
-    """Take over Vibe Kanban's projects: the program's folder (~/.local/share/vibe-kanban), or its database. Each has a run.
-
-    A copy is read. Attempts, sessions, processes with their logs, and turns of agents become entries of their tasks.
-    """
-    from decklog.plugins.importers.vibekanban import VibeKanbanImport
-
-    data = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
-    source = path or os.path.join(data, "vibe-kanban")
-    with _log(call, source, dry_run) as log, ProgressMeter() as meter:
-        taken = VibeKanbanImport(log, source, run_id=run_id, dry_run=dry_run, seconds=seconds, progress=meter).run()
-    return _show(call, taken)
-
-
 @click.command("langgraph")
 @click.argument("source", metavar="FILE|URL")
 @_dry_run
 @_seconds
 @click.pass_obj
 def import_langgraph(call: Invocation, source: str, dry_run: bool, seconds: float) -> int:
-    """Take over LangGraph's checkpoints: the file of its SQLite saver, or the database of the other. Each thread is a run.
+    """Import LangGraph's checkpoints: the file of its SQLite saver, or the database of the other. Each thread is a run.
 
     Nothing is changed there, and no object in it is ever made: each is kept as the name of its class and its arguments.
     """
@@ -251,7 +223,7 @@ def import_langgraph(call: Invocation, source: str, dry_run: bool, seconds: floa
 @_dry_run
 @click.pass_obj
 def import_otlp(call: Invocation, file: str, by_conversation: bool, dry_run: bool) -> int:
-    """Take over saved spans of OpenTelemetry: a file of OTLP in JSON, as collectors and `export otlp` write it.
+    """Import saved spans of OpenTelemetry: a file of OTLP in JSON, as collectors and `export otlp` write it.
 
     Each trace is a run, with its steps, calls of tools and spend. Run it again at any time: a span is taken once.
     """
@@ -265,31 +237,33 @@ def import_otlp(call: Invocation, file: str, by_conversation: bool, dry_run: boo
 _everywhere = click.option("--all", "everywhere", is_flag=True, help="import sessions of all folders, not only this one")
 
 
-@click.command("claude")
-@click.argument("path", required=False)
-@_everywhere
-@_dry_run
-@click.pass_obj
-def import_claude(call: Invocation, path: str | None, everywhere: bool, dry_run: bool) -> int:
+def _agent_command(name: str, text: str) -> click.Command:
+    """Build the command that imports the sessions of an agent of which each session has its folder."""
+
+    @click.command(name, help=text)
+    @click.argument("path", required=False)
+    @_everywhere
+    @_dry_run
+    @click.pass_obj
+    def command(call: Invocation, path: str | None, everywhere: bool, dry_run: bool) -> int:
+        return _sessions(call, name, path, everywhere, dry_run)
+
+    return command
+
+
+import_claude = _agent_command(
+    "claude",
     """Import the sessions of Claude Code from its transcripts: those of this repository, all (--all), or a folder or file.
 
     The files are only read. Sessions that hooks or an earlier import recorded are not written again. Claude Code deletes its
-    transcripts after thirty days.
-    """
-    return _sessions(call, "claude", path, everywhere, dry_run)
-
-
-@click.command("codex")
-@click.argument("path", required=False)
-@_everywhere
-@_dry_run
-@click.pass_obj
-def import_codex(call: Invocation, path: str | None, everywhere: bool, dry_run: bool) -> int:
+    transcripts after thirty days.""",
+)
+import_codex = _agent_command(
+    "codex",
     """Import the sessions of Codex from its rollouts: those of this repository, all of them (--all), or a folder or file.
 
-    The files are only read. Sessions that hooks or an earlier import recorded are not written again.
-    """
-    return _sessions(call, "codex", path, everywhere, dry_run)
+    The files are only read. Sessions that hooks or an earlier import recorded are not written again.""",
+)
 
 
 @click.command("gemini")
@@ -297,9 +271,9 @@ def import_codex(call: Invocation, path: str | None, everywhere: bool, dry_run: 
 @_dry_run
 @click.pass_obj
 def import_gemini(call: Invocation, path: str | None, dry_run: bool) -> int:
-    """Take over Gemini CLI's sessions from its chat files: all of this user's, those below a folder, or one file.
+    """Import Gemini CLI's sessions from its chat files: all of this user's, those below a folder, or one file.
 
-    The files are only read. What hooks or an import before put on record is not written again.
+    The files are only read. Sessions that hooks or an earlier import recorded are not written again.
     """
     return _history(call, "gemini", path or os.path.expanduser("~/.gemini/tmp"), dry_run)
 
@@ -309,13 +283,12 @@ def import_gemini(call: Invocation, path: str | None, dry_run: bool) -> int:
 @_dry_run
 @click.pass_obj
 def import_opencode(call: Invocation, path: str | None, dry_run: bool) -> int:
-    """Take over opencode's sessions from its database: this user's, those below a folder, or one file.
+    """Import opencode's sessions from its database: this user's, those below a folder, or one file.
 
-    A copy of the file is read, and of that nothing but sessions, messages and their parts. What the plugin or an import before
-    put on record is not written again.
+    A copy of the file is read, and of that only sessions, messages and their parts. Sessions that hooks or an earlier import
+    recorded are not written again.
     """
-    data = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
-    return _history(call, "opencode", path or os.path.join(data, "opencode"), dry_run)
+    return _history(call, "opencode", path or os.path.join(_data_home(), "opencode"), dry_run)
 
 
 def _sessions(call: Invocation, program: str, path: str | None, everywhere: bool, dry_run: bool) -> int:
@@ -365,7 +338,7 @@ def _log(call: Invocation, source: str, dry_run: bool) -> "Iterator[Decklog]":
     from decklog.location.locate import locate
 
     if not os.path.exists(source):
-        raise NotFound(f"there is no {source} to import", path=source)
+        raise NotFound(f"no such file or folder: {source}", path=source)
     if os.path.isfile(source) and os.path.getsize(source) == 0:
         raise Invalid(f"{source} is empty: nothing to import", path=source)
     if not dry_run or locate(call.db).exists:

@@ -21,7 +21,7 @@ SYNCS = {
     "taskmaster": ("exchange.syncing", "sync_taskmaster"),
     "github": ("exchange.syncing", "sync_github"),
 }
-sync = for_the_manager(Formats(SYNCS, name="sync", help="Keep a run and another tracker in step, both ways."))
+sync = for_the_manager(Formats(SYNCS, name="sync", help="Sync a run with another tracker, both ways."))
 _dry_run = click.option("--dry-run", is_flag=True, help="say what would happen, and change nothing")
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from decklog.plugins.adapters.otel.receiver import Receiver
 
 RECEIVERS = {"otlp": ("exchange.telemetry", "receive_otlp")}
-receive = for_the_manager(Formats(RECEIVERS, name="receive", help="Take in what other programs send, as it happens."))
+receive = for_the_manager(Formats(RECEIVERS, name="receive", help="Receive spans of OpenTelemetry from other programs."))
 # What OpenTelemetry's own libraries read.
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _HEADERS = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
@@ -77,7 +77,7 @@ def export_otlp(call: Invocation, /, run_ids: "tuple[str, ...]", path: str | Non
 def _address(given: str | None) -> str:
     address = given or next(filter(None, map(os.environ.get, _ENDPOINTS)), None)
     if address is None:
-        raise WrongUsage("it is not said where the spans go", hint="Say --to http://localhost:4318, or --file FILE.")
+        raise WrongUsage("nothing says where to send the spans", hint="Add --to http://localhost:4318, or --file FILE.")
     return address
 
 
@@ -130,7 +130,7 @@ def receive_otlp(call: Invocation, /, token_file: str | None, certificate: str |
     from decklog.plugins.adapters.otel.receiver import Receiver
 
     if (certificate is None) != (key is None):
-        raise WrongUsage("--tls-cert and --tls-key belong together", hint="Give both.")
+        raise WrongUsage("--tls-cert and --tls-key belong together", hint="Use both.")
     pair = None if certificate is None or key is None else (certificate, key)
     token = find_token(token_file, os.environ, _TOKEN)
     if token.is_new and not sys.stderr.isatty():

@@ -18,11 +18,11 @@ from decklog.models.standup import prose_of, standup_of
 @click.option("--from", "from_", metavar="NAME", help="who sends it, default your name on this machine")
 @click.option("--run", "run_id", metavar="RUN", help="the run that it is about")
 @click.option("--task", "task_id", metavar="TASK", help="the task that it is about, which is paused at once")
-@click.option("--key", "key", metavar="FILE", help="the manager's key file, where the message orders what needs a proof")
+@click.option("--key", "key", metavar="FILE", help="the owner's key file, for messages that need the owner's signature")
 @click.option("--plain", is_flag=True, help="go by exact commands alone, and ask no model")
 @click.pass_obj
 def critical(call: Invocation, /, text: str, key: str | None, from_: str | None, **given: "str | bool | None") -> int:
-    """Tell the agents something that can't wait. It is acknowledged at once; the manager's word pauses the task it names.
+    """Send agents an urgent message. It is acknowledged at once; from the owner it pauses the task it names.
 
     What people say otherwise: decklog ask and decklog note, with --from NAME where they are not at a terminal.
     """

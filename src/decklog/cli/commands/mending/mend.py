@@ -36,7 +36,7 @@ class _Mends(click.Group):
 
 @click.group(cls=_Mends, subcommand_metavar="[ID | COMMAND] …")
 def mend() -> None:
-    """Take feedback to a fix whose test fails without it and passes with it; without an id, list everything open.
+    """Fix feedback with a test that fails before the fix and passes after it; without an id, list what is open.
 
     \b
     decklog mend                      what there is, and what leads on

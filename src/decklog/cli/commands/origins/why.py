@@ -15,7 +15,7 @@ from decklog.cli.show import show
 @click.argument("rev", required=False)
 @click.pass_obj
 def why(call: Invocation, place: str, rev: str | None) -> int:
-    """Show why a line is as it is: its prompt, tool call, task, checks, approval, cost and earlier version.
+    """Show where a line comes from: prompt, tool call, task, checks, approval, cost and earlier version.
 
     Without REV the line is that of the file as it is now. With REV, a later change of the line is shown too.
     """
