@@ -48,6 +48,8 @@ def test_what_a_person_changes_while_an_agent_works_is_landed_with_what_the_agen
     folder = opened(context)
     thread.join()
     assert states(context)["triple.w1"] == "paused"
+    # What the agent spent is on record, though the task is the person's.
+    assert [charge.agent_id for charge in log.ledger.find(context.run_id)] == ["fake"]
     # A second conductor leaves the workspace alone.
     Conductor(context).run()
     append(folder, "\n\nFOUR = 4\n")

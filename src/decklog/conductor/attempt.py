@@ -66,10 +66,7 @@ class WorkAttempt:
     def _agent_of_workspace(self) -> Description:
         """Return the agent that was started in the workspace."""
         configuration = self._context.configuration
-        name = str(self._facts.get("agent", configuration.workers[0]))
-        # The plan may set another model.
-        agents = {agent.name: agent for agent in configuration.agents_for(self._task)}
-        return agents.get(name, configuration.agents[name])
+        return configuration.agent_for(self._task, str(self._facts.get("agent", configuration.workers[0])))
 
     def work(self) -> None:
         """Take the task through its stage."""

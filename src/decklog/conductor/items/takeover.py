@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.agents.description import Description
-from decklog.conductor.agents.session import KINDLY
+from decklog.conductor.agents.session import KINDLY, AgentSession, Terms
 from decklog.conductor.agents.stream import Follower, StreamReader
 from decklog.conductor.commands import Running
 from decklog.conductor.git.changes import changes, faults
@@ -59,7 +59,7 @@ def open_item(context: "RunContext", item: Item, *, by: str) -> Opened:
         context.log.tasks.edit(task.id, reason=f"{by} takes it over", inputs=inputs)
         _record(context, task, by, f"{by} takes {item.name} over by hand", event="taken")
     if is_working:
-        _end_agent(attempt)
+        _end_agent(context, task, attempt)
     else:
         _make_workspace(context, paused, by)
     return _opened(context, find_item(context.log, context.run_id, item.name))
@@ -83,15 +83,22 @@ def _worker(context: "RunContext") -> str:
     return f"{context.person.name} ({os.uname().nodename})"
 
 
-def _end_agent(attempt: "AttemptWorkspace") -> None:
-    """End the agent in a workspace and wait for its end; the conductor that watches it keeps its work."""
-    running = Running.find(attempt.mark, attempt.agent_folder)
-    if running is None:
+def _end_agent(context: "RunContext", task: "Task", attempt: "AttemptWorkspace") -> None:
+    """End the agent in a workspace, wait for its end, and record the rest of its stream and its cost.
+
+    The conductor that watched it can't: the task is no longer its own.
+    """
+    running, facts = Running.find(attempt.mark, attempt.agent_folder), attempt.facts()
+    if running is None or facts is None:
         return
     running.stop(KINDLY)
     end = time.monotonic() + _MOST_SECONDS_TO_END
     while running.ending() is None and time.monotonic() < end:
         time.sleep(0.05)
+    if running.ending() is not None:
+        terms = Terms(run_id=context.run_id, task_id=task.id, folder=str(attempt.place.tree))
+        agent = context.configuration.agent_for(task, str(facts["agent"]))
+        AgentSession(context.log, agent, terms, running).watch(lambda: None)
 
 
 def _make_workspace(context: "RunContext", task: "Task", by: str) -> None:
