@@ -36,6 +36,12 @@ class Item:
         return self.landing.state == "done"
 
     @property
+    def landed_commit(self) -> str:
+        """The last commit with a change of it that has landed; a round in which only a question was answered has none."""
+        results: list[Any] = [task.result for task in self.tasks if task.role == LAND and task.state == "done"]
+        return str(next((one for one in reversed(results) if one.get("files")), results[-1])["commit"])
+
+    @property
     def is_over(self) -> bool:
         """Whether nothing more happens to it: it has landed, or was given up."""
         return self.landing.state.value in ("done", "abandoned")
@@ -94,7 +100,7 @@ def workspace_of(context: "RunContext", item: Item) -> tuple[Workspace, dict[str
 def change_of(context: "RunContext", item: Item) -> ItemChange | None:
     """Find what an item changes so far; None before its first change."""
     if item.is_landed:
-        commit = str(item.landing.result["commit"])  # type: ignore[index]
+        commit = item.landed_commit
         return ItemChange(context.repository.parents(commit)[0], commit)
     if (found := workspace_of(context, item)) is not None:
         place, facts = found

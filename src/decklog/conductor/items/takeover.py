@@ -14,7 +14,7 @@ from decklog.conductor.agents.description import Description
 from decklog.conductor.agents.session import KINDLY, AgentSession, Terms
 from decklog.conductor.agents.stream import Follower, StreamReader
 from decklog.conductor.commands import Running
-from decklog.conductor.git.changes import changes, faults
+from decklog.conductor.git.changes import NO_CHANGE, changes, faults
 from decklog.conductor.git.workspaces import Workspace
 from decklog.conductor.items.item import BY_HAND, Item, find_item, workspace_of
 from decklog.conductor.stages import WORK
@@ -172,7 +172,7 @@ def continue_item(context: "RunContext", item: Item, *, by: str) -> int:
 def _refuse_unfit(context: "RunContext", item: Item, facts: dict[str, Any], tip: str) -> None:
     """Raise Conflict for a change that can't land. A person may change paths that the item does not allow its agents."""
     found = faults(context.repository, str(facts["base"]), str(facts["start"]), tip, ())
-    unfit = [fault for fault in found if fault.signature != "no-change"]
+    unfit = [fault for fault in found if fault.signature != NO_CHANGE]
     if unfit:
         raise Conflict(f"{item.name} can't go on: {unfit[0].text}", hint="Change it, then continue.", paths=list(unfit[0].paths))
 
