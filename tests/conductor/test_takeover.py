@@ -61,7 +61,7 @@ def test_what_a_person_changes_while_an_agent_works_is_landed_with_what_the_agen
     assert not folder.exists()
     assert task_of(context, "triple.c1").inputs["agent"] == "by hand: Ana"
     bodies = [entry.body for entry in log.journal.find(context.run_id, subtype=takeover.SUBTYPE, oldest_first=True)]
-    assert bodies == ["Ana takes triple over by hand", "Ana changed 1 files of triple by hand"]
+    assert bodies == ["Ana takes triple over by hand", "Ana changed 1 file of triple by hand"]
     assert log.effects.open(context.run_id) == []
 
 

@@ -19,6 +19,7 @@ from decklog.conductor.git.workspaces import Workspace
 from decklog.conductor.items.item import BY_HAND, Item, find_item, workspace_of
 from decklog.conductor.stages import WORK
 from decklog.core.errors import Conflict
+from decklog.core.figures import counted
 from decklog.guard.files.gitignore import IgnoreFile
 
 if TYPE_CHECKING:
@@ -160,9 +161,8 @@ def continue_item(context: "RunContext", item: Item, *, by: str) -> int:
         inputs = {name: value for name, value in task.inputs.items() if name != BY_HAND}
         context.log.tasks.edit(task.id, reason=f"{by} gives it back", inputs=inputs)
         context.log.tasks.resume(task.id)
-        _record(
-            context, task, by, f"{by} changed {len(files)} files of {item.name} by hand", event="given back", files=files[:200]
-        )
+        body = f"{by} changed {counted(len(files), 'file')} of {item.name} by hand"
+        _record(context, task, by, body, event="given back", files=files[:200])
         if files:
             _hand_over(context, item, task, {**facts, "tip": tip, "agent": f"by hand: {by}", "cost": 0})
     attempt.remove()
