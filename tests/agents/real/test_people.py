@@ -138,6 +138,7 @@ def shop(agent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     script = {
         "slow": [Step("I write it.", (write("four.py", "FOUR = 4\n"),)), Step("It is written.", seconds=5)],
         "quick": [Step("I write it.", (write("four.py", "FOUR = 4\n"),)), Step("It is written.")],
+        "why": [Step("Four is enough.")],
         "more": [Step("I do that.", (run("echo SIX = 6 >> four.py"),)), Step("That is done.")],
     }
     with opened(tmp_path, monkeypatch, (agent,), script) as shop:
@@ -220,6 +221,18 @@ def test_a_comment_on_a_diff_is_worked_on_and_landed(agent: str, shop: Shop) -> 
     assert landed(context, "four.py").split("\n") == ["FOUR = 4", "SIX = 6"], states(context)
     told = shop.log.inbox.get(posted["id"])
     assert (told.state, told.seen_by, told.answer) == ("answered", agent, f"landed as {context.target_commit()[:12]}")
+
+
+def test_a_question_about_a_landed_change_is_answered_in_words(agent: str, shop: Shop) -> None:
+    context = shop.work(work_item("quick", agent))
+    target = context.target_commit()
+    posted = json.loads(shop.command("run", "message", f"{context.run_id}.quick", "lane=why go", "--json"))["data"]
+    Conductor(context).run()
+    told = shop.log.inbox.get(posted["id"])
+    assert (told.state, told.answer, told.answered_by) == ("answered", "Four is enough.", agent), states(context)
+    assert (set(states(context).values()), context.target_commit()) == ({"done"}, target)
+    assert "+FOUR = 4" in shop.command("run", "diff", f"{context.run_id}.quick")
+    assert task_of(context, "quick.w2").attempts == 1
 
 
 def test_a_message_reaches_a_running_agent_and_what_it_asks_for_lands(agent: str, shop: Shop) -> None:
