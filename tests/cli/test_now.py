@@ -51,7 +51,7 @@ def test_the_screen_shows_the_question_the_run_and_the_money(busy: Path, decklog
     for part in (
         "Push feature/commas to origin?",
         "decklog approvals show apr_1",
-        "dev-1: Change t",
+        "dev-1: Change",
         "$11.40 of $50.00 a day",
     ):
         assert part in text

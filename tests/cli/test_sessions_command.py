@@ -70,3 +70,14 @@ def test_a_session_whose_program_was_just_killed_has_ended_at_the_next_look(
             program.wait()
             decklog(*look)
             assert log.runs.get("claude-s1").status == "failed"
+
+
+def test_a_session_of_a_work_item_names_the_command_that_takes_it_over(with_session: Path, decklog: Program) -> None:
+    with Decklog.open(with_session / ".decklog" / "decklog.db") as log:
+        run_id = log.runs.start("Make it better", run_id="run_1").id
+        task_id = log.tasks.add(run_id, "Fast", task_id="fast.w1", tags=["item:fast"]).id
+        log.journal.append(
+            run_id, "start", kind="event", subtype="agent.start", agent="codex", task_id=task_id, payload={"session": "s2"}
+        )
+    refused = decklog("sessions", "resume", "s2")
+    assert (refused.code, "decklog run open run_1.fast" in refused.err) == (3, True), refused

@@ -9,6 +9,7 @@ import pytest
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
+from decklog.conductor.items.change import patch_of
 from decklog.conductor.items.item import find_item
 from decklog.conductor.items.rounds import Rounds
 from decklog.core.errors import Conflict, Invalid, NotFound
@@ -83,6 +84,31 @@ def test_a_comment_lets_an_item_go_on_at_which_every_agent_failed(log: Decklog, 
     assert "blocked" not in states(context).values()
     Conductor(context).run()
     assert log.inbox.get(message).state == "seen"
+
+
+@pytest.mark.parametrize("is_landed", [True, False])
+def test_a_question_is_answered_in_words_and_what_there_was_goes_on(is_landed: bool, log: Decklog, checked: Path) -> None:
+    words = [["print", "Three is enough."]]
+    context = Work(
+        log, checked, work_item("triple", TRIPLE, again=words), work_item("other", ["append", "notes.txt", "four\n"])
+    ).context()
+    if is_landed:
+        Conductor(context).run()
+        message = post(context, "Why three?")
+    else:
+        # As it is about to be checked.
+        claim = log.tasks.claim(context.run_id, worker="w", task_id=f"{context.run_id}.triple.w1", lease_seconds=60)
+        assert claim is not None
+        with claim:
+            Conductor(context)._attempt(claim, agent=context.configuration.agents["fake"]).work()
+        message = post(context, "Why three?")
+    Conductor(context).run()
+    told = log.inbox.get(message)
+    assert (told.state, told.answer, told.answered_by) == ("answered", "Three is enough.", "fake")
+    assert set(states(context).values()) == {"done"}, states(context)
+    assert "def triple" in patch_of(context, find_item(log, context.run_id, "triple"))
+    assert landed_titles(context).count("Item triple") == 1
+    assert log.tasks.get(f"{context.run_id}.triple.w2").attempts == 1
 
 
 def test_what_no_line_of_the_change_has_is_refused_and_so_is_nothing(log: Decklog, checked: Path) -> None:

@@ -135,6 +135,30 @@ def test_a_model_that_only_the_transcript_names_is_charged(log: Decklog, task_id
     assert charge.model == "gpt-5.5"
 
 
+@pytest.mark.parametrize("error", [None, "429"])
+def test_a_session_that_reports_no_spending_is_charged_by_its_transcript(
+    error: str | None, log: Decklog, task_id: str, tmp_path: Path
+) -> None:
+    def answer(name: str, tokens: int) -> str:
+        usage = {"input_tokens": 10, "cache_read_input_tokens": 5, "output_tokens": tokens}
+        message = {"id": name, "model": "claude-opus-4-5", "content": [], "usage": usage}
+        return json.dumps({"type": "assistant", "sessionId": "s1", "message": message}) + "\n"
+
+    kept = tmp_path / "agent/home/.claude/projects/a"
+    (kept / "s1/subagents").mkdir(parents=True)
+    (kept / "s1.jsonl").write_text(answer("one", 1) + answer("one", 3) + answer("two", 4) + '{"type": "assist')
+    (kept / "s1/subagents/agent-a.jsonl").write_text(answer("three", 100))
+    (kept / "s2.jsonl").write_text(answer("four", 1000))
+    events = [*EVENTS, {"when": {"/type": "start"}, "as": "start", "take": {"session": "/id"}}]
+    steps: list[list[Any]] = [["print", {"type": "start", "id": "s1"}]]
+    steps += [["print", {"type": "limit", "text": error}], ["exit", 1]] if error else []
+    transcript = {"program": "claude", "file": "~/.claude/projects/*/{session}.jsonl"}
+    outcome = watch(log, started(tmp_path, *steps), agent(events=events, transcript=transcript))
+    (charge,) = log.ledger.find("run_1")
+    assert (charge.model, charge.input_tokens, charge.cache_read_tokens, charge.output_tokens) == ("claude-opus-4-5", 30, 15, 107)
+    assert charge.cost_microdollars == outcome.microdollars > 0
+
+
 def test_an_agent_that_overspends_is_ended_after_the_turn_that_did(log: Decklog, task_id: str, tmp_path: Path) -> None:
     turn = [["print", {"type": "turn", "cost": 0.6}], ["sleep", 1.5]]
     running = started(tmp_path, ["repeat", 50, turn])

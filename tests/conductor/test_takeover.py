@@ -49,6 +49,8 @@ def test_what_a_person_changes_while_an_agent_works_is_landed_with_what_the_agen
     folder = opened(context)
     thread.join()
     assert states(context)["triple.w1"] == "paused"
+    # What the agent spent is on record, though the task is the person's.
+    assert [charge.agent_id for charge in log.ledger.find(context.run_id)] == ["fake"]
     # A second conductor leaves the workspace alone.
     Conductor(context).run()
     append(folder, "\n\nFOUR = 4\n")
@@ -60,7 +62,7 @@ def test_what_a_person_changes_while_an_agent_works_is_landed_with_what_the_agen
     assert not folder.exists()
     assert task_of(context, "triple.c1").inputs["agent"] == "by hand: Ana"
     bodies = [entry.body for entry in log.journal.find(context.run_id, subtype=takeover.SUBTYPE, oldest_first=True)]
-    assert bodies == ["Ana takes triple over by hand", "Ana changed 1 files of triple by hand"]
+    assert bodies == ["Ana takes triple over by hand", "Ana changed 1 file of triple by hand"]
     assert log.effects.open(context.run_id) == []
 
 

@@ -54,6 +54,12 @@ def test_an_agent_whose_program_the_sandbox_hides_comes_with_the_line_to_add(hom
     assert checked(home, f"{agent}{line}\n{FINE}") == [], "the line is what was missing"
 
 
+def test_an_agent_that_only_a_plan_may_name_is_started_too(home: Path) -> None:
+    other = '[agents.b]\ncommand = ["sh"]\ntrial = ["-c", "exit 3"]\n'
+    (found,) = checked(home, AGENT + other + FINE)
+    assert found.startswith("agent b does not start in the sandbox: exit code 3"), found
+
+
 def test_a_check_whose_program_the_sandbox_hides_comes_with_the_line_to_add(home: Path) -> None:
     check = '[[checks]]\nname = "t"\ncommand = ["tool"]\n'
     (found,) = checked(home, AGENT + check)

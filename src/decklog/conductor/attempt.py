@@ -15,7 +15,7 @@ from decklog.conductor.agents.session import ASKED, AgentSession, SessionMessage
 from decklog.conductor.brief import brief
 from decklog.conductor.commands import Command, Running
 from decklog.conductor.context import RunContext, WantedEnd
-from decklog.conductor.git.changes import faults
+from decklog.conductor.git.changes import NO_CHANGE, faults
 from decklog.conductor.items.rounds import Rounds
 from decklog.conductor.outages import Outages
 from decklog.conductor.plan import read_back
@@ -65,10 +65,7 @@ class WorkAttempt:
     def _agent_of_workspace(self) -> Description:
         """Return the agent that was started in the workspace."""
         configuration = self._context.configuration
-        name = str(self._facts.get("agent", configuration.workers[0]))
-        # The plan may set another model.
-        agents = {agent.name: agent for agent in configuration.agents_for(self._task)}
-        return agents.get(name, configuration.agents[name])
+        return configuration.agent_for(self._task, str(self._facts.get("agent", configuration.workers[0])))
 
     def work(self) -> None:
         """Take the task through its stage."""
@@ -248,6 +245,9 @@ class WorkAttempt:
     def _judge(self, outcome: SessionOutcome, kept: dict[str, Any]) -> None:
         """Hand over the work of an agent that ended normally, or record why it is not done."""
         blocker, summary = self._why_not_done(kept)
+        if blocker == NO_CHANGE and self._context.rounds.answer(self._task, outcome.text, self._agent.name):
+            # A question, which takes no change: what there was before goes on.
+            blocker = None
         request = self._request(outcome, blocker)
         if blocker is not None:
             at_once = request is not None and request.is_for_stronger

@@ -64,8 +64,9 @@ class Trials:
 
     def problems(self) -> Iterator[str]:
         """Yield each failure in a sentence, with the line to add to the settings if one is known."""
-        for name in dict.fromkeys((*self.settings.workers, *self.settings.strategists)):
-            yield from self._agent(self.settings.agents[name])
+        # All of them: a plan may name any that is described.
+        for agent in self.settings.agents.values():
+            yield from self._agent(agent)
         for check in self.settings.checks:
             yield from self._check(check)
 

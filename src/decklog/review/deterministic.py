@@ -246,7 +246,7 @@ def _tree_faults(change: Change) -> Iterator[Finding]:
     """Yield what no tree may have: links out of it, submodules, files that are too large, conflict markers."""
     for fault in changes.faults(change.repository, change.base, change.base, change.head, ()):
         # An attempt that did nothing is no fault of a change that somebody wants.
-        if fault.signature == "no-change":
+        if fault.signature == changes.NO_CHANGE:
             continue
         for path in fault.paths[:20] or ("",):
             yield Finding(severity=Severity.BLOCKING, kind=fault.signature, text=fault.text, file=path or None)

@@ -16,7 +16,8 @@ import pytest
 from decklog import Decklog
 from decklog.conductor.context import RunContext
 from decklog.core.processes import Identity
-from decklog.guard.sandbox.sandbox import SandboxKind, best_kind
+from decklog.guard.sandbox import landlock
+from decklog.guard.sandbox.sandbox import SandboxKind, best_kind, has_bubblewrap
 from tests.agents.fake_model import FakeModel, Step, Use
 from tests.agents.real.editors import CLAUDE_ADAPTER, CODEX_ADAPTER, NODE
 from tests.agents.real.programs import CLAUDE, CODEX, GEMINI, INSTALLED, OPENCODE, needs
@@ -243,6 +244,30 @@ def prepared(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 def test_an_item_lands(ground: Ground) -> None:
     ground.check_landed(ground.work())
+
+
+@pytest.fixture
+def without_bubblewrap(ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine on which bubblewrap may not make its namespaces, as in most containers: Landlock is what there is."""
+    refused = tmp_path / "refused/bwrap"
+    refused.parent.mkdir()
+    refused.write_text("#!/bin/sh\nexit 1\n")
+    refused.chmod(0o755)
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", f"{refused.parent}:{os.environ['PATH']}")
+        has_bubblewrap.cache_clear()
+        best_kind.cache_clear()
+        yield
+    has_bubblewrap.cache_clear()
+    best_kind.cache_clear()
+
+
+@pytest.mark.skipif(landlock.abi() == 0, reason="this kernel has no Landlock")
+@pytest.mark.usefixtures("without_bubblewrap")
+@pytest.mark.parametrize("ground", [of_program(name) for name in ("claude", "codex")], indirect=True)
+def test_by_landlock_alone_an_agent_runs_the_check_of_its_brief_too(ground: Ground) -> None:
+    assert best_kind() is SandboxKind.LANDLOCK
+    test_an_agent_runs_the_check_of_its_brief_fixes_what_it_shows_and_lands(ground)
 
 
 def test_an_agent_runs_the_check_of_its_brief_fixes_what_it_shows_and_lands(ground: Ground) -> None:

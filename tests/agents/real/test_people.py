@@ -139,6 +139,7 @@ def shop(agent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     script = {
         "slow": [Step("I write it.", (write("four.py", "FOUR = 4\n"),)), Step("It is written.", seconds=5)],
         "quick": [Step("I write it.", (write("four.py", "FOUR = 4\n"),)), Step("It is written.")],
+        "why": [Step("Four is enough.")],
         "more": [Step("I do that.", (run("echo SIX = 6 >> four.py"),)), Step("That is done.")],
     }
     with opened(tmp_path, monkeypatch, (agent,), script) as shop:
@@ -186,6 +187,30 @@ def test_three_items_of_which_one_is_red_at_first_and_two_conflict_land(
         assert shop.log.journal.verify().ok
 
 
+@needs(CLAUDE)
+@needs(CODEX)
+@pytest.mark.parametrize("winner", EXTENDS)
+def test_of_two_agents_that_race_the_first_lands_and_the_other_costs_what_it_cost(
+    winner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (loser,) = {*EXTENDS} - {winner}
+    # Each has the tools of the other refused.
+    steps = [
+        Step("I write it.", (by_write("four.py", "FOUR = 4\n"), by_patch("four.py", "FOUR = 4\n")), output_tokens=31),
+        Step("I look.", (RUN[loser]("sleep 100"),)),
+        Step("It is written."),
+    ]
+    with opened(tmp_path, monkeypatch, (winner, loser), {"both": steps}) as shop:
+        item = {name: value for name, value in work_item("both", winner).items() if name != "agent"}
+        context = shop.work({**item, "race": [winner, loser]})
+        assert landed(context, "four.py") == "FOUR = 4", states(context)
+        assert find_item(shop.log, context.run_id, "both").landing.inputs["racer"] == winner
+        charges = shop.log.ledger.find(context.run_id, limit=200)
+        assert sum(charge.output_tokens for charge in charges) == sum(one.step.output_tokens for one in shop.model.given)
+        assert {charge.cost_microdollars is None for charge in charges} == {False}
+        assert {charge.agent_id for charge in charges} == {winner, loser}
+
+
 # People
 
 
@@ -197,6 +222,18 @@ def test_a_comment_on_a_diff_is_worked_on_and_landed(agent: str, shop: Shop) -> 
     assert landed(context, "four.py").split("\n") == ["FOUR = 4", "SIX = 6"], states(context)
     told = shop.log.inbox.get(posted["id"])
     assert (told.state, told.seen_by, told.answer) == ("answered", agent, f"landed as {context.target_commit()[:12]}")
+
+
+def test_a_question_about_a_landed_change_is_answered_in_words(agent: str, shop: Shop) -> None:
+    context = shop.work(work_item("quick", agent))
+    target = context.target_commit()
+    posted = json.loads(shop.command("run", "message", f"{context.run_id}.quick", "lane=why go", "--json"))["data"]
+    Conductor(context).run()
+    told = shop.log.inbox.get(posted["id"])
+    assert (told.state, told.answer, told.answered_by) == ("answered", "Four is enough.", agent), states(context)
+    assert (set(states(context).values()), context.target_commit()) == ({"done"}, target)
+    assert "+FOUR = 4" in shop.command("run", "diff", f"{context.run_id}.quick")
+    assert task_of(context, "quick.w2").attempts == 1
 
 
 def test_a_message_reaches_a_running_agent_and_what_it_asks_for_lands(agent: str, shop: Shop) -> None:
@@ -220,6 +257,9 @@ def test_a_person_takes_over_and_what_they_change_lands_with_what_the_agent_did(
     wait_until(lambda: "FOUR" in patch_of(context, find_item(shop.log, context.run_id, "slow")), seconds=60)
     opened = takeover.open_item(context, find_item(shop.log, context.run_id, "slow"), by="Ana")
     thread.join()
+    # The agent was ended before it reported what it spent.
+    total = shop.log.ledger.summary(context.run_id)["total"]
+    assert (total["output_tokens"], total["unpriced_calls"]) == (Step().output_tokens, 0), total
     folder = Path(opened.folder)
     assert (folder / "four.py").read_text() == "FOUR = 4\n"
     assert opened.resume is not None

@@ -115,7 +115,7 @@ def _call_step(entry: Entry, result: Entry | None, agent_id: str | None, folder:
     return Step(
         at=entry.at,
         kind="call",
-        text=_within(_title(tool, body, arguments, patch), folder),
+        text=title_of_call(entry, folder),
         tool=tool,
         outcome=outcome,
         seconds=_seconds(entry, result, ended),
@@ -123,6 +123,14 @@ def _call_step(entry: Entry, result: Entry | None, agent_id: str | None, folder:
         diff=tuple(patch.splitlines()) if patch else tuple(_diff(arguments)),
         agent_id=agent_id,
     )
+
+
+def title_of_call(entry: "Entry", folder: str | None) -> str:
+    """Return what a call does in one line, with file paths relative to the session's folder."""
+    facts, body = _facts(entry), entry.body or ""
+    given = facts.get("arguments")
+    arguments: dict[str, Any] = given if isinstance(given, dict) else {}
+    return _within(_title(str(facts.get("tool") or "tool"), body, arguments, _patch_in(body, arguments)), folder)
 
 
 def _title(tool: str, body: str, arguments: dict[str, Any], patch: str | None) -> str:

@@ -118,11 +118,15 @@ def resume(call: Invocation, session: str | None) -> int:
     """Print the command that goes on with a session; without an id, with the newest one."""
     with call.open(writing=False) as log:
         found = _named(log, session)
+        tags = [] if found.task_id is None else log.tasks.get(found.task_id).tags
     command = found.resume
     if command is None:
+        item = next((tag.removeprefix("item:") for tag in tags if tag.startswith("item:")), None)
         raise NotFound(
             f"session {found.session} can't be gone on with: its program kept no files of it",
-            hint=f"Read it: decklog sessions show {found.session}",
+            hint=f"Read it: decklog sessions show {found.session}"
+            if item is None
+            else f"Take over its work item: decklog run open {found.run_id}.{item}",
         )
     folder = found.folder
     is_here = not folder or os.path.realpath(folder) == os.path.realpath(os.getcwd())

@@ -94,7 +94,8 @@ def facts(item: "WaitingItem", now: datetime) -> str:
 
 def run_line(run: "RunOverview", now: datetime, width: int, strips: Mapping[str, Sequence[int]] | None = None) -> Line:
     """Write a run in a line: its word, its goal, who does what, its tasks, what it cost, and when it was heard of last."""
-    word = StyledText(f"{run.status.shape} {fit(run.status.value, _WORD)}", of_word(run.status))
+    # The longest word takes all of its column: a space keeps it from the goal.
+    word = StyledText(f"{run.status.shape} {fit(run.status.value, max(_WORD, len(run.status.value) + 1))}", of_word(run.status))
     figures = [
         StyledText(" " + fit(f"{run.done}/{run.planned}" if run.planned else "–", _DONE, right=True)),
         # Never cut: a part of an amount would be a wrong one.
@@ -102,7 +103,7 @@ def run_line(run: "RunOverview", now: datetime, width: int, strips: Mapping[str,
         StyledText(" " + fit(span(now - run.last_at), _AGE, right=True)),
     ]
     if width < _NARROW:
-        return [word, StyledText(fit(run.goal, max(1, width - _WORD - 3 - _AGE))), figures[-1]]
+        return [word, StyledText(fit(run.goal, max(1, width - cells(word.text) - 1 - _AGE))), figures[-1]]
     strip = strips.get(run.id) if strips is not None and width >= _ROOMY else None
     if strip is not None:
         figures.insert(0, StyledText(f" {sparkline(list(strip))}", DIM))

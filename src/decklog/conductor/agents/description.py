@@ -85,7 +85,8 @@ class Description:
     probe: tuple[str, ...] = ()
     # Variables whose value is a login, which the probe does not see.
     login_env: tuple[str, ...] = ()
-    # For a program whose output names no model: the `file` of a session in its home, and where `model` is in one of its lines.
+    # The `file` of a session in its home, in the format of a `program`: its answers are charged if the session ends without a
+    # report of what it spent. `model` is where a line names the model, for a program whose output names none.
     transcript: Mapping[str, str] = field(default_factory=dict)
     # The command that resumes a session of its program.
     resume: tuple[str, ...] = ()

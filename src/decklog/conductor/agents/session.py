@@ -16,7 +16,8 @@ from decklog.agents.events import CallOutcome
 from decklog.agents.sessions import charge_of_session
 from decklog.agents.texts import as_text
 from decklog.conductor.agents.description import OUTAGES, Description
-from decklog.conductor.agents.stream import INPUT, Follower, StreamEvent, StreamReader, model_in_transcript, parse_reset_time
+from decklog.conductor.agents.stream import FIGURES, INPUT, Follower, StreamEvent, StreamReader, parse_reset_time
+from decklog.conductor.agents.transcripts import model_in_transcript, tokens_in_transcript
 from decklog.conductor.commands import Running, killed_by
 from decklog.log import Decklog
 from decklog.records.values import to_json
@@ -348,10 +349,23 @@ class AgentSession:
         self.outcome.exit_code, self.outcome.reason = ended.get("exit_code"), ended.get("reason", "refused")
         self.outcome.killed = killed_by(ended) if self.outcome.ended_for is None and "reason" in ended else None
         self._take_errors()
-        if "charged" not in self.outcome.counts and self.outcome.error_class not in OUTAGES and self._may_have_asked:
-            # It reported no price: record a call of unknown price.
-            self._charge({})
+        if "charged" not in self.outcome.counts:
+            self._charge_unreported()
         return self.outcome
+
+    def _charge_unreported(self) -> None:
+        """Charge a session that reported no spending, as if ended early: by its transcript, or as a call of unknown price."""
+        session, transcript = self.outcome.session, self._description.transcript
+        found = tokens_in_transcript(self._home, transcript, session) if transcript and session is not None else {}
+        for model, tokens in found.items():
+            self._charge(dict(zip(FIGURES, tokens, strict=True)), model)
+        if not found and self.outcome.error_class not in OUTAGES and self._may_have_asked:
+            self._charge({})
+
+    @property
+    def _home(self) -> Path:
+        """The private home of its program, where it has its transcripts."""
+        return self._running.folder / "home"
 
     def _take_errors(self) -> None:
         """Keep the end of standard error, which may name the error of an agent that failed."""
@@ -488,12 +502,12 @@ class AgentSession:
         if event.kind == "ask":
             self._questions.ask(self._description.name, taken)
 
-    def _charge(self, usage: Any) -> None:
+    def _charge(self, usage: Any, model: str | None = None) -> None:
         """Record spending; over the budget the session is ended."""
         number = self.outcome.counts.get("charged", 0) + 1
         self.outcome.counts["charged"] = number
         charge = self._log.ledger.charge(
-            self._named_model() or self._description.name,
+            model or self._named_model() or self._description.name,
             **usage,
             run_id=self._terms.run_id,
             task_id=self._terms.task_id,
@@ -516,8 +530,7 @@ class AgentSession:
     def _named_model(self) -> str | None:
         """Return the model of the session; where the output names none, that of the transcript in the private home."""
         if self._model is None and self._description.transcript and self.outcome.session is not None:
-            home = self._running.folder / "home"
-            self._model = model_in_transcript(home, self._description.transcript, self.outcome.session)
+            self._model = model_in_transcript(self._home, self._description.transcript, self.outcome.session)
         return self._model
 
 

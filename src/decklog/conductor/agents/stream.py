@@ -1,6 +1,5 @@
 """The output of an agent: lines from the supervisor's files, the events in them, and the reset times of limits."""
 
-import glob
 import hashlib
 import json
 import re
@@ -19,8 +18,6 @@ FIGURES = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_t
 # The ledger takes no larger figures.
 MOST_TOKENS, MOST_DOLLARS = 10**12, 10**6
 _LONGEST_NAME = 200
-# Of a transcript, so much is searched for its model.
-_LONGEST_TRANSCRIPT = 8 * LONGEST_LINE
 _MOST_QUESTIONS = 10**6
 # Names in `take` that begin like this are arguments of a call.
 INPUT = "input/"
@@ -263,28 +260,6 @@ def at(data: object, pointer: str) -> Any:
     return data
 
 
-def model_in_transcript(home: Path, transcript: Mapping[str, str], session: str) -> str | None:
-    """Return the first model that a session's transcript names; None if there is none."""
-    pattern = transcript["file"].removeprefix("~/").replace("{session}", glob.escape(session))
-    for path in sorted(home.glob(pattern)):
-        # An agent may write to its home.
-        if path.is_symlink() or not path.is_file():
-            continue
-        with path.open("rb") as file:
-            for line in file.read(_LONGEST_TRANSCRIPT).splitlines():
-                model = at(_json(line), transcript["model"])
-                if model and _is_name(model):
-                    return str(model)
-    return None
-
-
-def _json(line: bytes) -> object:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _documents(data: object, pointer: str | None) -> Iterator[object]:
     """Yield a line, or the line once for each element of a list in it, with the element at `/item`."""
     if pointer is None:
@@ -307,7 +282,7 @@ def _remove_unusable(kind: str, taken: dict[str, Any]) -> str | None:
     """Remove impossible values from the fields of a line; return their description, None if there are none."""
     most = {**dict.fromkeys((*FIGURES, "total_tokens"), MOST_TOKENS), "cost_usd": MOST_DOLLARS}
     unusable = [name for name, limit in most.items() if name in taken and not _is_number(taken[name], limit)]
-    unusable += [name for name in ("session", "model") if name in taken and not _is_name(taken[name])]
+    unusable += [name for name in ("session", "model") if name in taken and not is_name(taken[name])]
     if kind == "ask" and not (_is_number(taken.get("number"), _MOST_QUESTIONS) and isinstance(taken.get("about"), dict)):
         unusable += ["number or about"]
     values = [f"{name} = {str(taken.pop(name, None))[:40]}" for name in unusable]
@@ -318,7 +293,8 @@ def _is_number(value: object, most: int) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= most
 
 
-def _is_name(value: object) -> bool:
+def is_name(value: object) -> bool:
+    """Check whether a value can be the name of a session or a model."""
     return isinstance(value, str) and len(value) <= _LONGEST_NAME
 
 

@@ -10,6 +10,7 @@ from decklog.conductor.git.repository import Repository
 from decklog.guard.files.gitignore import IgnoreFile
 
 LINK, SUBMODULE = "120000", "160000"
+NO_CHANGE = "no-change"
 LARGEST_FILE = 10 * 1024 * 1024
 _HUNK = re.compile(r"@@ -\S+ \+(\d+)")
 _DIFF = ("diff-tree", "-r", "--no-renames")
@@ -101,9 +102,9 @@ def is_only_space(repository: Repository, base: str, tip: str) -> bool:
 def faults(repository: Repository, base: str, start: str, tip: str, allowed: Sequence[str]) -> list[Fault]:
     """List the faults of a change: nothing new, paths out of bounds, or files that may not be in a tree."""
     if repository.tree(tip) == repository.tree(start):
-        return [Fault("no-change", "the tip has the same files as the commit that the attempt began with")]
+        return [Fault(NO_CHANGE, "the tip has the same files as the commit that the attempt began with")]
     if is_only_space(repository, start, tip):
-        return [Fault("no-change", "only white space differs from the commit that the attempt began with")]
+        return [Fault(NO_CHANGE, "only white space differs from the commit that the attempt began with")]
     if not repository.is_ancestor(start, tip):
         return [Fault("history", "the tip does not descend from the commit that the attempt began with")]
     changed = changes(repository, base, tip)

@@ -35,7 +35,7 @@ def workspace_of(context: RunContext, item: Item) -> tuple[Workspace, dict[str, 
 def change_of(context: RunContext, item: Item) -> ItemChange | None:
     """Find what an item changes so far; None before its first change."""
     if item.is_landed:
-        commit = str(item.landing.result["commit"])  # type: ignore[index]
+        commit = item.landed_commit
         return ItemChange(context.repository.parents(commit)[0], commit)
     if (found := workspace_of(context, item)) is not None:
         place, facts = found

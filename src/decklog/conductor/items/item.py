@@ -1,6 +1,7 @@
 """A work item of a run with its tasks: found by its name, with its change so far."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from decklog.conductor.stages import LAND, WORK, newest_landing
 from decklog.core.errors import Invalid, NotFound
@@ -28,6 +29,12 @@ class Item:
     @property
     def is_landed(self) -> bool:
         return self.landing.state == "done"
+
+    @property
+    def landed_commit(self) -> str:
+        """The last commit with a change of it that has landed; a round in which only a question was answered has none."""
+        results: list[Any] = [task.result for task in self.tasks if task.role == LAND and task.state == "done"]
+        return str(next((one for one in reversed(results) if one.get("files")), results[-1])["commit"])
 
     @property
     def is_over(self) -> bool:

@@ -82,6 +82,17 @@ class Rounds:
         """Record that an agent has got a message."""
         self._log.inbox.mark_seen(message_id, by=agent)
 
+    def answer(self, task: "Task", text: str, agent: str) -> bool:
+        """Answer the messages for which a round was begun with the words of its agent; return whether there are any.
+
+        A round after red checks needs a change, not words.
+        """
+        is_asked_for = int(str(task.inputs["round"])) > 1 and not task.inputs.get("findings")
+        found = self._read(task, "seen") if is_asked_for and text.strip() else []
+        for one in found:
+            self._log.inbox.answer(one.id, text, by=agent)
+        return bool(found)
+
     # The rounds
 
     def has_another(self, claim: Claim) -> bool:

@@ -11,17 +11,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from decklog.conductor.agents.description import Description
-from decklog.conductor.agents.session import KINDLY
+from decklog.conductor.agents.session import KINDLY, AgentSession, Terms
 from decklog.conductor.agents.stream import Follower, StreamReader
 from decklog.conductor.commands import Running
 from decklog.conductor.context import AttemptWorkspace, RunContext
-from decklog.conductor.git.changes import changes, faults
+from decklog.conductor.git.changes import NO_CHANGE, changes, faults
 from decklog.conductor.git.workspaces import Workspace
 from decklog.conductor.items.change import workspace_of
 from decklog.conductor.items.item import BY_HAND, Item, find_item
 from decklog.conductor.items.rounds import Rounds
 from decklog.conductor.stages import WORK
 from decklog.core.errors import Conflict
+from decklog.core.figures import counted
 from decklog.guard.files.gitignore import IgnoreFile
 from decklog.stores.tasks.claim import Claim
 from decklog.stores.tasks.task import Task
@@ -59,7 +60,7 @@ def open_item(context: RunContext, item: Item, *, by: str) -> Opened:
         context.log.tasks.edit(task.id, reason=f"{by} takes it over", inputs=inputs)
         _record(context, task, by, f"{by} takes {item.name} over by hand", event="taken")
     if is_working:
-        _end_agent(attempt)
+        _end_agent(context, task, attempt)
     else:
         _make_workspace(context, paused, by)
     return _opened(context, find_item(context.log, context.run_id, item.name))
@@ -83,15 +84,22 @@ def _worker(context: RunContext) -> str:
     return f"{context.person.name} ({os.uname().nodename})"
 
 
-def _end_agent(attempt: AttemptWorkspace) -> None:
-    """End the agent in a workspace and wait for its end; the conductor that watches it keeps its work."""
-    running = Running.find(attempt.mark, attempt.agent_folder)
-    if running is None:
+def _end_agent(context: "RunContext", task: "Task", attempt: "AttemptWorkspace") -> None:
+    """End the agent in a workspace, wait for its end, and record the rest of its stream and its cost.
+
+    The conductor that watched it can't: the task is no longer its own.
+    """
+    running, facts = Running.find(attempt.mark, attempt.agent_folder), attempt.facts()
+    if running is None or facts is None:
         return
     running.stop(KINDLY)
     end = time.monotonic() + _MOST_SECONDS_TO_END
     while running.ending() is None and time.monotonic() < end:
         time.sleep(0.05)
+    if running.ending() is not None:
+        terms = Terms(run_id=context.run_id, task_id=task.id, folder=str(attempt.place.tree))
+        agent = context.configuration.agent_for(task, str(facts["agent"]))
+        AgentSession(context.log, agent, terms, running).watch(lambda: None)
 
 
 def _make_workspace(context: RunContext, task: Task, by: str) -> None:
@@ -153,9 +161,8 @@ def continue_item(context: RunContext, item: Item, *, by: str) -> int:
         inputs = {name: value for name, value in task.inputs.items() if name != BY_HAND}
         context.log.tasks.edit(task.id, reason=f"{by} gives it back", inputs=inputs)
         context.log.tasks.resume(task.id)
-        _record(
-            context, task, by, f"{by} changed {len(files)} files of {item.name} by hand", event="given back", files=files[:200]
-        )
+        body = f"{by} changed {counted(len(files), 'file')} of {item.name} by hand"
+        _record(context, task, by, body, event="given back", files=files[:200])
         if files:
             _hand_over(context, item, task, {**facts, "tip": tip, "agent": f"by hand: {by}", "cost": 0})
     attempt.remove()
@@ -165,7 +172,7 @@ def continue_item(context: RunContext, item: Item, *, by: str) -> int:
 def _refuse_unfit(context: RunContext, item: Item, facts: dict[str, Any], tip: str) -> None:
     """Raise Conflict for a change that can't land. A person may change paths that the item does not allow its agents."""
     found = faults(context.repository, str(facts["base"]), str(facts["start"]), tip, ())
-    unfit = [fault for fault in found if fault.signature != "no-change"]
+    unfit = [fault for fault in found if fault.signature != NO_CHANGE]
     if unfit:
         raise Conflict(f"{item.name} can't go on: {unfit[0].text}", hint="Change it, then continue.", paths=list(unfit[0].paths))
 

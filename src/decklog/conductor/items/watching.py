@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
+from decklog.agents.views.listing import STARTED
+from decklog.agents.views.steps import title_of_call
 from decklog.conductor.context import RunContext
 from decklog.conductor.git.changes import lines_of
 from decklog.conductor.items.change import change_of, patch_of
@@ -22,6 +24,7 @@ LOOK_SECONDS = 2.0
 _LONGEST_TEXT = 400
 # What is a step of an agent, or of a person who writes to it; a change of a record is none.
 _STEPS = tuple(kind for kind in EntryKind if kind is not EntryKind.CHANGE)
+_MARKS = {"ok": "✓", "failed": "✗", "denied": "⊘ denied", "interrupted": "✗ interrupted"}
 _OVER = ("landed", "given up", "needs attention", "paused", "blocked")
 
 
@@ -51,6 +54,8 @@ class ItemWatch:
         self._item = item
         self._after = 0
         self._shown: dict[str, str] = {}
+        # The folder of each task's agent.
+        self._folders: dict[str, str] = {}
         self._looked = -LOOK_SECONDS
 
     def look(self) -> list[WatchedStep]:
@@ -60,7 +65,7 @@ class ItemWatch:
         self._after = entries[-1].seq if entries else self._after
         self._item = find_item(log, run_id, self._item.name)
         tasks = {task.id for task in self._item.tasks}
-        seen = [_step(entry) for entry in entries if entry.task_id in tasks and entry.kind is not EntryKind.CHANGE]
+        seen = [self._step(entry) for entry in entries if entry.task_id in tasks and entry.kind is not EntryKind.CHANGE]
         if entries or time.monotonic() > self._looked + LOOK_SECONDS:
             self._looked = time.monotonic()
             seen += self._changed(tasks)
@@ -85,6 +90,12 @@ class ItemWatch:
                 return
             self._context.log.db.wait_for_change(LOOK_SECONDS)
             time.sleep(0.1)
+
+    def _step(self, entry: "Entry") -> WatchedStep:
+        if entry.subtype == STARTED and isinstance(entry.payload, dict) and entry.payload.get("folder"):
+            self._folders[str(entry.task_id)] = str(entry.payload["folder"])
+        text = _told(entry, self._folders.get(str(entry.task_id)))
+        return WatchedStep("step", text[:_LONGEST_TEXT], entry.at, {"subtype": entry.subtype, "seq": entry.seq})
 
     def _changed(self, tasks: set[str]) -> Iterator[WatchedStep]:
         now, state = self._context.log.clock.now(), self.state
@@ -132,9 +143,27 @@ def _newest(log: Decklog, item: Item, task_id: str, kind: EntryKind, limit: int)
     return log.journal.find(item.run_id, task_id=task_id, kind=kind, limit=limit)
 
 
-def _step(entry: Entry) -> WatchedStep:
-    who = f"{entry.agent}: " if entry.agent and entry.subtype not in ("conductor.comment", "conductor.message") else ""
+def _told(entry: "Entry", folder: str | None) -> str:
+    """Describe a step of an agent in one line: a call as it is made, and later how it ended."""
+    who, body, facts = entry.agent or "agent", entry.body or "", entry.payload if isinstance(entry.payload, dict) else {}
+    match str(entry.subtype):
+        case "agent.start":
+            return f"{who} starts" + (f" with {facts['model']}" if facts.get("model") else "")
+        case "agent.tool":
+            return f"{who}: {title_of_call(entry, folder)}"
+        case "agent.result":
+            outcome, milliseconds = str(facts.get("outcome", "ok")), facts.get("duration_ms")
+            length = f" {milliseconds / 1000:.1f} s" if isinstance(milliseconds, (int, float)) else ""
+            return f"{who}: {_MARKS.get(outcome, outcome)}{length}" + ("" if body == outcome else f" {body}")
+        case "agent.text":
+            return f"{who}: {body}"
+        case "agent.thought":
+            return f"{who} thinks: {body}"
+        case "agent.delivered":
+            return f"{who} got: {body}"
+        case "agent.end":
+            return f"{who} ends"
+        case "conductor.comment" | "conductor.message" | "conductor.by-hand":
+            return body
     kind = str(entry.subtype or entry.kind.value).removeprefix("agent.").removeprefix("conductor.")
-    return WatchedStep(
-        "step", f"{who}{kind} {entry.body or ''}"[:_LONGEST_TEXT], entry.at, {"subtype": entry.subtype, "seq": entry.seq}
-    )
+    return f"{who}: {kind} {body}" if entry.agent else f"{kind} {body}"

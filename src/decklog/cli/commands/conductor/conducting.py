@@ -15,6 +15,7 @@ from decklog.cli.screens.session import RunScreen
 from decklog.cli.styles import are_shown
 from decklog.cli.terminal import say
 from decklog.conductor.conductor import Conductor
+from decklog.conductor.starting import first_commit
 from decklog.conductor.status import ConductorStatus, run_status
 from decklog.review.agent_tool import review_attempt
 
@@ -125,4 +126,5 @@ def _print_next_step(call: Invocation, context: "RunContext", status: ConductorS
     say(f"{status.counts()}; {status.spent()}")
     if any(item.state == "needs attention" for item in status.items):
         say(f"Questions wait: decklog approvals find {context.run_id} --state open; then start it again.")
-    say(f"What has landed: git log {context.target}; to take it: decklog run land {context.run_id}")
+    if context.target_commit() != first_commit(context.log.runs.get(context.run_id)):
+        say(f"What has landed: git log {context.target}; to take it: decklog run land {context.run_id}")
