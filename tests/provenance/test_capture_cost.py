@@ -123,3 +123,31 @@ def test_a_change_in_the_second_of_the_index_is_seen(folder: GitFolder) -> None:
     found = capture.end("1", None)
     assert found is not None
     assert [edit["old"] for edit in found["edits"]] == [before]
+
+
+def test_a_command_takes_one_scan_before_and_one_after(folder: GitFolder, calls: list[str]) -> None:
+    capture = Capture(folder.repository, "claude:1")
+    capture.begin("1", None)
+    (folder.folder / "a.txt").write_text("one\n2\n")
+    (folder.folder / "new.txt").write_text("three\n")
+    found = capture.end("1", None)
+    assert calls == ["status", "status", "hash-object", "update-index"]
+    assert found is not None
+    assert {edit["path"]: edit.get("old") for edit in found["edits"]} == {
+        "a.txt": folder.git("rev-parse", "HEAD:a.txt"),
+        "new.txt": None,
+    }
+
+
+def test_settings_of_git_status_leave_captures_of_commands_complete(folder: GitFolder) -> None:
+    for setting in ("status.showUntrackedFiles=no", "status.relativePaths=true", "status.branch=true", "status.showStash=true"):
+        folder.git("config", *setting.split("="))
+    (folder.folder / "sub").mkdir()
+    capture = Capture(folder.repository, "claude:1")
+    capture.begin("1", None)
+    (folder.folder / "sub/new file.txt").write_text("three\n")
+    (folder.folder / ".decklog").mkdir()
+    (folder.folder / ".decklog/log.db").write_text("x\n")
+    found = capture.end("1", None)
+    assert found is not None
+    assert [edit["path"] for edit in found["edits"]] == ["sub/new file.txt"]

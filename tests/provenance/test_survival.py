@@ -90,5 +90,6 @@ def test_surviving_lines_are_those_of_git_blame(tmp_path: Path, seed: int) -> No
     span = f"{base}..HEAD"
     commits = list(read_changes(folder.repository, span, oldest_first=True))
     end = folder.git("rev-parse", "HEAD")
-    found = Survival(folder.repository, lambda commit, _file, _line: commit.commit).count(commits, span, end)
+    survival = Survival(folder.repository, lambda commit, _file, start, last: [(last - start + 1, commit.commit)])
+    found = survival.count(commits, span, end)
     assert found == blamed(folder, base), f"seed {seed}"

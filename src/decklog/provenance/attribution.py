@@ -161,6 +161,8 @@ class Attribution:
         self.blamed = lru_cache(maxsize=256)(self._load_blame)
         self._renamed = lru_cache(maxsize=65536)(self._load_renamed)
         self._below = lru_cache(maxsize=4096)(self._load_below)
+        self._copied_from = lru_cache(maxsize=4096)(self._load_copied_from)
+        self._has_past = lru_cache(maxsize=4096)(self._load_has_past)
         self._texts: dict[tuple[str, int], bytes] = {}
         self._lines: dict[str, list[bytes]] = {}
         self._looked_up: set[str] = set()
@@ -174,7 +176,11 @@ class Attribution:
 
     def prefetch(self, files: "Iterable[tuple[str, str]]") -> None:
         """Look many files of commits up at once, with the files of the commits before them."""
-        wanted = [(f"{commit}{up}", path) for commit, path in dict.fromkeys(files) for up in ("", "^") if "\n" not in path]
+        self._look_up([(f"{commit}{up}", path) for commit, path in dict.fromkeys(files) for up in ("", "^")])
+
+    def _look_up(self, files: "Sequence[tuple[str, str]]") -> None:
+        """Look up the blobs of files of commits in one call."""
+        wanted = [(commit, path) for commit, path in files if "\n" not in path]
         found = self._repo.existing([f"{commit}:{path}" for commit, path in wanted]) if wanted else []
         self._remember(dict(zip(wanted, found, strict=True)))
 
@@ -260,6 +266,8 @@ class Attribution:
         edit = self._edit_of_blob(content.blob)
         if edit is not None and (content.before is None or edit.id < content.before):
             return self._in_edit(edit, line)
+        if content.commit is not None and not self._has_past(content):
+            return UNKNOWN
         ways = (self._in_parents, self._in_candidates, self._in_copied, self._in_recorded)
         for way in ways[content.commit is not None :]:
             if (found := way(content, line)) is not None:
@@ -303,12 +311,21 @@ class Attribution:
 
     def _in_copied(self, content: _Content, line: int) -> Origin | None:
         """Return the origin of a line of a file that a commit added as a copy of another one; None for any other file."""
+        other = self._copied_from(content)
+        blamed = self.blamed(content.commit or "", other).get(line) if other is not None else None
+        return self._in_commit(blamed.commit, blamed.path, blamed.line, blamed.text) if blamed else None
+
+    def _load_copied_from(self, content: _Content) -> str | None:
+        """Return the path of the file that a commit copied; None for a content that is no copy."""
         if content.commit is None or self._blob_at(f"{content.commit}^", content.path) is not None:
             return None
         others = [path for path in self._paths_by_blob(content.commit).get(content.blob, ()) if path != content.path]
-        known = [path for path in others if any(self._blob_at(parent, path) for parent in content.parents)]
-        blamed = self.blamed(content.commit, known[0]).get(line) if known else None
-        return self._in_commit(blamed.commit, blamed.path, blamed.line, blamed.text) if blamed else None
+        return next((path for path in others if any(self._blob_at(parent, path) for parent in content.parents)), None)
+
+    def _load_has_past(self, content: _Content) -> bool:
+        """Return whether lines of a committed content may come from an edit or from a copied file."""
+        names = (content.path, *(path for _, path, _ in self._below(content)))
+        return any(map(self.has_edits, names)) or self._copied_from(content) is not None
 
     def _in_recorded(self, content: _Content, line: int) -> Origin | None:
         """Return the origin of a line by its text among the lines that edits brought; None if several brought it."""
@@ -378,8 +395,12 @@ class Attribution:
             paths = [path for path, _ in newest if "\n" not in path]
             committed = self._repo.existing([f"{parent}:{path}" for path in paths]) if paths else []
             return [*newest, *((path, blob) for path, blob in zip(paths, committed, strict=True) if blob is not None)]
+        gone = gone_paths(self._repo, parent, content.commit)
+        if content.commit is not None and not any(map(self.has_edits, (content.path, *gone))):
+            return []
+        self._look_up([(parent, path) for path in gone])
         found = []
-        for path in gone_paths(self._repo, parent, content.commit):
+        for path in gone:
             edit = next(self._past(path).candidates(content.blob, (parent,), content.commit, None), None)
             blobs = (edit.new_blob if edit is not None else None, self._blob_at(parent, path))
             found += [(path, blob) for blob in blobs if blob is not None]

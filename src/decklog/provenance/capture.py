@@ -139,6 +139,7 @@ MOST_BYTES = 5 * 1024 * 1024
 MOST_FILES = 2000
 _TOO_LARGE, _TOO_MANY = f"larger than {MOST_BYTES // 1024**2} MiB", f"more than {MOST_FILES} changed files"
 _IGNORED = "ignored by git"
+_STATUS = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all")
 
 
 class Capture:
@@ -307,12 +308,11 @@ class Capture:
             self._skipped["*"] = _TOO_MANY
             return []
         files = [path for path in changed if not os.path.islink(os.path.join(self._repo.top, path))]
-        indexed = self._indexed(files)
         with NewObjects(self._repo) as objects:
-            edits = self._differing({path: overlap.blobs.get(path) or indexed.get(path) for path in files}, overlap, objects)
+            edits = self._differing({path: overlap.blobs.get(path) or changed[path] for path in files}, overlap, objects)
             found = self._without_git(self._new_content(edits, objects), overlap, objects)
         renamed = self._renames(edits, found)
-        self._update(changed)
+        self._update(list(changed))
         return [_compact(edit | renamed.get(edit["path"], {})) for edit in found]
 
     def _without_git(self, edits: "list[dict[str, Any]]", overlap: CallOverlap, objects: NewObjects) -> "list[dict[str, Any]]":
@@ -365,7 +365,7 @@ class Capture:
             changed = self._changed()
         if changed is None:
             raise GitFailed(_TOO_MANY)
-        self._update(changed)
+        self._update(list(changed))
 
     def _copy_index(self) -> None:
         """Start from the user's index, which knows which files are unchanged."""
@@ -379,13 +379,16 @@ class Capture:
             if os.path.exists(self._index):
                 os.unlink(self._index)
 
-    def _changed(self) -> list[str] | None:
-        """Return the files that differ from the private index; None if there are too many."""
-        out = self._repo.call(
-            "ls-files", "-z", "--modified", "--others", "--exclude-standard", "--exclude=/.decklog/", index=self._index
-        )
-        found = dict.fromkeys(os.fsdecode(path) for path in out.split(b"\0") if path and not path.endswith(b"/"))
-        captured = [path for path in found if self._is_captured(path) or os.path.islink(os.path.join(self._repo.top, path))]
+    def _changed(self) -> dict[str, str | None] | None:
+        """Return the files that differ from the private index, with the blobs that it has; None if there are too many."""
+        # `git ls-files` lists the same, but looks at one file after the other.
+        out = self._repo.call(*_STATUS, index=self._index)
+        found = dict(_read_status(os.fsdecode(out)))
+        captured = {
+            path: blob
+            for path, blob in found.items()
+            if self._is_captured(path) or os.path.islink(os.path.join(self._repo.top, path))
+        }
         return captured if len(captured) <= MOST_FILES else None
 
     def _indexed(self, paths: "Sequence[str] | None" = None) -> dict[str, str]:
@@ -414,6 +417,19 @@ class Capture:
         commit = self._repo.call(*words).decode().strip()
         taken = {"commit": commit, "moment": moment, "turn": turn, "skipped": self._skipped}
         return {**self._place(head), "snapshot": taken}
+
+
+def _read_status(out: str) -> "Iterator[tuple[str, str | None]]":
+    """Yield the files of `git status` that differ from the index, with their blobs there; None for a link or a new file."""
+    for row in out.split("\0"):
+        kind, _, rest = row.partition(" ")
+        if kind == "?" and not rest.endswith("/") and not rest.startswith(".decklog/"):
+            yield rest, None
+        elif kind == "u":
+            yield rest.split(" ", 9)[-1], None
+        elif kind == "1" and rest[1] != ".":
+            _, _, _, mode, _, _, blob, path = rest.split(" ", 7)
+            yield path, blob if mode.startswith("100") else None
 
 
 def _compact(edit: "dict[str, Any]") -> "dict[str, Any]":

@@ -5,7 +5,7 @@ range have no label. This takes one pass, while `git blame` walks the history ag
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from decklog.provenance.history import SIMPLE_HUNK
@@ -25,20 +25,21 @@ class _Runs(Generic[Label]):
     def __init__(self, runs: "list[tuple[int, Label | None]]") -> None:
         self._left = list(reversed(runs))
 
-    def take(self, count: int) -> "Iterator[tuple[int, Label | None]]":
-        """Yield the next lines."""
-        while count > 0 and self._left:
-            size, label = self._left.pop()
+    def take(self, count: int) -> "list[tuple[int, Label | None]]":
+        """Return the next lines."""
+        found, left = [], self._left
+        while count > 0 and left:
+            size, label = left.pop()
             if size > count:
-                self._left.append((size - count, label))
+                left.append((size - count, label))
                 size = count
             count -= size
-            yield size, label
+            found.append((size, label))
+        return found
 
     def skip(self, count: int) -> None:
         """Pass over the next lines."""
-        for _ in self.take(count):
-            pass
+        self.take(count)
 
 
 # The blob of a file and the labels of its lines.
@@ -46,7 +47,9 @@ State = tuple[str | None, "list[tuple[int, Label | None]]"]
 
 
 class Survival(Generic[Label]):
-    """Follows labelled lines through commits. `label` returns the label of a line that a commit added to a file.
+    """Follows labelled lines through commits. `label` returns the runs of the lines that a commit added to a file.
+
+    It is called with the first and the last line of a block.
 
     `removed` is called with a commit, a label and the number of its lines that the commit removed. A merge removes none: where
     its sides differ, a commit of a side did.
@@ -55,7 +58,7 @@ class Survival(Generic[Label]):
     def __init__(
         self,
         repo: "GitRepository",
-        label: "Callable[[CommitChanges, FileChange, int], Label]",
+        label: "Callable[[CommitChanges, FileChange, int, int], Iterable[tuple[int, Label]]]",
         removed: "Callable[[CommitChanges, Label, int], None] | None" = None,
     ) -> None:
         self._repo = repo
@@ -129,7 +132,8 @@ class Survival(Generic[Label]):
 
     def _of_change(
         self, commit: "CommitChanges", change: "FileChange", old: "list[tuple[int, Label | None]]"
-    ) -> "Iterator[tuple[int, Label | None]]":
+    ) -> "list[tuple[int, Label | None]]":
+        lines: list[tuple[int, Label | None]] = []
         reader, place = _Runs(old), 1
         for hunk in change.hunks:
             found = SIMPLE_HUNK.match(hunk)
@@ -137,11 +141,12 @@ class Survival(Generic[Label]):
             start, removed, new, added = (1 if part is None else int(part) for part in found.groups())
             # A hunk without old lines names the line before it.
             start += removed == 0
-            yield from reader.take(start - place)
+            lines += reader.take(start - place)
             self._report(commit, reader.take(removed))
             place = start + removed
-            yield from ((1, self._label(commit, change, line)) for line in range(new, new + added))
-        yield from reader.take(_ENDLESS)
+            if added:
+                lines += self._label(commit, change, new, new + added - 1)
+        return lines + reader.take(_ENDLESS)
 
     def _report(self, commit: "CommitChanges", runs: "Iterable[tuple[int, Label | None]]") -> None:
         for size, label in runs:
@@ -150,11 +155,12 @@ class Survival(Generic[Label]):
 
     def _of_merge(
         self, commit: "CommitChanges", change: "FileChange", olds: "list[list[tuple[int, Label | None]]]"
-    ) -> "Iterator[tuple[int, Label | None]]":
-        """Yield the lines of a merged file: those of the first parent that has them, and those of the merge itself."""
+    ) -> "list[tuple[int, Label | None]]":
+        """Return the lines of a merged file: those of the first parent that has them, and those of the merge itself."""
+        lines: list[tuple[int, Label | None]] = []
         readers, line = [_Runs(old) for old in olds], 1
         for start, columns in change.combined:
-            yield from readers[0].take(start - line)
+            lines += readers[0].take(start - line)
             for reader in readers[1:]:
                 reader.skip(start - line)
             line = start
@@ -163,10 +169,10 @@ class Survival(Generic[Label]):
                     for reader, sign in zip(readers, column, strict=True):
                         reader.skip(sign == ord("-"))
                     continue
-                taken = [list(reader.take(1)) for reader, sign in zip(readers, column, strict=True) if sign == ord(" ")]
-                yield from taken[0] if taken else [(1, self._label(commit, change, line))]
+                taken = [reader.take(1) for reader, sign in zip(readers, column, strict=True) if sign == ord(" ")]
+                lines += taken[0] if taken else self._label(commit, change, line, line)
                 line += 1
-        yield from readers[0].take(_ENDLESS)
+        return lines + readers[0].take(_ENDLESS)
 
 
 def _joined(runs: "Iterable[tuple[int, Label | None]]") -> "list[tuple[int, Label | None]]":

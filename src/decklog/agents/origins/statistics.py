@@ -1,11 +1,13 @@
 """Statistics of written and surviving lines by origin, with their cost."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 from decklog.agents.costs import NO_COST, WorkCost, cost_of_work, model_of_run
@@ -19,7 +21,7 @@ from decklog.log import Decklog
 from decklog.provenance.attribution import LineRange, Origin
 from decklog.provenance.commit_origins import CommitOrigins
 from decklog.provenance.git import GitRepository
-from decklog.provenance.history import CommitChanges, read_changes
+from decklog.provenance.history import CommitChanges, FileChange, read_changes
 from decklog.provenance.survival import Survival
 
 HEADS = ("written", "kept", *KINDS, "cost", "per kept line", "lifetime")
@@ -146,8 +148,8 @@ class _Collector:
         self._by = by
         self._origins = CommitOrigins(repo, log)
         self._rows: dict[str, StatisticsRow] = {}
-        # Row key and origin kind of each added line, and when it was written, by commit and path.
-        self._lines: dict[tuple[str, str], dict[int, _Label]] = {}
+        # First and last line of ranges of added lines, with row key, origin kind and time, by commit and path.
+        self._lines: dict[tuple[str, str], list[tuple[int, int, _Label]]] = {}
         self._unreviewed: set[str] = set()
         self._edit = lru_cache(maxsize=None)(log.edits.get)
         self._model = lru_cache(maxsize=None)(lambda run_id: model_of_run(log, run_id) or "(no model)")
@@ -176,7 +178,7 @@ class _Collector:
         for file in commit.files:
             if not file.added:
                 continue
-            lines = self._lines.setdefault((commit.commit, file.path), {})
+            lines = self._lines.setdefault((commit.commit, file.path), [])
             for one in self._origins.of_sessions(commit, file):
                 row = self._row(self._key(one.origin, commit, file.path))
                 size = one.end - one.start + 1
@@ -185,7 +187,7 @@ class _Collector:
                     row.unreviewed += size
                 for work in self._work(one):
                     row.work[work] += size
-                lines |= dict.fromkeys(range(one.start, one.end + 1), (row.key, one.origin.kind, commit.at))
+                lines.append((one.start, one.end, (row.key, one.origin.kind, commit.at)))
 
     def _row(self, key: str) -> StatisticsRow:
         if key not in self._rows:
@@ -221,14 +223,20 @@ class _Collector:
 
     def _count_kept(self, commits: list[CommitChanges], span: str, end: str) -> None:
         """Count the lines that the range's commits added and that still exist at its end."""
-        survival = Survival(
-            self._repo, lambda commit, file, line: self._lines[commit.commit, file.path][line], self._count_removed
-        )
+        survival = Survival(self._repo, self._labels, self._count_removed)
         tip = self._repo.resolve(f"{end}^{{commit}}")
         for (key, kind, _), count in survival.count(commits, span, str(tip)).items():
             self._rows[key].kept[kind] += count
 
-    def _count_removed(self, commit: CommitChanges, label: _Label, count: int) -> None:
+    def _labels(self, commit: "CommitChanges", file: "FileChange", start: int, last: int) -> Iterator[tuple[int, _Label]]:
+        """Yield the labels of added lines, with the number of lines that each has."""
+        ranges = self._lines[commit.commit, file.path]
+        for first, end, label in ranges[bisect_left(ranges, start, key=itemgetter(1)) :]:
+            if first > last:
+                return
+            yield min(end, last) - max(first, start) + 1, label
+
+    def _count_removed(self, commit: "CommitChanges", label: _Label, count: int) -> None:
         key, _, written_at = label
         self._rows[key].lifetimes[max(0, round((commit.at - written_at).total_seconds()))] += count
 

@@ -24,12 +24,14 @@ def parse_porcelain(out: bytes) -> "Iterator[BlameEntry]":
     """Yield the lines of a file in their order."""
     facts_of: dict[str, dict[str, str]] = {}
     commit, line, final_line = "", 0, 0
-    for row in _rows(out):
-        if row[:1] == b"\t":
+    # All at once: rows are many and short.
+    for row in out.decode(errors="surrogateescape").removesuffix("\n").split("\n") if out else ():
+        if row.startswith("\t"):
             facts = facts_of[commit]
-            yield BlameEntry(commit, facts["filename"], line, final_line, row[1:], facts)
+            text = row[1:].encode(errors="surrogateescape")
+            yield BlameEntry(commit, facts["filename"], line, final_line, text, facts)
             continue
-        name, _, value = row.decode(errors="surrogateescape").partition(" ")
+        name, _, value = row.partition(" ")
         if len(name) in (40, 64) and value[:1].isdigit():
             commit, numbers = name, value.split()
             line, final_line = int(numbers[0]), int(numbers[1])
@@ -39,11 +41,6 @@ def parse_porcelain(out: bytes) -> "Iterator[BlameEntry]":
             facts_of[commit] = {**facts_of[commit], name: _unquoted(value)}
         else:
             facts_of[commit][name] = value
-
-
-def _rows(out: bytes) -> "Iterator[bytes]":
-    rows = out.split(b"\n")
-    return iter(rows[:-1] if rows and not rows[-1] else rows)
 
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
