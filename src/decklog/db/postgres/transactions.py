@@ -291,7 +291,7 @@ class PostgresTransactions:
                 time.sleep(min(random.uniform(0, 0.02) * tries, _LONGEST_PAUSE_SECONDS))
 
     def _end_of_losses(self, known: float) -> float:
-        """Return until when lost connections are replaced: counted from the first loss, since a job may have taken long before."""
+        """Return until when lost connections are replaced, counted from the first loss: the job may have taken long before it."""
         return min(known, time.monotonic() + self._connections.busy_seconds)
 
     def _check_free(self) -> None:
