@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import random
-import select
 import signal
 import sys
 import tempfile
@@ -29,7 +28,9 @@ from decklog import Decklog
 from decklog.journal import journal, tail, verify  # noqa: F401
 
 RUN = "run_crash"
+# A writer is killed so many seconds after so many writes were acknowledged to it.
 LONGEST_LIFE = 0.12
+MOST_WRITES = 20
 KILLED_WHILE_OPENING = 0.15
 Tell = Callable[..., None]
 
@@ -84,7 +85,8 @@ def crash(target: str, engine: str, kills: int, luck: random.Random) -> dict[str
         Decklog.open(target, migrate=True).close()
     import_everything()
     for number in range(kills):
-        told += one_life(target, number, luck.uniform(0.0, LONGEST_LIFE), wait=luck.random() > KILLED_WHILE_OPENING)
+        writes = luck.randint(1, MOST_WRITES) if luck.random() > KILLED_WHILE_OPENING else 0
+        told += one_life(target, number, luck.uniform(0.0, LONGEST_LIFE), writes)
     return {"kills": kills, "acknowledged": len(told), **judge(target, told)}
 
 
@@ -96,20 +98,21 @@ def import_everything() -> None:
             deed(log, deed.__name__, lambda **_: None)
 
 
-def one_life(target: str, number: int, seconds: float, *, wait: bool) -> list[dict[str, Any]]:
-    """Fork a writer, kill it so long after it began to write (or to open the log), and give what it was told."""
+def one_life(target: str, number: int, seconds: float, writes: int) -> list[dict[str, Any]]:
+    """Fork a writer, kill it so long after so many acknowledged writes, and return what was acknowledged."""
     hearing, telling = os.pipe()
     child = os.fork()
     if child == 0:
         write_for_ever(target, number, lambda **what: os.write(telling, json.dumps(what).encode() + b"\n"))
     os.close(telling)
-    if wait:
-        select.select([hearing], [], [])
+    heard = b""
+    while heard.count(b"\n") < writes and (part := os.read(hearing, 65536)):
+        heard += part
     time.sleep(seconds)
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
-    with os.fdopen(hearing) as file:
-        lines = file.read().splitlines()
+    with os.fdopen(hearing, "rb") as file:
+        lines = (heard + file.read()).splitlines()
     if os.WIFEXITED(status):
         raise SystemExit(f"the writer ended by itself with {os.WEXITSTATUS(status)}")
     return [json.loads(line) for line in lines]

@@ -248,7 +248,7 @@ def add_tasks(url: str, count: str) -> None:
 
 
 def main() -> list[Row]:
-    """Measure; write benchmarks/results/fleet.md."""
+    """Measure; write benchmarks/results/fleet-VERSION.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--agents", type=int, default=300)
     parser.add_argument("--starting", type=int, default=1000)
@@ -280,7 +280,7 @@ def main() -> list[Row]:
                     rows.append(row(label, figure, unit, floor=floor, target=target if is_new else ""))
     finally:
         server.close()
-    write("fleet", f"Agents on one server: PostgreSQL {version}", rows, _NOTES)
+    write(f"fleet-{version}", f"Agents on one server: PostgreSQL {version}", rows, _NOTES)
     return rows
 
 

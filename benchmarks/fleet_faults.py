@@ -290,7 +290,7 @@ def judged(log: Decklog, notes: list[Note], over: dict[str, float]) -> list[Row]
 
 
 def main() -> list[Row]:
-    """Run agents through the faults; write benchmarks/results/fleet-faults.md."""
+    """Run agents through the faults; write benchmarks/results/fleet-faults-VERSION.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--agents", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=300)
@@ -309,8 +309,9 @@ def main() -> list[Row]:
         notes = [json.loads(line) for path in folder.iterdir() for line in path.read_text(encoding="utf-8").splitlines()]
         with Decklog.open(world.standby.url) as log:
             rows = judged(log, notes, over)
-        what = f"{given.agents:,} agents for {given.seconds:,.0f} s on PostgreSQL {version_of(programs())}"
-    write("fleet-faults", f"A killed server, a restarted pooler and a failover: {what}", rows, _NOTES)
+    version = version_of(programs())
+    what = f"{given.agents:,} agents for {given.seconds:,.0f} s on PostgreSQL {version}"
+    write(f"fleet-faults-{version}", f"A killed server, a restarted pooler and a failover: {what}", rows, _NOTES)
     return rows
 
 

@@ -137,13 +137,14 @@ def measure(server: Server, entries: int, folder: str) -> list[Row]:
 
 
 def main() -> list[Row]:
-    """Measure; write benchmarks/results/retention.md."""
+    """Measure; write benchmarks/results/retention-VERSION.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--entries", type=int, default=500_000)
     given: Any = parser.parse_args()
     with Server(shared_buffers="256MB") as server, tempfile.TemporaryDirectory(prefix="decklog-bench-") as folder:
         rows = measure(server, given.entries, folder)
-    write("retention", f"Dropping {given.entries:,} entries on PostgreSQL {version_of(programs())}", rows, _NOTES)
+    version = version_of(programs())
+    write(f"retention-{version}", f"Dropping {given.entries:,} entries on PostgreSQL {version}", rows, _NOTES)
     return rows
 
 

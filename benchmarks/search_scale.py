@@ -1,8 +1,9 @@
 """Search, find and verification in a large log, as ratios on both engines.
 
-python -m benchmarks.search_scale [--entries 200000] [--engines sqlite,postgres] [--baseline PATH]
+    python -m benchmarks.search_scale --entries 200000 --engines sqlite,postgres --baseline ../other/src
 
-`--baseline` is the source folder of another checkout: the same is measured with its package.
+`--baseline` is the source folder of another checkout: the same is measured with its package. DECKLOG_TEST_POSTGRES names the
+programs of another version of PostgreSQL.
 """
 
 import argparse
@@ -12,14 +13,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tests.postgres import Server, programs, version_of
+
 from benchmarks.figures import Figure
+from benchmarks.measure import Row, row, write
 from benchmarks.scale import WORDS
-from benchmarks.transfer import server
 from decklog import Decklog
 
 _IN_A_RUN = 500
@@ -32,6 +35,12 @@ RATIOS = (
     ("rare word / common word", "rare word", "common word", 3.0),
     ("verify with text index / without", "verify", "verify without text index", 1.5),
     ("incremental verify / full", "incremental verify", "verify", 0.5),
+)
+_EARLIER = ", earlier commit"
+_NOTES = (
+    "First search: after 10,000 appends, before they are indexed. A rare word is in one entry.",
+    "Find: over all runs, by time or phase; the limit is 100 ms.",
+    "Rows of the earlier commit were measured in the same run, on a server or file of its own.",
 )
 LIMITS = (("find by time", 0.1), ("find by phase", 0.1), ("find by phase, none", 0.1))
 
@@ -129,47 +138,54 @@ def _verify(log: Decklog, found: dict[str, float]) -> None:
     found["verify without text index"] = seconds(log.journal.verify)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
+def main() -> list[Row]:
+    """Measure; write benchmarks/results/search-scale-ENGINE.md for each engine."""
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--entries", type=int, default=200_000)
     parser.add_argument("--engines", default="sqlite,postgres")
-    parser.add_argument("--baseline")
+    parser.add_argument("--baseline", type=Path, help="the folder src of another checkout")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.measure:
         print(json.dumps(measure(given.measure, given.entries)))
-        return
-    sources = {"here": str(Path(__file__).parent.parent / "src"), **({"baseline": given.baseline} if given.baseline else {})}
+        return []
+    sources = {"": Path(__file__).parents[1] / "src"} | ({_EARLIER: given.baseline.resolve()} if given.baseline else {})
+    rows = []
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as folder:
         for engine in given.engines.split(","):
-            found = {name: _measured(engine, source, given.entries, Path(folder)) for name, source in sources.items()}
-            _print(f"{engine}, {given.entries:,} entries", found)
+            found = {suffix: _measured(engine, source, given.entries, Path(folder)) for suffix, source in sources.items()}
+            of_engine = list(compared(found))
+            name = "SQLite" if engine == "sqlite" else f"PostgreSQL {version_of(programs())}"
+            title = f"Search, find and verification in {given.entries:,} entries on {name}"
+            write(f"search-scale-{name.lower().replace(' ', '-')}", title, of_engine, _NOTES)
+            rows += of_engine
+    return rows
 
 
-def _measured(engine: str, source: str, entries: int, folder: Path) -> dict[str, float]:
-    if engine == "postgres":
-        with server(folder) as url:
-            return _in_child(source, url, entries)
-    path = Path(tempfile.mkdtemp(dir=folder)) / "log.db"
-    return _in_child(source, str(path), entries)
+def _measured(engine: str, source: Path, entries: int, folder: Path) -> dict[str, float]:
+    if engine == "sqlite":
+        return _in_child(source, str(Path(tempfile.mkdtemp(dir=folder)) / "log.db"), entries)
+    with Server(shared_buffers="256MB") as server:
+        return _in_child(source, server.url, entries)
 
 
-def _in_child(source: str, target: str, entries: int) -> dict[str, float]:
+def _in_child(source: Path, target: str, entries: int) -> dict[str, float]:
     command = [sys.executable, "-m", "benchmarks.search_scale", "--measure", target, "--entries", str(entries)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([source, str(Path(__file__).parent.parent)])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(source), str(Path(__file__).parents[1])])}
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
     return dict(json.loads(done.stdout))
 
 
-def _print(title: str, found: dict[str, dict[str, float]]) -> None:
-    print(f"\n{title}\n\n| what | {' | '.join(found)} | target |\n| --- |{' --- |' * (len(found) + 1)}")
-    for label, name, base, most in RATIOS:
-        cells = [f"{one[name] / one[base]:.2f} ({one[name] * 1e3:,.1f} / {one[base] * 1e3:,.1f} ms)" for one in found.values()]
-        print(f"| {label} | {' | '.join(cells)} | ≤ {most:g} |")
-    for name, limit in LIMITS:
-        print(f"| {name} | {' | '.join(f'{one[name] * 1e3:,.1f} ms' for one in found.values())} | ≤ {limit * 1e3:g} ms |")
-    for name in ("append, entries/s", "index everything"):
-        print(f"| {name} | {' | '.join(f'{one[name]:,.1f}' for one in found.values())} | |", flush=True)
+def compared(found: dict[str, dict[str, float]]) -> Iterator[Row]:
+    """Make the rows of each source, by the suffix of its rows; only those without a suffix have targets."""
+    for suffix, one in found.items():
+        for label, name, base, most in RATIOS:
+            target = "" if suffix else f"<= {most:g}"
+            yield row(f"{label}{suffix}", 1000 * one[name], "ms", floor=1000 * one[base], target=target)
+        for name, seconds_allowed in LIMITS:
+            yield row(f"{name}{suffix}", 1000 * one[name], "ms", target="" if suffix else f"<= {1000 * seconds_allowed:g}")
+        yield row(f"append{suffix}", one["append, entries/s"], "entries/s")
+        yield row(f"index everything{suffix}", one["index everything"], "s")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,8 @@ def test_a_writer_killed_at_any_moment_loses_nothing_that_was_acknowledged(engin
         engine,
         "--kills",
         str(KILLS[engine]),
+        "--seed",
+        "1",
         "--json",
     ]
     if engine == "postgres":

@@ -78,6 +78,24 @@ def test_a_read_whose_connection_is_lost_is_asked_again(log: Decklog, postgres_u
     assert log.db.read(job) == (2,)
 
 
+def test_a_long_read_is_done_again_though_the_next_connection_is_lost_too(log: Decklog, postgres_url: str) -> None:
+    connections = log.db.connections  # type: ignore[attr-defined]
+    with connections.pool().connection():
+        log.runs.get("run_1")  # on a second connection
+    connections.busy_seconds = 0.1
+    tries = []
+
+    def job() -> object:
+        tries.append(log.db.one("select 1", {}))
+        if len(tries) == 1:
+            time.sleep(0.2)
+            end_connections(postgres_url)
+        return log.db.one("select 2", {})
+
+    assert log.db.read(job) == (2,)
+    assert len(tries) == 2
+
+
 @pytest.mark.slow
 def test_a_check_whose_connection_is_lost_counts_everything_once(log: Decklog, postgres_url: str) -> None:
     tries = []

@@ -22,6 +22,7 @@ from tests.db import flat_logs
 from tests.db.test_partitions import entries_of, small_ranges
 from tests.postgres import get_server
 from tests.prepared import ROOT
+from tests.waiting import wait_until
 
 Rows = list[tuple[object, ...]]
 
@@ -84,13 +85,13 @@ def rows_everywhere(url: str, folder: str) -> Rows:
 
 
 def wait_for_server(url: str) -> None:
-    """Wait until the server has noticed that its client is gone."""
-    sql = "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
-    for _ in range(200):
-        with psycopg.connect(url, autocommit=True) as connection:
-            if connection.execute(sql).fetchone() == (0,):
-                return
-        time.sleep(0.02)
+    """Wait until the server has noticed that its clients are gone: what they had begun may still be committed."""
+    sql = """
+        select count(*) = 0 from pg_stat_activity
+         where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
+    """
+    with psycopg.connect(url, autocommit=True) as connection:
+        wait_until(lambda: connection.execute(sql).fetchone() == (True,))
 
 
 def archive_and_restore(url: str, folder: str, kills: int, seed: int) -> int:

@@ -33,6 +33,8 @@ class Database(ABC):
     forgets_words_slowly: bool = False
     # Whether transactions lock row by row, and may wait for each other; else one writer has everything.
     locks_rows: bool
+    # Whether the row of each stream has its last entry; else it is looked up.
+    keeps_heads: bool = False
     # True where long values are compressed on their way to the database, and not by it.
     packs_blobs: bool
     # How many transactions can be open at the same time; one that writes counts as one.

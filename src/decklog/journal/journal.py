@@ -384,6 +384,8 @@ class Journal:
         where = Where(Entry)
         where.equal(record_table=table, record_id=record_id)
         stream = self._stream_of(table, record_id)
+        number = number_of(self._db, stream) or 0
+        where.add(_IN_STREAM, start=number * STREAM_SIZE, end=(number + 1) * STREAM_SIZE)  # only its partition is read
         moment = moment_of(when, stream)
         if isinstance(moment, datetime):
             where.between("at", None, moment)

@@ -59,6 +59,7 @@ class PostgresDatabase(Database):
     engine = "postgres"
     finds_tags_by_search = False
     locks_rows = True
+    keeps_heads = True
     packs_blobs = False
     # Statements with numbered parameters, and the parameters' names in that order; shared by all logs of a process.
     _numbered: "Statements[tuple[bytes, tuple[str, ...]]]" = Statements()

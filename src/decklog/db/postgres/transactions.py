@@ -1,5 +1,6 @@
 """Transactions on PostgreSQL: each has its own connection."""
 
+import math
 import random
 import time
 from contextlib import contextmanager, nullcontext, suppress
@@ -261,7 +262,7 @@ class PostgresTransactions:
             return self._nested(job)
         self._check_free()
         self._connections.check_writable()
-        end = time.monotonic() + self._connections.busy_seconds
+        end, lost_end = time.monotonic() + self._connections.busy_seconds, math.inf
         tries, losses, idle = 0, 0, VERB_SECONDS
         may_renew = True
         while True:
@@ -273,7 +274,8 @@ class PostgresTransactions:
                 ):
                     return job()
             except NotBegun as problem:
-                if time.monotonic() >= end:
+                lost_end = self._end_of_losses(lost_end)
+                if time.monotonic() >= lost_end:
                     raise given_up(problem) from problem.__cause__
             except ReadOnly:
                 # The session may be older than the server's present setting: once more on a new one.
@@ -287,6 +289,10 @@ class PostgresTransactions:
                     raise
                 idle = min(2 * idle, BLOCK_SECONDS)
                 time.sleep(min(random.uniform(0, 0.02) * tries, _LONGEST_PAUSE_SECONDS))
+
+    def _end_of_losses(self, known: float) -> float:
+        """Return until when lost connections are replaced, counted from the first loss: the job may have taken long before it."""
+        return min(known, time.monotonic() + self._connections.busy_seconds)
 
     def _check_free(self) -> None:
         for held in list(self._held.values()):
@@ -375,13 +381,14 @@ class PostgresTransactions:
         if self.current() is not None:
             with self._inside():
                 return job()
-        end = time.monotonic() + self._connections.busy_seconds
+        lost_end = math.inf
         is_second = False
         while True:
             try:
                 return self._read(job, begin)
             except NotBegun as problem:
-                if time.monotonic() >= end:
+                lost_end = self._end_of_losses(lost_end)
+                if time.monotonic() >= lost_end:
                     raise given_up(problem) from problem.__cause__
             except Unreachable:
                 if is_second or not self._connections.was_reached:

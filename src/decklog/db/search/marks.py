@@ -34,29 +34,39 @@ s.no in (
 """
 
 
-def _not_indexed(wanted: str) -> str:
-    return f"""
-        select no, mark, (select max(pos) from entries where pos > mark and pos < (no + 1) * {STREAM_SIZE})
-          from (
-            select s.no, coalesce(m.pos, s.no * {STREAM_SIZE}) as mark
-              from streams s
-              left join entry_text_marks m on m.stream_no = s.no
-             where {wanted}
-          ) marked
-         where exists (select 1 from entries where pos > mark and pos < (no + 1) * {STREAM_SIZE})
-         order by no desc
-        """
-
-
-_ALL, _ONE, _THOSE_GOING_ON = map(_not_indexed, ("s.no >= :first", "s.no = :no", f"s.no >= :first and {_GOING_ON}"))
-_NEAR = _not_indexed(f"s.no <= :no and s.no > :no - {_STREAMS_IN_A_STEP}")
+_LOOKED_UP = f"""
+select no, mark, (select max(pos) from entries where pos > mark and pos < (no + 1) * {STREAM_SIZE})
+  from (
+    select s.no, coalesce(m.pos, s.no * {STREAM_SIZE}) as mark
+      from streams s
+      left join entry_text_marks m on m.stream_no = s.no
+     where {{wanted}}
+  ) marked
+ where exists (select 1 from entries where pos > mark and pos < (no + 1) * {STREAM_SIZE})
+ order by no desc
+"""
+# The same where the row of each stream has its head: no partition is looked at.
+_KEPT = f"""
+select s.no, coalesce(m.pos, s.no * {STREAM_SIZE}), s.head_pos
+  from stream_heads s
+  left join entry_text_marks m on m.stream_no = s.no
+ where {{wanted}}
+   and s.head_pos > coalesce(m.pos, s.no * {STREAM_SIZE})
+ order by s.no desc
+"""
+_ALL, _ONE, _THOSE_GOING_ON = "s.no >= :first", "s.no = :no", f"s.no >= :first and {_GOING_ON}"
+_NEAR = f"s.no <= :no and s.no > :no - {_STREAMS_IN_A_STEP}"
 
 
 def not_indexed(database: Database, stream_no: int | None, *, going_on: bool = False, first: int = 0) -> list[Span]:
     """List the streams from number `first` on with entries after their mark, newest stream first."""
     if stream_no is not None:
-        return database.rows(_ONE, {"no": stream_no})[1]
-    return database.rows(_THOSE_GOING_ON if going_on else _ALL, {"first": first})[1]
+        return _spans(database, _ONE, {"no": stream_no})
+    return _spans(database, _THOSE_GOING_ON if going_on else _ALL, {"first": first})
+
+
+def _spans(database: Database, wanted: str, bound: dict[str, int]) -> list[Span]:
+    return database.rows((_KEPT if database.keeps_heads else _LOOKED_UP).format(wanted=wanted), bound)[1]
 
 
 def entries_in(spans: list[Span]) -> int:
@@ -105,7 +115,7 @@ def index_everything(database: Database) -> Iterator[int]:
 
 def index_near(database: Database, stream_no: int) -> int:
     """Index entries of a stream and of those that began shortly before it, for the background. In a transaction."""
-    spans = database.rows(_NEAR, {"no": stream_no})[1]
+    spans = _spans(database, _NEAR, {"no": stream_no})
     return _index_all(database, next(_chunks(spans, MOST_IN_A_STEP), []))
 
 

@@ -25,12 +25,14 @@ _MOST_SPANS = 128
 _BATCH = 2000
 
 # The state of each task before and after the entries between two positions. The expression on the table name prevents
-# the use of an index, so both engines read the entries between the positions only.
+# the use of an index, so both engines read the entries between the positions only. The bounds of `p.pos` are those of the
+# stream: only its partition is read.
 _MOVED = """
 select e.stream, e.payload,
        (select p.payload
           from entries p
          where p.record_table = 'tasks' and p.record_id = e.record_id and p.seq < e.seq
+           and p.pos > e.pos - e.seq and p.pos < e.pos
          order by p.seq desc
          limit 1)
   from entries e

@@ -26,14 +26,16 @@ _OVER = ("done", "abandoned")
 _TOKENS = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
 _MARKED = {"approvals": "question", "checkpoints": "checkpoint"}
 
-# The entries of a range that change a record or a decision, each with its record before.
+# The entries of a range that change a record or a decision, each with its record before. The bounds of `p.pos` are those of the
+# stream: only its partition is read.
 _TOLD = """
 select e.seq, e.at, e.record_table, e.record_id,
        case when e.record_table = 'tasks' or e.record_table = 'charges' then e.payload end,
        case when e.record_table is not null then
          (select coalesce(case when e.record_table = 'tasks' then p.payload end, '')
             from entries p
-           where p.record_table = e.record_table and p.record_id = e.record_id and p.stream = e.stream and p.seq < e.seq
+           where p.record_table = e.record_table and p.record_id = e.record_id and p.seq < e.seq
+             and p.pos > e.pos - e.seq and p.pos < e.pos
            order by p.seq desc
            limit 1)
        end
