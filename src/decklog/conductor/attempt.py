@@ -245,7 +245,7 @@ class WorkAttempt:
     def _judge(self, outcome: SessionOutcome, kept: dict[str, Any]) -> None:
         """Hand over the work of an agent that ended normally, or record why it is not done."""
         blocker, summary = self._why_not_done(kept)
-        if blocker == NO_CHANGE and self._context.rounds.answer(self._task, outcome.text, self._agent.name):
+        if blocker == NO_CHANGE and Rounds(self._context).answer(self._task, outcome.text, self._agent.name):
             # A question, which takes no change: what there was before goes on.
             blocker = None
         request = self._request(outcome, blocker)
