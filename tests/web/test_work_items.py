@@ -15,7 +15,7 @@ from decklog.web.actions.forms import token_of
 from tests.conductor.conftest import first_checked as first_checked
 from tests.conductor.plans import landed, work_item
 from tests.conductor.repositories import copied, git
-from tests.web.asking import PASSWORD, Answer, Browser, made
+from tests.web.asking import PASSWORD, Answer, Browser
 from tests.web.conducted import conduct, two_items
 from tests.web.payloads import PAYLOADS
 from tests.web.test_every_column import HIDDEN
@@ -142,17 +142,6 @@ def test_a_machine_without_the_repository_says_so_and_names_the_command(log: Dec
     assert "build-7" in text
     assert f"decklog run diff {site.run_id}.triple" in text
     assert "I add it." in text
-
-
-def test_a_log_that_may_only_be_read_shows_an_item_without_forms(site: RunContext, tmp_path: Path) -> None:
-    with Decklog.open(tmp_path / "decklog.db", read_only=True) as log:
-        browser = made(log)
-        with browser.runner:
-            browser.log_in()
-            text = browser.get(page(site)).text
-            assert "def triple(a):" in text
-            assert "/act/" not in text
-            assert send(browser, "message-item", f"{site.run_id}.triple", text="x").status == 405
 
 
 def test_a_blocked_item_is_tried_again_and_given_up(log: Decklog, browser: Browser, folder: Path) -> None:

@@ -1,6 +1,5 @@
 """What happens between a claim and everything else: transactions, lost leases, copies, many who wait."""
 
-import copy
 import threading
 from contextlib import nullcontext, suppress
 from datetime import timedelta
@@ -161,11 +160,6 @@ def test_a_fence_holds_for_whoever_acts_with_it(log: Decklog, run_id: str, clock
             log.journal.append(run_id, "no longer mine")
     with pytest.raises(Invalid, match="say which"), log.acting("dev", fence=1):
         pass
-
-
-def test_a_claim_can_be_copied(log: Decklog, run_id: str) -> None:
-    log.tasks.add(run_id, "work", task_id="work")
-    assert copy.copy(claimed(log, run_id)).task.id == "work"
 
 
 @pytest.mark.parametrize("tag", [",", '","', "b]", "a,b", "A", ""])

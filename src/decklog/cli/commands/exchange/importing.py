@@ -74,7 +74,7 @@ def _tracker_command(
     `takes` names what the importer takes besides: `run_id`, the run for its tasks, and `seconds`, the limit for reading.
     """
 
-    def run(call: Invocation, dry_run: bool, **given: "Any") -> int:
+    def run(call: Invocation, /, dry_run: bool, **given: "Any") -> int:
         module, _, kind = importer.partition(":")
         source = given.pop(argument) or (default() if default else "")
         with _log(call, source, dry_run) as log, ProgressMeter() as meter:
@@ -82,11 +82,11 @@ def _tracker_command(
             done = made(log, source, dry_run=dry_run, progress=meter, **given).run()
         return _show(call, done)
 
-    options = [click.argument(argument, required=default is None), _dry_run]
+    options: list[Any] = [click.argument(argument, required=default is None)]
     options += [_run(name if name != "gaia" else "gaia-coder")] if takes.get("run_id") else []
-    options += [_seconds] if takes.get("seconds") else []
-    command = click.pass_obj(run)
-    for option in options:
+    options += [_dry_run, _seconds] if takes.get("seconds") else [_dry_run]
+    command: Any = click.pass_obj(run)
+    for option in reversed(options):
         command = option(command)
     return click.command(name, help=text)(command)
 
