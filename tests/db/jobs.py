@@ -650,3 +650,8 @@ def claim_what_is_due(number: int, target: str, run_id: str, at: str) -> list[st
         while (claim := log.tasks.claim(run_id, worker=f"w{number}")) is not None:
             found.append(str(claim.finish().key))
     return found
+
+
+def use_template(_number: int, target: str, run_id: str, values: dict[str, object]) -> list[str]:
+    with Decklog.open(target) as log:
+        return [task.id for task in log.templates.use("release", run_id, values=values, key="one")]

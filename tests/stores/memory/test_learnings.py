@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.memory.learnings import BadLine, LearningLine, format_entry, iter_entries, parse_line, read_all
+from tests.stores.processes import at_once
 
 LINE = '2026-11-15T08:30:00Z [task=T-17] Observed: "the linter runs twice" → skill:faster-checks'
 
@@ -190,6 +191,13 @@ def test_what_makes_no_line_is_refused(log: Decklog, bad: dict[str, str]) -> Non
     with pytest.raises(Invalid):
         log.learnings.note(**({"task_id": "T", "observation": "x"} | bad))  # type: ignore[arg-type]
     assert log.learnings.find() == []
+
+
+def test_the_same_key_at_once_is_one_learning(target: str) -> None:
+    Decklog.open(target).close()
+    at_once("tests.stores.memory.memory_jobs.note_a_learning", target, processes=4, times=3)
+    with Decklog.open(target) as log:
+        assert len(log.learnings.find()) == 1
 
 
 def test_a_log_is_taken_over_once_and_whole(log: Decklog) -> None:

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.memory.topics import TOPICS
 from tests.every import every
-
-CYCLE = "A circular import between two modules breaks start-up; move one import into the function that needs it"
-PORT = "Give every test worker a port of its own, since two servers can't listen on one address"
+from tests.stores.memory.memory_jobs import CYCLE, PORT
+from tests.stores.processes import at_once
 
 LOCALE = "Sort names with an explicit collation, because the build machine has another locale"
 
@@ -213,6 +212,18 @@ def test_a_retried_call_with_a_key_counts_once(log: Decklog) -> None:
     assert (again.id, again.sightings) == (first.id, 2)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("job", ["learn_the_same", "learn_nearly_the_same"])
+def test_processes_that_learn_the_same_at_once_make_one_lesson(target: str, job: str) -> None:
+    Decklog.open(target).close()
+    at_once(f"tests.stores.memory.memory_jobs.{job}", target, processes=6, times=4)
+    with Decklog.open(target) as log:
+        [lesson] = log.memory.find()
+        assert lesson.sightings == 24
+        assert len(log.memory.evidence(lesson.id, limit=100)) == 24
+        assert log.journal.verify().ok
+
+
 # Recalling
 
 
@@ -261,6 +272,16 @@ def test_recall_counts_and_peek_does_not(log: Decklog, clock: ManualClock) -> No
     counted = log.memory.get(lesson.id)
     assert (counted.recall_count, counted.last_recalled_at) == (2, clock.now())
     assert log.journal.verify().ok
+
+
+def test_recalls_from_many_processes_are_all_counted(target: str) -> None:
+    with Decklog.open(target) as log:
+        log.memory.remember("failure_patterns", CYCLE)
+        log.memory.remember("failure_patterns", PORT)
+    at_once("tests.stores.memory.memory_jobs.recall", target, processes=4, times=6)
+    with Decklog.open(target) as log:
+        assert sorted(lesson.recall_count for lesson in log.memory.find()) == [16, 16]
+        assert log.journal.verify().ok
 
 
 def test_topic_and_project_narrow_a_recall(log: Decklog) -> None:
@@ -363,6 +384,26 @@ def test_superseding_needs_another_lesson_and_makes_no_circle(log: Decklog) -> N
 
 
 # The rest
+
+
+def test_every_state_of_a_lesson_can_be_seen_again(log: Decklog, clock: ManualClock) -> None:
+    lesson = log.memory.remember("failure_patterns", CYCLE)
+    clock.advance(minutes=1)
+    log.memory.recall("circular import")
+    log.memory.mark(lesson.id, True)
+    other = log.memory.remember("failure_patterns", PORT)
+    log.memory.supersede(lesson.id, other.id)
+    states = [log.journal.at("lessons", lesson.id, str(entry.seq)) for entry in log.journal.history("lessons", lesson.id)]
+    assert states[0] == lesson
+    assert [state.recall_count for state in states] == [0, 1, 1, 1]  # type: ignore[attr-defined]
+    assert [state.useful_count for state in states] == [0, 0, 1, 1]  # type: ignore[attr-defined]
+    assert [state.superseded_by for state in states] == [None, None, None, other.id]  # type: ignore[attr-defined]
+    assert log.journal.at("lessons", lesson.id, "2026-01-01T00:00:30Z") == lesson
+    [sighting] = log.memory.evidence(lesson.id)
+    assert log.journal.at("sightings", sighting.id, log.journal.find("@memory")[0].id) == sighting
+    topic = log.memory.add_topic("habits", "x")
+    assert log.journal.at("topics", "habits", log.journal.find("@memory")[0].id) == topic
+    assert log.journal.verify().ok
 
 
 def test_lessons_are_listed_by_what_they_rest_on(log: Decklog, run_id: str, clock: ManualClock) -> None:

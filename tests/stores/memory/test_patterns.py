@@ -7,6 +7,7 @@ import pytest
 
 from decklog import Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.memory.text import classic_message, signature
+from tests.stores.processes import at_once
 
 
 def _met(log: Decklog, message: str = "no such key", solution: str = "add it", **more: object) -> str:
@@ -121,6 +122,29 @@ def test_a_pattern_can_be_learned_anew_after_it_expired(log: Decklog, clock: Man
     assert log.journal.verify().ok
 
 
+@pytest.mark.slow
+def test_twenty_four_sightings_at_once_count_twenty_four(target: str) -> None:
+    Decklog.open(target).close()
+    at_once("tests.stores.memory.memory_jobs.meet_an_error", target, processes=8, times=3)
+    with Decklog.open(target) as log:
+        [pattern] = log.patterns.find("shop", min_confidence=0)
+        assert (pattern.occurrences, len(pattern.solution)) == (24, 24)
+        assert log.journal.verify().ok
+
+
+def test_judgements_at_once_all_count(target: str) -> None:
+    with Decklog.open(target) as log:
+        known = _met(log)
+    at_once("tests.stores.memory.memory_jobs.judge_an_error", target, processes=4, times=4)
+    with Decklog.open(target) as log:
+        notes = [entry.body for entry in log.journal.history("patterns", f'["{known}","shop"]')]
+        assert (notes.count("success"), notes.count("failure")) == (12, 4)
+        replayed = 0.5
+        for note in notes[1:]:
+            replayed = min(1.0, replayed + 0.1) if note == "success" else max(0.1, replayed - 0.2)
+        assert log.patterns.get(known, "shop").confidence == pytest.approx(replayed)
+
+
 def test_values_are_redacted_before_they_are_hashed(log: Decklog) -> None:
     first, second = ("gh" + "p_" + "".join(Random(seed).choices(ascii_letters, k=36)) for seed in (1, 2))
     one = log.patterns.record(
@@ -156,6 +180,15 @@ def test_a_pattern_of_another_system_is_taken_over_as_it_is(log: Decklog, clock:
     assert (pattern.occurrences, pattern.confidence, pattern.last_seen_at) == (17, 0.9, then)
     assert log.patterns.adopt("abc", "shop", {}, "other", created_at=then, last_seen_at=then).already
     assert log.journal.verify().ok
+
+
+def test_every_state_of_a_pattern_can_be_seen_again(log: Decklog) -> None:
+    known = _met(log)
+    _met(log)
+    log.patterns.judge(known, "shop", "success")
+    record_id = f'["{known}","shop"]'
+    states = [log.journal.at("patterns", record_id, str(entry.seq)) for entry in log.journal.history("patterns", record_id)]
+    assert [(state.occurrences, state.confidence) for state in states] == [(1, 0.5), (2, 0.5), (2, 0.6)]  # type: ignore[attr-defined]
 
 
 # Decklog's own signature

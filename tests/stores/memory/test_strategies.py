@@ -6,6 +6,7 @@ from string import ascii_letters
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock, NotFound
+from tests.stores.processes import at_once
 
 INSIGHT = "Read the failing test before the code"
 
@@ -62,6 +63,15 @@ def test_credit_is_bounded_and_needs_a_strategy(log: Decklog) -> None:
         log.strategies.credit("nobody")
 
 
+@pytest.mark.slow
+def test_insights_repeated_at_once_are_all_counted(target: str) -> None:
+    Decklog.open(target).close()
+    at_once("tests.stores.memory.memory_jobs.repeat_an_insight", target, processes=4, times=6)
+    with Decklog.open(target) as log:
+        assert [strategy.helpfulness for strategy in log.strategies.find("shop")] == [24]
+        assert log.journal.verify().ok
+
+
 def _reason(log: Decklog, run_id: str, phase: str, text: str, group_id: str = "A") -> None:
     log.journal.append(run_id, text, kind="reasoning", phase=phase, group_id=group_id, agent="developer")
 
@@ -99,11 +109,31 @@ def test_extracting_again_counts_an_entry_once(log: Decklog, run_id: str) -> Non
         log.strategies.extract(run_id, " ", "shop")
 
 
+def test_extracting_at_once_counts_an_entry_once(target: str) -> None:
+    with Decklog.open(target) as log:
+        log.runs.start("x", run_id="run_1")
+        _reason(log, "run_1", "approach", INSIGHT)
+    at_once("tests.stores.memory.memory_jobs.extract_strategies", target, processes=4, times=2)
+    with Decklog.open(target) as log:
+        assert [strategy.helpfulness for strategy in log.strategies.find("shop")] == [1]
+
+
 def test_a_strategy_of_another_system_is_taken_over_as_it_is(log: Decklog, clock: ManualClock) -> None:
     then = clock.now() - timedelta(days=3)
     given = {"created_at": then, "last_seen_at": then, "helpfulness": 9}
     assert log.strategies.adopt("old_id", "shop", "general", INSIGHT, **given).helpfulness == 9  # type: ignore[arg-type]
     assert log.strategies.adopt("old_id", "shop", "general", "other", **given).already  # type: ignore[arg-type]
+
+
+def test_every_state_of_a_strategy_can_be_seen_again(log: Decklog) -> None:
+    strategy = log.strategies.record("shop", "general", INSIGHT)
+    log.strategies.credit(strategy.id, by=3)
+    log.strategies.record("shop", "general", INSIGHT)
+    states = [
+        log.journal.at("strategies", strategy.id, str(entry.seq)) for entry in log.journal.history("strategies", strategy.id)
+    ]
+    assert [state.helpfulness for state in states] == [1, 4, 5]  # type: ignore[attr-defined]
+    assert log.journal.verify().ok
 
 
 def test_a_long_insight_with_a_secret_is_marked_and_leaves_no_half_of_it(log: Decklog) -> None:

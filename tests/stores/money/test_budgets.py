@@ -371,6 +371,18 @@ def test_sums_that_were_tampered_with_are_found_and_made_anew(log: Decklog, run_
     assert only(log)["spent"] == 100
 
 
+def test_a_budget_can_be_seen_as_it_was(log: Decklog, clock: ManualClock) -> None:
+    start = len(log.journal.find("@ledger", limit=100))
+    for ceiling in (10, 20, 30):
+        budget = log.budgets.set("all", limit_microdollars=ceiling)
+    for number, ceiling in enumerate((10, 20, 30), start + 1):
+        assert log.journal.at("budgets", budget.id, str(number)).ceiling == ceiling  # type: ignore[attr-defined]
+    log.budgets.lift(budget.id)
+    with pytest.raises(NotFound):
+        log.journal.at("budgets", budget.id, str(start + 4))
+    assert log.journal.verify().ok
+
+
 def test_a_budget_is_for_the_group_of_one_run_or_of_all(log: Decklog, run_id: str) -> None:
     other = log.runs.start("other", run_id="run_2").id
     log.ledger.charge("m", input_tokens=1, cost_microdollars=30, run_id=run_id, group_id="A")

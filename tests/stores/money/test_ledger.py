@@ -277,6 +277,22 @@ def test_pages_of_charges_follow_each_other(log: Decklog, run_id: str, clock: Ma
 # History
 
 
+def test_a_charge_can_be_seen_as_it_was_and_never_changes(log: Decklog, run_id: str) -> None:
+    charges = [log.ledger.charge("sonnet", input_tokens=number, run_id=run_id) for number in range(3)]
+    for number, charge in enumerate(charges):
+        assert log.journal.at("charges", charge.id, "4") == charge
+        assert [entry.subtype for entry in log.journal.history("charges", charge.id)] == ["added"]
+        assert charge.input_tokens == number
+    assert log.journal.verify().ok
+
+
+def test_a_secret_in_a_charge_is_taken_out(log: Decklog) -> None:
+    secret = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
+    charge = log.ledger.charge("sonnet", input_tokens=1, call_site=f"token {secret}")
+    assert secret not in str(charge)
+    assert log.journal.history("charges", charge.id)[0].redacted
+
+
 def test_an_answer_is_paid_for_once_whatever_run_tells_of_it(log: Decklog, run_id: str) -> None:
     other = log.runs.start("a fork of the same conversation").id
     first = log.ledger.charge("m", output_tokens=7, run_id=run_id, answer_id="msg_1")

@@ -183,6 +183,18 @@ def test_the_shipped_file_can_be_loaded_as_a_users_own(log: Decklog) -> None:
 # History
 
 
+def test_a_price_can_be_seen_as_it_was(log: Decklog, clock: ManualClock) -> None:
+    for input_price in (1, 2, 3):
+        log.prices.set("m", input_price, 1, valid_from=datetime(2026, 1, 1, tzinfo=UTC))
+    record_id = '["m","2026-01-01T00:00:00.000000Z","0"]'
+    for seq, input_price in ((1, 1), (2, 2), (3, 3)):
+        assert log.journal.at("prices", record_id, str(seq)).input_price == input_price  # type: ignore[attr-defined]
+    log.prices.withdraw("m", datetime(2026, 1, 1, tzinfo=UTC))
+    with pytest.raises(NotFound):
+        log.journal.at("prices", record_id, "4")
+    assert log.journal.verify().ok
+
+
 def test_only_the_manager_sets_prices() -> None:
     from decklog.records.operations import operations_of
     from decklog.stores.money.prices import Prices

@@ -284,6 +284,22 @@ def test_a_refused_reservation_inside_a_transaction_leaves_the_rest(log: Decklog
     assert log.reservations.get(held.id).state == "open"
 
 
+def test_a_reservation_can_be_seen_as_it_was(log: Decklog, run_id: str) -> None:
+    held = reserve(log, 100, run_id=run_id)
+    spend(log, 10, held)
+    spend(log, 20, held)
+    log.reservations.settle(held.id)
+    seqs = [entry.seq for entry in log.journal.history("reservations", held.id)]
+    seen = [log.journal.at("reservations", held.id, str(seq)) for seq in seqs]
+    assert [(each.used_microdollars, each.state.value) for each in seen] == [  # type: ignore[attr-defined]
+        (0, "open"),
+        (10, "open"),
+        (30, "open"),
+        (30, "settled"),
+    ]
+    assert log.journal.verify().ok
+
+
 def test_a_reservation_for_no_run_pays_nothing_for_a_runs_task(log: Decklog, run_id: str, clock: ManualClock) -> None:
     task = log.tasks.add(run_id, "lexer")
     log.budgets.set("run", scope_id=run_id, limit_microdollars=10)

@@ -6,6 +6,7 @@ from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.records.values import to_json
 from decklog.stores.tasks.plans import PhaseStatus, PlanPhase
 from tests.every import every
+from tests.stores.processes import together
 
 PHASES = ["Design", "Build", "Ship"]
 
@@ -287,9 +288,54 @@ def test_what_does_not_exist_is_not_found(log: Decklog, run_id: str) -> None:
             log.plans.mark(run_id, phase, PhaseStatus.COMPLETED)
 
 
+def _complete(log: Decklog, number: int) -> None:
+    log.plans.mark("run_1", str(number), PhaseStatus.COMPLETED)
+
+
+@pytest.mark.slow
+def test_24_processes_complete_24_phases_and_all_are_kept(log: Decklog, run_id: str, target: str) -> None:
+    recorded(log, run_id, [f"Part {number}" for number in range(1, 25)])
+    assert together(target, _complete, [(number,) for number in range(1, 25)]) == [("done", None)] * 24
+    assert [phase.status for phase in log.plans.phases(run_id)] == [PhaseStatus.COMPLETED] * 24
+    assert {phase.progress_percent for phase in log.plans.phases(run_id)} == {100}
+    assert log.journal.verify().ok
+
+
+def test_plans_and_phases_can_be_seen_as_of_any_entry(log: Decklog, run_id: str) -> None:
+    plans = [log.plans.record(run_id, "p", "first", ["Design", "Build"])]
+    builds = [log.plans.phase(run_id, "2")]
+    builds.append(log.plans.mark(run_id, "Build", PhaseStatus.IN_PROGRESS, progress_percent=10))
+    builds.append(log.plans.mark(run_id, "Build", PhaseStatus.COMPLETED))
+    plans.append(log.plans.record(run_id, "p", "second", ["Design"]))
+    gone = log.journal.history("phases", to_json([run_id, "2"]))[-1]
+    plans.append(log.plans.record(run_id, "p", "third", ["Design", "Build"]))
+    builds.append(log.plans.phase(run_id, "2"))
+    plans.append(log.plans.update(run_id, metadata={"n": 1}))
+    history = log.journal.history("plans", run_id)
+    assert [log.journal.at("plans", run_id, str(entry.seq)) for entry in history] == plans
+    record_id = to_json([run_id, "2"])
+    history = log.journal.history("phases", record_id)
+    assert [entry.subtype for entry in history] == ["added", "changed", "changed", "removed", "added"]
+    seen = [log.journal.at("phases", record_id, str(entry.seq)) for entry in history if entry.seq != gone.seq]
+    assert seen == builds
+    with pytest.raises(NotFound):
+        log.journal.at("phases", record_id, str(gone.seq))
+    assert log.journal.verify().ok
+
+
 def test_a_plan_is_replaced_whole_or_not_at_all(log: Decklog, run_id: str) -> None:
     before, plan = recorded(log, run_id), log.plans.get(run_id)
     with pytest.raises(ZeroDivisionError), log.transaction():
         log.plans.record(run_id, "p", "other", ["Other"])
         raise ZeroDivisionError
     assert (log.plans.get(run_id), log.plans.phases(run_id)) == (plan, before)
+
+
+def test_a_secret_in_a_plan_is_not_kept(log: Decklog, run_id: str) -> None:
+    secret = "gh" + "p_" + "Zk3x" * 9
+    phases = [{"name": f"use {secret}", "note": secret}]
+    plan = log.plans.record(run_id, secret, secret, phases, metadata={"x": secret})
+    assert secret not in str(plan.as_dict()) + str([phase.as_dict() for phase in log.plans.phases(run_id)])
+    log.plans.mark(run_id, f"use {secret}", PhaseStatus.COMPLETED)
+    assert log.plans.record(run_id, secret, secret, phases, metadata={"x": secret}).already
+    assert log.plans.phase(run_id, "1").status is PhaseStatus.COMPLETED

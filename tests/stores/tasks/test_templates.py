@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from decklog import Conflict, Decklog, Invalid, NotFound
+from tests.db.processes import together
 
 RELEASE: list[dict[str, object]] = [
     {"name": "test", "title": "Test {{version}}", "verification": ["make test V={{ version }}"], "priority": 80},
@@ -86,3 +87,14 @@ def test_a_set_that_does_not_hold_together_is_refused(log: Decklog, tasks: list[
 def test_a_circle_is_refused_when_it_is_saved(log: Decklog) -> None:
     with pytest.raises(Conflict, match="circle"):
         log.templates.save("bad", [{"name": n, "title": n, "depends_on": [m]} for n, m in (("a", "b"), ("b", "a"))])
+
+
+def test_processes_that_use_a_key_at_once_make_the_tasks_once(target: str) -> None:
+    with Decklog.open(target) as log:
+        run_id = log.runs.start("races").id
+        log.templates.save("release", RELEASE)
+    found = together("use_template", 4, target, run_id, VALUES)
+    assert len({tuple(sorted(ids)) for ids in found}) == 1
+    with Decklog.open(target) as log:
+        assert len(log.tasks.find(run_id)) == 3
+        assert log.journal.verify().ok
