@@ -250,7 +250,7 @@ class Criteria(RunBound):
         facts = _facts(commit, files)
         self.hold(run_id)
         for present in self._bound(run_id):
-            self.set_fields(present, _staleness(present, *facts), note="what it rests on was looked at")
+            self.set_fields(present, _staleness(present, *facts), note="evidence compared")
         return self._select(
             Criterion, "select * from criteria where run_id = :run_id and is_stale = 1 order by number", run_id=run_id
         )
