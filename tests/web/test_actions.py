@@ -279,3 +279,17 @@ def test_a_blocked_task_is_tried_again_from_the_inbox(owned: Decklog, browser: B
     assert claim is not None
     claim.block("no network")
     assert f'href="/act/retry-task/{task.id}">Retry…' in browser.get(f"/inbox/blocked/{task.id}").text
+
+
+def test_a_stalled_stage_of_a_work_item_is_requeued_from_its_page(
+    owned: Decklog, clock: ManualClock, browser: Browser, run_id: str
+) -> None:
+    for name, role in (("work", "work"), ("landing", "land")):
+        owned.tasks.add(run_id, f"{name} it", task_id=name, role=role, tags=["item:lexer"])
+    owned.tasks.claim(run_id, worker="dev-1", task_id="work", lease_seconds=60)
+    page = f"/runs/{run_id}/items/lexer"
+    assert "requeue-task" not in browser.get(page).text
+    clock.advance(minutes=5)
+    text = browser.get(page).text
+    assert 'href="/act/requeue-task/work"' in text
+    assert len(re.findall(r"stalled</span>", text)) == 2, "the item and its stage"
