@@ -213,3 +213,83 @@ def test_no_action_is_taken_for_a_form_of_another_one(owned: Decklog, browser: B
         form = {"token": token, "reason": "x", "text": "x", "limit": "5", "proof": PASSWORD}
         assert browser.post(f"/act/{verb}/{run_id}", form).status == 403
     assert owned.journal.verify().entries == before
+
+
+def _subjects(log: Decklog, clock: ManualClock, run_id: str) -> dict[str, str]:
+    """Bring a log into a state in which every action is possible; return the subject of each by verb."""
+    tags = {"role": "work", "tags": ["item:lexer"]}
+    for name, more in (("lost", {}), ("stuck", {}), ("w1", tags), ("w2", tags), ("w3", tags)):
+        log.tasks.add(run_id, name, task_id=name, **more)  # type: ignore[arg-type]
+    log.tasks.add(run_id, "Land: lexer", task_id="land", role="land", tags=["item:lexer"])
+    log.tasks.claim(run_id, worker="dev-1", task_id="lost", lease_seconds=60)
+    for name in ("stuck", "w1"):
+        claim = log.tasks.claim(run_id, worker="dev-2", task_id=name)
+        assert claim is not None
+        claim.block("no network")
+    log.tasks.pause("w2", reason="later")
+    clock.advance(minutes=5)
+    paused, failed = log.runs.start("Wait"), log.runs.start("Fail")
+    log.runs.update(paused.id, status="paused")
+    log.runs.finish(failed.id, status="failed")
+    budget = log.budgets.set("run", scope_id=run_id, limit_microdollars=1)
+    items = dict.fromkeys(("pause-item", "resume-item", "retry-item", "stop-item"), f"{run_id}.lexer")
+    runs = dict.fromkeys(("pause-run", "stop-run", "set-budget"), run_id) | {"resume-run": paused.id, "retry-run": failed.id}
+    return runs | items | {"requeue-task": "lost", "retry-task": "stuck", "raise-budget": budget.id}
+
+
+# Messages, comments and answers need no signature. Landing needs a repository: tests/web/test_work_items.py.
+_UNSIGNED = {"message-run", "message-task", "message-item", "comment-item", "answer-question"}
+
+
+def test_every_action_that_changes_something_needs_the_owner_s_signature(
+    log: Decklog, clock: ManualClock, browser: Browser, run_id: str
+) -> None:
+    subjects = _subjects(log, clock, run_id)
+    log.trust.bind("ana", "cli", password=PASSWORD)
+    assert subjects.keys() | _UNSIGNED | {"land-run"} == ACTIONS.keys()
+    before = log.journal.verify().entries
+    for verb, subject in subjects.items():
+        assert 'name="proof"' in browser.get(f"/act/{verb}/{subject}").text, verb
+        for proof in ({}, {"proof": ""}, {"proof": "wrong"}):
+            browser.site.sessions.proofs.forget_wrong()
+            answer = send(browser, verb, subject, reason="x", text="x", limit="5", **proof)
+            assert answer.status in (400, 403), (verb, answer.status)
+    assert log.journal.verify().entries == before
+
+
+def test_a_stalled_run_offers_to_requeue_its_tasks_where_it_is_seen(
+    owned: Decklog, clock: ManualClock, browser: Browser, run_id: str
+) -> None:
+    task = owned.tasks.add(run_id, "Port it")
+    owned.tasks.claim(run_id, worker="dev-1", lease_seconds=60)
+    requeue = f'href="/act/requeue-task/{task.id}"'
+    assert requeue not in browser.get(f"/runs/{run_id}/overview").text
+    clock.advance(minutes=5)
+    for place in (f"/runs/{run_id}/overview", f"/inbox/stalled/{run_id}"):
+        assert requeue in browser.get(place).text, place
+    overview = browser.get(f"/runs/{run_id}/overview").text
+    assert re.search(r"<b>Stalled</b> for\s+<time", overview)
+    assert send(browser, "requeue-task", task.id, reason="dev-1 is gone", proof=PASSWORD).status == 303
+    assert requeue not in browser.get(f"/runs/{run_id}/overview").text
+
+
+def test_a_blocked_task_is_tried_again_from_the_inbox(owned: Decklog, browser: Browser, run_id: str) -> None:
+    task = owned.tasks.add(run_id, "Port it")
+    claim = owned.tasks.claim(run_id, worker="dev-1")
+    assert claim is not None
+    claim.block("no network")
+    assert f'href="/act/retry-task/{task.id}">Retry…' in browser.get(f"/inbox/blocked/{task.id}").text
+
+
+def test_a_stalled_stage_of_a_work_item_is_requeued_from_its_page(
+    owned: Decklog, clock: ManualClock, browser: Browser, run_id: str
+) -> None:
+    for name, role in (("work", "work"), ("landing", "land")):
+        owned.tasks.add(run_id, f"{name} it", task_id=name, role=role, tags=["item:lexer"])
+    owned.tasks.claim(run_id, worker="dev-1", task_id="work", lease_seconds=60)
+    page = f"/runs/{run_id}/items/lexer"
+    assert "requeue-task" not in browser.get(page).text
+    clock.advance(minutes=5)
+    text = browser.get(page).text
+    assert 'href="/act/requeue-task/work"' in text
+    assert len(re.findall(r"stalled</span>", text)) == 2, "the item and its stage"

@@ -1,6 +1,7 @@
 """Pages about the origin of lines, in the repository that the dashboard was started in."""
 
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -8,6 +9,9 @@ from decklog import Decklog
 from tests.provenance.sessions import RecordedSession, record_text
 from tests.provenance.text_repositories import TextFolder
 from tests.web.asking import Browser
+from tests.web.payloads import PAYLOADS
+from tests.web.test_every_column import HIDDEN
+from tests.web.test_text_of_agents import shape
 
 
 @pytest.fixture
@@ -79,3 +83,24 @@ def test_dashboard_outside_of_a_repository_says_so(
     monkeypatch.chdir(tmp_path)
     answer = browser.get("/lines")
     assert (answer.status, "in no git repository" in answer.text, str(tmp_path) in answer.text) == (404, True, False)
+
+
+def test_what_an_agent_commits_is_text_on_every_page(folder: TextFolder, log: Decklog, browser: Browser) -> None:
+    plain, odd = ["text"] * 3, [text for text in PAYLOADS if text.isprintable()]
+    known: set[tuple[str, str]] = set()
+    for number, texts in enumerate((plain, odd)):
+        # A name of a file holds no slash and has a length; the subject of a commit is one line.
+        name = "".join(texts).replace("/", "|")[:200]
+        session = RecordedSession(log, folder, "claude", f"p{number}")
+        session.prompt(" ".join(texts))
+        content = "\n".join(texts) + "\n"
+        folder.put(name, "")
+        session.edit(name, content)
+        folder.commit(" ".join(texts))
+        query = urlencode({"path": name})
+        for place in ("/lines", "/lines/commit?rev=HEAD", f"/lines/file?{query}", f"/lines/why?{query}&line=1"):
+            answer = browser.get(place)
+            assert answer.status == 200, (place, answer.text)
+            known = known if number else known | shape(answer.text)
+            assert shape(answer.text) <= known, (place, shape(answer.text) - known)
+            assert not HIDDEN.search(answer.text)

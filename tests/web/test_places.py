@@ -6,6 +6,7 @@ from decklog import Decklog, ManualClock
 from decklog.web.pages import compare, search
 from decklog.web.pages.charts.columns import chart_of
 from decklog.web.pages.search import words_of
+from decklog.web.rendering import plainly
 from tests.conftest import on_both
 from tests.pictures import sample_log
 from tests.web.asking import Browser
@@ -73,3 +74,18 @@ def test_a_search_and_a_comparison_that_take_too_long_are_stopped_and_say_so(
     assert "Stopped after 300 ms. Filter by run" in searched.text
     assert "Stopped after 300 ms" in compared.text
     assert browser.get("/search.json?q=comma*+run:commas").data["data"] == {"is_stopped": True}
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("2026-11-16T03:06:21.000000Z", "2026-11-16 03:06:21"),
+        ("done", "done"),
+        ("", '""'),
+        (7, "7"),
+        (["a"], '["a"]'),
+        ({"at": "2026-11-16T03:06:21Z"}, '{"at": "2026-11-16T03:06:21Z"}'),
+    ],
+)
+def test_a_field_of_a_record_is_written_as_people_read_it(value: object, shown: str) -> None:
+    assert plainly(value) == shown

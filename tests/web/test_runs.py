@@ -97,3 +97,13 @@ def test_search_box_is_visible_and_keeps_the_other_filters(fleet: Browser) -> No
 def test_ended_run_shows_its_summary(log: Decklog, browser: Browser, run_id: str) -> None:
     log.runs.finish(run_id, summary="Merged as 4e1f")
     assert re.search('<td class="d">([^<]*)</td>', browser.get("/runs").text)[1] == "Merged as 4e1f"  # type: ignore[index]
+
+
+def test_a_run_lasts_as_long_in_the_list_as_on_its_page(log: Decklog, clock: ManualClock, browser: Browser, run_id: str) -> None:
+    clock.advance(minutes=7)
+    log.journal.append(run_id, "Found it")
+    clock.advance(hours=5)
+    row = re.search(rf'<tr id="run-{run_id}".*?</tr>', browser.get("/runs").text, re.DOTALL)
+    assert row
+    assert '<td class="n wide">7 min</td>' in row[0]
+    assert "· 7 min ·" in browser.get(f"/runs/{run_id}/overview").text

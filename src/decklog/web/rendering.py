@@ -206,6 +206,14 @@ def bars(values: Sequence[int]) -> str:
     return "".join([f"M{place * 3 + 1} 12V{12 - max(2, value * 12 // most)}" for place, value in enumerate(values) if value])
 
 
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z")
+
+
+def plainly(value: Any) -> str:
+    """Return a field of a record as people read it: a text without quotes, and a time to the second."""
+    return _TIME.sub(r"\1 \2", value) if value and isinstance(value, str) else as_json(value)
+
+
 def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
@@ -243,6 +251,7 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
         shown_lines,
         bars,
         as_json,
+        plainly,
         grouped,
     ),
     *(dollars, counted, revealed, sized, took),

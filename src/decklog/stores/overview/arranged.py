@@ -1,7 +1,6 @@
 """The list of runs in order of attention, or sorted by a column."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from decklog.core.clock import to_text
@@ -60,14 +59,13 @@ def by_column(
     sort: RunSort,
     *,
     descending: bool,
-    now: datetime,
 ) -> tuple[Page[RunOverview], list[RunOverview], bool]:
     """Load a page sorted by a column, from unfinished runs and the latest 200 finished ones. Also return if there are more."""
     offset = _offset(place_in(after, 1)[0]) if after is not None else 0
     going, ended, is_cut = _both(look, word, wanted, None, MOST_SORTED)
     found = [*(run for run in going if word in (None, run.status)), *ended]
     found.sort(key=lambda run: run.id)
-    found.sort(key=lambda run: _value(run, sort, now), reverse=descending)
+    found.sort(key=lambda run: _value(run, sort), reverse=descending)
     rest = found[offset:]
     return Page(rest[:size], next=to_json([str(offset + size)]) if len(rest) > size else None), going, is_cut
 
@@ -111,7 +109,7 @@ def _end(run: RunOverview) -> tuple[str, str]:
     return to_text(run.ended_at) if run.ended_at else "", run.id
 
 
-def _value(run: RunOverview, sort: RunSort, now: datetime) -> Any:
+def _value(run: RunOverview, sort: RunSort) -> Any:
     match sort:
         case RunSort.RUN:
             return run.goal.casefold()
@@ -120,7 +118,7 @@ def _value(run: RunOverview, sort: RunSort, now: datetime) -> Any:
         case RunSort.SPENT:
             return run.cost_microdollars
         case RunSort.TOOK:
-            return (run.ended_at or now) - run.started_at
+            return (run.ended_at or run.last_at) - run.started_at
         case RunSort.LAST:
             return run.last_at
     return run.started_at

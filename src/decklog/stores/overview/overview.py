@@ -253,6 +253,12 @@ class Overview(Families):
         """Count the records of a run, for the tabs of its page."""
         return self._db.read(lambda: contents(self._db, run_id))
 
+    def labels(self, task_ids: list[str]) -> "list[dict[str, Any]]":
+        """Load what labels tasks on a timeline: the tags, and the result of a work task."""
+        from decklog.stores.overview.picture import labels
+
+        return self._db.read(lambda: labels(self._db, task_ids))
+
     def graph(self, run_id: str, *, most: int) -> "tuple[list[dict[str, Any]], list[tuple[str, str]]]":
         """Load the tasks of a run and their dependencies, for a drawing."""
         return self._db.read(lambda: graph(self._db, run_id, most))
@@ -497,8 +503,7 @@ class Overview(Families):
             page, going = arranged.attention_first(look, word, wanted, size, after)
             is_cut = False
         else:
-            times: dict[str, Any] = {"descending": descending, "now": base.moment.now}
-            page, going, is_cut = arranged.by_column(look, word, wanted, size, after, sort, **times)
+            page, going, is_cut = arranged.by_column(look, word, wanted, size, after, sort, descending=descending)
         counts, is_many = arranged.counts(self._db, wanted, going)
         pulse = recent.last_hour(self._db, page, base.moment.now)
         return RunsTable(page, len(base.items), pulse, counts, is_cut or is_many)

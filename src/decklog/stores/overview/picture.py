@@ -352,10 +352,22 @@ def contents(db: Database, run_id: str) -> dict[str, Any]:
     return dict(zip(names, rows[0], strict=True))
 
 
+# The columns that name the work item and the agent of a task.
+_LABELS = "id, tags, case when role = 'work' then result end as work_result"
+
+
+def labels(db: Database, task_ids: list[str]) -> list[dict[str, Any]]:
+    """Load the columns that label tasks on a timeline."""
+    if not task_ids:
+        return []
+    marks, bound = placed(task_ids)
+    names, rows = db.rows(f"select {_LABELS} from tasks where id in ({marks})", db.values.bind(bound)[0])
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
 def graph(db: Database, run_id: str, most: int) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
     """Load the first tasks of a run, and their dependencies as pairs of a task and its dependency."""
-    columns = "id, title, state, worker, role, tags, open_dependencies, priority,"
-    columns += " case when role = 'work' then result end as work_result"
+    columns = f"{_LABELS}, title, state, worker, role, open_dependencies, priority"
     names, rows = db.rows(
         f"select {columns} from tasks where run_id = :run_id order by created_at, id limit {int(most)}", {"run_id": run_id}
     )

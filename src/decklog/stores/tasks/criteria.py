@@ -250,7 +250,7 @@ class Criteria(RunBound):
         facts = _facts(commit, files)
         self.hold(run_id)
         for present in self._bound(run_id):
-            self.set_fields(present, _staleness(present, *facts), note="what it rests on was looked at")
+            self.set_fields(present, _staleness(present, *facts), note="evidence compared")
         return self._select_by(Criterion, order="number", run_id=run_id, is_stale=True)
 
     @reads

@@ -7,7 +7,7 @@ from decklog.stores.workflow.records import RETURN_TO_BLOCKED, RouteAction, Work
 
 # No agent can have such a name.
 _BACK, _PERSON, _END = "@back", "@person", "@end"
-_TITLES = {_BACK: "whoever was blocked", _PERSON: "a person", _END: "end of the run"}
+_TITLES = {_BACK: "the blocked agent", _PERSON: "a person", _END: "end of the run"}
 
 # A lane for each agent and a row for each report, with an arrow to the next agent. No line crosses a text.
 _LEFT, _LANE, _ROW, _TOP, _FOOT = 300, 118, 24, 110, 78

@@ -5,15 +5,10 @@ from collections.abc import Mapping
 from decklog import Task
 from decklog.core.errors import Conflict
 from decklog.web.actions.forms import REASON, ActionForm, FormField, WebAction, actor_of
+from decklog.web.pages.tasks import is_lapsed
 from decklog.web.site import SiteRequest, command
 
 REQUEUE, RETRY, MESSAGE = "requeue-task", "retry-task", "message-task"
-
-
-def is_lapsed(asked: SiteRequest, task: Task) -> bool:
-    """Return whether a running task's lease has expired."""
-    until = task.leased_until
-    return task.state.value == "running" and until is not None and until < asked.log.clock.now()
 
 
 def _link(task: Task) -> str:

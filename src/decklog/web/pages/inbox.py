@@ -7,10 +7,11 @@ from decklog import TrustStatus, WaitingItem
 from decklog.core.errors import DecklogError, Invalid, NotFound
 from decklog.log import Decklog
 from decklog.web.answers import told
+from decklog.web.pages.tasks import is_lapsed
 from decklog.web.site import PageView, SiteRequest, command
 
 PAGE = 50
-_DECIDED = 8
+_DECIDED, _LAPSED = 8, 3
 # The possible answers of each kind, as the store names them.
 VERDICTS = {"approval": ("granted", "denied"), "effect": ("yes", "no")}
 # Form fields that are kept when a form is shown again.
@@ -84,7 +85,7 @@ def _item(asked: SiteRequest, kind: str, item_id: str, page: Any) -> dict[str, A
     elif kind == "effect":
         found = _effect(asked, item_id, listed)
     else:
-        found = _other(listed or _far(asked, kind, item_id, page.next))
+        found = _other(asked, listed or _far(asked, kind, item_id, page.next))
     is_open = found["is_open"]
     trust = asked.log.trust.status() if is_open else None
     base: dict[str, Any] = {
@@ -136,9 +137,11 @@ def _effect(asked: SiteRequest, effect_id: str, listed: Any) -> dict[str, Any]:
     }
 
 
-def _other(one: Any) -> dict[str, Any]:
-    """Return an item that is answered on another page."""
-    return {"record": one, "title": one.what, "goal": None, "is_open": False, "command": one.command}
+def _other(asked: SiteRequest, one: Any) -> dict[str, Any]:
+    """Return an item that is answered on another page. A stalled run has the tasks whose lease has expired."""
+    running = asked.log.tasks.find(one.run_id, state="running", limit=PAGE) if one.kind.value == "stalled" else []
+    lapsed = [task for task in running if is_lapsed(asked, task)][:_LAPSED]
+    return {"record": one, "title": one.what, "goal": None, "is_open": False, "command": one.command, "lapsed": lapsed}
 
 
 def _far(asked: SiteRequest, kind: str, item_id: str, after: str | None) -> Any:

@@ -120,7 +120,7 @@ MOST_NODES, ZOOMS = 300, (50, 75, 100, 150, 200)
 def lanes(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
     moment = asked.log.clock.now() if head.at is None else head.moment
     window = _time(asked, "from"), _time(asked, "to")
-    gantt = gantt_of(picture.lanes, moment, _labels(asked, head), window)
+    gantt = gantt_of(picture.lanes, moment, _labels(asked, head, picture.lanes), window)
     return {"lanes": picture.lanes}, {"gantt": gantt, "is_zoomed": any(window)}
 
 
@@ -133,9 +133,9 @@ def _time(asked: SiteRequest, name: str) -> datetime | None:
         raise Invalid(f"{name} is {text!r}: write a time as 2026-11-18T14:00:00Z", field=name) from None
 
 
-def _labels(asked: SiteRequest, head: RunMoment) -> dict[str, TaskLabel]:
-    """Load the work item and the agent of each task, and whether its lease has ended."""
-    tasks, _ = asked.log.overview.graph(head.id, most=MOST_NODES)
+def _labels(asked: SiteRequest, head: RunMoment, found: Mapping[str, Any]) -> dict[str, TaskLabel]:
+    """Load the work item and the agent of each task with an attempt, and whether its lease has ended."""
+    tasks = asked.log.overview.labels(list({str(one["task_id"]) for one in found["attempts"]}))
     lost = head.stalled_tasks
     return {str(task["id"]): TaskLabel(item_of(task), _agent_of(task["work_result"]), task["id"] in lost) for task in tasks}
 

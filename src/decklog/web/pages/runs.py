@@ -73,7 +73,7 @@ def _line(
         # The folder's name: a whole path is cut off here, and the run's page has it.
         named = f"{(run.repo or '').rpartition('/')[2]} {run.branch or ''}".strip()
         where = f'<td class="wide w">{text_of(named) if named else NOTHING}</td>\n'
-        took = f'<td class="n wide">{length(run.started_at, run.ended_at or now)}</td>'
+        took = f'<td class="n wide">{length(run.started_at, run.ended_at or run.last_at)}</td>'
     return (
         f'<tr id="run-{name_of(run.id)}"{_KIN if has_more else ""} data-row>\n'
         f"<td>{sign(run.status.value)}</td>\n"
@@ -99,7 +99,7 @@ def _sums(family: Any, now: datetime) -> str:
         '<td class="wide"></td><td class="d"></td><td class="wide"></td>'
         f'<td class="n">{tasks}</td>'
         f'<td class="n c-spent">{dollars(sums["cost_microdollars"]) if sums["calls"] else ""}</td>'
-        f'<td class="n wide">{length(first.started_at, family.ended_at or now)}</td>'
+        f'<td class="n wide">{length(first.started_at, family.ended_at or family.last_at)}</td>'
         f'<td class="n">{age(family.last_at, now)}</td></tr>\n'
     )
 

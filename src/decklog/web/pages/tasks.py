@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from decklog import TaskState
+from decklog import Task, TaskState
 from decklog.core.errors import Invalid
 from decklog.web.pages.entries.rows import folded, lines_of
 from decklog.web.site import PageView, SiteRequest, command
@@ -10,6 +10,12 @@ from decklog.web.site import PageView, SiteRequest, command
 PAGE, ENTRIES = 50, 40
 # States that can be listed over all runs. Pending and finished tasks are listed in their run.
 STATES = ("running", "waiting", "blocked", "paused")
+
+
+def is_lapsed(asked: SiteRequest, task: Task) -> bool:
+    """Return whether a running task's lease has expired."""
+    until = task.leased_until
+    return task.state.value == "running" and until is not None and until < asked.log.clock.now()
 
 
 def read(asked: SiteRequest) -> PageView:

@@ -10,8 +10,8 @@ from decklog.web.site import PageView, SiteRequest
 
 # Counts of each agent: label, and symbol in the picture.
 COUNTED = {
-    "to_do": ("to do", "○"),
-    "working": ("at work", "▶"),
+    "to_do": ("pending", "○"),
+    "working": ("running", "▶"),
     "blocked_or_paused": ("blocked or paused", "‖"),
     "failed": ("failed", "⊗"),
 }

@@ -20,10 +20,12 @@ from decklog.conductor.status import run_status
 from decklog.core.characters import revealed
 from decklog.core.errors import DecklogError, NotFound
 from decklog.web.actions import items as acts
-from decklog.web.actions.forms import token_of
+from decklog.web.actions.forms import Offer, token_of
+from decklog.web.actions.tasks import REQUEUE
 from decklog.web.answers import told
 from decklog.web.pages.entries.rows import lines_of, row_of
 from decklog.web.pages.run_parts import STAGES, items_of
+from decklog.web.pages.tasks import is_lapsed
 from decklog.web.rendering import environment, name_of, segment
 from decklog.web.site import PageView, SiteRequest, command
 
@@ -198,7 +200,7 @@ def read(asked: SiteRequest) -> PageView:
     """Load a work item: its state, newest steps, current change and messages."""
     log, run_id = asked.log, asked.path["run_id"]
     item = find_item(log, run_id, asked.path["item"])
-    tasks = {task.id for task in item.tasks}
+    tasks, lapsed = {task.id for task in item.tasks}, [task.id for task in item.tasks if is_lapsed(asked, task)]
     steps, messages = recent_steps(log, item, STEPS), messages_of(log, item)
     shown: dict[str, Any] = {
         "run": log.runs.get(run_id),
@@ -206,11 +208,12 @@ def read(asked: SiteRequest) -> PageView:
         "stands": next(one for one in run_status(log, run_id).items if one.name == item.name),
         "stages": next(one for one in items_of(list(item.tasks)) if one.name == item.name).stages,
         "stage_names": STAGES,
+        "stalled": lapsed,
         "cost": cost_of(log, run_id, tasks),
         "steps": lines_of([(False, [row_of(entry) for entry in reversed(steps)])], run_id),
         "messages": messages,
         "questions": [one for one in log.approvals.find(run_id, state="open", limit=_MOST_OPEN) if one.task_id in tasks],
-        "offers": [] if asked.site.is_read_only else acts.offers(item),
+        "offers": [] if asked.site.is_read_only else [*map(_requeue, lapsed), *acts.offers(item)],
         "last_at": steps[-1].at if steps else None,
     }
     shown |= _forms(asked, item)
@@ -232,6 +235,10 @@ def changes(asked: SiteRequest) -> PageView:
     data = {"run_id": run.id, "files": _files(shown["change"])}
     said = command("run", "land", run.id, "--dry-run")
     return PageView("work/changes.html", f"Changes · {run.goal}", said, data, shown, place="runs")
+
+
+def _requeue(task_id: str) -> Offer:
+    return Offer(REQUEUE, task_id, "Requeue…", is_urgent=True)
 
 
 def _shown(asked: SiteRequest, change: ShownChange, page: str) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def chart_of(
     is_near = ceiling is not None and 0 < ceiling <= 2 * most
     step = _step(max(most, ceiling if is_near and ceiling else 0) or 1)
     top = step * max(1, ceil(max(most, ceiling if is_near and ceiling else 0) / step))
-    names = [*kinds, *([f"{len(rest)} others"] if rest else [])]
+    names = [*kinds, *([rest[0] if len(rest) == 1 else f"{len(rest)} others"] if rest else [])]
     width = WIDTH / max(1, len(places))
     line = round(HEIGHT - ceiling * HEIGHT / top, 2) if is_near and ceiling else None
     shown = [_shown(place, names, column, said) for place, column in zip(places, columns, strict=True) if any(column)]

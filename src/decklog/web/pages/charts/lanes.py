@@ -20,7 +20,7 @@ WIDTH = 100.0
 _FOLDED, _LEAST_SHARE = 2.8, 0.1
 # Smallest visible width of an attempt.
 _NARROWEST = 0.4
-_SHADES = {"running": "run", "stalled": "fail", "done": "done", "failed": "fail", "expired": "fail", "blocked": "hold"}
+_SHADES = {"running": "run", "stalled": "fail", "done": "done", "failed": "fail", "expired": "fail", "blocked": "fail"}
 MOST_TICKS, _LEAST_TICKS, _TICK_DISTANCE = 6, 4, 9.0
 _STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800)
 
@@ -95,7 +95,7 @@ def gantt_of(
 
     `labels` has the work items and agents of tasks. With a window, only attempts inside it are drawn, clipped to it.
     """
-    found = [(one, from_text(one["started_at"]), _end(one, moment)) for one in lanes["attempts"]]
+    found = [(one, began := from_text(one["started_at"]), _end(one, began, moment)) for one in lanes["attempts"]]
     attempts = [clipped for one in found if (clipped := _clipped(one, window)) is not None]
     if not attempts:
         return Gantt([], [], [], None, None, lanes["left_out"])
@@ -128,8 +128,7 @@ def _together(lanes: Sequence[TimelineLane]) -> list[TimelineLane]:
     return [lane for _, lane in sorted(enumerate(lanes), key=lambda one: order[one[1].item or f"task {one[0]}"])]
 
 
-def _end(attempt: dict[str, Any], moment: datetime) -> datetime:
-    began = from_text(attempt["started_at"])
+def _end(attempt: dict[str, Any], began: datetime, moment: datetime) -> datetime:
     return max(began, moment if attempt["ended_at"] is None else from_text(attempt["ended_at"]))
 
 
