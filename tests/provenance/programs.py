@@ -548,7 +548,10 @@ _SEQUENCES = {
     "split": "sed -i '2s/^pick/edit/'",
 }
 _WITHIN_COMMANDS = frozenset(
-    ("merge", "rebase", "cherry_pick", "switch", "amend", "commit", "reset", "reset_path", "interactive", "stage_partly")
+    (
+        *("merge", "rebase", "cherry_pick", "switch", "amend", "commit", "reset", "reset_path", "interactive", "stage_partly"),
+        *("rename", "copy", "delete"),
+    )
 )
 
 

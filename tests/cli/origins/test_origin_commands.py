@@ -36,7 +36,9 @@ def test_why_names_a_known_person(folder: TextFolder, decklog: Program) -> None:
 
 def test_why_refuses_what_is_no_line(folder: TextFolder, decklog: Program) -> None:
     assert decklog("why", "a").code == 2
-    assert decklog("why", "a:99").code == 3
+    missing = decklog("why", "a:99")
+    assert (missing.code, "there is no line 99 of a: file a has only" in missing.err) == (3, True)
+    assert "decklog why --help" in missing.err
     assert decklog("why", "../x:1").code == 3
 
 

@@ -271,7 +271,9 @@ def _blame_line(repo: GitRepository, log: Decklog, path: str, number: int, rev: 
         return blame_file(repo, log, path, rev, lines=(number, number))[0]
     except GitFailed as problem:
         raise NotFound(
-            f"git knows no line {number} of {path}: {problem}", hint="Name a tracked file and one of its lines."
+            f"there is no line {number} of {path}: {str(problem).removeprefix('git blame: fatal: ')}",
+            hint="Name a tracked file and one of its lines.",
+            path=path,
         ) from None
 
 

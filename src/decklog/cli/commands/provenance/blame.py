@@ -73,10 +73,10 @@ def repository_file(file: str) -> tuple[GitRepository, str]:
     """Return the repository of a file, and the file's path in it."""
     repo = GitRepository.find(os.path.dirname(os.path.abspath(file)))
     if repo is None:
-        raise NotFound(f"{file} is not in a git repository")
+        raise NotFound(f"{file} is not in a git repository", hint="Name a tracked file.", path=file)
     path = repo.relative(os.path.abspath(file))
     if path is None:
-        raise NotFound(f"{file} is not a file of the repository {repo.top}")
+        raise NotFound(f"{file} is not a file of the repository {repo.top}", hint="Name a tracked file.", path=file)
     return repo, path
 
 
