@@ -14,7 +14,7 @@ R = TypeVar("R")
 S = TypeVar("S")
 
 
-class Database(Protocol):
+class WritableDatabase(Protocol):
     def write(self, job: Callable[[], R]) -> R: ...
 
 
@@ -196,7 +196,7 @@ def _refuse(function: Callable[..., Any], given: dict[str, Any], known: frozense
     )
 
 
-def within_lease(db: Database, job: Callable[[], R]) -> R:
+def within_lease(db: WritableDatabase, job: Callable[[], R]) -> R:
     """Run a job in one write transaction; raise LeaseLost if the task's lease is lost."""
     check = lease.get()
     if check is None:
@@ -214,7 +214,7 @@ def within_lease(db: Database, job: Callable[[], R]) -> R:
     return db.write(checked)
 
 
-def even_late(db: Database, job: Callable[[], R]) -> R:
+def even_late(db: WritableDatabase, job: Callable[[], R]) -> R:
     """Run a job in one write transaction even after the lease is lost; `is_late` is then true."""
     check = lease.get()
     if check is None:

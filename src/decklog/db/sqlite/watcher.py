@@ -15,7 +15,7 @@ _PAUSES = ((30.0, 0.04), (1.0, 0.02), (0.0, 0.01))
 
 
 def pause_after(silence: float) -> float:
-    """Return how long to wait for the next look after so many seconds without a commit."""
+    """Return the pause before the next look after `silence` seconds without a commit."""
     return next(pause for least, pause in _PAUSES if silence >= least)
 
 

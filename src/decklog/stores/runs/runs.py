@@ -384,7 +384,6 @@ class Runs(Store):
         return differing(past.moment(before), past.moment(after))
 
     def _past(self) -> Past:
-        # Imported on demand: most calls need only the row.
         return Past(self._db, self._journal.record_classes(), self._tasks)
 
     @writes
