@@ -113,7 +113,7 @@ def _extent(path: str) -> int:
     return max(os.stat(name).st_mtime_ns for name in (path, f"{path}-wal") if os.path.exists(name))
 
 
-class HistoryReader:
+class SessionFileReader:
     """Reader of the new events of files. It counts what it reads in a summary."""
 
     def __init__(self, program: str, paths: list[str], marks: ReadMarks, summary: HistorySummary) -> None:
