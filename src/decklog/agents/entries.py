@@ -50,7 +50,7 @@ def entry_of(program: str, run_id: str, event: SessionEvent) -> dict[str, Any] |
     match event:
         case Called():
             # The key omits the tool, because sources name it differently.
-            told = (_TOOL, "call", *call_told(event.call_id, event.tool, event.arguments))
+            told = (_TOOL, "call", *describe_call(event.call_id, event.tool, event.arguments))
         case Returned():
             output, cut = cut_of(event.output)
             facts = {"call": event.call_id, "tool": event.tool, "outcome": event.outcome._value_, **event.facts, **cut}
@@ -107,7 +107,7 @@ def given(
     }
 
 
-def call_told(call_id: str, tool: str, arguments: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
+def describe_call(call_id: str, tool: str, arguments: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
     """Return a call as one line (its command, or its tool with the best argument), its key and its other facts."""
     told = _telling(arguments)
     line = told if tool == "Bash" and told else f"{tool} {told}".strip()

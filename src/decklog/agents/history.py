@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from decklog.agents.events import SessionEvent
-from decklog.agents.history_files import EventBatch, HistoryReader, HistorySummary, Named, files_of
+from decklog.agents.history_files import EventBatch, HistorySummary, Named, SessionFileReader, files_of
 from decklog.agents.marks import ReadMarks, age_of, bear_witness
 from decklog.agents.recorder import Recorder
 from decklog.agents.sessions import is_charged
@@ -59,7 +59,7 @@ class HistoryImport:
         if not files:
             raise self._nothing_found()
         marks = ReadMarks(self._spool, self._age, self._program)
-        reader = HistoryReader(self._program, files, marks, self.result)
+        reader = SessionFileReader(self._program, files, marks, self.result)
         size = reader.size
         for part in reader.batches():
             self._take(reader, part, size)
@@ -84,7 +84,7 @@ class HistoryImport:
             folders=list(self._roots),
         )
 
-    def _take(self, reader: HistoryReader, part: EventBatch, size: int) -> None:
+    def _take(self, reader: SessionFileReader, part: EventBatch, size: int) -> None:
         if self.result.dry_run:
             return
         own = [event for event in part.events if not self._is_charged(event.session_id)]

@@ -113,14 +113,14 @@ def _extent(path: str) -> int:
     return max(os.stat(name).st_mtime_ns for name in (path, f"{path}-wal") if os.path.exists(name))
 
 
-class HistoryReader:
+class SessionFileReader:
     """Reader of the new events of files. It counts what it reads in a summary."""
 
     def __init__(self, program: str, paths: list[str], marks: ReadMarks, summary: HistorySummary) -> None:
         self._name = program
         self._paths = paths
         self._program = known_program(program)
-        self._may_tell = claude.may_tell if self._program is claude else None
+        self._has_events = claude.has_events if self._program is claude else None
         self._remembered = marks
         self._summary = summary
         self._part = EventBatch()
@@ -227,7 +227,7 @@ class HistoryReader:
         reader, folder = self._program.reader(reading), os.path.dirname(path)
         self._known_folders.add(folder)
         last: SessionEvent | None = None
-        for line, end in lines_of(path, place, self._count_unread, self._may_tell):
+        for line, end in lines_of(path, place, self._count_unread, self._has_events):
             for event in () if self._is_copied(line, folder, reading) else reader.events(line):
                 yield event
                 last = event

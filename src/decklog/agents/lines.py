@@ -15,11 +15,11 @@ def lines_of(
     path: str,
     start: int = 0,
     unread: Callable[[], None] | None = None,
-    may_tell: Callable[[bytes], object] | None = None,
+    has_events: Callable[[bytes], object] | None = None,
 ) -> Iterator[tuple[dict[str, Any], int]]:
     """Yield the complete lines of a file that are JSON objects, from an offset on, each with its end offset.
 
-    An object that `may_tell` rejects is not parsed and is yielded as an empty dict.
+    An object that `has_events` rejects is not parsed and is yielded as an empty dict.
     """
     with opened(path) as file:
         size = file.seek(0, 2)
@@ -29,7 +29,7 @@ def lines_of(
             if not line.endswith(b"\n"):
                 return
             place += len(line)
-            if may_tell is not None and line.startswith(b"{") and line.endswith(b"}\n") and not may_tell(line):
+            if has_events is not None and line.startswith(b"{") and line.endswith(b"}\n") and not has_events(line):
                 yield {}, place
                 continue
             try:

@@ -68,12 +68,12 @@ def _begun_at(log: Decklog, run_id: str, end: datetime) -> datetime:
     return max((entry.at for entry in prompts if _way(entry) is not None), default=log.runs.get(run_id).started_at)
 
 
-def is_told_otherwise(log: Decklog, run_id: str, event: SessionEvent) -> bool:
+def is_recorded_elsewhere(log: Decklog, run_id: str, event: SessionEvent) -> bool:
     """Return whether another source has reported the same event."""
     return any(_way(entry) != event.way for entry in _same(log, run_id, event))
 
 
-def is_told_then(log: Decklog, run_id: str, event: SessionEvent) -> bool:
+def is_recorded(log: Decklog, run_id: str, event: SessionEvent) -> bool:
     """Return whether any source has reported the same event around that time."""
     return any(_same(log, run_id, event))
 
@@ -150,12 +150,12 @@ class Recorder:
         self._task_id = task_id
         self._known: set[str] = set()
         self._bulk = Bulk(log.parts)
-        self._told: list[dict[str, Any]] = []
+        self._queued: list[dict[str, Any]] = []
         self._values = values
         # Runs whose goal is already set.
         self._named: set[str] = set()
         # Whether an editor connection also reports a run, by run id.
-        self._retold: dict[str, bool] = {}
+        self._has_editor: dict[str, bool] = {}
         # Time ranges of the turns that were charged as a whole, by run id.
         self._turns: dict[str, list[tuple[datetime, datetime]]] = {}
         # Runs that were started here.
@@ -173,7 +173,7 @@ class Recorder:
         for event in events:
             self._write(event)
             count += 1
-            if len(self._told) >= _MOST_WAITING:
+            if len(self._queued) >= _MOST_WAITING:
                 self._flush()
         self._flush()
         return count
@@ -184,7 +184,7 @@ class Recorder:
 
     def _flush(self) -> None:
         """Write the queued items. Call this before every lookup in the log and every other write."""
-        told, self._told = self._told, []
+        told, self._queued = self._queued, []
         if told:
             items = told if self._values is None else self._redacted(told, self._values)
             self.written += self._log.db.write(lambda: self._bulk.take(items))
@@ -202,10 +202,10 @@ class Recorder:
     def _queue(self, entry: dict[str, Any]) -> None:
         if self._task_id is not None:
             entry["task_id"] = self._task_id
-        self._told.append(entry)
+        self._queued.append(entry)
 
     def _write(self, event: SessionEvent) -> None:
-        if isinstance(event, Compacted | Rested) and event.is_read and self._is_told_by_hooks(event):
+        if isinstance(event, Compacted | Rested) and event.is_read and self._is_reported_by_hooks(event):
             return
         if (entry := entry_of(self._program, self.run_of(event), event)) is not None:
             self._ensure(event)
@@ -278,7 +278,7 @@ class Recorder:
         # The key makes a start unique; two starts at the same moment count as one.
         key = f"begun:{event.source}:{event.at.isoformat()}" if event.at else None
         shown = {"cwd": event.cwd, "model": event.model, "version": event.version, "transcript": event.transcript}
-        if not self._is_told_otherwise(run_id, event):
+        if not self._is_recorded_elsewhere(run_id, event):
             self._entry(event, EntryKind.EVENT, "session", f"session {event.source}", key, shown)
 
     def _is_there(self, event: SessionEvent) -> bool:
@@ -305,7 +305,7 @@ class Recorder:
         if self.run_of(event) not in self._named:
             self._name(event, _one_line(event.text))
         run_id = self._ensure(event)
-        if event.by == "person" and self._is_told_otherwise(run_id, event):
+        if event.by == "person" and self._is_recorded_elsewhere(run_id, event):
             return
         self._queue(prompt_of(self._program, run_id, event))
 
@@ -357,7 +357,7 @@ class Recorder:
             return
         # Compute the cost first: this flushes the queue.
         cost = self._cost(event, run_id)
-        self._told.append(
+        self._queued.append(
             {
                 "model": storable(event.model),
                 "input_tokens": event.input_tokens,
@@ -400,7 +400,7 @@ class Recorder:
     def _rest(self, event: Rested) -> None:
         text = event.error or event.text
         facts = {**event.facts, "error": event.error}
-        if not self._is_told_otherwise(self._ensure(event), event):
+        if not self._is_recorded_elsewhere(self._ensure(event), event):
             self._entry(event, EntryKind.EVENT, "turn", text or "turn ended", key_of("turn", event, text), facts)
 
     def _entry(
@@ -415,23 +415,23 @@ class Recorder:
     ) -> None:
         self._queue(given(self._program, self._ensure(event), event, kind, subtype, body, key, facts or {}, agent))
 
-    def _is_told_otherwise(self, run_id: str, event: SessionEvent) -> bool:
+    def _is_recorded_elsewhere(self, run_id: str, event: SessionEvent) -> bool:
         """Return whether another recorder has recorded the same event. Runs with one recorder need no lookup."""
-        if event.way is None and run_id not in self._retold:
+        if event.way is None and run_id not in self._has_editor:
             self._flush()
-            self._retold[run_id] = newest_connection(self._log, run_id) is not None
-        if event.way is None and not self._retold[run_id]:
+            self._has_editor[run_id] = newest_connection(self._log, run_id) is not None
+        if event.way is None and not self._has_editor[run_id]:
             return False
         self._flush()
-        return is_told_otherwise(self._log, run_id, event)
+        return is_recorded_elsewhere(self._log, run_id, event)
 
-    def _is_told_by_hooks(self, event: Compacted | Rested) -> bool:
+    def _is_reported_by_hooks(self, event: Compacted | Rested) -> bool:
         """Return whether hooks have reported the event of a file. Runs that only files report need no lookup."""
         run_id = self._ensure(event)
         if run_id in self._started or self._is_imported(event):
             return False
         self._flush()
-        return is_told_then(self._log, run_id, event)
+        return is_recorded(self._log, run_id, event)
 
     def _goes_on(self, event: Ended) -> bool:
         """Return whether a session that ended with its editor connection continues in a later one."""

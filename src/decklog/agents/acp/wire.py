@@ -244,7 +244,7 @@ class AcpReader:
         read = _UPDATES.get(kind)
         if read is not None:
             yield from read(self, update)
-        elif kind and kind not in _TOLD_ELSEWHERE:
+        elif kind and kind not in _REPEATED:
             shown = {name: value for name, value in update.items() if name != "sessionUpdate"}
             yield self._note(kind, None, told=json.dumps(shown, ensure_ascii=False)[:_SHOWN])
 
@@ -445,7 +445,7 @@ _UPDATES: dict[str, Callable[[AcpReader, dict[str, Any]], Iterator[SessionEvent]
     "session_info_update": AcpReader._title,
 }
 # Repeats of a prompt that the request has already supplied.
-_TOLD_ELSEWHERE = frozenset(["user_message_chunk", "user_message"])
+_REPEATED = frozenset(["user_message_chunk", "user_message"])
 
 
 def _kinds(request: Message) -> dict[str, str]:

@@ -2,6 +2,6 @@
 
 from decklog.agents.claude.payloads import events_of, transcripts_below, transcripts_of
 from decklog.agents.claude.transcript import Transcript as reader
-from decklog.agents.claude.transcript import may_tell
+from decklog.agents.claude.transcript import has_events
 
-__all__ = ["events_of", "may_tell", "reader", "transcripts_below", "transcripts_of"]
+__all__ = ["events_of", "has_events", "reader", "transcripts_below", "transcripts_of"]

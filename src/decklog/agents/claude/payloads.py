@@ -216,7 +216,7 @@ def _noted(name: str, payload: Payload, place: dict[str, Any]) -> SessionEvent:
     return Noted(**place, name=name or "unknown", text=as_text(payload.get("message")) or None, facts=facts)
 
 
-def _told_elsewhere(_payload: Payload, _place: dict[str, Any]) -> None:
+def _no_event(_payload: Payload, _place: dict[str, Any]) -> None:
     """Return no event: calls of a batch are reported one by one, and ProgramGone only triggers reading."""
 
 
@@ -226,8 +226,8 @@ _EVENTS: dict[str, Callable[[Payload, dict[str, Any]], SessionEvent | None]] = {
     "PreToolUse": _called,
     "PostToolUse": _returned,
     "PostToolUseFailure": _returned,
-    "PostToolBatch": _told_elsewhere,
-    GONE: _told_elsewhere,
+    "PostToolBatch": _no_event,
+    GONE: _no_event,
     "PermissionDenied": _denied,
     "SubagentStart": _spawned,
     "SubagentStop": _joined,

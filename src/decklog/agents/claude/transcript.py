@@ -31,7 +31,7 @@ _SYNTHETIC = "<synthetic>"
 _USAGE = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
 _NOTHING = (0, 0, 0, 0)
 # Skip lines of other kinds, which are most of a transcript's bytes.
-may_tell = re.compile(rb'"type"\s*:\s*"(?:user|assistant|system|cost-state)"').search
+has_events = re.compile(rb'"type"\s*:\s*"(?:user|assistant|system|cost-state)"').search
 # Markers of the program's own commands typed by a person, and of their output.
 _OWN_COMMAND = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
 _OWN_OUTPUT = "<local-command-stdout>"

@@ -9,7 +9,7 @@ from decklog.agents.reading import GONE
 from decklog.agents.texts import as_text
 
 # These payloads omit whether the call failed. The rollout has the result by then.
-_TOLD_BY_THE_ROLLOUT = frozenset(["PostToolUse"])
+_IN_THE_ROLLOUT = frozenset(["PostToolUse"])
 _AFTER_WHICH_IT_IS_READ = frozenset(
     ["SessionStart", "PreToolUse", "PostToolUse", "PreCompact", "PostCompact", "Stop", "Interrupt", "SessionEnd", GONE]
 )
@@ -18,7 +18,7 @@ _AFTER_WHICH_IT_IS_READ = frozenset(
 def events_of(told: dict[str, Any], at: datetime | None) -> list[SessionEvent]:
     """Return the events of a payload."""
     event, session = told.get("hook_event_name"), told.get("session_id")
-    if event in _TOLD_BY_THE_ROLLOUT or not isinstance(session, str) or not session:
+    if event in _IN_THE_ROLLOUT or not isinstance(session, str) or not session:
         return []
     agent = told.get("agent_id")
     place: dict[str, Any] = {"session_id": session, "at": at, "agent_id": agent if isinstance(agent, str) and agent else None}

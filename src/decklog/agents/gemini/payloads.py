@@ -8,14 +8,14 @@ from decklog.agents.claude import payloads as claude
 from decklog.agents.events import Called, CallOutcome, Compacted, Joined, Prompted, Rested, Returned, SessionEvent
 from decklog.agents.texts import as_name, as_text
 
-_TOLD_BY_THE_CHAT = frozenset(["BeforeAgent", "BeforeTool", "AfterTool"])
+_IN_THE_CHAT = frozenset(["BeforeAgent", "BeforeTool", "AfterTool"])
 _AFTER_WHICH_IT_IS_READ = frozenset(["SessionStart", "AfterTool", "AfterAgent", "PreCompress", "SessionEnd"])
 
 
 def events_of(told: dict[str, Any], at: datetime | None) -> list[SessionEvent]:
     """Return the events of a payload. If the chat file exists, its events are left out here."""
     event, session = str(told.get("hook_event_name") or ""), told.get("session_id")
-    if not isinstance(session, str) or not session or (event in _TOLD_BY_THE_CHAT and transcripts_named(told)):
+    if not isinstance(session, str) or not session or (event in _IN_THE_CHAT and transcripts_named(told)):
         return []
     place: dict[str, Any] = {"session_id": session, "at": at}
     match event:

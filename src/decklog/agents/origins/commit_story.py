@@ -43,7 +43,6 @@ class SessionShare:
     cost: WorkCost = NO_COST
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
         found = {name: value for name, value in vars(self).items() if name != "cost"}
         return {**found, "cost_microdollars": self.cost.microdollars, "unpriced_calls": self.cost.unpriced_calls}
 
@@ -63,7 +62,6 @@ class CommitStory:
         return sum((file.lines for file in self.files), Counter())
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
         commit = self.changes
         return {
             "commit": commit.commit,

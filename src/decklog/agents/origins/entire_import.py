@@ -35,7 +35,6 @@ class EntireSummary:
     left_out: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
         return {**vars(self), "sessions": sorted(self.sessions)}
 
 

@@ -59,7 +59,6 @@ class ExportSummary:
     left_out: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
         lists = {name: sorted(getattr(self, name)) for name in ("sessions", "models", "people")}
         return {**vars(self), "lines": dict(self.lines), **lists}
 

@@ -47,7 +47,6 @@ class ImportSummary:
     left_out: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
         return {**vars(self), "lines": dict(self.lines), "sessions": sorted(self.sessions)}
 
 

@@ -71,7 +71,6 @@ class EditStory:
         return found if isinstance(found, str) else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
         edit = self.edit
         return {
             "edit": edit.id,
@@ -227,7 +226,6 @@ class LineStory:
         return self.line.commit != UNCOMMITTED
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
         return {
             **_line_data(self.line),
             "path": self.path,

@@ -45,7 +45,6 @@ class RewindPlan:
     resume: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
         target = self.target
         return {
             "snapshot": target.id,

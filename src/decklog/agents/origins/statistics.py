@@ -73,7 +73,6 @@ class StatisticsRow:
         return round(self.microdollars / kept) if kept else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
         return {
             "key": self.key,
             "written": self.written.total(),
@@ -100,7 +99,6 @@ class LineStatistics:
     missing: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
         own = {"revisions": self.revisions, "by": self.by.value, "commits": self.commits, "missing": self.missing}
         return {**own, "rows": [row.as_dict() for row in self.rows], "total": self.total.as_dict()}
 

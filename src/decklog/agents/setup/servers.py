@@ -7,6 +7,7 @@ import shutil
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import resources
 from itertools import pairwise
 from typing import Any
 
@@ -199,38 +200,13 @@ class Servers(JsonPart):
         return self._object(text, _SERVERS)
 
 
-_LUA = """\
--- Written by `decklog setup neovim`; `decklog setup neovim --remove` takes it out.
--- CodeCompanion:  adapters = { acp = require("decklog_agents").codecompanion() }
--- avante:         acp_providers = require("decklog_agents").avante
-local commands = @COMMANDS@
-
-local agents = { avante = {} }
-for name, words in pairs(commands) do
-  agents.avante[name] = { command = words[1], args = vim.list_slice(words, 2), env = {} }
-end
-
-function agents.codecompanion()
-  local like = { claude = "claude_code", codex = "codex", gemini = "gemini_cli", opencode = "opencode" }
-  local adapters = {}
-  for name, words in pairs(commands) do
-    adapters["decklog_" .. name] = function()
-      return require("codecompanion.adapters").extend(like[name], { commands = { default = words } })
-    end
-  end
-  return adapters
-end
-
-return agents
-"""
-
-
 def neovim_module(path: str, agents: tuple[EditorEntry, ...]) -> FilePart:
     """Return a Lua module for Neovim. The user must load it, because Neovim's settings are a program."""
     names = {f"{agent.title}, on record": agent.name for agent in AGENTS.values()}
     commands = {names[entry.title]: entry.words for entry in agents}
     rows = [f"  {name} = {{ {', '.join(map(_lua, words))} }}," for name, words in commands.items()]
-    return WholeFile(path, _LUA.replace("@COMMANDS@", "\n".join(["{", *rows, "}"])))
+    text = resources.files(__package__).joinpath("neovim_agents.lua").read_text(encoding="utf-8")
+    return WholeFile(path, text.replace("@COMMANDS@", "\n".join(["{", *rows, "}"])))
 
 
 def _lua(text: str) -> str:

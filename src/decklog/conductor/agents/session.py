@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from decklog.agents.entries import call_told, cut_of
+from decklog.agents.entries import cut_of, describe_call
 from decklog.agents.events import CallOutcome
 from decklog.agents.sessions import charge_of_session
 from decklog.agents.texts import as_text
@@ -95,7 +95,7 @@ class CallPairs:
             return
         tool = self._tool(event.taken)
         self._open[call_id] = _Call(tool, began)
-        line, _, facts = call_told(call_id, tool, _arguments(event.taken))
+        line, _, facts = describe_call(call_id, tool, _arguments(event.taken))
         parent = {"parent": event.taken["parent"]} if event.taken.get("parent") else {}
         text, cut = cut_of(line)
         yield SessionEntry("tool", text, {name: value for name, value in {**facts, **parent, **cut}.items() if value is not None})

@@ -43,7 +43,7 @@ from decklog.agents.acp.wire import AcpReader
 from decklog.agents.entries import MOST_CHARACTERS
 from decklog.agents.events import Answered, Begun, Called, Noted, Returned, Said, SessionEvent, Thought
 from decklog.hooks.proxy.guarding import ProxyGuard, denial
-from decklog.hooks.proxy.relay import Mailbox, Outlet, lines
+from decklog.hooks.proxy.relay import Mailbox, Outlet, ending_text, lines, report_start_failure
 
 _MICRO = 1_000_000
 _NO_SUCH_METHOD = -32601
@@ -105,7 +105,7 @@ class Driver:
             return self._prompted()
         except AgentEnded:
             code = self._child.wait()
-            tell("error", text=f"the agent ended in the midst of it, with {_how(code)}")
+            tell("error", text=f"the agent ended in the midst of it, with {ending_text(code)}")
             return _CANCELLED if self._is_cancelled else code if code > 0 else 1
         finally:
             self._close()
@@ -330,10 +330,6 @@ def _read(path: str) -> dict[str, Any] | None:
         return None
 
 
-def _how(code: int) -> str:
-    return f"exit code {code}" if code >= 0 else f"signal {-code}"
-
-
 def main() -> None:
     """Run the request in the last argument."""
     given = json.loads(sys.argv[-1])
@@ -341,6 +337,5 @@ def main() -> None:
     try:
         driver = Driver(order)
     except OSError as problem:
-        os.write(2, f"{order.command[0]} can't be started: {problem.strerror}\n".encode())
-        sys.exit(127 if isinstance(problem, FileNotFoundError) else 126)
+        sys.exit(report_start_failure(order.command[0], problem))
     sys.exit(driver.run())

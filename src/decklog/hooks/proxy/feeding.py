@@ -13,7 +13,7 @@ import threading
 import time
 from typing import Any
 
-from decklog.hooks.proxy.relay import Mailbox, Outlet, lines
+from decklog.hooks.proxy.relay import Mailbox, Outlet, lines, report_start_failure
 
 _LOOK_SECONDS = 0.2
 _STDOUT = 1
@@ -92,6 +92,5 @@ def main() -> None:
     try:
         feeder = Feeder(order)
     except OSError as problem:
-        os.write(2, f"{order['command'][0]} can't be started: {problem.strerror}\n".encode())
-        sys.exit(127 if isinstance(problem, FileNotFoundError) else 126)
+        sys.exit(report_start_failure(order["command"][0], problem))
     sys.exit(feeder.run())

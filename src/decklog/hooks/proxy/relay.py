@@ -101,6 +101,17 @@ class Outlet:
                 os.close(self._descriptor)
 
 
+def ending_text(code: int) -> str:
+    """Return how a process ended, as text."""
+    return f"exit code {code}" if code >= 0 else f"signal {-code}"
+
+
+def report_start_failure(program: str, problem: OSError) -> int:
+    """Report a program that can't be started; return the exit code that a shell would."""
+    os.write(2, f"{program} can't be started: {problem.strerror}\n".encode())
+    return 127 if isinstance(problem, FileNotFoundError) else 126
+
+
 # Requests to record, and requests whose answers are recorded.
 _RECORDED = frozenset([PROMPT, UPDATE, PERMISSION, "session/cancel", WRITE_FILE, RUN_COMMAND])
 _ANSWERS_RECORDED = frozenset([PROMPT, PERMISSION, *OPENING, *CLOSING, *SETTING])
@@ -293,9 +304,8 @@ class Relay:
 
     def _answer_for_the_agent(self, code: int) -> None:
         """Answer requests that the agent left open when it ended; the editor would wait for ever."""
-        how = f"exit code {code}" if code >= 0 else f"signal {-code}"
         for number in self._exchange.unanswered(EDITOR):
-            message = refusal({"id": number}, f"the agent ended ({how})", _INTERNAL)
+            message = refusal({"id": number}, f"the agent ended ({ending_text(code)})", _INTERNAL)
             self._outlets[EDITOR].write(written(message))
 
 
@@ -304,8 +314,7 @@ def run(command: list[str], *, db: str | None = None, is_enforced: bool = False)
     try:
         relay = Relay(command, os.environ, db=db, is_enforced=is_enforced)
     except OSError as problem:
-        os.write(2, f"decklog acp: {command[0]} can't be started: {problem.strerror}\n".encode())
-        return 127 if isinstance(problem, FileNotFoundError) else 126
+        return report_start_failure(f"decklog acp: {command[0]}", problem)
     return relay.run()
 
 
