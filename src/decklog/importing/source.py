@@ -102,7 +102,7 @@ _ROW_NUMBERS = ("rowid", "_rowid_", "oid")
 class SqliteSource:
     """The tables of a SQLite file and their rows.
 
-    A private copy is read, unless it is one, so the file itself, its folder and its locks are never touched, and what was read
+    A private copy is read, so the file itself, its folder and its locks are never touched, and what was read
     can't change meanwhile. Views, virtual tables, triggers and generated columns are left alone.
     """
 
@@ -113,25 +113,17 @@ class SqliteSource:
         seconds: float = 600,
         most_bytes: int = _MOST_BYTES,
         most_rows: int = 20_000_000,
-        is_private: bool = False,
     ) -> None:
         self.path = path
         self._until = time.monotonic() + seconds
         self._most_rows = most_rows
-        self._folder = None if is_private else PrivateFolder()
+        self._folder = PrivateFolder()
         try:
-            # Empty where what is read is no file.
-            self.copy = path if self._folder is None else _copied(path, self._folder.path, most_bytes)
-            self._db = self._opened(self.copy)
+            self._db = self._opened(_copied(path, self._folder.path, most_bytes))
             self.columns = self._columns()
         except BaseException:
-            self._clear()
-            raise
-
-    def _clear(self) -> None:
-        """Remove the copy, unless it is another's."""
-        if self._folder is not None:
             self._folder.remove()
+            raise
 
     def _opened(self, copy: str) -> apsw.Connection:
         db = apsw.Connection(copy, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_NOFOLLOW)
@@ -206,7 +198,7 @@ class SqliteSource:
 
     def close(self) -> None:
         self._db.close(True)
-        self._clear()
+        self._folder.remove()
 
     def __enter__(self) -> "SqliteSource":
         return self

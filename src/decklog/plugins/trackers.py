@@ -166,12 +166,10 @@ class RecordImport(Tracker):
         )
 
     def link_of(self, row: Row) -> Link:
-        """Read a link."""
         return Link(row.take("task_id"), row.take("other_id"), LinkKind(row.take("kind")))
 
     @describes
     def comment(self, row: Row) -> PendingRecord:
-        """Describe a comment."""
         given, row.left = row.columns, {}
         return self.said(row, given["task_id"], author=given["author"], body=given["body"], at=from_text(given["at"]))
 

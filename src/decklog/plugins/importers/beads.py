@@ -105,7 +105,6 @@ class BeadsImport(Tracker):
     goal = "What beads tracked"
 
     def mappings(self) -> dict[str, Mapping]:
-        """Name the tables with their mappings."""
         return {**super().mappings(), MEMORIES: self.memory}
 
     def gather(self) -> None:
@@ -118,11 +117,12 @@ class BeadsImport(Tracker):
             if line.trouble is not None:
                 self.hold_line(line.text, line.trouble)
             elif line.found.get("_type") == "memory":
-                self._hold_memory(line.found)
+                self.gathered.add(MEMORIES, str(line.found.get("key")), kept_columns(line.found)[1])
             elif not isinstance(name := line.found.get("id"), str) or not name.strip():
                 self.hold_line(line.text, "an issue needs an id")
             else:
-                self._hold_issue(name, line.found)
+                at, clock = moment_of(line.found.get("created_at")), moment_of(line.found.get("updated_at"))
+                self.hold(name, line.found, at=at, clock=clock, is_done=line.found.get("status") == "closed")
                 prefix = name.rpartition("-")[0]
                 if prefix in prefixes or len(prefixes) < _MOST_PREFIXES:
                     prefixes[prefix] = prefixes.get(prefix, 0) + 1
@@ -135,11 +135,6 @@ class BeadsImport(Tracker):
             if prefix != first:
                 self.report.note(f"{count} issues begin with {prefix!r} and not with {first!r}; they were taken too")
 
-    def _hold_issue(self, name: str, found: dict[str, Any]) -> None:
-        at, clock = moment_of(found.get("created_at")), moment_of(found.get("updated_at"))
-        is_done = found.get("status") == "closed"
-        self.hold(name, found, at=at, clock=clock, is_done=is_done)
-
     def parts_of(self, item: Row) -> Iterator[NestedRow]:
         """Yield an issue's dependencies and comments."""
         for link in _listed(item, LINKS) or ():
@@ -149,14 +144,10 @@ class BeadsImport(Tracker):
             said = moment_of(comment.get("created_at"))
             yield NestedRow(COMMENTS, f"{item.id}#{comment.get('id') or said}", {**comment, "issue_id": item.id}, said)
 
-    def _hold_memory(self, found: dict[str, Any]) -> None:
-        self.gathered.add(MEMORIES, str(found.get("key")), kept_columns(found)[1])
-
     # Mappings
 
     @describes
     def item(self, row: Row) -> PendingRecord:
-        """Describe the task that an issue becomes."""
         row.stream = self.run_id
         for name in ("id", *DERIVED, *(part for part in (LINKS, COMMENTS) if _listed(row, part) is not None)):
             row.left.pop(name, None)
@@ -451,7 +442,7 @@ def _issues(text: bytes) -> tuple[Items, int]:
     for line in _lines(text):
         issue = _issue(line)
         if issue is None:
-            left += bool(line.strip()) and not _is_memory(line)
+            left += bool(line.strip()) and _read(line).get("_type") != "memory"
             continue
         version = (moment_of(issue.get("updated_at")), kept_columns(issue)[1])
         if version >= versions.get(issue["id"], ("", "")):
@@ -469,10 +460,6 @@ def _lines(text: bytes) -> list[bytes]:
 def _read(line: bytes) -> dict[str, Any]:
     found = parsed(line.decode("utf-8", "replace").strip().lstrip("\ufeff"))
     return found if isinstance(found, dict) else {}
-
-
-def _is_memory(line: bytes) -> bool:
-    return _read(line).get("_type") == "memory"
 
 
 def _issue(line: bytes) -> dict[str, Any] | None:

@@ -196,7 +196,6 @@ class GithubImport(Tracker):
         self.gathered.add(COMMENTS, f"{name}#{comment.get('id')}", text, at=at, clock=clock)
 
     def parts_of(self, item: Row) -> Iterator[NestedRow]:
-        """Yield the links and comments of an issue."""
         for other, kind in needed_by(item.columns, name_of(item.columns, item.id.rpartition("#")[0])).items():
             yield NestedRow(LINKS, f"{item.id}/{other}", {"item": item.id, "other": other, "kind": kind})
         comments = item.columns.get("comments")
@@ -206,12 +205,10 @@ class GithubImport(Tracker):
                 yield NestedRow(COMMENTS, f"{item.id}#{named.get('id')}", named, moment_of(named.get("created_at")))
 
     def link_of(self, row: Row) -> Link:
-        """Read a link."""
         return Link(row.take("item"), row.take("other"), LinkKind(row.take("kind")))
 
     @describes
     def item(self, row: Row) -> PendingRecord:
-        """Describe the task that an issue becomes."""
         row.stream = self.run_id
         if row.columns.get("pull_request"):
             raise Invalid("it is a pull request")
@@ -245,7 +242,6 @@ class GithubImport(Tracker):
 
     @describes
     def comment(self, row: Row) -> PendingRecord:
-        """Describe a comment."""
         item = row.take("issue")
         row.stream = self.run_of(item)
         body = row.text("body", "")

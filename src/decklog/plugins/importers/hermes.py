@@ -156,7 +156,6 @@ class HermesImport(TableTracker):
 
     @describes
     def comment(self, row: Row) -> PendingRecord:
-        """Describe a comment."""
         item = self.its_item(row)
         body = row.text("body", "")
         if not body.strip():

@@ -137,7 +137,6 @@ class ServerCheckpoints(SqliteSource):
 
     def __init__(self, url: str, shown: str, *, seconds: float) -> None:
         self.path = shown
-        self.copy = ""
         # psycopg comes with an extra.
         from decklog.db.postgres.other_database import OtherDatabase
 
@@ -151,7 +150,6 @@ class ServerCheckpoints(SqliteSource):
             self.columns = {}
 
     def count(self, table: str) -> int:
-        """Count a table's rows."""
         ((count,),) = self._db.each(f"select count(*) from {_SAVED[table]}")
         return int(count)
 
@@ -241,7 +239,6 @@ class LangGraphImport(Import):
         return ServerCheckpoints(self.path, self.report.path, seconds=self.seconds)
 
     def mappings(self) -> dict[str, Mapping]:
-        """Name the tables with their mappings."""
         return {"checkpoints": self.checkpoint, "writes": self.write}
 
     def check(self, source: SqliteSource) -> None:

@@ -182,7 +182,6 @@ class VibeKanbanImport(TableTracker):
         return found if found or other is None else self.owner(other[1], columns.get(other[0]))
 
     def is_done(self, columns: dict[str, Any]) -> bool:
-        """Return whether a task is done."""
         return columns.get("status") == "done"
 
     @describes
@@ -213,7 +212,6 @@ class VibeKanbanImport(TableTracker):
                 yield NestedRow(LINKS, f"{item.id}/{parent}", columns)
 
     def link_of(self, row: Row) -> Link:
-        """Read a link."""
         item, other = row.take(ITEM), row.take("other")
         if other is None:
             raise Invalid("the attempt that it came of is not in the source")

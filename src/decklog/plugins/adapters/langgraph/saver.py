@@ -127,7 +127,6 @@ class DecklogSaver(BaseCheckpointSaver[int]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,  # noqa: ARG002
     ) -> RunnableConfig:
-        """Keep a checkpoint, without holding the loop up."""
         await away(self.log, self._saving(config, checkpoint, metadata))
         self._saved(config)
         return _config(_thread(config), _namespace(config), checkpoint["id"])
@@ -169,7 +168,6 @@ class DecklogSaver(BaseCheckpointSaver[int]):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Keep what a task wrote after a checkpoint, without holding the loop up."""
         await away(self.log, self._writing(config, writes, task_id, task_path))
         self._saved(config)
 
@@ -202,7 +200,6 @@ class DecklogSaver(BaseCheckpointSaver[int]):
         return None if found is None else self._tuple(found)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Return a checkpoint by its id, or the newest one of its thread, without holding the loop up."""
         return await asyncio.to_thread(self.get_tuple, config)
 
     def list(
@@ -234,7 +231,6 @@ class DecklogSaver(BaseCheckpointSaver[int]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """Give checkpoints, newest first, of one thread or of all, without holding the loop up."""
         steps = self.list(config, filter=filter, before=before, limit=limit)
         while (found := await asyncio.to_thread(next, steps, None)) is not None:
             yield found
@@ -267,7 +263,6 @@ class DecklogSaver(BaseCheckpointSaver[int]):
         self.log.states.remove_graph(run_id_of(str(thread_id)))
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """Remove all checkpoints and writes of a thread, without holding the loop up."""
         await away(self.log, partial(self.delete_thread, thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
@@ -278,7 +273,6 @@ class DecklogSaver(BaseCheckpointSaver[int]):
                     self.log.states.remove_graph(found.run_id, [(found.namespace, found.checkpoint_id)])
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Remove the checkpoints that these runs of a graph made, without holding the loop up."""
         await asyncio.to_thread(self.delete_for_runs, run_ids)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
@@ -288,7 +282,6 @@ class DecklogSaver(BaseCheckpointSaver[int]):
             self.log.states.copy_graph(run_id_of(source_thread_id), run_id_of(target_thread_id), target_thread_id)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Give another thread all checkpoints and writes of one, without holding the loop up."""
         await asyncio.to_thread(self.copy_thread, source_thread_id, target_thread_id)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
@@ -313,7 +306,6 @@ class DecklogSaver(BaseCheckpointSaver[int]):
         return older
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Prune threads, without holding the loop up."""
         await asyncio.to_thread(partial(self.prune, thread_ids, strategy=strategy))
 
 

@@ -38,13 +38,13 @@ def as_json(value: Any, depth: int = 0) -> Any:
     if isinstance(value, float):
         return value if isfinite(value) else repr(value)
     if depth < _DEEPEST and isinstance(value, dict) and len(value) <= _MOST_ITEMS:
-        return {name_told(name): as_json(item, depth + 1) for name, item in value.items()}
+        return {name_text(name): as_json(item, depth + 1) for name, item in value.items()}
     if depth < _DEEPEST and isinstance(value, (list, tuple)) and len(value) <= _MOST_ITEMS:
         return [as_json(item, depth + 1) for item in value]
-    return _told(value)
+    return _repr_of(value)
 
 
-def _told(value: Any, by: Callable[[Any], str] = repr) -> str:
+def _repr_of(value: Any, by: Callable[[Any], str] = repr) -> str:
     """Return an object as text, also if it can't be represented."""
     try:
         return str(storable(by(value)[:_LONGEST_REPR]))
@@ -52,9 +52,9 @@ def _told(value: Any, by: Callable[[Any], str] = repr) -> str:
         return f"<{type(value).__name__}: its {by.__name__} failed with {type(problem).__name__}>"
 
 
-def name_told(name: Any) -> str:
+def name_text(name: Any) -> str:
     """Return the name of a value in an object."""
-    return str(storable(name)) if type(name) is str else _told(name, str)
+    return str(storable(name)) if type(name) is str else _repr_of(name, str)
 
 
 def error_message(problem: BaseException) -> str:
@@ -62,7 +62,7 @@ def error_message(problem: BaseException) -> str:
     try:
         said = str(problem)
     except Exception:  # noqa: BLE001  (a __str__ may raise anything)
-        said = _told(problem)
+        said = _repr_of(problem)
     return f"{type(problem).__name__}: {said}".removesuffix(": ")
 
 
@@ -136,7 +136,7 @@ class LoopSpan(ABC):
 
     # Its two ends
 
-    def settle(self, problem: BaseException | None) -> None:
+    def finalize(self, problem: BaseException | None) -> None:
         """Write the end: as the block said, or by the error that ended it."""
         if os.getpid() != self._process and os.getppid() == self._process:
             # A child that was forked in the block and leaves it too: its parent is at it still.
@@ -171,18 +171,18 @@ class LoopSpan(ABC):
 
     def __exit__(self, _: object, problem: BaseException | None, _trace: TracebackType | None) -> None:
         self.leave()
-        self.settle_if_recorded(problem)
+        self.finalize_if_recorded(problem)
 
-    def settle_if_recorded(self, problem: BaseException | None) -> None:
+    def finalize_if_recorded(self, problem: BaseException | None) -> None:
         """Write the end, where somebody records."""
         if self.log_of() is not None:
-            self.settle(problem)
+            self.finalize(problem)
 
     async def __aenter__(self) -> Self:
         self.enter()
         try:
             if (log := self.log_of()) is not None and await away(log, self.begin):
-                await away(log, lambda: self.settle(loops.cancellation()))
+                await away(log, lambda: self.finalize(loops.cancellation()))
                 raise loops.cancellation()
         except BaseException:
             self.leave()
@@ -192,7 +192,7 @@ class LoopSpan(ABC):
     async def __aexit__(self, _: object, problem: BaseException | None, _trace: TracebackType | None) -> None:
         self.leave()
         log = self.log_of()
-        if log is not None and await away(log, lambda: self.settle(problem)) and problem is None:
+        if log is not None and await away(log, lambda: self.finalize(problem)) and problem is None:
             raise loops.cancellation()
 
 
@@ -328,7 +328,7 @@ def _generator(function: Callable[..., Any], spans: Spans) -> Any:
             raise
         finally:
             given.report(span)
-            span.settle_if_recorded(problem)
+            span.finalize_if_recorded(problem)
 
     return call
 
@@ -366,7 +366,7 @@ def _async_generator(function: Callable[..., Any], spans: Spans) -> Any:
         finally:
             given.report(span)
             if (log := span.log_of()) is not None:
-                await away(log, lambda: span.settle(problem))
+                await away(log, lambda: span.finalize(problem))
 
     return call
 

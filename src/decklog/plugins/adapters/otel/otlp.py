@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from math import isfinite
-from typing import Any
+from typing import Any, TypeVar
 
 from decklog.core.errors import Invalid
 from decklog.plugins.adapters.otel import protobuf
 
+T = TypeVar("T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -227,31 +228,28 @@ def _double(held: object) -> float | str:
     return number if isfinite(number) else repr(number)
 
 
-def _object(found: dict[str, Any], name: str) -> dict[str, Any]:
+def _of_kind(found: dict[str, Any], name: str, kind: type[T], word: str) -> T:
     value = found.get(name)
     if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise Invalid(f"{name} is no object")
+        return kind()
+    if not isinstance(value, kind):
+        raise Invalid(f"{name} is no {word}")
     return value
 
 
+def _object(found: dict[str, Any], name: str) -> dict[str, Any]:
+    return _of_kind(found, name, dict, "object")
+
+
 def _objects(found: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    value = found.get(name)
-    if value is None:
-        return []
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+    value: list[dict[str, Any]] = _of_kind(found, name, list, "list of objects")
+    if not all(isinstance(item, dict) for item in value):
         raise Invalid(f"{name} is no list of objects")
     return value
 
 
 def _text(found: dict[str, Any], name: str) -> str:
-    value = found.get(name)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise Invalid(f"{name} is no text")
-    return value
+    return _of_kind(found, name, str, "text")
 
 
 def _whole(found: dict[str, Any], name: str) -> int:

@@ -162,7 +162,6 @@ class RunStoreImport(Import, TaskTables):
         self.attempt_outcomes: dict[str, Outcome] = {}
 
     def mappings(self) -> dict[str, Mapping]:
-        """Name the tables with their mappings."""
         return {
             "runs": self.run_row,
             "agents": self.agent,

@@ -265,7 +265,6 @@ class TaskMasterImport(Tracker):
             yield NestedRow(LINKS, f"{item.id}/{other}", {"task": item.id, "other": f"{tag}/{other}", "kind": "needs"})
 
     def link_of(self, row: Row) -> Link:
-        """Read a link."""
         kind = LinkKind.PARENT if row.take("kind") == PART_OF else LinkKind.BLOCKS
         return Link(str(row.take("task")), str(row.take("other")), kind)
 

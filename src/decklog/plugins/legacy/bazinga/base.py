@@ -17,6 +17,7 @@ from decklog.log import Decklog
 from decklog.plugins.bazinga_project import is_old_database, log_of, root_of
 from decklog.plugins.importers.bazinga.mirror import Mirror
 from decklog.plugins.legacy.bazinga.query import make_views
+from decklog.plugins.legacy.bazinga.rules import validate_scope_global_or_group
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -228,6 +229,12 @@ def check(problem: str | None) -> None:
     """Refuse when a validator found something."""
     if problem is not None:
         raise CallRefused(problem)
+
+
+def check_group(group_id: str | None) -> None:
+    """Refuse a group's id that no command would accept; None means all of them."""
+    if group_id is not None:
+        check(validate_scope_global_or_group(group_id))
 
 
 def one_of(name: str, value: object, allowed: tuple[str | None, ...]) -> None:

@@ -1,9 +1,11 @@
 """Context packages, their consumption, error patterns and strategies."""
 
 import os
+from datetime import timedelta
 from typing import Any
 
 from decklog import redaction
+from decklog.core.errors import NotFound
 from decklog.importing.exports import columns_of
 from decklog.journal.entry import EntryKind
 from decklog.plugins.legacy.bazinga.base import (
@@ -12,6 +14,7 @@ from decklog.plugins.legacy.bazinga.base import (
     CallRefused,
     answers,
     check,
+    check_group,
     filled,
     given,
     one_of,
@@ -26,6 +29,7 @@ from decklog.plugins.legacy.bazinga.rules import (
     validate_scope_group_only,
     validate_task_group_id,
 )
+from decklog.stores.intake import Intake
 from decklog.stores.memory.patterns import ErrorPattern, PatternOutcome
 from decklog.stores.memory.strategies import MOST_CREDIT, Strategy, StrategyTopic
 from decklog.stores.workflow.context import (
@@ -178,8 +182,7 @@ class Consumptions(BazingaBase):
         self, session_id: str, group_id: str | None = None, agent_type: str | None = None, limit: int = 50
     ) -> list[dict[str, Any]]:
         """List what was used, newest first."""
-        if group_id is not None:
-            check(validate_scope_global_or_group(group_id))
+        check_group(group_id)
         if (agent_type is not None and agent_type not in CONSUMING_AGENTS) or group_id == "global":
             return []
         found = self.log.context.consumptions(
@@ -300,10 +303,6 @@ class BazingaPatterns(BazingaBase):
     @answers
     def cleanup_older_patterns(self, days: int, project_id: str | None = None) -> int:
         """Remove the patterns that were not seen for some days; return how many."""
-        from datetime import timedelta
-
-        from decklog.stores.intake import Intake
-
         oldest = self.log.clock.now() - timedelta(days=days)
         sql = "delete from patterns where last_seen_at < :oldest and (project = :project or :any_project = 1) returning *"
         intake, project = Intake(self.log.parts), given(project_id)
@@ -322,8 +321,6 @@ class BazingaPatterns(BazingaBase):
 
 def project_of(db: BazingaBase, session_id: str) -> str:
     """Name the project of a session: the one its metadata say, or the session itself."""
-    from decklog.core.errors import NotFound
-
     try:
         return str(db.log.runs.get(session_id).metadata.get("project_id") or session_id)
     except NotFound:

@@ -12,6 +12,7 @@ from decklog.plugins.legacy.bazinga.base import (
     CallRefused,
     answers,
     check,
+    check_group,
     filled,
     from_json_text,
     given,
@@ -23,6 +24,8 @@ from decklog.plugins.legacy.bazinga.base import (
 )
 from decklog.plugins.legacy.bazinga.rules import CONFIDENCES, MANDATORY_PHASES, PHASES, validate_scope_global_or_group
 from decklog.stores.artifacts.outputs import SkillOutput
+from decklog.stores.money.ledger import SpendBy
+from decklog.stores.money.records import TOKENS
 
 UNKNOWN_MODEL = "unknown"
 GROUPINGS = ("agent_type", "agent_id")
@@ -47,8 +50,6 @@ class Tokens(BazingaBase):
         The total's name is kept for it: an agent of that name is listed as `agent:total`.
         """
         one_of("grouping", by, GROUPINGS)
-        from decklog.stores.money.ledger import SpendBy
-
         summed: Any = self.log.ledger.summary(by=SpendBy.AGENT if by == "agent_type" else SpendBy.AGENT_ID, run_id=session_id)
         sums = {_key(row["key"]): _tokens(row) for row in summed["rows"]}
         return {name: sums[name] for name in sorted(sums)} | {"total": sum(sums.values())}
@@ -84,8 +85,6 @@ def _key(name: str | None) -> str:
 
 
 def _tokens(row: dict[str, Any]) -> int:
-    from decklog.stores.money.records import TOKENS
-
     return sum(int(row[name]) for name in TOKENS)
 
 
@@ -223,8 +222,7 @@ class Events(BazingaBase):
         """List events, newest first."""
         if limit < 1:
             raise CallRefused(f"limit must be 1 or more, got {limit}")
-        if group_id is not None:
-            check(validate_scope_global_or_group(group_id))
+        check_group(group_id)
         wanted: dict[str, Any] = {"kind": EntryKind.EVENT, "subtype": event_subtype, "group_id": group_id}
         return [event_row(self, entry) for entry in newest(self, session_id, (EntryKind.EVENT,), limit, **wanted)]
 
@@ -252,8 +250,7 @@ class BazingaOutputs(BazingaBase):
         """Save what a skill gave back; give its iteration."""
         filled("skill_name", skill_name)
         group_id = given(group_id)
-        if group_id is not None:
-            check(validate_scope_global_or_group(group_id))
+        check_group(group_id)
         saved = self.log.outputs.save(session_id, skill_name, output_data, agent=given(agent_type), group_id=group_id)
         return saved.iteration
 
@@ -431,8 +428,7 @@ class Reasoning(BazingaBase):
         output_format: str = "json",
     ) -> list[dict[str, Any]] | str:
         """List reasoning, newest first, or write a summary of it for a prompt."""
-        if group_id is not None:
-            check(validate_scope_global_or_group(group_id))
+        check_group(group_id)
         if phase is not None:
             one_of("phase", phase, PHASES)
         one_of("format", output_format, FORMATS)
@@ -445,8 +441,7 @@ class Reasoning(BazingaBase):
     @answers
     def reasoning_timeline(self, session_id: str, group_id: str | None = None, output_format: str = "json") -> str:
         """Write all reasoning of a session, oldest first, as JSON or as Markdown."""
-        if group_id is not None:
-            check(validate_scope_global_or_group(group_id))
+        check_group(group_id)
         one_of("format", output_format, TIMELINE_FORMATS)
         entries = self._reasoned(session_id, group_id=group_id, oldest_first=True)
         if output_format == "markdown":

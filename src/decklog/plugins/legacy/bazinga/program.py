@@ -87,11 +87,7 @@ class ProgramCall:
         return places.database_of(root), root
 
 
-def _nowhere() -> None:
-    return None
-
-
-def run(arguments: list[str], otherwise: Callable[[], str | None] = _nowhere, consent: ConsentCheck | None = None) -> int:
+def run(arguments: list[str], otherwise: Callable[[], str | None] = lambda: None, consent: ConsentCheck | None = None) -> int:
     """Run one call and give its exit code: 0 done, 1 refused, 2 no command or an unknown global flag.
 
     `otherwise` names a log for a call from outside of any project; `consent` decides about a project that was found.

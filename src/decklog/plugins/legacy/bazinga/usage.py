@@ -1,10 +1,11 @@
 """A command's words, parsed by its usage line, and its reply."""
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
-from decklog.plugins.legacy.bazinga.base import CallRefused
+from decklog.plugins.legacy.bazinga.base import CallRefused, from_json_text
 
 NOTHING = object()
 
@@ -34,8 +35,6 @@ class ProgramReply:
         if self.text is not None:
             parts.append(self.text)
         if self.value is not NOTHING and not (quiet and self.line):
-            import json
-
             parts.append(json.dumps(self.value, indent=None if self.line else 2))
         return "".join(part + "\n" for part in parts)
 
@@ -188,8 +187,6 @@ class UsageValues:
 
     def json(self, name: str) -> Any:
         """Return a word or a flag as JSON."""
-        from decklog.plugins.legacy.bazinga.base import from_json_text
-
         text = self.get(name)
         return None if text is None else from_json_text(_shown(name), text)
 
