@@ -11,7 +11,7 @@ from math import isfinite
 from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 
-from decklog.agents.entries import call_told, cut_of
+from decklog.agents.entries import cut_of, describe_call
 from decklog.agents.events import CallOutcome
 from decklog.agents.texts import storable
 from decklog.aio import loops
@@ -442,7 +442,7 @@ class LoopCall(LoopPart):
         self._arguments = arguments
 
     def begin(self) -> None:
-        self.write(EntryKind.TOOL, "call", *call_told(self.id, self.name, as_json(self._arguments)))
+        self.write(EntryKind.TOOL, "call", *describe_call(self.id, self.name, as_json(self._arguments)))
 
     def end(self, outcome: CallOutcome, output: str, facts: dict[str, Any]) -> None:
         values = {**(as_json(facts) if facts else facts), "call": self.id, "tool": self.name, "outcome": outcome.value}
