@@ -3,11 +3,9 @@
 Everything a program needs is a name of this module: `Decklog`, every record, enumeration and error. Modules below may move.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from decklog.aio.log import AsyncDecklog
     from decklog.aio.stores import AsyncClaim
     from decklog.core.clock import Clock, ManualClock
@@ -495,7 +493,7 @@ __all__ = [
 ]
 
 
-def open(target: "Any", **settings: "Any") -> "Decklog":
+def open(target: Any, **settings: Any) -> "Decklog":
     """Open a log: `Decklog.open` under its short name."""
     from decklog.log import Decklog
 
@@ -505,7 +503,7 @@ def open(target: "Any", **settings: "Any") -> "Decklog":
 # Type checkers know every name from the imports above; with this one in sight they would let any misspelt name pass.
 if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> "Any":
+    def __getattr__(name: str) -> Any:
         if name not in _HOMES:
             raise AttributeError(f"module 'decklog' has no attribute {name!r}")
         # Not importlib, which a short call has no other use for.

@@ -1,15 +1,14 @@
 """What a log does for the length of a block: attribute, sign, run once, and write all or nothing."""
 
 import os
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from decklog.core.errors import Invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
-    from typing import Any, ParamSpec, TypeVar, overload
 
     from decklog.db.base import Database
     from decklog.stores.effects.effects import Effects
@@ -38,7 +37,7 @@ class Blocks:
         task_id: str | None = None,
         iteration: int | None = None,
         fence: int | None = None,
-    ) -> "Iterator[None]":
+    ) -> Iterator[None]:
         """Attribute everything written in this block, where a call does not say otherwise.
 
         With the fence of a claimed task, what is written is refused (`LeaseLost`) once that lease is lost.
@@ -68,8 +67,8 @@ class Blocks:
 
     @contextmanager
     def proving(
-        self, *, key: "str | os.PathLike[str] | None" = None, passphrase: str | None = None, password: str | None = None
-    ) -> "Iterator[None]":
+        self, *, key: str | os.PathLike[str] | None = None, passphrase: str | None = None, password: str | None = None
+    ) -> Iterator[None]:
         """Act as the manager in this block: what only the manager does is signed with a key file, or by the password."""
         from decklog.stores.approvals.trust.proofs import prover
         from decklog.stores.approvals.trust.signatures import Prover
@@ -88,7 +87,7 @@ class Blocks:
         @overload
         def once(self, key: str | None = None, *, run_id: str | None = None) -> Once: ...
 
-    def once(self, key: "Any" = None, *, run_id: str | None = None) -> "Any":
+    def once(self, key: Any = None, *, run_id: str | None = None) -> Any:
         """Run a block (`with log.once("deploy") as effect:`) or a function (`@log.once`) once, and return its first result again.
 
         A key counts within its run, and in a claim's block within its task. A function's key is its name, unless one is given,

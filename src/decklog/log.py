@@ -1,8 +1,9 @@
 """Opens a log and wires its stores. The only place that knows them all."""
 
 import os
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from decklog.blocks import Blocks
 from decklog.core.clock import Clock
@@ -13,9 +14,7 @@ from decklog.records.record import Record
 from decklog.records.values import DEFAULT_LIMIT_BYTES, Values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from concurrent.futures import Future
-    from typing import Any, ParamSpec, Self, TypeVar
 
     from decklog.db.base import Database
     from decklog.journal.journal import Journal
@@ -79,7 +78,7 @@ class Decklog(Blocks):
     @classmethod
     def open(
         cls,
-        target: "str | os.PathLike[str]",
+        target: str | os.PathLike[str],
         *,
         clock: Clock | None = None,
         ids: Ids | None = None,
@@ -90,7 +89,7 @@ class Decklog(Blocks):
         allow_network_fs: bool = False,
         migrate: bool = False,
         pool_size: int = 16,
-    ) -> "Self":
+    ) -> Self:
         """Open a log by path, `sqlite:///…` or `postgresql://…`.
 
         A SQLite file is made, or brought up to date after a backup copy; a PostgreSQL schema only with `migrate`.
@@ -429,7 +428,7 @@ class Decklog(Blocks):
         """Close the log; using it afterwards raises `Closed`."""
         self.db.close()
 
-    def __enter__(self) -> "Self":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

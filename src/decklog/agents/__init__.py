@@ -4,11 +4,9 @@ The package also exports the names with which your own loop records itself: `rec
 `close_interrupted`.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from decklog.agents.entries import close_interrupted
     from decklog.plugins.adapters.loops.calls import LoopCall, LoopStep, step, tool
     from decklog.plugins.adapters.loops.run import Recorded, acharge, charge, recorded
@@ -31,7 +29,7 @@ __all__ = ["LoopCall", "LoopStep", "Recorded", "acharge", "charge", "close_inter
 # With this function visible, type checkers would accept any misspelt name.
 if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> "Any":
+    def __getattr__(name: str) -> Any:
         if name not in _HOMES:
             raise AttributeError(f"module 'decklog.agents' has no attribute {name!r}")
         from importlib import import_module

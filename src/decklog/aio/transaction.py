@@ -1,29 +1,27 @@
 """Transactions that a task keeps open while it awaits. Each runs in its own thread."""
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from decklog.aio import loops
-from decklog.aio.calls import Job, insisted
+from decklog.aio.calls import Job, Route, insisted
 from decklog.aio.semaphore import Semaphore
 from decklog.core.errors import Busy
+from decklog.log import Decklog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from concurrent.futures import Future
-    from typing import Any
 
-    from decklog.aio.calls import Route
     from decklog.db.callers import TaskContext
-    from decklog.log import Decklog
 
 # The transactions that the code here is inside of, or was started from inside of.
 _blocks: "ContextVar[tuple[AsyncTransaction, ...]]" = ContextVar("decklog_async_blocks", default=())
 
 
-def present(log: "Decklog") -> "AsyncTransaction | None":
+def present(log: Decklog) -> "AsyncTransaction | None":
     """Return the transaction that this task holds open; refuse a task that was started inside of another's."""
     for block in reversed(_blocks.get()):
         if block.is_of(log):
@@ -32,7 +30,7 @@ def present(log: "Decklog") -> "AsyncTransaction | None":
     return None
 
 
-def route_of(log: "Decklog") -> "Route | None":
+def route_of(log: Decklog) -> Route | None:
     """Return how jobs reach the thread of the transaction that this task holds open."""
     block = present(log)
     return None if block is None else block.submit
@@ -50,7 +48,7 @@ class _Undone(Exception):
 class AsyncTransaction:
     """One `async with log.transaction()`; inside of another one of the same task it is a savepoint."""
 
-    def __init__(self, log: "Decklog", semaphore: Semaphore) -> None:
+    def __init__(self, log: Decklog, semaphore: Semaphore) -> None:
         self._log = log
         self._semaphore = semaphore
         self._outer: AsyncTransaction | None = None
@@ -59,7 +57,7 @@ class AsyncTransaction:
         self._thread: ThreadPoolExecutor
         self._context: TaskContext
 
-    def is_of(self, log: "Decklog") -> bool:
+    def is_of(self, log: Decklog) -> bool:
         # A child of the process in which it was opened has no part in it.
         return self._is_open and self._log is log and self._process == os.getpid()
 
@@ -70,11 +68,11 @@ class AsyncTransaction:
                 hint="Leave what is written in a transaction to the task that opened it; `gather` starts tasks too.",
             )
 
-    def submit(self, job: "Callable[[], Any]") -> "Future[Any]":
+    def submit(self, job: Callable[[], Any]) -> "Future[Any]":
         """Run a job in the thread of this transaction."""
         return self._thread.submit(copy_context().run, self._inside, job)
 
-    def _inside(self, job: "Callable[[], Any]") -> "Any":
+    def _inside(self, job: Callable[[], Any]) -> Any:
         with self._log.db.on_behalf_of(self._context):
             return job()
 
@@ -132,7 +130,7 @@ class AsyncTransaction:
         self._thread.shutdown(wait=False)
         self._semaphore.release()
 
-    async def __aexit__(self, _kind: "Any", problem: BaseException | None, _trace: "Any") -> None:
+    async def __aexit__(self, _kind: Any, problem: BaseException | None, _trace: Any) -> None:
         end = self._undo if problem is not None else self._commit
         try:
             future, was_cancelled = await insisted(Job(end), self.submit)

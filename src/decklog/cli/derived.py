@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.cli.call import HAND_WRITTEN, SENTENCES, Invocation, WrongUsage
 from decklog.cli.exits import use_shape_of
@@ -18,9 +18,6 @@ from decklog.log import Decklog, store_class
 from decklog.records.operations import Operation, operations_of
 from decklog.records.record import Page, Record
 
-if TYPE_CHECKING:
-    from decklog.log import Decklog
-
 NAME = "stands"
 # The fields that every task has, whole or in brief.
 _TASK = {"id", "title", "state"}
@@ -30,7 +27,7 @@ _BATCH = 200
 _ALSO = {"list": "find"}
 
 
-def with_words(log: "Decklog", result: Any) -> Any:
+def with_words(log: Decklog, result: Any) -> Any:
     """Return runs or tasks, alone, in a page or within an answer, as data with their status; other results unchanged."""
     if isinstance(result, list):
         if not result or not _has_word(result[0]):
@@ -64,13 +61,13 @@ def _has_word(value: Any) -> bool:
     return isinstance(value, Record) and value.table in ("runs", "tasks")
 
 
-def of_records(log: "Decklog", table: str, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def of_records(log: Decklog, table: str, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return records of runs or tasks, each with its status after its id."""
     found = _words(log, table, [record["id"] for record in records])
     return [{"id": record["id"], NAME: found.get(record["id"]), **record} for record in records]
 
 
-def _words(log: "Decklog", table: str, ids: list[str]) -> dict[str, str]:
+def _words(log: Decklog, table: str, ids: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for start in range(0, len(ids), _BATCH):
         some = ids[start : start + _BATCH]
@@ -196,7 +193,7 @@ def acting(log: Decklog, call: Invocation) -> AbstractContextManager[None]:
 _LONGEST = 2_000
 
 
-def show_signed(log: "Decklog", operation: str, arguments: Mapping[str, Any]) -> None:
+def show_signed(log: Decklog, operation: str, arguments: Mapping[str, Any]) -> None:
     """Show the owner at a terminal what is about to be signed; nothing without a registered owner."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()) or not log.trust.status()["is_bound"]:
         return
@@ -215,7 +212,7 @@ def _argument(name: str, value: object) -> str:
     return f"{name}={value}"
 
 
-def _thing(log: "Decklog", operation: str, arguments: Mapping[str, Any]) -> list[str]:
+def _thing(log: Decklog, operation: str, arguments: Mapping[str, Any]) -> list[str]:
     """Describe the record that the decision is about."""
     if operation == "approvals.decide":
         shown = log.approvals.show(arguments["approval_id"])

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import click
 
-EXAMPLES: "dict[str, tuple[str, ...]]" = {
+EXAMPLES: dict[str, tuple[str, ...]] = {
     "init": ("decklog init", "decklog --db postgresql://you@host/agents init"),
     "where": ("decklog where",),
     "runs start": ('decklog runs start "Teach the parser to read trailing commas" --run commas',),

@@ -88,7 +88,7 @@ def _showing(store: str | None, record_id: object) -> str | None:
     return f"{store.replace('_', '-')} show {record_id}"
 
 
-def name_options(problem: BaseException, call: "Invocation") -> None:
+def name_options(problem: BaseException, call: Invocation) -> None:
     """Replace the names of Python parameters in an error by their options, and microdollars by dollars."""
     if not isinstance(problem, DecklogError):
         return
@@ -102,7 +102,7 @@ def name_options(problem: BaseException, call: "Invocation") -> None:
         problem.hint = _renamed(problem.hint, parameters)
 
 
-def _parameters(call: "Invocation") -> "list[Parameter]":
+def _parameters(call: Invocation) -> "list[Parameter]":
     """Return the parameters of the verb that was called; of a hand-written command none."""
     if call.names_operation:
         from decklog.cli.derived import find_operation

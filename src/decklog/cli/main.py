@@ -2,7 +2,7 @@
 
 import os
 from inspect import cleandoc
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -14,9 +14,6 @@ from decklog.cli.examples import with_examples
 from decklog.cli.manager import SENTENCE
 from decklog.cli.meant import SuggestingGroup
 from decklog.log import STORES
-
-if TYPE_CHECKING:
-    from typing import Any
 
 # Where each hand-written command lives, and what it does: it is imported when it is called, and a line of help is not worth that.
 COMMANDS = {
@@ -251,7 +248,7 @@ def _written(module: str, name: str) -> click.Command:
     return command
 
 
-def _verb(store: str, verb: str, operation: "Any") -> click.Command:
+def _verb(store: str, verb: str, operation: Any) -> click.Command:
     """Describe a verb to click, which shows its help; running it is the signature's business."""
     from decklog.cli.parameters import parameters_of
 
@@ -274,17 +271,17 @@ def _short(name: str) -> click.Command:
     return click.Command(name, params=_described(found, SHORT, name), callback=_run_elsewhere, help=text)
 
 
-def _run_elsewhere(**_: "Any") -> None:
+def _run_elsewhere(**_: Any) -> None:
     raise AssertionError("verbs are run from their words")
 
 
-def _choices(parameters: "list[Any]") -> str:
+def _choices(parameters: list[Any]) -> str:
     """Return what words stand for a place that takes one of a few."""
     choices = ((parameter.said.upper(), parameter.shown) for parameter in parameters if parameter.positional)
     return "".join(f"\n\n{name} is one of {shown.replace('|', ', ')}." for name, shown in choices if "|" in shown)
 
 
-def _described(parameters: "list[Any]", store: str, verb: str) -> list[click.Parameter]:
+def _described(parameters: list[Any], store: str, verb: str) -> list[click.Parameter]:
     from decklog.cli.parameter_help import parameter_help
 
     described: list[click.Parameter] = []
@@ -297,7 +294,7 @@ def _described(parameters: "list[Any]", store: str, verb: str) -> list[click.Par
     return described
 
 
-def _option(parameter: "Any", text: str) -> click.Option:
+def _option(parameter: Any, text: str) -> click.Option:
     default = parameter.default
     if parameter.is_flag:
         flag = f"{parameter.flag}/--no-{parameter.flag[2:]}" if default else parameter.flag

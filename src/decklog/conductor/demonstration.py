@@ -125,7 +125,7 @@ class Demonstration:
         done = subprocess.run(["git", *words], cwd=self.repository, capture_output=True, text=True, check=True)
         return done.stdout
 
-    def _start(self, words: list[str]) -> "subprocess.Popen[str]":
+    def _start(self, words: list[str]) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [*self._program, *words], cwd=self.repository, env=self._environment, stdout=subprocess.PIPE, text=True
         )

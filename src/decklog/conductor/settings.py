@@ -278,11 +278,11 @@ class Configuration:
         levels = self.levels(task.inputs)
         return levels[min(int(str(task.inputs.get("rung", 0))), len(levels) - 1) :]
 
-    def agent_for(self, task: "Task", name: str) -> Description:
+    def agent_for(self, task: Task, name: str) -> Description:
         """Return the agent of this name as a task uses it: the plan may set another model."""
         return {agent.name: agent for agent in self.agents_for(task)}.get(name, self.agents[name])
 
-    def check_plan(self, plan: "WorkPlan") -> None:
+    def check_plan(self, plan: WorkPlan) -> None:
         """Raise Invalid for a plan that names agents that are not described."""
         for item in plan.items:
             for name in item.agents:

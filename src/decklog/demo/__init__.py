@@ -5,19 +5,15 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 from decklog.core.errors import NotFound
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
-from decklog.stores.tasks.task import TaskState
+from decklog.stores.tasks.task import Task, TaskState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeVar
-
-    from decklog.stores.tasks.task import Task
-
     T = TypeVar("T")
 
 GOAL = "Teach the parser to read trailing commas"
@@ -41,7 +37,7 @@ SMALLEST = 500
 class Demo:
     """One demonstration in one database; `say` shows a person what happens."""
 
-    def __init__(self, target: str, say: "Callable[[str], None]") -> None:
+    def __init__(self, target: str, say: Callable[[str], None]) -> None:
         self.target = target
         self.say = say
         self.killed = ""
@@ -63,10 +59,10 @@ class Demo:
         log.runs.finish(run.id, summary="All tasks are done")
         return run.id
 
-    def _start(self, run_id: str, name: str) -> "subprocess.Popen[bytes]":
+    def _start(self, run_id: str, name: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen([sys.executable, "-P", "-m", "decklog.demo.big", self.target, run_id, name])
 
-    def _kill_one(self, log: Decklog, run_id: str, processes: "dict[str, subprocess.Popen[bytes]]") -> None:
+    def _kill_one(self, log: Decklog, run_id: str, processes: dict[str, subprocess.Popen[bytes]]) -> None:
         """Wait until a worker is in the middle of a task, and kill it without warning."""
         task = self._until(lambda: self._busy(log, run_id))
         self.killed, self.killed_task = task.worker or "", task.id
@@ -74,13 +70,13 @@ class Demo:
         processes.pop(self.killed).wait()
         self.say(f"{self.killed} is killed with SIGKILL in the middle of '{task.title}'. Nobody cleans up after it.")
 
-    def _busy(self, log: Decklog, run_id: str) -> "Task | None":
+    def _busy(self, log: Decklog, run_id: str) -> Task | None:
         """Find a worker that has written something about a task it has not finished."""
         running: list[Task] = log.tasks.find(run_id, state=TaskState.RUNNING)
         busy = (task for task in running if task.worker and log.journal.find(run_id, task_id=task.id, kind=EntryKind.TOOL))
         return next(busy, None)
 
-    def _wait(self, log: Decklog, run_id: str, processes: "dict[str, subprocess.Popen[bytes]]") -> None:
+    def _wait(self, log: Decklog, run_id: str, processes: dict[str, subprocess.Popen[bytes]]) -> None:
         self._until(lambda: all(process.poll() is not None for process in processes.values()) or None)
         unfinished = [task.id for task in log.tasks.find(run_id, limit=100) if task.state != "done"]
         if unfinished:

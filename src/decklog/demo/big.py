@@ -7,10 +7,11 @@ import random
 import sys
 import time
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.clock import Clock
 from decklog.core.errors import Conflict
@@ -22,10 +23,6 @@ from decklog.log import Decklog
 from decklog.stores.money.records import BudgetAction, BudgetPeriod, BudgetScope
 from decklog.stores.tasks.claim import Claim
 from decklog.stores.tasks.task import TaskState
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 DAYS = 30
 # Number of entries in a typical run.
@@ -64,7 +61,7 @@ class Big:
     until: datetime
     size: int
     seed: int
-    say: "Callable[[int, int], None]"
+    say: Callable[[int, int], None]
     least_runs: int = len(_NEWEST) + 2
 
     def run(self) -> int:
@@ -86,7 +83,7 @@ class Big:
         long = self.size // 10
         return long if number == count - 1 else (self.size - long) // (count - 1)
 
-    def _run(self, number: int, count: int, length: int, story: DemoStory, work: "dict[str, Any]") -> int:
+    def _run(self, number: int, count: int, length: int, story: DemoStory, work: dict[str, Any]) -> int:
         dice, newer = random.Random(f"{self.seed} {number}"), count - 1 - number
         ending = _NEWEST[newer] if newer < len(_NEWEST) else dice.choices(OVER, weights=(82, 11, 7))[0]
         spread = timedelta(days=DAYS - 1) * (newer / count) + timedelta(minutes=dice.uniform(0, 40))
@@ -97,7 +94,7 @@ class Big:
         name = story.slug if turn == 0 else f"{story.slug}-{turn + 1}"
         return BigRun(self.log, self.clock, dice, story, work, name, parent).play(length, ending, self.until)
 
-    def _remember(self, work: "dict[str, Any]") -> None:
+    def _remember(self, work: dict[str, Any]) -> None:
         """Write what was learned, and what a person said: of no single run."""
         for topic in dict.fromkeys(topic for topic, _ in work["lessons"]):
             self.log.memory.add_topic(topic, f"What was learned of {topic}.")

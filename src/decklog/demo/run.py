@@ -2,17 +2,15 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
+from decklog.log import Decklog
 from decklog.stores.approvals.approval import Verdict
 from decklog.stores.runs.run import RunStatus
+from decklog.stores.tasks.claim import Claim
 
 if TYPE_CHECKING:
     import random
-    from typing import Any, Protocol
-
-    from decklog.log import Decklog
-    from decklog.stores.tasks.claim import Claim
 
     class Moved(Protocol):
         """A clock that shows the time it was set to."""
@@ -50,11 +48,11 @@ class BigRun:
 
     def __init__(
         self,
-        log: "Decklog",
+        log: Decklog,
         clock: "Moved",
         dice: "random.Random",
         story: DemoStory,
-        work: "dict[str, Any]",
+        work: dict[str, Any],
         run_id: str,
         parent: str | None,
     ) -> None:
@@ -99,7 +97,7 @@ class BigRun:
             self._log.runs.record_agent(self._run_id, worker, session=f"{self._run_id}-{worker}", turns=self._dice.randrange(60))
         self._log.tasks.add_many(self._run_id, self._tasks(tasks))
 
-    def _tasks(self, count: int) -> "list[dict[str, object]]":
+    def _tasks(self, count: int) -> list[dict[str, object]]:
         story, areas = self._story, self._work["areas"]
         made: list[dict[str, object]] = []
         for place in range(count):
@@ -126,7 +124,7 @@ class BigRun:
         self._finish(claim)
         return True
 
-    def _finish(self, claim: "Claim") -> None:
+    def _finish(self, claim: Claim) -> None:
         match self._dice.choices(("done", "failed", "released", "expired"), weights=(84, 9, 4, 3))[0]:
             case "done":
                 claim.finish(self._one_of("summaries"))
@@ -137,7 +135,7 @@ class BigRun:
             case _:
                 claim.release("somebody else knows this part better")
 
-    def _work_on(self, claim: "Claim", count: int) -> None:
+    def _work_on(self, claim: Claim, count: int) -> None:
         """Write messages, thoughts, tool calls and costs of an agent."""
         task, agent = claim.task, str(claim.task.worker)
         entries: list[dict[str, Any]] = [self._entry(task, agent, "interaction", self._one_of("said", title=task.title))]
@@ -151,18 +149,18 @@ class BigRun:
         self._log.journal.append_many(entries)
         self._charge(task, agent, count)
 
-    def _entry(self, task: "Any", agent: str, kind: str, body: str) -> "dict[str, Any]":
+    def _entry(self, task: Any, agent: str, kind: str, body: str) -> dict[str, Any]:
         at = self._pass(self._dice.expovariate(1 / PACE_SECONDS))
         return {"stream": self._run_id, "kind": kind, "agent": agent, "task_id": task.id, "body": body, "at": at}
 
-    def _tool(self, task: "Any", agent: str) -> "dict[str, Any]":
+    def _tool(self, task: Any, agent: str) -> dict[str, Any]:
         """Make a call of a tool; now and then a sub-agent's, which looks around."""
         if self._dice.random() < 0.12:
             return {**self._entry(task, agent, "tool", self._one_of("reads")), "subtype": "read", "agent_id": f"{agent}/explorer"}
         answer = {"exit": 0 if self._dice.random() < 0.9 else 1, "output": self._dice.choice(self._work["results"])}
         return {**self._entry(task, agent, "tool", self._one_of("commands")), "subtype": "run", "payload": answer}
 
-    def _charge(self, task: "Any", agent: str, calls: int) -> None:
+    def _charge(self, task: Any, agent: str, calls: int) -> None:
         model, price = self._dice.choices(_MODELS, weights=(6, 3, 1))[0]
         wrote = self._dice.randrange(60, 260) * calls
         self._log.ledger.charge(
@@ -178,7 +176,7 @@ class BigRun:
             enforce=False,
         )
 
-    def _ask(self, claim: "Claim", *, is_decided: bool) -> None:
+    def _ask(self, claim: Claim, *, is_decided: bool) -> None:
         question, about = self._dice.choice(self._work["questions"])
         words = {"branch": self._story.branch, "word": self._story.slug}
         asked = self._log.approvals.ask(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.git.repository import HOME, Repository, ref_part, starting_commit
@@ -13,21 +13,19 @@ from decklog.conductor.git.workspaces import remove_folder
 from decklog.conductor.settings import NAME, load, require_consent
 from decklog.conductor.side_effects import SideEffects
 from decklog.core.errors import Invalid
+from decklog.log import Decklog
 from decklog.models.client import Models
 from decklog.models.composer import Composer
+from decklog.models.provider import Provider
 from decklog.models.providers.making import maker
+from decklog.models.settings import ModelChoice
 from decklog.review import settings as review_settings
 from decklog.review.change import Change, between
+from decklog.review.settings import ReviewSettings
 from decklog.stores.approvals.approval import Approval, ApprovalState, question_key
+from decklog.stores.approvals.feedback import Feedback
 from decklog.stores.approvals.inbox import MessageChannel, MessageSeverity, MessageState
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
-    from decklog.models.provider import Provider
-    from decklog.models.settings import ModelChoice
-    from decklog.review.settings import ReviewSettings
-    from decklog.stores.approvals.feedback import Feedback
-    from decklog.stores.workflow.mends import Mend
+from decklog.stores.workflow.mends import Mend
 
 WAYS = ("branch", "pr", "patch")
 # The template of the message about a large plan.
@@ -75,16 +73,16 @@ def newest_base(repository: Repository, cwd: Path) -> str:
 class FixContext:
     """The context of one fix. `make` builds the provider of a model instead of the settings."""
 
-    log: "Decklog"
+    log: Decklog
     repository: Repository
-    mend: "Mend"
+    mend: Mend
     cwd: Path
     state: Path
-    make: "Callable[[ModelChoice], Provider] | None" = None
+    make: Callable[[ModelChoice], Provider] | None = None
     say: Callable[[str], object] = field(default=lambda _: None)
 
     @property
-    def feedback(self) -> "Feedback":
+    def feedback(self) -> Feedback:
         return self.log.feedback.get(self.mend.feedback_id)
 
     @property
@@ -106,7 +104,7 @@ class FixContext:
         return read_rules(self._settings)
 
     @cached_property
-    def settings(self) -> "ReviewSettings":
+    def settings(self) -> ReviewSettings:
         return review_settings.read(self._settings)
 
     @cached_property

@@ -7,23 +7,21 @@ mend itself.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor.settings import NAME, require_consent
 from decklog.conductor.stages import all_tasks
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Invalid
 from decklog.fixes.context import newest_base
+from decklog.fixes.loop import FixLoop
+from decklog.log import Decklog
 from decklog.models.client import ModelCall, Models
 from decklog.models.composer import Composer
 from decklog.models.providers.making import maker
 from decklog.review import settings as review_settings
 from decklog.stores.memory.text import signature
-
-if TYPE_CHECKING:
-    from decklog.fixes.loop import FixLoop
-    from decklog.log import Decklog
-    from decklog.stores.tasks.task import Task
+from decklog.stores.tasks.task import Task
 
 SITE = "mend.failure"
 FLOOR = 50
@@ -69,7 +67,7 @@ class FailedRun:
         return {**asdict(self), "snapshots": list(self.snapshots)}
 
 
-def take_up(mending: "FixLoop", run_id: str, whose: str | None = None) -> FailedRun:
+def take_up(mending: FixLoop, run_id: str, whose: str | None = None) -> FailedRun:
     """Classify a failed run, pause it with a snapshot, and start a fix if this repository's code is to blame.
 
     `whose` is a person's classification, which takes precedence. If the cause stays unknown, nothing is changed.
@@ -102,13 +100,13 @@ def take_up(mending: "FixLoop", run_id: str, whose: str | None = None) -> Failed
     )
 
 
-def _refuse_own(log: "Decklog", run_id: str) -> None:
+def _refuse_own(log: Decklog, run_id: str) -> None:
     for mend in log.mends.find(open_only=True, limit=200):
         if run_id in (mend.run_id, mend.fix_run_id):
             raise Conflict(f"run {run_id} is that of mend {mend.id}", hint=f"Go on with it: decklog mend {mend.id}", id=mend.id)
 
 
-def _told(log: "Decklog", run_id: str, failing: "list[Task]", summary: str) -> Iterator[str]:
+def _told(log: Decklog, run_id: str, failing: list[Task], summary: str) -> Iterator[str]:
     """Yield what is on record of a failure, the tasks first."""
     if summary:
         yield summary[:_LONGEST]
@@ -121,7 +119,7 @@ def _told(log: "Decklog", run_id: str, failing: "list[Task]", summary: str) -> I
 # Whose fault
 
 
-def _classified(mending: "FixLoop", run_id: str, told: list[str]) -> tuple[str, int, str]:
+def _classified(mending: FixLoop, run_id: str, told: list[str]) -> tuple[str, int, str]:
     """Return the cause of a failure: by plain signs first, then by a model that is sure."""
     text = "\n".join(told)
     if (found := _WEATHER.search(text)) is not None:
@@ -133,7 +131,7 @@ def _classified(mending: "FixLoop", run_id: str, told: list[str]) -> tuple[str, 
     return _by_model(mending, run_id, text)
 
 
-def _own_file(mending: "FixLoop", text: str) -> str | None:
+def _own_file(mending: FixLoop, text: str) -> str | None:
     """Find a file of this repository that a traceback ends in."""
     base = newest_base(mending.repository, mending.cwd)
     for path in reversed(_TRACED.findall(text)):
@@ -143,7 +141,7 @@ def _own_file(mending: "FixLoop", text: str) -> str | None:
     return None
 
 
-def _by_model(mending: "FixLoop", run_id: str, text: str) -> tuple[str, int, str]:
+def _by_model(mending: FixLoop, run_id: str, text: str) -> tuple[str, int, str]:
     repository = mending.repository
     base = newest_base(repository, mending.cwd)
     settings = review_settings.read(repository.read(base, NAME))
@@ -165,7 +163,7 @@ def _by_model(mending: "FixLoop", run_id: str, text: str) -> tuple[str, int, str
 # The decision
 
 
-def _pause(log: "Decklog", run_id: str, reason: str) -> Iterator[str]:
+def _pause(log: Decklog, run_id: str, reason: str) -> Iterator[str]:
     """Keep what every task that is not over needs to go on, and set the run aside."""
     now = to_text(log.clock.now())
     for task in all_tasks(log, run_id):
@@ -187,7 +185,7 @@ def _pause(log: "Decklog", run_id: str, reason: str) -> Iterator[str]:
         log.runs.update(run_id, status="paused")
 
 
-def _begin(mending: "FixLoop", run_id: str, evidence: str, told: list[str]) -> str:
+def _begin(mending: FixLoop, run_id: str, evidence: str, told: list[str]) -> str:
     body = f"Run {run_id} failed by what the agent is made of: {evidence}\n" + "\n".join(told)
     key = f"run:{run_id}:{signature(evidence)}"
     filed = mending.log.feedback.file("mend", body[: 4 * _LONGEST], channel="run", severity="high", key=key)

@@ -4,17 +4,19 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor import starting
 from decklog.conductor.checks.examination import Examination, environment_digest
 from decklog.conductor.checks.running import PASSED
 from decklog.conductor.conductor import Conductor
+from decklog.conductor.context import RunContext
 from decklog.conductor.plan import WorkItem, WorkPlan
 from decklog.conductor.status import run_status
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound, Unavailable
 from decklog.fixes.context import FixContext, answer_merge_question, newest_base
 from decklog.guard.files.gitignore import IgnoreFile
+from decklog.log import Decklog
 from decklog.models.composer import as_data
 from decklog.records.values import to_json
 from decklog.review.change import Change
@@ -24,14 +26,10 @@ from decklog.review.proof.proving import Proving
 from decklog.review.publishing import pending_override, publish_block_reason
 from decklog.review.result import ACTIONABLE, had_outage
 from decklog.stores.approvals.feedback import FeedbackState
+from decklog.stores.tasks.task import Task
 from decklog.stores.workflow.mends import Mend, MendState, MendWait
 from decklog.stores.workflow.reviews import Review, ReviewVerdict
 from decklog.stores.workflow.verdicts import CheckOutcome
-
-if TYPE_CHECKING:
-    from decklog.conductor.context import RunContext
-    from decklog.log import Decklog
-    from decklog.stores.tasks.task import Task
 
 _LONGEST_TITLE = 90
 _LONGEST_QUOTE = 2000
@@ -179,7 +177,7 @@ def review(context: FixContext, *, again: bool) -> Mend:
     return sent_back(context, _findings(found), MendWait.GATE, reason, review_id=found.id)
 
 
-def asked_about(log: "Decklog", mend: Mend) -> str | None:
+def asked_about(log: Decklog, mend: Mend) -> str | None:
     """Return the open question about a fix that the gate blocks; None if there is none."""
     if mend.waits_for is not MendWait.GATE or mend.review_id is None:
         return None
@@ -319,7 +317,7 @@ def _by_agent(context: FixContext) -> Mend:
     )
 
 
-def _run_context(context: FixContext) -> "RunContext":
+def _run_context(context: FixContext) -> RunContext:
     """Find the run of this round, or begin it; the proof replaces its review."""
     log, mend = context.log, context.mend
     given: dict[str, Any] = {"cwd": context.cwd, "state": context.state}
@@ -337,7 +335,7 @@ def _say(context: FixContext, text: str) -> None:
     context.say(text)
 
 
-def _noted(context: FixContext, run_context: "RunContext") -> Mend:
+def _noted(context: FixContext, run_context: RunContext) -> Mend:
     mend = context.mend
     return mend if mend.fix_run_id == run_context.run_id else context.log.mends.move(mend, fix_run_id=run_context.run_id)
 
@@ -372,9 +370,7 @@ class _Proofs:
     def __init__(self, context: FixContext) -> None:
         self._context = context
 
-    def __call__(
-        self, context: "RunContext", task: "Task", base: str, tip: str, wanted_end: Callable[[], str | None]
-    ) -> Examination:
+    def __call__(self, context: RunContext, task: Task, base: str, tip: str, wanted_end: Callable[[], str | None]) -> Examination:
         del task, wanted_end
         try:
             proof = proof_of(self._context, Change(context.repository, base, tip))

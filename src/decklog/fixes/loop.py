@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor import kill_points
 from decklog.conductor.git.changes import changes
@@ -20,13 +20,11 @@ from decklog.fixes.fixing import fix, given_up, prove, review, verify
 from decklog.fixes.publication import learn, publish
 from decklog.fixes.triage import approve, by_person, drop, locate, plan, triage
 from decklog.guard.files.gitignore import IgnoreFile
+from decklog.log import Decklog
+from decklog.models.provider import Provider
+from decklog.models.settings import ModelChoice
 from decklog.stores.approvals.feedback import FeedbackState, FixClass
 from decklog.stores.workflow.mends import Mend, MendState, MendWait
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
-    from decklog.models.provider import Provider
-    from decklog.models.settings import ModelChoice
 
 _STEPS: dict[MendState, Callable[[FixContext], Mend]] = {
     MendState.FILED: triage,
@@ -133,10 +131,10 @@ class FixInput:
 class FixLoop:
     """Mends feedback in one repository."""
 
-    log: "Decklog"
+    log: Decklog
     cwd: Path
     state: Path
-    make: "Callable[[ModelChoice], Provider] | None" = None
+    make: Callable[[ModelChoice], Provider] | None = None
     say: Callable[[str], object] = lambda _: None
 
     @cached_property

@@ -3,11 +3,9 @@
 Nothing is imported before it is used: judging a command or a path needs no database.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from decklog.guard.calls.guard import Unrestricted
     from decklog.guard.calls.tool import EffectCheck, Tool
     from decklog.guard.sandbox.sandbox import Sandbox
@@ -24,7 +22,7 @@ _HOMES = {
 __all__ = ["EffectCheck", "Sandbox", "Tool", "Toolbox", "Unrestricted"]
 
 
-def __getattr__(name: str) -> "Any":
+def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'decklog.guard' has no attribute {name!r}")
     from importlib import import_module

@@ -47,7 +47,7 @@ _ENDS = "select no, head_pos from stream_heads order by no"
 _NOTHING = chain.START, 0, ""
 
 
-def joined_pieces(pieces: "list[Piece]", numbers: "list[int]") -> "Iterator[list[Piece]]":
+def joined_pieces(pieces: "list[Piece]", numbers: list[int]) -> "Iterator[list[Piece]]":
     """Group pieces that can be walked as one: whole beginnings of streams, each directly behind the one before."""
     following = dict(pairwise(numbers))
     part: list[Piece] = []
@@ -61,19 +61,19 @@ def joined_pieces(pieces: "list[Piece]", numbers: "list[int]") -> "Iterator[list
         yield part
 
 
-def ends(db: "Database") -> "list[tuple[int, int]]":
+def ends(db: Database) -> list[tuple[int, int]]:
     """Return the last position of each stream that has entries, in the order of their numbers."""
     return [(number, last) for number, last in db.rows(_ENDS, {})[1] if type(number) is int and type(last) is int]
 
 
-def streams_of(db: "Database") -> "Iterator[Stream]":
+def streams_of(db: Database) -> "Iterator[Stream]":
     """Return what the rows of the streams that have their entries here say, in the order of their numbers."""
     archived = db.archived()
     rows = db.each_as_is("select name, no, created_at, in_order from streams order by no", {})
     return (Stream(*row) for row in rows if row[0] not in archived)
 
 
-def sound(db: "Database", start: int, last: int) -> "Range | None":
+def sound(db: Database, start: int, last: int) -> "Range | None":
     """Walk the entries of a range of positions; None where anything is not as it should be."""
     with passing_over(db):
         streams = {stream.number: stream.name for stream in streams_of(db)}
@@ -82,7 +82,7 @@ def sound(db: "Database", start: int, last: int) -> "Range | None":
     return None
 
 
-def _walked(db: "Database", streams: "dict[int, str]", before: "Row | None", rows: "Iterator[Row]") -> "Range | None":
+def _walked(db: Database, streams: dict[int, str], before: Row | None, rows: Iterator[Row]) -> "Range | None":
     """Walk rows, the first of which goes on from the one before it where both are of one stream."""
     entries, firsts, backwards = 0, {}, []
     number, head = None, _NOTHING
@@ -102,13 +102,13 @@ def _walked(db: "Database", streams: "dict[int, str]", before: "Row | None", row
     return entries, firsts, backwards
 
 
-def _has_texts(db: "Database", number: int, stream: str, named: "list[Row]") -> bool:
+def _has_texts(db: Database, number: int, stream: str, named: list[Row]) -> bool:
     found = Verification()
     Texts(db, found).check_entries(number, stream, [text for row in named for text in _named_by(row)])
     return found.ok
 
 
-def joined_up(db: "Database", found: "Iterable[Range | None]", result: Verification) -> bool:
+def joined_up(db: Database, found: "Iterable[Range | None]", result: Verification) -> bool:
     """Compare the streams' own rows with all ranges that were walked; False where anything is not as it should be."""
     entries, firsts, backwards = 0, dict[int, str](), set[int]()
     for one in found:
@@ -131,7 +131,7 @@ def joined_up(db: "Database", found: "Iterable[Range | None]", result: Verificat
 class Walk:
     """Reads entries in the order of their positions, stream after stream."""
 
-    def __init__(self, db: "Database", result: Verification, texts: Texts) -> None:
+    def __init__(self, db: Database, result: Verification, texts: Texts) -> None:
         self._db = db
         self._result = result
         self._texts = texts
@@ -140,7 +140,7 @@ class Walk:
         self._ahead: list[Row] = []
         self._named: frozenset[str] = frozenset()
 
-    def all(self, streams: "list[Stream]", unreadable: "set[object]") -> None:
+    def all(self, streams: "list[Stream]", unreadable: set[object]) -> None:
         """Walk every entry there is, by streams in the order of their numbers; an entry of none of them is a problem.
 
         Those whose own row can't be read are passed over.
@@ -161,7 +161,7 @@ class Walk:
         self._begin(stream.number * STREAM_SIZE, (stream.number + 1) * STREAM_SIZE - 1)
         self._is_read(stream, set())
 
-    def _is_read(self, stream: "Stream", unreadable: "set[object]") -> bool:
+    def _is_read(self, stream: "Stream", unreadable: set[object]) -> bool:
         """Walk a stream, and what lies before it; tell whether all of it could be read."""
         with self._result.checking(self._db, f"the stream {stream.name}", stream=stream.name):
             self._tell_strays(stream.number * STREAM_SIZE, unreadable)
@@ -173,7 +173,7 @@ class Walk:
         self._rows = self._db.each_as_is(_ENTRIES, {"start": start, "last": last})
         self._ahead = []
 
-    def _tell_strays(self, end: int, unreadable: "set[object]") -> None:
+    def _tell_strays(self, end: int, unreadable: set[object]) -> None:
         """Name the entries up to a position; removing a stream's row must not hide them."""
         for row in joined(self._ahead, self._rows):
             if row[0] >= end:
@@ -183,7 +183,7 @@ class Walk:
                 self._tell_stray(row)
         self._ahead = []
 
-    def _tell_stray(self, row: "Row") -> None:
+    def _tell_stray(self, row: Row) -> None:
         where = {"stream": row[STREAM], "seq": row[SEQ]}
         if row[STREAM] in self._named:
             self._result.bad("the stream has another number than its entries", table="streams", column="no", **where)
@@ -227,7 +227,7 @@ class Walk:
         if named:
             self._texts.check_entries(stream.number, name, named)
 
-    def _misplaced(self, stream: "Stream", row: "Row", expected: int) -> None:
+    def _misplaced(self, stream: "Stream", row: Row, expected: int) -> None:
         """Say what is wrong with the place of an entry."""
         pos, seq = row[0], row[SEQ]
         if pos != stream.number * STREAM_SIZE + seq:
@@ -239,7 +239,7 @@ class Walk:
         where = {"stream": stream.name, "seq": seq, "table": "entries", "record_id": f"{stream.name}:{seq}", "column": column}
         self._result.bad(what, **where)
 
-    def _check_name(self, stream: "Stream", others: "list[tuple[int, object]]", newest: int) -> None:
+    def _check_name(self, stream: "Stream", others: list[tuple[int, object]], newest: int) -> None:
         """Tell entries that name another stream from a stream that has another name than all its entries say."""
         name, names = stream.name, {other for _, other in others}
         if len(others) == newest and len(names) == 1:
@@ -265,7 +265,7 @@ class Walk:
             self._result.bad("the stream is said not to be in order of time, and is", **where, column="in_order")
 
 
-def _named_by(row: "Row") -> "Iterator[Named]":
+def _named_by(row: Row) -> "Iterator[Named]":
     """Yield the texts that an entry has only the digest of."""
     for name, text, digest in _TEXTS:
         if row[text] is None and row[digest] is not None:

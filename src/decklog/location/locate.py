@@ -1,15 +1,13 @@
 """Finds the log as git finds `.git`: named, from the environment, in a folder above; outside of repositories, the user's own."""
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from decklog.core.errors import NotAccepted, NotFound
 from decklog.core.user_consents import append_line, escaped, is_own, read_lines, unescaped
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
     from decklog.log import Decklog
 
 FOLDER = ".decklog"
@@ -67,7 +65,7 @@ class LogLocation:
                 path=self.path,
             )
 
-    def open(self, **settings: "Any") -> "Decklog":
+    def open(self, **settings: Any) -> "Decklog":
         """Open the log; one that lies in a folder only if this user said yes to it."""
         from decklog.log import Decklog
 
@@ -118,7 +116,7 @@ def without_password(address: str) -> str:
     return f"{scheme}://{user}{colon}{'***' if colon else ''}{at}{host}{question}{'&'.join(parts)}"
 
 
-def locate(named: str | None, folder: str | None = None, environment: "Mapping[str, str] | None" = None) -> LogLocation:
+def locate(named: str | None, folder: str | None = None, environment: Mapping[str, str] | None = None) -> LogLocation:
     """Find the log that a call from a folder means."""
     if named:
         return LogLocation(named, "named with --db", is_named=True)
@@ -137,7 +135,7 @@ def locate(named: str | None, folder: str | None = None, environment: "Mapping[s
     return users_own()
 
 
-def of_session(folder: str, environment: "Mapping[str, str]", named: str | None = None) -> LogLocation | None:
+def of_session(folder: str, environment: Mapping[str, str], named: str | None = None) -> LogLocation | None:
     """Find the log that an agent's session in a folder is recorded in; None where there is none, or only the user's own."""
     place = locate(named, folder if os.path.isdir(folder) or not _has_folder() else None, environment)
     if not place.is_named and place.target == users_own().target:
@@ -296,7 +294,7 @@ def check(inside: str, file: str, address: str | None) -> Accepted:
     return known
 
 
-def _is_owned(file: str, owners: "tuple[int, ...]") -> bool:
+def _is_owned(file: str, owners: tuple[int, ...]) -> bool:
     """Return whether a log's file belongs to one of these users; a file that is away belongs to nobody else."""
     try:
         return os.stat(file).st_uid in owners

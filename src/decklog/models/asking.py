@@ -3,17 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from decklog.log import Decklog
 from decklog.models import settings as model_settings
 from decklog.models.client import ModelAnswer, ModelCall, Models
 from decklog.models.composer import Composer, PromptSettings, Reader, read_settings
+from decklog.models.provider import Provider
 from decklog.models.providers.making import maker
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
-    from decklog.models.provider import Provider
-    from decklog.models.settings import ModelChoice, ModelSettings
+from decklog.models.settings import ModelChoice, ModelSettings
 
 Data = Sequence[tuple[str, str]]
 
@@ -39,10 +37,10 @@ def ask_about(
 class Voices:
     """The models that a commit names, and the composer of their prompts."""
 
-    models: "ModelSettings"
+    models: ModelSettings
     prompt: PromptSettings
     read: Reader
-    make: "Callable[[ModelChoice], Provider]"
+    make: Callable[[ModelChoice], Provider]
 
     def has(self, site: str) -> bool:
         """Return whether a model is configured for a call site."""
@@ -50,7 +48,7 @@ class Voices:
 
     def ask(
         self,
-        log: "Decklog",
+        log: Decklog,
         site: str,
         schema: Mapping[str, Any],
         data: Data,
@@ -64,7 +62,7 @@ class Voices:
         return ask_about(models, Composer(self.prompt, self.read), site, schema, data, temperature=temperature)
 
 
-def voices_of(log: "Decklog", read: Reader, folder: Path, *, make: "Callable[[ModelChoice], Provider] | None" = None) -> Voices:
+def voices_of(log: Decklog, read: Reader, folder: Path, *, make: Callable[[ModelChoice], Provider] | None = None) -> Voices:
     """Read who answers from the `decklog.toml` that `read` gives; programs run beneath `folder`."""
     content = read("decklog.toml") or b""
     models = model_settings.read(content)
@@ -75,7 +73,7 @@ def nobody() -> Voices:
     """Return what there is where no repository names a model."""
     from decklog.models.settings import ModelSettings
 
-    def refuse(_: "ModelChoice") -> "Provider":
+    def refuse(_: ModelChoice) -> Provider:
         raise AssertionError("a model that nobody named is not made")
 
     return Voices(ModelSettings(), PromptSettings(), lambda _: None, refuse)

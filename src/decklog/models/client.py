@@ -7,16 +7,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.core.errors import BudgetExceeded, DecklogError, NotFound
 from decklog.journal.entry import EntryKind
+from decklog.log import Decklog
 from decklog.models.composer import Prompt, PromptPart
 from decklog.models.provider import PASSING, WEATHER, ModelReply, ModelRequest, Provider
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
-    from decklog.models.settings import ModelChoice, ModelSettings
+from decklog.models.settings import ModelChoice, ModelSettings
 
 LONGEST_ANSWER = 1024 * 1024
 _FENCE = re.compile(r"```(?:json)?\s*\n(.*?)\n?```", re.DOTALL)
@@ -91,7 +89,7 @@ def faults(value: object, schema: Mapping[str, Any], place: str = "") -> Iterato
         yield from _object_faults(value, schema, place)
 
 
-def _is_a(value: object, wanted: "str | list[str]") -> bool:
+def _is_a(value: object, wanted: str | list[str]) -> bool:
     words = [wanted] if isinstance(wanted, str) else wanted
     # To Python a truth is a number.
     return any(isinstance(value, _TYPES[word]) and (word == "boolean" or not isinstance(value, bool)) for word in words)
@@ -154,9 +152,9 @@ class Models:
 
     def __init__(
         self,
-        log: "Decklog",
-        settings: "ModelSettings",
-        make: "Callable[[ModelChoice], Provider]",
+        log: Decklog,
+        settings: ModelSettings,
+        make: Callable[[ModelChoice], Provider],
         *,
         run_id: str,
         task_id: str | None = None,
@@ -188,9 +186,9 @@ class _Asking:
 
     def __init__(
         self,
-        log: "Decklog",
+        log: Decklog,
         call: ModelCall,
-        choice: "ModelChoice",
+        choice: ModelChoice,
         run_id: str,
         task_id: str | None,
         wait: Callable[[float], None],

@@ -5,18 +5,16 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.agents.sessions import planned_runs
 from decklog.core.errors import Conflict, DecklogError, Denied, Invalid, NotFound
 from decklog.core.figures import counted, dollars
 from decklog.journal.entry import EntryKind
+from decklog.log import Decklog
 from decklog.models.asking import Voices
 from decklog.stores.approvals.inbox import Message, MessageState
 from decklog.stores.runs.run import RunStatus
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
 
 # Below this a model's guess counts as none.
 SURE_ENOUGH = 70
@@ -160,7 +158,7 @@ def from_answer(data: Mapping[str, Any], model: str) -> Understood:
 class Handler:
     """Does what one message wants; gives the answer to its sender. `skills` are the files that may be invoked, by path."""
 
-    def __init__(self, log: "Decklog", message: Message, skills: Mapping[str, str]) -> None:
+    def __init__(self, log: Decklog, message: Message, skills: Mapping[str, str]) -> None:
         self._log = log
         self._message = message
         self._skills = skills
@@ -336,7 +334,7 @@ class MessageOutcome:
 class Conversation:
     """Understands messages and does what they want. `voices` may have a model for it; exact commands need none."""
 
-    def __init__(self, log: "Decklog", voices: Voices) -> None:
+    def __init__(self, log: Decklog, voices: Voices) -> None:
         self._log = log
         self._voices = voices
 

@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.core.clock import from_text, to_text
 from decklog.core.figures import counted, dollars
+from decklog.log import Decklog
 from decklog.models.asking import Voices
+from decklog.records.record import Page
 from decklog.stores.approvals.approval import ApprovalState
 from decklog.stores.approvals.feedback import FeedbackState
 from decklog.stores.approvals.inbox import MessageSeverity, MessageState
@@ -16,12 +18,8 @@ from decklog.stores.runs.run import Run, RunStatus
 from decklog.stores.tasks.task import Task, TaskState
 from decklog.stores.workflow.ci import CiConclusion
 from decklog.stores.workflow.gates import GateState
+from decklog.stores.workflow.reviews import Review
 from decklog.transfer.report.page import everything
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
-    from decklog.records.record import Page
-    from decklog.stores.workflow.reviews import Review
 
 SITE = "standup"
 FORM = {
@@ -66,7 +64,7 @@ class Standup:
                 yield f"- and {self.more[name]} more"
 
 
-def standup_of(log: "Decklog", now: datetime) -> Standup:
+def standup_of(log: Decklog, now: datetime) -> Standup:
     """Read the report of the day that a moment is in, as of that moment."""
     reader = _Reader(log, now)
     found = {
@@ -80,7 +78,7 @@ def standup_of(log: "Decklog", now: datetime) -> Standup:
     return Standup(day=reader.midnight.date(), more=more, **{name: lines[:_MOST] for name, lines in found.items()})
 
 
-def prose_of(log: "Decklog", voices: Voices, standup: Standup, *, at: datetime) -> tuple[str | None, str]:
+def prose_of(log: Decklog, voices: Voices, standup: Standup, *, at: datetime) -> tuple[str | None, str]:
     """Have a model write the report as prose; without one, the reason. The facts are the same either way."""
     if not voices.has(SITE):
         return None, f"no model is configured for {SITE}"
@@ -93,7 +91,7 @@ def prose_of(log: "Decklog", voices: Voices, standup: Standup, *, at: datetime) 
 class _Reader:
     """Reads yesterday's results and the present state from the stores."""
 
-    def __init__(self, log: "Decklog", now: datetime) -> None:
+    def __init__(self, log: Decklog, now: datetime) -> None:
         self._log = log
         self._now = now
         self.midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -101,10 +99,10 @@ class _Reader:
         self._ended = log.overview.ended(self._since, limit=200)
         self._under_way = [run.id for status in _GOES_ON for run in everything(partial(self._of_status, status))]
 
-    def _of_status(self, status: RunStatus, after: str | None) -> "Page[Run]":
+    def _of_status(self, status: RunStatus, after: str | None) -> Page[Run]:
         return self._log.runs.find(status=status, limit=200, after=after)
 
-    def _of_run(self, run_id: str, state: TaskState, after: str | None) -> "Page[Task]":
+    def _of_run(self, run_id: str, state: TaskState, after: str | None) -> Page[Task]:
         return self._log.tasks.find(run_id, state=state, limit=200, after=after)
 
     def _changed(self, state: TaskState, begin: datetime, end: datetime) -> list[Task]:
@@ -135,7 +133,7 @@ class _Reader:
 
     # Obstacles and failures
 
-    def _held(self) -> "list[Review]":
+    def _held(self) -> list[Review]:
         """Return the changes that the gate holds, each by its last review, without those that a person let pass."""
         last: dict[tuple[str, str], Review] = {}
         for one in self._log.reviews.find(limit=100):

@@ -7,21 +7,18 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from decklog.core.errors import DecklogError, Invalid, NotFound
 from decklog.core.plugins import PluginKind, load_plugin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-    from typing import Any
-
     from decklog import Decklog, Notice, NotifyRule
 
 # Older events are not reported.
@@ -37,14 +34,14 @@ class NotifyEvent(NamedTuple):
     run_id: str | None = None
 
 
-def events(log: "Decklog", event: str, since: "datetime") -> "list[NotifyEvent]":
+def events(log: "Decklog", event: str, since: datetime) -> "list[NotifyEvent]":
     """List what there is to tell of one kind, no older than the rule and a week."""
     start = max(since, log.clock.now() - NEWS)
     found = {"needs_attention": _needs_attention, "budget": _budgets, "failure": _failures, "done": _done}[event]
     return list(found(log, start))
 
 
-def _needs_attention(log: "Decklog", _since: "datetime") -> "Iterator[NotifyEvent]":
+def _needs_attention(log: "Decklog", _since: datetime) -> "Iterator[NotifyEvent]":
     after: str | None = None
     while True:
         page = log.overview.waiting(limit=_MOST, after=after)
@@ -56,7 +53,7 @@ def _needs_attention(log: "Decklog", _since: "datetime") -> "Iterator[NotifyEven
             return
 
 
-def _budgets(log: "Decklog", _since: "datetime") -> "Iterator[NotifyEvent]":
+def _budgets(log: "Decklog", _since: datetime) -> "Iterator[NotifyEvent]":
     today = log.clock.now().date().isoformat()
     for budget in log.overview.budgets():
         if budget.state != "ok":
@@ -67,7 +64,7 @@ def _budgets(log: "Decklog", _since: "datetime") -> "Iterator[NotifyEvent]":
             yield NotifyEvent(f"budget:{budget.id}:{period}:{budget.state}", said, budget.run_id)
 
 
-def _failures(log: "Decklog", since: "datetime") -> "Iterator[NotifyEvent]":
+def _failures(log: "Decklog", since: datetime) -> "Iterator[NotifyEvent]":
     for run in log.overview.ended(since, limit=_MOST):
         if run["status"] == "failed":
             yield NotifyEvent(f"run:{run['id']}:{run['ended_at']}", f"Failed: {run['goal']}{_below(run['summary'])}", run["id"])
@@ -76,7 +73,7 @@ def _failures(log: "Decklog", since: "datetime") -> "Iterator[NotifyEvent]":
         yield NotifyEvent(f"task:{task['id']}:{task['failures']}", said, task["run_id"])
 
 
-def _done(log: "Decklog", since: "datetime") -> "Iterator[NotifyEvent]":
+def _done(log: "Decklog", since: datetime) -> "Iterator[NotifyEvent]":
     for run in log.overview.ended(since, limit=_MOST):
         if run["status"] == "done":
             yield NotifyEvent(f"run:{run['id']}:{run['ended_at']}", f"Done: {run['goal']}{_below(run['summary'])}", run["id"])
@@ -115,12 +112,12 @@ def send(rule: "NotifyRule", notice: "Notice", log_name: str, at: int) -> SendOu
     return _desktop(notice)
 
 
-def _message(notice: "Notice", log_name: str) -> "dict[str, Any]":
+def _message(notice: "Notice", log_name: str) -> dict[str, Any]:
     shown = notice.as_dict()
     return {**{name: shown[name] for name in ("id", "event", "what", "run_id", "made_at")}, "log": log_name}
 
 
-def _by_plugin(name: str, message: "dict[str, Any]", words: list[str]) -> SendOutcome:
+def _by_plugin(name: str, message: dict[str, Any], words: list[str]) -> SendOutcome:
     try:
         load_plugin(PluginKind.NOTIFIER, name)(message, words)
     except (DecklogError, OSError) as problem:
@@ -214,7 +211,7 @@ class RoundSummary:
     unknown: int
     notices: "list[Notice]"
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         return {**vars(self), "notices": [notice.as_dict() for notice in self.notices]}
 
 

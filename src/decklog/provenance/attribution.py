@@ -10,23 +10,17 @@
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import Any
 
+from decklog.log import Decklog
 from decklog.provenance.formats.porcelain import BlameEntry, parse_porcelain
 from decklog.provenance.git import GitFailed, GitRepository
 from decklog.provenance.past import CommitGraph, PathLinks, PathPast, gone_paths, most_similar
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from decklog.log import Decklog
-    from decklog.provenance.git import GitRepository
-    from decklog.stores.provenance.edits import Edit
+from decklog.stores.provenance.edits import Edit
 
 # Git's own bound for moved lines. Without it any "}" would be taken for another one.
 _LEAST_LETTERS = 20
@@ -38,11 +32,11 @@ _AT_ONCE = 50
 class RecordedLines:
     """The lines that edits of some paths brought: their text is in the file after the edit, and was not in it before."""
 
-    def __init__(self, repo: "GitRepository", edits: "Sequence[Edit]") -> None:
+    def __init__(self, repo: GitRepository, edits: Sequence[Edit]) -> None:
         self._repo = repo
         self._edits = [edit for edit in edits if edit.new_blob is not None][-_MOST_EDITS:]
 
-    def writers(self, lines: Sequence[bytes], fresh: range, line: int, is_past: "Callable[[Edit], bool]") -> "Iterator[Edit]":
+    def writers(self, lines: Sequence[bytes], fresh: range, line: int, is_past: Callable[[Edit], bool]) -> Iterator[Edit]:
         """Yield the edits that brought a line of a content, newest first. `fresh` is the block of new lines that it is in."""
         for place, number in reversed(self._brought.get(lines[line - 1], ())):
             if is_past(self._edits[place]) and self._letters(lines, fresh, line, (place, number)) >= _LEAST_LETTERS:
@@ -101,7 +95,7 @@ class Origin:
     edits: tuple[str, ...] = ()
     person: str | None = None
 
-    def as_dict(self) -> "dict[str, Any]":
+    def as_dict(self) -> dict[str, Any]:
         """Return the origin as plain JSON values, without what is empty."""
         found: dict[str, Any] = {"kind": self.kind}
         if self.sessions:
@@ -113,7 +107,7 @@ class Origin:
         return found
 
     @classmethod
-    def from_dict(cls, found: "dict[str, Any]") -> "Origin":
+    def from_dict(cls, found: dict[str, Any]) -> "Origin":
         """Read what `as_dict` wrote."""
         sessions, edits = found.get("sessions", ()), found.get("edits", ())
         return cls(found["kind"], tuple(sessions), tuple(edits), found.get("person"))
@@ -147,7 +141,7 @@ class _Content:
 class Attribution:
     """Finds origins of lines in one repository. `missing` counts lines that are unknown because objects are gone."""
 
-    def __init__(self, repo: GitRepository, log: "Decklog") -> None:
+    def __init__(self, repo: GitRepository, log: Decklog) -> None:
         self._repo = repo
         self._log = log
         self.missing = 0
@@ -174,17 +168,17 @@ class Attribution:
 
     # What may be asked
 
-    def prefetch(self, files: "Iterable[tuple[str, str]]") -> None:
+    def prefetch(self, files: Iterable[tuple[str, str]]) -> None:
         """Look many files of commits up at once, with the files of the commits before them."""
         self._look_up([(f"{commit}{up}", path) for commit, path in dict.fromkeys(files) for up in ("", "^")])
 
-    def _look_up(self, files: "Sequence[tuple[str, str]]") -> None:
+    def _look_up(self, files: Sequence[tuple[str, str]]) -> None:
         """Look up the blobs of files of commits in one call."""
         wanted = [(commit, path) for commit, path in files if "\n" not in path]
         found = self._repo.existing([f"{commit}:{path}" for commit, path in wanted]) if wanted else []
         self._remember(dict(zip(wanted, found, strict=True)))
 
-    def _remember(self, files: "dict[tuple[str, str], str | None]") -> None:
+    def _remember(self, files: dict[tuple[str, str], str | None]) -> None:
         """Remember the blobs of files of commits, and look up at once the edits that wrote them."""
         self._blobs.update(files)
         blobs = [blob for blob in dict.fromkeys(files.values()) if blob is not None and blob not in self._by_blob]
@@ -274,7 +268,7 @@ class Attribution:
                 return found
         return UNKNOWN
 
-    def _in_edit(self, edit: "Edit", line: int) -> Origin | None:
+    def _in_edit(self, edit: Edit, line: int) -> Origin | None:
         """Return the origin of a line of what an edit wrote."""
         assert edit.new_blob is not None
         if edit.old_blob is not None:
@@ -334,7 +328,7 @@ class Attribution:
         pasts = [self._past(path) for path in paths]
         later = [past.made_after(content.commit) for past in pasts]
 
-        def is_past(edit: "Edit") -> bool:
+        def is_past(edit: Edit) -> bool:
             is_before = content.before is None or edit.id < content.before
             return is_before and not any(past.is_in(edit, bits) for past, bits in zip(pasts, later, strict=True))
 
@@ -425,14 +419,14 @@ class Attribution:
         edits = [edit for path in paths for edit in self._edits_of_path(path)]
         return RecordedLines(self._repo, sorted(edits, key=lambda edit: edit.id))
 
-    def _load_path(self, path: str) -> "tuple[Edit, ...]":
+    def _load_path(self, path: str) -> tuple[Edit, ...]:
         return tuple(edit for edit in self._log.edits.of_path(path) if self._is_ours(edit.repository))
 
     def _load_past(self, path: str) -> PathPast:
         edits = self._edits_of_path(path)
         return PathPast(self._repo, self._graph, path, edits, self._edit_of_blob, self._blob_at, self._remember, self.prefetch)
 
-    def _edit_of_blob(self, blob: str) -> "Edit | None":
+    def _edit_of_blob(self, blob: str) -> Edit | None:
         """Return the edit that wrote a blob first: who wrote the same later repeated it."""
         if blob not in self._by_blob:
             found = (edit for edit in self._log.edits.of_blobs([blob]) if self._is_ours(edit.repository))
@@ -460,7 +454,7 @@ class Attribution:
         return found
 
 
-def origin_of_edit(edit: "Edit") -> Origin:
+def origin_of_edit(edit: Edit) -> Origin:
     """Return the origin of the lines that an edit wrote."""
     if edit.person is not None:
         return Origin("person", (), (edit.id,), edit.person)
@@ -479,7 +473,7 @@ def ranges_of(origins: "dict[int, Origin]") -> list[LineRange]:
     return found
 
 
-def attribute_blob(repo: GitRepository, log: "Decklog", blob: str, path: str, commit: str | None = None) -> list[LineRange]:
+def attribute_blob(repo: GitRepository, log: Decklog, blob: str, path: str, commit: str | None = None) -> list[LineRange]:
     """Return the origins of all lines of a blob.
 
     With a commit the blob is that commit's file at the path; without one it is a file of the worktree.

@@ -1,19 +1,15 @@
 """`git blame` with the sessions that wrote the lines."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import Any
 
+from decklog.log import Decklog
 from decklog.provenance.attribution import UNCOMMITTED, UNKNOWN, Attribution, Origin, ranges_of
 from decklog.provenance.formats.porcelain import BlameEntry, parse_porcelain
 from decklog.provenance.git import GitRepository
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from decklog.log import Decklog
 
 
 @dataclass(frozen=True)
@@ -32,11 +28,11 @@ class BlamedLine:
 
 def blame_file(
     repo: GitRepository,
-    log: "Decklog",
+    log: Decklog,
     path: str,
     rev: str | None = None,
     lines: tuple[int, int] | None = None,
-    options: "Sequence[str]" = (),
+    options: Sequence[str] = (),
 ) -> list[BlamedLine]:
     """Return the lines of a file as `git blame` sees them, each with its origin; without `rev` those of the worktree.
 
@@ -61,7 +57,7 @@ def _blamed(entry: BlameEntry, origin: Origin) -> BlamedLine:
 class _OriginCache:
     """Looks origins up, first among those that the log has kept."""
 
-    def __init__(self, repo: GitRepository, log: "Decklog") -> None:
+    def __init__(self, repo: GitRepository, log: Decklog) -> None:
         self._repo = repo
         self._log = log
         self._attribution = Attribution(repo, log)
@@ -106,10 +102,10 @@ class _OriginCache:
             self._log.edits.keep_origins(self._repo.identity, found)
 
 
-def _read_ranges(kept: "list[Any]") -> dict[int, Origin]:
+def _read_ranges(kept: list[Any]) -> dict[int, Origin]:
     found = ((start, end, Origin.from_dict(origin)) for start, end, origin in kept)
     return {line: origin for start, end, origin in found for line in range(start, end + 1)}
 
 
-def _written_ranges(origins: dict[int, Origin]) -> "list[Any]":
+def _written_ranges(origins: dict[int, Origin]) -> list[Any]:
     return [[one.start, one.end, one.origin.as_dict()] for one in ranges_of(origins)]

@@ -8,20 +8,16 @@ import fcntl
 import json
 import os
 import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from decklog.core.processes import Identity
 from decklog.provenance.commands_with_git import CommandWithGit, git_state
 from decklog.provenance.git import GitFailed, GitRepository, NewObjects
-from decklog.provenance.tool_calls import expected_content, stated_content
+from decklog.provenance.tool_calls import FileCall, expected_content, stated_content
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
-
-    from decklog.provenance.tool_calls import FileCall
-
     Line = dict[str, Any]
 
 _FILE = "calls"
@@ -154,7 +150,7 @@ class Capture:
 
     # Around a tool call
 
-    def begin(self, call: str, target: "FileCall | None", stated: "dict[str, list[tuple[bytes, bytes]]] | None" = None) -> None:
+    def begin(self, call: str, target: FileCall | None, stated: dict[str, list[tuple[bytes, bytes]]] | None = None) -> None:
         """Store what a call may change, before it does; without a target it may change any file.
 
         `stated` has the texts that the call replaces in each path. It is needed where the call may have changed files already.
@@ -180,7 +176,7 @@ class Capture:
         line["skipped"] = self._skipped
         self._calls.begin(line)
 
-    def end(self, call: str, target: "FileCall | None") -> "dict[str, Any] | None":
+    def end(self, call: str, target: FileCall | None) -> dict[str, Any] | None:
         """Return the edits of a call that has ended, with their objects stored; None if it changed nothing."""
         with self._calls.locked() as lines:
             overlap = CallOverlap(lines, self._session, call)
@@ -203,13 +199,13 @@ class Capture:
         """Forget calls of this session of which no end was reported."""
         self._calls.end_all(self._session)
 
-    def _place(self, head: str | None) -> "dict[str, Any]":
+    def _place(self, head: str | None) -> dict[str, Any]:
         self._repo.keep_identity()
         return {"repository": self._repo.identity, "top": self._repo.top, "head": head}
 
     # Tools that name their files
 
-    def _of_tool(self, overlap: CallOverlap, target: "FileCall") -> "list[dict[str, Any]]":
+    def _of_tool(self, overlap: CallOverlap, target: FileCall) -> list[dict[str, Any]]:
         assert overlap.begun is not None
         olds = overlap.begun.get("blobs") or {}
         paths = [path for path in olds if self._is_captured(path)]
@@ -221,18 +217,18 @@ class Capture:
             kept = self._new_content(edits, objects)
         return [_compact(edit | self._moved(edit, target, olds)) for edit in kept]
 
-    def _differing(self, olds: "Mapping[str, str | None]", overlap: CallOverlap, objects: NewObjects) -> "list[dict[str, Any]]":
+    def _differing(self, olds: Mapping[str, str | None], overlap: CallOverlap, objects: NewObjects) -> list[dict[str, Any]]:
         """Return the files that no longer hold what they held before."""
         news = objects.of_files([path for path in olds if os.path.isfile(os.path.join(self._repo.top, path))])
         changed = [path for path, old in olds.items() if old != news.get(path)]
         return [{"path": path, "old": olds[path], "new": news.get(path), "mixed": overlap.sessions(path)} for path in changed]
 
-    def _moved(self, edit: "dict[str, Any]", target: "FileCall", olds: "dict[str, Any]") -> "dict[str, Any]":
+    def _moved(self, edit: dict[str, Any], target: FileCall, olds: dict[str, Any]) -> dict[str, Any]:
         """Return where a file came from that a tool moved."""
         former = target.renamed.get(edit["path"])
         return {"old_path": former, "old": olds[former]} if former and not edit["old"] and olds.get(former) else {}
 
-    def _new_content(self, edits: "list[dict[str, Any]]", objects: NewObjects) -> "list[dict[str, Any]]":
+    def _new_content(self, edits: list[dict[str, Any]], objects: NewObjects) -> list[dict[str, Any]]:
         """Return the edits whose content is new to git, or that deleted a file, and keep the content."""
         changed = (edit for edit in edits if edit["new"] != edit["old"])
         found = [edit for edit in changed if edit["new"] is None or objects.is_new(edit["new"])]
@@ -240,7 +236,7 @@ class Capture:
             objects.keep(blob)
         return found
 
-    def _written(self, edit: "dict[str, Any]", target: "FileCall", objects: NewObjects) -> str:
+    def _written(self, edit: dict[str, Any], target: FileCall, objects: NewObjects) -> str:
         """Return the content that the tool wrote. Where the file holds another, the rest is not the tool's."""
         before = self._repo.call("cat-file", "blob", edit["old"]) if edit["old"] and target.needs_former else b""
         expected = expected_content(before, target)
@@ -248,7 +244,7 @@ class Capture:
             is_as_expected = expected is None or file.read() == expected
         return str(edit["new"]) if is_as_expected else objects.of_text(edit["path"], expected or b"")
 
-    def _changed_already(self, paths: "Sequence[str]", stated: "dict[str, list[tuple[bytes, bytes]]]") -> dict[str, str | None]:
+    def _changed_already(self, paths: Sequence[str], stated: dict[str, list[tuple[bytes, bytes]]]) -> dict[str, str | None]:
         """Return the former blobs of files that a call has changed already.
 
         The private index has what a file held last. If that with the stated changes is exactly what the file holds, nobody else
@@ -268,7 +264,7 @@ class Capture:
                     found[path] = old
         return found
 
-    def note(self, paths: "Sequence[str]") -> None:
+    def note(self, paths: Sequence[str]) -> None:
         """Bring files of the private index to what the worktree holds."""
         if os.path.exists(self._index):
             self._update(paths)
@@ -283,7 +279,7 @@ class Capture:
             return False
         return True
 
-    def _ignored(self, paths: "Sequence[str]") -> set[str]:
+    def _ignored(self, paths: Sequence[str]) -> set[str]:
         if not paths:
             return set()
         given = b"".join(os.fsencode(path) + b"\0" for path in paths)
@@ -294,7 +290,7 @@ class Capture:
             out = self._repo.call(*words, given=given, accepted=(0, 1))
         return {os.fsdecode(path) for path in out.split(b"\0") if path}
 
-    def _store(self, paths: "Sequence[str]") -> dict[str, str | None]:
+    def _store(self, paths: Sequence[str]) -> dict[str, str | None]:
         """Store files as they are, and return their blobs; None for a file that is not there."""
         present = [path for path in paths if os.path.isfile(os.path.join(self._repo.top, path))]
         blobs = dict(zip(present, self._repo.hash_files(present), strict=True))
@@ -302,7 +298,7 @@ class Capture:
 
     # Commands, which may change any file
 
-    def _of_shell(self, overlap: CallOverlap) -> "list[dict[str, Any]]":
+    def _of_shell(self, overlap: CallOverlap) -> list[dict[str, Any]]:
         changed = self._changed()
         if changed is None:
             self._skipped["*"] = _TOO_MANY
@@ -315,7 +311,7 @@ class Capture:
         self._update(list(changed))
         return [_compact(edit | renamed.get(edit["path"], {})) for edit in found]
 
-    def _without_git(self, edits: "list[dict[str, Any]]", overlap: CallOverlap, objects: NewObjects) -> "list[dict[str, Any]]":
+    def _without_git(self, edits: list[dict[str, Any]], overlap: CallOverlap, objects: NewObjects) -> list[dict[str, Any]]:
         """Return what a command changed and committed, without what git brought into its files."""
         assert overlap.begun is not None
         state, head = overlap.begun.get("git"), overlap.begun.get("head")
@@ -327,7 +323,7 @@ class Capture:
         found = [*command.committed(), *command.uncommitted(edits)]
         return [{"mixed": overlap.sessions(edit["path"]), **edit} for edit in found]
 
-    def _renames(self, edits: "list[dict[str, Any]]", new: "list[dict[str, Any]]") -> "dict[str, dict[str, str]]":
+    def _renames(self, edits: list[dict[str, Any]], new: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
         """Return where renamed files came from, as `git diff -M` sees it, by their new paths."""
         gone = {edit["path"]: edit["old"] for edit in edits if edit["new"] is None}
         added = {edit["path"]: edit["new"] for edit in new if edit["old"] is None}
@@ -391,7 +387,7 @@ class Capture:
         }
         return captured if len(captured) <= MOST_FILES else None
 
-    def _indexed(self, paths: "Sequence[str] | None" = None) -> dict[str, str]:
+    def _indexed(self, paths: Sequence[str] | None = None) -> dict[str, str]:
         """Return the blobs that the private index has for paths, or for all."""
         if paths is not None and not paths:
             return {}
@@ -400,7 +396,7 @@ class Capture:
         parts = ((head.split(), path) for head, _, path in rows)
         return {path: head[1] for head, path in parts if head[2] == "0" and head[0].startswith("100")}
 
-    def _update(self, paths: "Sequence[str]") -> None:
+    def _update(self, paths: Sequence[str]) -> None:
         if paths:
             given = b"".join(os.fsencode(path) + b"\0" for path in paths)
             words = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
@@ -408,7 +404,7 @@ class Capture:
 
     # Snapshots
 
-    def snapshot(self, moment: str, turn: str | None = None) -> "dict[str, Any]":
+    def snapshot(self, moment: str, turn: str | None = None) -> dict[str, Any]:
         """Store the worktree as a commit, and return what is recorded of it."""
         self._refresh()
         tree = self._repo.call("write-tree", index=self._index).decode().strip()
@@ -419,7 +415,7 @@ class Capture:
         return {**self._place(head), "snapshot": taken}
 
 
-def _read_status(out: str) -> "Iterator[tuple[str, str | None]]":
+def _read_status(out: str) -> Iterator[tuple[str, str | None]]:
     """Yield the files of `git status` that differ from the index, with their blobs there; None for a link or a new file."""
     for row in out.split("\0"):
         kind, _, rest = row.partition(" ")
@@ -432,6 +428,6 @@ def _read_status(out: str) -> "Iterator[tuple[str, str | None]]":
             yield path, blob if mode.startswith("100") else None
 
 
-def _compact(edit: "dict[str, Any]") -> "dict[str, Any]":
+def _compact(edit: dict[str, Any]) -> dict[str, Any]:
     """Leave out what is empty."""
     return {name: value for name, value in edit.items() if value}

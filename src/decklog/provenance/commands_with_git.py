@@ -69,7 +69,7 @@ class CommandWithGit:
     state: "Captured"
     head: str | None
     before: dict[str, str]
-    objects: "NewObjects"
+    objects: NewObjects
     _contents: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod

@@ -3,18 +3,13 @@
 What one `git log` has read is not asked of git again, commit by commit.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
+from decklog.log import Decklog
 from decklog.provenance.attribution import UNKNOWN, Attribution, LineRange, origin_of_edit, ranges_of
 from decklog.provenance.git import GitRepository, LineDifference
-from decklog.provenance.history import read_changes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from decklog.log import Decklog
-    from decklog.provenance.history import CommitChanges, FileChange
-    from decklog.stores.provenance.edits import Edit
+from decklog.provenance.history import CommitChanges, FileChange, read_changes
+from decklog.stores.provenance.edits import Edit
 
 _LONGEST_CHAIN = 500
 
@@ -34,11 +29,11 @@ class _KnownRepository(GitRepository):
 class _KnownAttribution(Attribution):
     """An attribution that knows the files and renames of commits that were read."""
 
-    def __init__(self, repo: _KnownRepository, log: "Decklog") -> None:
+    def __init__(self, repo: _KnownRepository, log: Decklog) -> None:
         super().__init__(repo, log)
         self.commits: dict[str, CommitChanges] = {}
 
-    def take(self, commit: "CommitChanges") -> None:
+    def take(self, commit: CommitChanges) -> None:
         """Remember a commit and its files, and for one parent those below it."""
         self.commits[commit.commit] = commit
         for file in commit.files:
@@ -48,7 +43,7 @@ class _KnownAttribution(Attribution):
             if len(commit.parents) == 1:
                 self._blobs[f"{commit.commit}^", file.path] = file.old_blob if file.old_path == file.path else None
 
-    def look_up(self, blobs: "Iterable[str]") -> None:
+    def look_up(self, blobs: Iterable[str]) -> None:
         """Look the edits that wrote contents up at once."""
         wanted = [blob for blob in dict.fromkeys(blobs) if blob not in self._by_blob]
         self._by_blob.update(dict.fromkeys(wanted))
@@ -67,7 +62,7 @@ class _KnownAttribution(Attribution):
 class CommitOrigins:
     """Finds the origins of the lines that commits added."""
 
-    def __init__(self, repo: GitRepository, log: "Decklog") -> None:
+    def __init__(self, repo: GitRepository, log: Decklog) -> None:
         self._log = log
         self._repo = _KnownRepository(repo)
         self._attribution = _KnownAttribution(self._repo, log)
@@ -86,7 +81,7 @@ class CommitOrigins:
         rows = self._repo.call("ls-tree", "-r", base).splitlines() if base is not None else []
         self._blobs_before = {row.split(None, 3)[2].decode() for row in rows}
 
-    def take(self, commit: "CommitChanges") -> None:
+    def take(self, commit: CommitChanges) -> None:
         """Remember what was read of a commit."""
         self._attribution.take(commit)
         for file in commit.files:
@@ -96,12 +91,12 @@ class CommitOrigins:
             if file.old_blob is not None and file.blob is not None:
                 self._repo.differences[file.old_blob, file.blob] = file.hunks
 
-    def of_lines(self, commit: "CommitChanges", file: "FileChange") -> list[LineRange]:
+    def of_lines(self, commit: CommitChanges, file: FileChange) -> list[LineRange]:
         """Return the origins of the lines that a commit added to a file, line by line."""
         lines = (line for start, end in file.added for line in range(start, end + 1))
         return ranges_of({line: self._attribution.in_commit(commit.commit, file.path, line) for line in lines})
 
-    def of_sessions(self, commit: "CommitChanges", file: "FileChange") -> list[LineRange]:
+    def of_sessions(self, commit: CommitChanges, file: FileChange) -> list[LineRange]:
         """Return the same for sums by session and task, with fewer questions to git.
 
         Where edits of one session and task lead from the blob before the commit to the one after it, it wrote all lines between.
@@ -121,7 +116,7 @@ class CommitOrigins:
             self._attribution.look_up(self._not_looked_up)
             self._not_looked_up = []
 
-    def _has_no_edit(self, commit: "CommitChanges", file: "FileChange") -> bool:
+    def _has_no_edit(self, commit: CommitChanges, file: FileChange) -> bool:
         """Return whether no edit is recorded of a file, so that none of its lines has a known origin."""
         known, is_new = self._attribution, file.old_blob is None and file.old_path == file.path
         # A merge names the file in each parent; in the first one it must have been there.
@@ -131,13 +126,13 @@ class CommitOrigins:
             return False
         return known._edit_of_blob(file.blob) is None and not any(map(known.has_edits, {file.path, file.old_path}))
 
-    def _may_be_copy(self, file: "FileChange") -> bool:
+    def _may_be_copy(self, file: FileChange) -> bool:
         """Return whether another file may have the content of a new one; the copied lines then have origins."""
         if self._blobs_before is None:
             return True
         return file.blob in self._blobs_before or len(self._paths.get(file.blob or "", ())) > 1
 
-    def _chain(self, file: "FileChange") -> "list[Edit]":
+    def _chain(self, file: FileChange) -> list[Edit]:
         """Return the edits that lead from the blob before a commit to the one after it, newest first; none if they don't."""
         found: list[Edit] = []
         blob = file.blob
@@ -150,7 +145,7 @@ class CommitOrigins:
         return found if blob == file.old_blob else []
 
 
-def count_agent_lines(repo: GitRepository, log: "Decklog", revisions: str) -> int:
+def count_agent_lines(repo: GitRepository, log: Decklog, revisions: str) -> int:
     """Count the lines that commits added and agents wrote."""
     commits, origins = list(read_changes(repo, revisions)), CommitOrigins(repo, log)
     for commit in commits:

@@ -325,7 +325,7 @@ class NewObjects:
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self._folder)
 
-    def of_files(self, paths: "Sequence[str]") -> dict[str, str]:
+    def of_files(self, paths: Sequence[str]) -> dict[str, str]:
         """Return the blobs of files as `git add` would make them."""
         return dict(zip(paths, self._repo.hash_files(paths, objects=self._folder), strict=True))
 

@@ -3,11 +3,9 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from decklog.provenance.git import GitRepository
-    from decklog.stores.provenance.edits import Edit
+from decklog.provenance.git import GitRepository
+from decklog.stores.provenance.edits import Edit
 
 # Two empty files are no copies of each other.
 _EMPTY = ("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391", "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813")
@@ -17,7 +15,7 @@ _LOG = ("log", "--exclude=refs/decklog/*", "--all", "--reflog", "--ignore-missin
 class CommitGraph:
     """All commits that refs lead to, with their parents."""
 
-    def __init__(self, repo: "GitRepository") -> None:
+    def __init__(self, repo: GitRepository) -> None:
         self._repo = repo
 
     @cached_property
@@ -57,14 +55,14 @@ class PathPast:
 
     def __init__(
         self,
-        repo: "GitRepository",
+        repo: GitRepository,
         graph: CommitGraph,
         path: str,
-        edits: "Sequence[Edit]",
-        edit_of_blob: "Callable[[str], Edit | None]",
-        blob_at: "Callable[[str, str], str | None]",
-        remember: "Callable[[dict[tuple[str, str], str | None]], None]",
-        prefetch: "Callable[[Iterable[tuple[str, str]]], None]",
+        edits: Sequence[Edit],
+        edit_of_blob: Callable[[str], Edit | None],
+        blob_at: Callable[[str, str], str | None],
+        remember: Callable[[dict[tuple[str, str], str | None]], None],
+        prefetch: Callable[[Iterable[tuple[str, str]]], None],
     ) -> None:
         self._repo = repo
         self._graph = graph
@@ -77,7 +75,7 @@ class PathPast:
         self._bits = {edit.id: 1 << place for place, edit in enumerate(edits)}
         self._pasts: dict[str, int] = {}
 
-    def candidates(self, blob: str, parents: Sequence[str], commit: str | None, before: str | None) -> "Iterator[Edit]":
+    def candidates(self, blob: str, parents: Sequence[str], commit: str | None, before: str | None) -> Iterator[Edit]:
         """Yield the edits that may be the past of a content, newest first.
 
         Edits that were made after its commit are not, and neither are those that were committed below it: their lines would
@@ -100,7 +98,7 @@ class PathPast:
         """Return the edits that were made on a commit, or on one that is built on it."""
         return self._made_after.get(commit, 0) if commit is not None else 0
 
-    def is_in(self, edit: "Edit", bits: int) -> bool:
+    def is_in(self, edit: Edit, bits: int) -> bool:
         """Return whether an edit is among some."""
         return bool(self._bits.get(edit.id, 0) & bits)
 
@@ -145,7 +143,7 @@ class PathPast:
                 own[commit] = own.get(commit, 0) | self._past_of(edit)
         return self._graph.gathered(own)
 
-    def _past_of(self, edit: "Edit") -> int:
+    def _past_of(self, edit: Edit) -> int:
         """Return an edit and those that it was built on; where their chain has a gap, all that may be in it."""
         chain: list[Edit] = []
         newest: Edit | None = edit
@@ -165,7 +163,7 @@ class PathPast:
             self._pasts[one.id] = bits
         return bits
 
-    def _in_gap(self, edit: "Edit") -> int:
+    def _in_gap(self, edit: Edit) -> int:
         if edit.old_blob is None or edit.head is None:
             return 0
         if self._blob_at(edit.head, edit.old_path or edit.path) == edit.old_blob:
@@ -182,7 +180,7 @@ class PathLinks:
     not read, because they have no recorded line.
     """
 
-    def __init__(self, repo: "GitRepository", moves: "Sequence[tuple[str, str]]", heads: "Sequence[str | None]") -> None:
+    def __init__(self, repo: GitRepository, moves: Sequence[tuple[str, str]], heads: Sequence[str | None]) -> None:
         self._repo = repo
         self._moves = moves
         # The commits that edits were made on, by the time of the first edit; None is before the first commit.
@@ -203,7 +201,7 @@ class PathLinks:
                 found.update(dict.fromkeys(other, group))
         return found
 
-    def _pairs(self) -> "Iterator[tuple[str, str]]":
+    def _pairs(self) -> Iterator[tuple[str, str]]:
         yield from self._moves
         paths: dict[str, str] = {}
         for blob, old, new in self._committed():
@@ -212,7 +210,7 @@ class PathLinks:
             if blob not in _EMPTY and paths.setdefault(blob, new) != new:
                 yield paths[blob], new
 
-    def _committed(self) -> "Iterator[tuple[str, str, str]]":
+    def _committed(self) -> Iterator[tuple[str, str, str]]:
         """Yield each content that a commit wrote, with the file's paths before and after it."""
         if not self._heads:
             return
@@ -227,13 +225,13 @@ class PathLinks:
                 yield facts[3], old, next(words) if facts[4].startswith(("C", "R")) else old
 
 
-def gone_paths(repo: "GitRepository", old: str, new: str | None) -> list[str]:
+def gone_paths(repo: GitRepository, old: str, new: str | None) -> list[str]:
     """Return the files of a commit that another one has not; without one, those that the worktree has not."""
     out = repo.call("diff", "--name-only", "-z", "--no-renames", "--diff-filter=D", old, *([new] if new else []), "--")
     return os.fsdecode(out).split("\0")[:-1]
 
 
-def most_similar(repo: "GitRepository", contents: "Sequence[tuple[str, str]]", blob: str) -> str | None:
+def most_similar(repo: GitRepository, contents: Sequence[tuple[str, str]], blob: str) -> str | None:
     """Return the path, of some paths with blobs, that `git diff -M` takes for the former path of a blob; None for none."""
     olds = repo.existing([old for _, old in contents]) if contents else []
     if not any(olds):
@@ -243,6 +241,6 @@ def most_similar(repo: "GitRepository", contents: "Sequence[tuple[str, str]]", b
     return contents[int(words[1])][0] if words else None
 
 
-def _tree(blobs: "Sequence[str | None]") -> bytes:
+def _tree(blobs: Sequence[str | None]) -> bytes:
     """Write a tree whose names are numbers."""
     return "".join(f"100644 blob {blob}\t{place}\n" for place, blob in enumerate(blobs) if blob is not None).encode()

@@ -9,18 +9,15 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from decklog.log import Decklog
 from decklog.provenance.git import GitFailed, GitRepository
 from decklog.provenance.recording import keep_objects
 from decklog.provenance.settings import read_settings
 from decklog.provenance.tool_calls import FileCall, expected_content
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from decklog.log import Decklog
 
 # The columns of `git log --raw`: the blob after the commit.
 _NEW = 3
@@ -170,7 +167,7 @@ class EditCall:
     run_id: str
     task_id: str | None
     call_id: str
-    at: "datetime"
+    at: datetime
     folder: str
     tool: str
     arguments: dict[str, Any]
@@ -209,7 +206,7 @@ class _Place:
 class Reconstruction:
     """Records edits of imported sessions. `count` is how many were recorded."""
 
-    def __init__(self, log: "Decklog") -> None:
+    def __init__(self, log: Decklog) -> None:
         self._log = log
         self._places: dict[str, _Place | None] = {}
         self._kept: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)

@@ -5,24 +5,19 @@ object that was not stored. A process that is killed in between leaves the event
 """
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
 
+from decklog.log import Decklog
 from decklog.provenance.git import GitRepository
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from datetime import datetime
-    from typing import Any
-
-    from decklog.log import Decklog
-    from decklog.provenance.git import GitRepository
 
 REFS = "refs/decklog/sessions/"
 
 
 def record_captured(
-    log: "Decklog",
-    captured: "dict[str, Any]",
+    log: Decklog,
+    captured: dict[str, Any],
     *,
     session: str | None = None,
     person: str | None = None,
@@ -30,7 +25,7 @@ def record_captured(
     run_id: str | None = None,
     task_id: str | None = None,
     call_id: str | None = None,
-    at: "datetime | None" = None,
+    at: datetime | None = None,
 ) -> int:
     """Record the edits and the snapshot of a capture; return how many there were."""
     repository, head = captured["repository"], captured.get("head")
@@ -73,7 +68,7 @@ def ref_of(session: str) -> str:
     return REFS + plain.strip("-")[:100]
 
 
-def keep_objects(session: str, captured: "Iterable[dict[str, Any]]") -> None:
+def keep_objects(session: str, captured: Iterable[dict[str, Any]]) -> None:
     """Keep the objects of captures that are on record: each keeps its blobs, its snapshot and the commit below it."""
     by_top: dict[str, list[dict[str, Any]]] = {}
     for one in captured:
@@ -85,7 +80,7 @@ def keep_objects(session: str, captured: "Iterable[dict[str, Any]]") -> None:
             _keep(repo, ref_of(session), ones)
 
 
-def _keep(repo: GitRepository, ref: str, captured: "list[dict[str, Any]]") -> None:
+def _keep(repo: GitRepository, ref: str, captured: list[dict[str, Any]]) -> None:
     edits = [edit for one in captured for edit in one.get("edits", ())]
     blobs = {edit[name] for edit in edits for name in ("old", "new") if edit.get(name)}
     commits = [one["snapshot"]["commit"] for one in captured if "snapshot" in one]
@@ -113,7 +108,7 @@ def session_refs(repo: GitRepository) -> list[str]:
     return repo.text("for-each-ref", "--format=%(refname)", REFS).split()
 
 
-def release_objects(repo: GitRepository, refs: "Iterable[str]") -> int:
+def release_objects(repo: GitRepository, refs: Iterable[str]) -> int:
     """Let go of the objects that refs keep; git collects them at its next collection. Return how many refs there were."""
     names = list(refs)
     given = "".join(f"delete {name}\n" for name in names)
@@ -121,7 +116,7 @@ def release_objects(repo: GitRepository, refs: "Iterable[str]") -> int:
     return len(names)
 
 
-def release_old(log: "Decklog", folder: str, before: "datetime", *, is_applied: bool) -> int:
+def release_old(log: Decklog, folder: str, before: datetime, *, is_applied: bool) -> int:
     """Let go of the objects of sessions that changed nothing since a time; return how many refs that are."""
     repo = GitRepository.find(folder)
     if repo is None:
@@ -137,7 +132,7 @@ def release_old(log: "Decklog", folder: str, before: "datetime", *, is_applied: 
 _MODE, _OLD, _NEW, _STATUS = 1, 2, 3, 4
 
 
-def captured_between(repo: "GitRepository", start: str, end: str) -> "dict[str, Any]":
+def captured_between(repo: GitRepository, start: str, end: str) -> dict[str, Any]:
     """Return the edits between two commits, in the form of a capture. Content that was in git before is left out."""
     out = repo.call("diff-tree", "-r", "-M", "--raw", "--no-abbrev", "-z", start, end)
     edits = list(_edits(os.fsdecode(out).split("\0")))
@@ -146,7 +141,7 @@ def captured_between(repo: "GitRepository", start: str, end: str) -> "dict[str, 
     return {"repository": repo.identity, "top": repo.top, "head": start, "edits": found}
 
 
-def _edits(words: list[str]) -> "Iterator[dict[str, str]]":
+def _edits(words: list[str]) -> Iterator[dict[str, str]]:
     """Read the rows of `git diff-tree`."""
     rest = iter(words)
     for head in rest:
@@ -164,7 +159,7 @@ def _edits(words: list[str]) -> "Iterator[dict[str, str]]":
         yield {name: value for name, value in edit.items() if value}
 
 
-def _known(repo: "GitRepository", start: str, paths: list[str]) -> set[str]:
+def _known(repo: GitRepository, start: str, paths: list[str]) -> set[str]:
     """Return the blobs of a commit's files, and those that some paths ever had below it."""
     if not paths:
         return set()

@@ -6,13 +6,10 @@ range have no label. This takes one pass, while `git blame` walks the history ag
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from decklog.provenance.history import SIMPLE_HUNK
-
-if TYPE_CHECKING:
-    from decklog.provenance.git import GitRepository
-    from decklog.provenance.history import CommitChanges, FileChange
+from decklog.provenance.git import GitRepository
+from decklog.provenance.history import SIMPLE_HUNK, CommitChanges, FileChange
 
 Label = TypeVar("Label")
 # More lines than any file has: a file from before the range is not read.
@@ -57,7 +54,7 @@ class Survival(Generic[Label]):
 
     def __init__(
         self,
-        repo: "GitRepository",
+        repo: GitRepository,
         label: "Callable[[CommitChanges, FileChange, int, int], Iterable[tuple[int, Label]]]",
         removed: "Callable[[CommitChanges, Label, int], None] | None" = None,
     ) -> None:
@@ -66,7 +63,7 @@ class Survival(Generic[Label]):
         self._removed = removed
         self._files: dict[str, dict[str, State[Label]]] = {}
 
-    def count(self, commits: "list[CommitChanges]", span: str, end: str) -> "Counter[Label]":
+    def count(self, commits: list[CommitChanges], span: str, end: str) -> "Counter[Label]":
         """Count the lines of each label at the end of a range, whose commits are given with parents first."""
         children = Counter(parent for commit in commits for parent in commit.parents)
         merged = _merged_blobs(self._repo, span) if any(len(commit.parents) > 1 for commit in commits) else {}
@@ -83,7 +80,7 @@ class Survival(Generic[Label]):
                     found[label] += size
         return found
 
-    def _after(self, commit: "CommitChanges", merged: dict[str, str | None]) -> "dict[str, State[Label]]":
+    def _after(self, commit: CommitChanges, merged: dict[str, str | None]) -> "dict[str, State[Label]]":
         """Return the files after a commit."""
         parents = [self._files.get(parent, {}) for parent in commit.parents]
         files = dict(parents[0]) if parents else {}
@@ -106,8 +103,8 @@ class Survival(Generic[Label]):
 
     def _take_change(
         self,
-        commit: "CommitChanges",
-        change: "FileChange",
+        commit: CommitChanges,
+        change: FileChange,
         files: "dict[str, State[Label]]",
         parents: "list[dict[str, State[Label]]]",
     ) -> None:
@@ -131,7 +128,7 @@ class Survival(Generic[Label]):
             files[change.path] = (change.blob, _joined(self._of_change(commit, change, old)))
 
     def _of_change(
-        self, commit: "CommitChanges", change: "FileChange", old: "list[tuple[int, Label | None]]"
+        self, commit: CommitChanges, change: FileChange, old: "list[tuple[int, Label | None]]"
     ) -> "list[tuple[int, Label | None]]":
         lines: list[tuple[int, Label | None]] = []
         reader, place = _Runs(old), 1
@@ -148,13 +145,13 @@ class Survival(Generic[Label]):
                 lines += self._label(commit, change, new, new + added - 1)
         return lines + reader.take(_ENDLESS)
 
-    def _report(self, commit: "CommitChanges", runs: "Iterable[tuple[int, Label | None]]") -> None:
+    def _report(self, commit: CommitChanges, runs: "Iterable[tuple[int, Label | None]]") -> None:
         for size, label in runs:
             if label is not None and self._removed is not None:
                 self._removed(commit, label, size)
 
     def _of_merge(
-        self, commit: "CommitChanges", change: "FileChange", olds: "list[list[tuple[int, Label | None]]]"
+        self, commit: CommitChanges, change: FileChange, olds: "list[list[tuple[int, Label | None]]]"
     ) -> "list[tuple[int, Label | None]]":
         """Return the lines of a merged file: those of the first parent that has them, and those of the merge itself."""
         lines: list[tuple[int, Label | None]] = []
@@ -185,7 +182,7 @@ def _joined(runs: "Iterable[tuple[int, Label | None]]") -> "list[tuple[int, Labe
     return found
 
 
-def _merged_blobs(repo: "GitRepository", span: str) -> dict[str, dict[str, str | None]]:
+def _merged_blobs(repo: GitRepository, span: str) -> dict[str, dict[str, str | None]]:
     """Return the files of each merge that differ from its first parent, with their blobs; None for a file that is gone."""
     words = ("--merges", "--diff-merges=first-parent", "--raw", "-z", "--no-renames", "--no-abbrev", "--format=%x01%H")
     found: dict[str, dict[str, str | None]] = {}

@@ -1,10 +1,7 @@
 """What a tool call may change: the files that it names, or any file."""
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
+from collections.abc import Sequence
+from typing import Any
 
 # How a patch names its files.
 _FILES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ")
@@ -19,7 +16,7 @@ _ALL = ("replace_all", "replaceAll")
 class FileCall:
     """A call of a tool that names its files. `renamed` has the former paths of files that it moves, by their new ones."""
 
-    def __init__(self, paths: "Sequence[str]", arguments: "dict[str, Any]", renamed: "dict[str, str] | None" = None) -> None:
+    def __init__(self, paths: Sequence[str], arguments: dict[str, Any], renamed: dict[str, str] | None = None) -> None:
         self.paths = paths
         self.arguments = arguments
         self.renamed = renamed or {}
@@ -36,12 +33,12 @@ class FileCall:
         return not isinstance(self.arguments.get("content"), str)
 
 
-def is_command(tool: str, arguments: "dict[str, Any]") -> bool:
+def is_command(tool: str, arguments: dict[str, Any]) -> bool:
     """Return whether a call runs a command, or is of a server whose tools may do anything."""
     return tool != "apply_patch" and (any(arguments.get(name) for name in _COMMANDS) or tool.startswith("mcp__"))
 
 
-def patched_paths(arguments: "dict[str, Any]") -> tuple[list[str], dict[str, str]]:
+def patched_paths(arguments: dict[str, Any]) -> tuple[list[str], dict[str, str]]:
     """Return the files that a patch names, and the former paths of those that it moves, by their new ones."""
     paths: list[str] = []
     renamed: dict[str, str] = {}
@@ -74,7 +71,7 @@ def expected_content(before: bytes, call: FileCall) -> bytes | None:
     return text
 
 
-def stated_content(before: bytes, changes: "Sequence[tuple[bytes, bytes]]") -> bytes | None:
+def stated_content(before: bytes, changes: Sequence[tuple[bytes, bytes]]) -> bytes | None:
     """Return what a file holds after texts were replaced by others; None if a text is not there, or more than once."""
     text = before
     for old, new in changes:
@@ -87,7 +84,7 @@ def stated_content(before: bytes, changes: "Sequence[tuple[bytes, bytes]]") -> b
     return text
 
 
-def _replaced(text: bytes, change: "Any") -> bytes | None:
+def _replaced(text: bytes, change: Any) -> bytes | None:
     if not isinstance(change, dict):
         return None
     old, new = _first(change, _OLD), _first(change, _NEW)
@@ -100,6 +97,6 @@ def _replaced(text: bytes, change: "Any") -> bytes | None:
     return text.replace(old, new) if any(change.get(name) for name in _ALL) else text.replace(old, new, 1)
 
 
-def _first(change: "dict[str, Any]", names: "Sequence[str]") -> bytes | None:
+def _first(change: dict[str, Any], names: Sequence[str]) -> bytes | None:
     found = next((value for name in names if isinstance(value := change.get(name), str)), None)
     return None if found is None else found.encode(errors="surrogatepass")

@@ -3,30 +3,27 @@
 import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from decklog import __version__
 from decklog.conductor.checks.examination import Examination
+from decklog.conductor.context import RunContext
 from decklog.conductor.git.repository import Repository, ref_part
 from decklog.conductor.git.workspaces import remove_folder
 from decklog.conductor.settings import NAME
 from decklog.core.errors import Invalid, Unavailable
 from decklog.guard.calls.tool import Tool, ToolCall
 from decklog.guard.toolbox.toolbox import state_home
+from decklog.log import Decklog
 from decklog.records.values import to_json
 from decklog.review import settings as review_settings
 from decklog.review.change import Change, of_worktree
 from decklog.review.gate import build_gate, find_change, review, run_stage
 from decklog.review.result import ACTIONABLE, STAGES, had_outage
+from decklog.review.settings import ReviewSettings
+from decklog.stores.tasks.task import Task
 from decklog.stores.workflow.reviews import Review, ReviewVerdict
-
-if TYPE_CHECKING:
-    from decklog.conductor.context import RunContext
-    from decklog.log import Decklog
-    from decklog.review.settings import ReviewSettings
-    from decklog.stores.tasks.task import Task
-    from decklog.stores.workflow.reviews import Review
 
 _MOST_FINDINGS = 20
 _LONGEST_TEXT = 400
@@ -47,7 +44,7 @@ REVIEW = Tool.of(review_change, action="run_tests")
 
 
 def review_for_agent(
-    log: "Decklog", folder: Path, *, change: str = "", only: str = "", worktree: bool = False, feedback: str = ""
+    log: Decklog, folder: Path, *, change: str = "", only: str = "", worktree: bool = False, feedback: str = ""
 ) -> dict[str, Any]:
     """Review the change of a folder, or run one stage on it; return what an agent needs."""
     if only and only not in STAGES:
@@ -83,7 +80,7 @@ def _shorten(found: list[Any]) -> list[dict[str, Any]]:
 
 
 def review_attempt(
-    context: "RunContext", task: "Task", base: str, tip: str, wanted_end: Callable[[], str | None], **given: Any
+    context: RunContext, task: Task, base: str, tip: str, wanted_end: Callable[[], str | None], **given: Any
 ) -> Examination:
     """Review a change of a run. One to be changed goes back to its worker; an unproven one waits for a person."""
     change = Change(context.repository, base, tip, (task.title.partition(": ")[2] or task.title,))
@@ -105,13 +102,13 @@ def review_attempt(
     return Examination("green" if is_granted else "held", findings, about)
 
 
-def _settings(context: "RunContext") -> "ReviewSettings":
+def _settings(context: RunContext) -> ReviewSettings:
     """Return the settings of the commit that the run started from."""
     facts: Any = context.log.runs.get(context.run_id).metadata["conductor"]
     return review_settings.read(context.repository.read(str(facts["commit"]), NAME))
 
 
-def _known(context: "RunContext", change: Change, settings: "ReviewSettings") -> Review | None:
+def _known(context: RunContext, change: Change, settings: ReviewSettings) -> Review | None:
     """Return the review of the same patch in this run; a merge does not change its lines."""
     found = context.log.reviews.find(context.run_id, patch=change.patch, limit=1)
     if not found or found[0].settings != settings.digest or had_outage(found[0]):
@@ -125,7 +122,7 @@ def _known(context: "RunContext", change: Change, settings: "ReviewSettings") ->
     return found[0] if is_same else None
 
 
-def _lines(context: "RunContext", review: Review) -> str | None:
+def _lines(context: RunContext, review: Review) -> str | None:
     try:
         return Change(context.repository, review.base, review.head).lines
     except Unavailable:
@@ -133,10 +130,10 @@ def _lines(context: "RunContext", review: Review) -> str | None:
 
 
 def _review(
-    context: "RunContext",
-    task: "Task",
+    context: RunContext,
+    task: Task,
     change: Change,
-    settings: "ReviewSettings",
+    settings: ReviewSettings,
     wanted_end: Callable[[], str | None],
     **given: Any,
 ) -> Review:
@@ -186,12 +183,12 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _MOST_REMEDY = 600
 
 
-def markdown(review: "Review") -> str:
+def markdown(review: Review) -> str:
     """Return a review as Markdown."""
     return "\n".join(_lines_documents(review)) + "\n"
 
 
-def _lines_documents(review: "Review") -> Iterator[str]:
+def _lines_documents(review: Review) -> Iterator[str]:
     confidence = "" if review.confidence is None else f", confidence {review.confidence} of 100"
     yield f"# Review: {review.verdict}{confidence}"
     yield ""
@@ -232,7 +229,7 @@ def _cell(text: str) -> str:
     return _line(text).replace("|", "\\|")
 
 
-def sarif(review: "Review") -> dict[str, Any]:
+def sarif(review: Review) -> dict[str, Any]:
     """Return a review as SARIF."""
     findings: list[Any] = review.findings
     shown = [one for one in findings if one["severity"] != "info"]

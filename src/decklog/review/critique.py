@@ -6,19 +6,17 @@ Findings with a high confidence are shown at once, those with a middling one are
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.settings import NAME, load, require_consent
 from decklog.core.errors import DecklogError, Invalid
 from decklog.journal.entry import EntryKind
+from decklog.log import Decklog
 from decklog.models.asking import Voices, voices_of
+from decklog.models.provider import Provider
+from decklog.models.settings import ModelChoice
 from decklog.records.values import to_json
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
-    from decklog.models.provider import Provider
-    from decklog.models.settings import ModelChoice
 
 SITE = "critique"
 KEPT = "critique.kept"
@@ -82,7 +80,7 @@ def read_settings(content: bytes) -> CritiqueSettings:
 class Critic:
     """Looks at what tools change in one run, within its budget."""
 
-    log: "Decklog"
+    log: Decklog
     voices: Voices
     settings: CritiqueSettings
     run_id: str
@@ -136,7 +134,7 @@ def _describe(tool: str, arguments: object, outcome: object) -> str:
     return f"{tool}\n{to_json(arguments)[:_LONGEST]}\n{to_json(outcome)[:_LONGEST]}"
 
 
-def kept_for_review(log: "Decklog", run_id: str, task_id: str | None) -> str:
+def kept_for_review(log: Decklog, run_id: str, task_id: str | None) -> str:
     """Return what critique suspected while a change was made: of its task, not of others."""
     found = log.journal.find(run_id, subtype=KEPT, limit=_MOST_KEPT, oldest_first=True)
     # The tasks that work on and review one work item have names with the same beginning.
@@ -145,13 +143,13 @@ def kept_for_review(log: "Decklog", run_id: str, task_id: str | None) -> str:
 
 
 def critic_of(
-    log: "Decklog",
+    log: Decklog,
     folder: Path,
     state: Path,
     *,
     run_id: str,
     task_id: str | None = None,
-    make: "Callable[[ModelChoice], Provider] | None" = None,
+    make: Callable[[ModelChoice], Provider] | None = None,
 ) -> Critic | None:
     """Return the critic that a repository asks for in its newest commit; None where it asks for none."""
     try:

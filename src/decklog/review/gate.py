@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.checks.running import PASSED, Runner
@@ -16,10 +16,12 @@ from decklog.conductor.git.workspaces import remove_folder
 from decklog.conductor.settings import NAME, Check, require_consent
 from decklog.core.python_source import parsed
 from decklog.guard.files.gitignore import IgnoreFile
+from decklog.log import Decklog
 from decklog.models.client import Models
 from decklog.models.composer import Composer
 from decklog.models.provider import Provider
 from decklog.models.providers.making import maker
+from decklog.models.settings import ModelChoice
 from decklog.records.values import to_json
 from decklog.review import settings as review_settings
 from decklog.review.change import Change, between, usual_base
@@ -33,14 +35,6 @@ from decklog.review.proof.proving import Proving
 from decklog.review.result import ENDING, ORDER, Finding, Severity, StageResult, StageStatus, conclude, from_dict, judge, skip
 from decklog.review.settings import ReviewSettings
 from decklog.stores.workflow.reviews import Review, ReviewVerdict
-
-if TYPE_CHECKING:
-    from decklog.conductor.settings import Check
-    from decklog.log import Decklog
-    from decklog.models.settings import ModelChoice
-    from decklog.review.proof.judging import FixProof
-    from decklog.review.settings import ReviewSettings
-    from decklog.stores.workflow.reviews import Review
 
 # Findings of an examination that only a person can decide.
 _QUESTIONS = ("protected", "knows-its-tests", "old-tests")
@@ -168,7 +162,7 @@ class ReviewGate:
     `proof` returns a proof that is already known; `last` is the previous review of the same change by the same settings.
     """
 
-    log: "Decklog"
+    log: Decklog
     change: Change
     settings: ReviewSettings
     runner: Runner
@@ -180,9 +174,9 @@ class ReviewGate:
     is_mending: bool = False
     on_stage: Callable[[StageResult], object] = lambda _: None
     proof: Callable[[Change], FixProof] | None = None
-    last: "Review | None" = None
+    last: Review | None = None
 
-    def review(self) -> "Review":
+    def review(self) -> Review:
         """Run the stages and record the verdict."""
         results = list(self._results())
         rules = self.settings.rules
@@ -263,7 +257,7 @@ class ReviewGate:
     def _prove(self, change: Change) -> FixProof:
         return Proving(self.log, self.settings, self.runner, self.run_id, lambda _: None).prove(change)
 
-    def _examiner(self, checks: "tuple[Check, ...]") -> Examiner:
+    def _examiner(self, checks: tuple[Check, ...]) -> Examiner:
         configuration = self.settings.configuration(checks)
         return Examiner(self.log, self.run_id, configuration, self.runner, task_id=self.task_id, fence=self.fence)
 
@@ -296,7 +290,7 @@ GOAL = "Review: "
 _LONGEST_TITLE = 100
 
 
-def settings_of(change: Change) -> "ReviewSettings":
+def settings_of(change: Change) -> ReviewSettings:
     """Return the settings of a change: those of the commit that it starts from."""
     return review_settings.read(change.repository.read(change.base, NAME))
 
@@ -332,13 +326,13 @@ def has_gate(repository: Repository, cwd: Path) -> bool:
 
 
 def build_gate(
-    log: "Decklog",
+    log: Decklog,
     change: Change,
-    settings: "ReviewSettings",
+    settings: ReviewSettings,
     folder: Path,
     *,
     run_id: str,
-    make: "Callable[[ModelChoice], Provider] | None" = None,
+    make: Callable[[ModelChoice], Provider] | None = None,
     wanted_end: Callable[[], str | None] = lambda: None,
     **given: Any,
 ) -> ReviewGate:
@@ -355,14 +349,14 @@ def build_gate(
     return ReviewGate(log=log, change=change, settings=settings, runner=runner, ask=ask, run_id=run_id, **given)
 
 
-def last_review(log: "Decklog", change: Change, settings: "ReviewSettings", feedback_id: str | None) -> Review | None:
+def last_review(log: Decklog, change: Change, settings: ReviewSettings, feedback_id: str | None) -> Review | None:
     """Return the last review of exactly this commit by these settings."""
     found = log.reviews.latest(change.tree, change.patch)
     is_same = found is not None and (found.head, found.settings, found.feedback_id) == (change.head, settings.digest, feedback_id)
     return found if is_same else None
 
 
-def _is_final(log: "Decklog", review: Review) -> bool:
+def _is_final(log: Decklog, review: Review) -> bool:
     """Return whether another review would change nothing.
 
     An unproven one may be proven now. A verdict that lets the change pass counts only if the gate signed it.
@@ -371,15 +365,15 @@ def _is_final(log: "Decklog", review: Review) -> bool:
 
 
 def review(
-    log: "Decklog",
+    log: Decklog,
     change: Change,
     *,
     again: bool = False,
-    make: "Callable[[ModelChoice], Provider] | None" = None,
+    make: Callable[[ModelChoice], Provider] | None = None,
     on_stage: Callable[[StageResult], object] = lambda _: None,
     feedback_id: str | None = None,
     is_mending: bool = False,
-    proof: "Callable[[Change], FixProof] | None" = None,
+    proof: Callable[[Change], FixProof] | None = None,
 ) -> Review:
     """Review a change in a separate run; a review that was killed continues where it was."""
     settings = settings_of(change)
@@ -406,7 +400,7 @@ def review(
     return found
 
 
-def run_stage(log: "Decklog", change: Change, number: int, **given: Any) -> StageResult:
+def run_stage(log: Decklog, change: Change, number: int, **given: Any) -> StageResult:
     """Run one stage of the gate alone, in the run of the change; it makes no verdict."""
     settings = settings_of(change)
     require_consent(change.repository, change.base)
@@ -419,7 +413,7 @@ def run_stage(log: "Decklog", change: Change, number: int, **given: Any) -> Stag
         _clear(folder)
 
 
-def _run_of(log: "Decklog", change: Change, settings: "ReviewSettings", feedback_id: str | None) -> str:
+def _run_of(log: Decklog, change: Change, settings: ReviewSettings, feedback_id: str | None) -> str:
     """Start the run of a review, or return the one that was started and has not ended."""
     facts = [str(change.repository.common), change.base, change.head, settings.digest, feedback_id]
     identity = hashlib.sha256(to_json(facts).encode()).hexdigest()

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.core.errors import NotFound
+from decklog.log import Decklog
 from decklog.models.asking import ask_about
 from decklog.models.client import Models
 from decklog.models.composer import Composer
@@ -15,9 +16,6 @@ from decklog.review.proof.judging import REMEDIES, FixProof
 from decklog.review.result import Finding, Severity, StageResult, conclude, skip
 from decklog.review.rules import find_in_message
 from decklog.review.settings import ReviewSettings, Rules
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
 
 _FINDING = {
     "type": "object",
@@ -175,7 +173,7 @@ def run_adversarial(change: Change, rules: Rules, ask: Ask, *, suspected: str = 
 
 
 def run_feedback_binding(
-    log: "Decklog", change: Change, prove: Callable[[Change], FixProof], ask: Ask, *, feedback_id: str | None, is_mending: bool
+    log: Decklog, change: Change, prove: Callable[[Change], FixProof], ask: Ask, *, feedback_id: str | None, is_mending: bool
 ) -> StageResult:
     """Check that a change answers its feedback and that a test proves it. Any doubt blocks it."""
     if feedback_id is None:

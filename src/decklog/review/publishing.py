@@ -4,12 +4,13 @@ import os
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.conductor.git.repository import Repository, call
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.core.figures import counted
 from decklog.guard.policy import Publication
+from decklog.log import Decklog
 from decklog.provenance.commit_origins import count_agent_lines
 from decklog.provenance.git import GitRepository
 from decklog.provenance.settings import git_failures
@@ -18,11 +19,7 @@ from decklog.review.deterministic import secrets_in
 from decklog.review.gate import GOAL, base_of, find_change, has_gate, settings_of
 from decklog.review.result import Severity
 from decklog.stores.approvals.approval import ApprovalState
-from decklog.stores.workflow.reviews import ReviewVerdict
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
-    from decklog.stores.workflow.reviews import Review
+from decklog.stores.workflow.reviews import Review, ReviewVerdict
 
 _UNKNOWN = "\0"
 _BRANCHES = ("--all", "--branches", "--mirror")
@@ -37,7 +34,7 @@ _ANSWERED = {
 }
 
 
-def push_block_reason(log: "Decklog | None", published: Sequence[Publication], *, root: str, state: Path) -> str | None:
+def push_block_reason(log: Decklog | None, published: Sequence[Publication], *, root: str, state: Path) -> str | None:
     """Return why a command must not publish; None when it publishes nothing, or the gate lets it.
 
     Without a log no review is known: a repository with a gate then publishes nothing.
@@ -45,7 +42,7 @@ def push_block_reason(log: "Decklog | None", published: Sequence[Publication], *
     return next((reason for one in published for reason in _reasons(log, one, root, state)), None)
 
 
-def _reasons(log: "Decklog | None", publication: Publication, root: str, state: Path) -> Iterator[str]:
+def _reasons(log: Decklog | None, publication: Publication, root: str, state: Path) -> Iterator[str]:
     folder = os.path.join(root, os.path.expanduser(publication.cwd))
     if _UNKNOWN in folder or not os.path.isdir(folder):
         yield "The directory of this push is unknown. Push from the repository itself."
@@ -61,7 +58,7 @@ def _reasons(log: "Decklog | None", publication: Publication, root: str, state: 
 
 
 def _source_reasons(
-    log: "Decklog | None", repository: Repository, source: str, folder: Path, publication: Publication
+    log: Decklog | None, repository: Repository, source: str, folder: Path, publication: Publication
 ) -> Iterator[str]:
     name = "HEAD" if _UNKNOWN in source else source
     if _is_other_object(repository, name, folder) and has_gate(repository, folder):
@@ -128,7 +125,7 @@ def _secret_in_message(repository: Repository, commits: Sequence[str], source: s
     return None
 
 
-def publish_block_reason(log: "Decklog", change: Change) -> str | None:
+def publish_block_reason(log: Decklog, change: Change) -> str | None:
     """Return why a change must not be published; None when the gate or a person let exactly it pass."""
     review = _review_of(log, change)
     if review is None or review.settings != settings_of(change).digest:
@@ -149,7 +146,7 @@ def publish_block_reason(log: "Decklog", change: Change) -> str | None:
     )
 
 
-def _lines_of_agents(log: "Decklog", change: Change) -> str:
+def _lines_of_agents(log: Decklog, change: Change) -> str:
     """Return how many lines of a change agents wrote, in brackets; nothing for none."""
     repo = GitRepository.find(str(change.repository.folder))
     if repo is None:
@@ -159,7 +156,7 @@ def _lines_of_agents(log: "Decklog", change: Change) -> str:
     return f" ({counted(count, 'line')} by agents)" if count else ""
 
 
-def _review_of(log: "Decklog", change: Change) -> "Review | None":
+def _review_of(log: Decklog, change: Change) -> Review | None:
     """Return the newest review of a change that saw all of its commits.
 
     Another head with the same tree and patch may have other commits on the way there. One commit on top of the base has none.
@@ -174,7 +171,7 @@ def _review_of(log: "Decklog", change: Change) -> "Review | None":
 # A person's override
 
 
-def request_override(log: "Decklog", review: "Review", *, by: str) -> str:
+def request_override(log: Decklog, review: Review, *, by: str) -> str:
     """Ask a person to let a blocked change pass; return the id of the approval.
 
     A fix is blocked by every verdict but a pass. Where an owner is registered, an unsigned pass blocks, too.
@@ -205,13 +202,13 @@ def request_override(log: "Decklog", review: "Review", *, by: str) -> str:
     return asked.id
 
 
-def pending_override(log: "Decklog", review: "Review") -> str | None:
+def pending_override(log: Decklog, review: Review) -> str | None:
     """Return the open approval for a review; None without one."""
     found = log.approvals.find(review.run_id, state=ApprovalState.OPEN, source="review")
     return next((one.id for one in found if one.key == _key(review)), None)
 
 
-def _key(review: "Review") -> str:
+def _key(review: Review) -> str:
     return f"publish:{review.id}"
 
 

@@ -7,26 +7,25 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from decklog.agents.context.claims import Remembered, RememberedClaims
+from decklog.agents.context.worker import Worker
 from decklog.agents.sessions import planned_runs
 from decklog.core.clock import from_text, to_text
-from decklog.core.errors import NotFound
+from decklog.core.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
     from decklog import Approval, ClaimExplanation, Decklog, Task
-    from decklog.agents.context.worker import Worker
-    from decklog.core.errors import Invalid
 
 
 @dataclass(frozen=True)
 class Surface:
     """What differs between the surfaces that agents call: how each spells a call and an option, and what it may read."""
 
-    call: "Callable[..., str]"
-    option: "Callable[[str, object], str]"
+    call: Callable[..., str]
+    option: Callable[[str, object], str]
     # The error for a call that does not say what it means.
-    unclear: "type[Invalid]"
+    unclear: type[Invalid]
     # Reads a text that comes behind the call, where there is such a place.
-    read_input: "Callable[[], str] | None" = None
+    read_input: Callable[[], str] | None = None
     # Whether an argument may name a file: only on the caller's file system.
     reads_files: bool = False
 
@@ -50,7 +49,7 @@ class Meant:
 class Caller:
     """Who calls. What a call names goes before what the environment names, and that before what was claimed last."""
 
-    def __init__(self, log: "Decklog", worker: "Worker", claims_folder: str, meant: Meant, surface: Surface) -> None:
+    def __init__(self, log: "Decklog", worker: Worker, claims_folder: str, meant: Meant, surface: Surface) -> None:
         self.log = log
         self.worker = worker
         self.surface = surface

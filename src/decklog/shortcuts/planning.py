@@ -1,11 +1,8 @@
 """Plans in few words: tasks from titles, lines or JSON, and how they stand."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from decklog.shortcuts.caller import ShortcutAnswer, one_line
-
-if TYPE_CHECKING:
-    from decklog.shortcuts.caller import Caller
+from decklog.shortcuts.caller import Caller, ShortcutAnswer, one_line
 
 # Symbols by status; those that need a person are prominent.
 _MARKS = {
@@ -23,14 +20,14 @@ _SUCH_AS = 'Such as: [{"title": "one"}, "two"]'
 _BULLETS = ("- [ ] ", "- ", "* ", "+ ")
 
 
-def tasks_of(me: "Caller", titles: tuple[str, ...]) -> list[dict[str, Any]]:
+def tasks_of(me: Caller, titles: tuple[str, ...]) -> list[dict[str, Any]]:
     """Make tasks of titles, or of the text that comes behind the call."""
     if titles == ("-",) and me.surface.read_input is not None:
         return _from_text(me, me.surface.read_input())
     return [{"title": title} for title in titles]
 
 
-def planned(me: "Caller", run_id: str, given: list[dict[str, Any]], *, in_order: bool, key: str | None) -> ShortcutAnswer:
+def planned(me: Caller, run_id: str, given: list[dict[str, Any]], *, in_order: bool, key: str | None) -> ShortcutAnswer:
     """Add tasks to a run, all or none; in order, each waits for the one before."""
     added: list[Any] = []
     with me.acting(None), me.log.transaction():
@@ -46,7 +43,7 @@ def planned(me: "Caller", run_id: str, given: list[dict[str, Any]], *, in_order:
     )
 
 
-def standing(me: "Caller", run_id: str) -> ShortcutAnswer:
+def standing(me: Caller, run_id: str) -> ShortcutAnswer:
     """Show how a run's tasks stand, a line for each."""
     run = me.log.runs.get(run_id)
     tasks = me.log.tasks.find(run_id, limit=_SHOWN)
@@ -65,11 +62,11 @@ def standing(me: "Caller", run_id: str) -> ShortcutAnswer:
     return ShortcutAnswer("\n".join(lines), {"run": run.id, "goal": run.goal, "stands": stands, "tasks": data})
 
 
-def _two(me: "Caller") -> str:
+def _two(me: Caller) -> str:
     return me.surface.call("plan", '"TITLE"', '"TITLE"')
 
 
-def _from_text(me: "Caller", text: str) -> list[dict[str, Any]]:
+def _from_text(me: Caller, text: str) -> list[dict[str, Any]]:
     """Read tasks from JSON, or from lines: a title each, with more about it on indented lines below."""
     if text.lstrip().startswith(("[", "{")):
         return _from_json(me, text)
@@ -94,7 +91,7 @@ def _without_bullet(line: str) -> str:
     return rest.strip() if dot and number.isdecimal() else line
 
 
-def _from_json(me: "Caller", text: str) -> list[dict[str, Any]]:
+def _from_json(me: Caller, text: str) -> list[dict[str, Any]]:
     import json
 
     try:
@@ -104,7 +101,7 @@ def _from_json(me: "Caller", text: str) -> list[dict[str, Any]]:
     return listed_tasks(me, given if isinstance(given, list) else given.get("tasks", [given]))
 
 
-def listed_tasks(me: "Caller", listed: Any) -> list[dict[str, Any]]:
+def listed_tasks(me: Caller, listed: Any) -> list[dict[str, Any]]:
     """Make tasks of a list of titles and objects."""
     tasks = [{"title": task} if isinstance(task, str) else task for task in listed] if isinstance(listed, list) else []
     if not tasks or not all(isinstance(task, dict) for task in tasks):

@@ -6,6 +6,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from decklog import ReasoningPhase
+from decklog.agents.context.claims import Remembered
 from decklog.core.errors import Invalid, LeaseLost, NotFound, StillPending
 from decklog.shortcuts.caller import (
     DONE,
@@ -22,7 +23,6 @@ from decklog.shortcuts.caller import (
 
 if TYPE_CHECKING:
     from decklog import Approval, ClaimExplanation, Task
-    from decklog.agents.context.claims import Remembered
 
 # No task will ever be ready; all other reasons may pass.
 _OVER = ("run_over", "all_done", "no_run")
@@ -89,7 +89,7 @@ def _go_on(me: Caller, lease: float) -> "tuple[Task | None, list[str]]":
     return task, notes
 
 
-def _kept(me: Caller, task: "Task", before: "Remembered", lease: float) -> None:
+def _kept(me: Caller, task: "Task", before: Remembered, lease: float) -> None:
     claim = me.of_task(task, task.fence, lease)
     claim.asked = before.asked
     me.keep(claim)
@@ -151,7 +151,7 @@ def block(me: Caller, why: str) -> ShortcutAnswer:
     return _ended(me, claim, task)
 
 
-def _ended(me: Caller, claim: "Remembered", task: "Task") -> ShortcutAnswer:
+def _ended(me: Caller, claim: Remembered, task: "Task") -> ShortcutAnswer:
     me.end(claim)
     left = f", try {task.failures} of {task.max_attempts}" if task.outcome == "failed" else ""
     already = " already" if task.already else ""

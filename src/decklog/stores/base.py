@@ -71,7 +71,7 @@ class Store:
         self._proofs = parts.proofs
 
     @once
-    def _writer(self) -> "Writer":
+    def _writer(self) -> Writer:
         return self._find_writer()
 
     def _under_proof(self, operation: str, arguments: Mapping[str, Any], act: Callable[[], T]) -> T:

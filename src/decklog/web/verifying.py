@@ -121,7 +121,7 @@ class Verifying:
         Thread(target=self._wait, args=(process, given, log, tell), name="decklog verify", daemon=True).start()
         return True
 
-    def _wait(self, process: "subprocess.Popen[bytes]", given: bytes, log: Decklog, tell: Callable[[], object]) -> None:
+    def _wait(self, process: subprocess.Popen[bytes], given: bytes, log: Decklog, tell: Callable[[], object]) -> None:
         found: dict[str, Any] = {"code": "ended"}
         with process:
             assert process.stdin is not None

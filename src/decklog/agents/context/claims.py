@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from decklog.agents.context.worker import SystemProcess
+from decklog.agents.context.worker import SystemProcess, Worker
 from decklog.core.errors import Busy, Denied
 
 if TYPE_CHECKING:
-    from decklog.agents.context.worker import Worker
     from decklog.location.locate import LogLocation
 
 _FOLDER = "claims"
@@ -46,7 +45,7 @@ class Remembered:
 class RememberedClaims:
     """Stored claims of one log, from the view of one worker."""
 
-    def __init__(self, folder: str, worker: "Worker") -> None:
+    def __init__(self, folder: str, worker: Worker) -> None:
         self._folder = folder
         self._worker = worker
         self._path = os.path.join(folder, _file_name(worker))
@@ -148,7 +147,7 @@ def folder_beside(place: "LogLocation") -> str:
     return beside(place, _FOLDER)
 
 
-def _file_name(worker: "Worker") -> str:
+def _file_name(worker: Worker) -> str:
     return sha256(worker.identity.encode(errors="surrogateescape")).hexdigest()[:_NAME_LENGTH]
 
 

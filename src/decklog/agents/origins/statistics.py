@@ -226,7 +226,7 @@ class _Collector:
         for (key, kind, _), count in survival.count(commits, span, str(tip)).items():
             self._rows[key].kept[kind] += count
 
-    def _labels(self, commit: "CommitChanges", file: "FileChange", start: int, last: int) -> Iterator[tuple[int, _Label]]:
+    def _labels(self, commit: CommitChanges, file: FileChange, start: int, last: int) -> Iterator[tuple[int, _Label]]:
         """Yield the labels of added lines, with the number of lines that each has."""
         ranges = self._lines[commit.commit, file.path]
         for first, end, label in ranges[bisect_left(ranges, start, key=itemgetter(1)) :]:
@@ -234,7 +234,7 @@ class _Collector:
                 return
             yield min(end, last) - max(first, start) + 1, label
 
-    def _count_removed(self, commit: "CommitChanges", label: _Label, count: int) -> None:
+    def _count_removed(self, commit: CommitChanges, label: _Label, count: int) -> None:
         key, _, written_at = label
         self._rows[key].lifetimes[max(0, round((commit.at - written_at).total_seconds()))] += count
 

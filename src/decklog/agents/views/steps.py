@@ -125,7 +125,7 @@ def _call_step(entry: Entry, result: Entry | None, agent_id: str | None, folder:
     )
 
 
-def title_of_call(entry: "Entry", folder: str | None) -> str:
+def title_of_call(entry: Entry, folder: str | None) -> str:
     """Return what a call does in one line, with file paths relative to the session's folder."""
     facts, body = _facts(entry), entry.body or ""
     given = facts.get("arguments")

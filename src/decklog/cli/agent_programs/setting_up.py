@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from difflib import unified_diff
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,6 +24,7 @@ from decklog.agents.setup.examining import (
 )
 from decklog.agents.setup.guard_trial import BY_HAND, COMMAND, CodexTrust, ListedHook, listed, tried, trust_of
 from decklog.agents.setup.installing import Installer, SavedChanges, SetupState, SetupStep, state_of
+from decklog.agents.setup.parts import FilePart
 from decklog.agents.setup.servers import JsonServer, TomlServer
 from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, SupportedProgram, codex_folder, has_plugin
 from decklog.agents.spool import Spool
@@ -37,15 +38,12 @@ from decklog.core.extras import install_hint
 from decklog.location.locate import LogLocation, locate, repository, spool_folder, users_own
 
 if TYPE_CHECKING:
-    from typing import Any
-
-    from decklog.agents.setup.parts import FilePart
     from decklog.mcp.token import Token
 
 _EXITS = {SetupState.INSTALLED: 0, SetupState.MISSING: 3, SetupState.DIFFERS: 5}
 
 
-def setting_of(scope: SetupScope, *, project: str, **more: "Any") -> Setting:
+def setting_of(scope: SetupScope, *, project: str, **more: Any) -> Setting:
     """Return where and how a program is set up from here."""
     home = os.path.expanduser("~")
     return Setting(call=own_call(), scope=scope, home=home, project=project, version=__version__, environment=os.environ, **more)
@@ -76,9 +74,7 @@ def installer() -> Installer:
     return Installer(SavedChanges(os.path.join(os.path.dirname(users_own().target), "setup")))
 
 
-def set_up(
-    call: Invocation, program: SupportedProgram, asked: dict[str, bool], *, is_trusted: bool = False, **more: "Any"
-) -> int:
+def set_up(call: Invocation, program: SupportedProgram, asked: dict[str, bool], *, is_trusted: bool = False, **more: Any) -> int:
     if sum(asked[name] for name in ("check", "remove", "printing")) > 1 or (asked["user"] and asked["project"]):
         raise WrongUsage("--check, --remove and --print exclude each other, and so do --user and --project")
     scope = program.scope(user=asked["user"], project=asked["project"])
@@ -121,13 +117,13 @@ def _has_server(asked: dict[str, bool], *, is_plugin: bool) -> bool | None:
     return is_here if is_plugin else asked.get("mcp") or None
 
 
-def _check(call: Invocation, parts: "list[FilePart]", trust: dict[str, SetupState]) -> int:
+def _check(call: Invocation, parts: list[FilePart], trust: dict[str, SetupState]) -> int:
     states = {part.path: state_of(part) for part in parts} | trust
     show([{"path": path, "state": state.value} for path, state in states.items()], as_json=call.json)
     return max(_EXITS[state] for state in states.values())
 
 
-def _remove(call: Invocation, program: SupportedProgram, setting: Setting, parts: "list[FilePart]") -> int:
+def _remove(call: Invocation, program: SupportedProgram, setting: Setting, parts: list[FilePart]) -> int:
     if program.name == "codex":
         parts = [*parts, CodexTrust(_config(setting), files.real(parts[0].path), {})]
     steps = installer().taking_out(parts)
@@ -270,7 +266,7 @@ def examine(call: Invocation) -> int:
     return 1 if findings.all else 0
 
 
-def _show(facts: "dict[str, Any]") -> None:
+def _show(facts: dict[str, Any]) -> None:
     programs = facts["programs"]
     show({name: value for name, value in facts.items() if name != "programs"}, as_json=False)
     for program in programs:
@@ -280,7 +276,7 @@ def _show(facts: "dict[str, Any]") -> None:
         say("No program of an agent is on the path.")
 
 
-def _programs(place: LogLocation, findings: SetupFindings) -> "dict[str, Any]":
+def _programs(place: LogLocation, findings: SetupFindings) -> dict[str, Any]:
     settings = {scope: setting_of(scope, project=project() or os.getcwd()) for scope in SetupScope}
     here = [
         (program, path)
@@ -308,7 +304,7 @@ def _programs(place: LogLocation, findings: SetupFindings) -> "dict[str, Any]":
 
 def _program(
     program: SupportedProgram, path: str, settings: dict[SetupScope, Setting], findings: SetupFindings
-) -> "dict[str, Any]":
+) -> dict[str, Any]:
     row: dict[str, Any] = {"program": program.name, "path": path, "version": version_of(path)}
     if row["version"] is None:
         findings.add(program.name, f"{path} --version does not answer", "Install it anew.")

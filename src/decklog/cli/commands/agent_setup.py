@@ -1,6 +1,7 @@
 """Set up coding agents and editors to be recorded; serve MCP and ACP."""
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -17,8 +18,6 @@ from decklog.core.plugins import PluginKind
 from decklog.hooks.proxy.relay import run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from decklog.plugins import AgentProgram
 
 _OPTIONS = (
@@ -31,7 +30,7 @@ _OPTIONS = (
 _SERVER = click.option("--mcp", is_flag=True, help="Have the program start `decklog mcp` too, for its tools.")
 
 
-def _with_options(function: "Callable[..., int]") -> "Callable[..., int]":
+def _with_options(function: Callable[..., int]) -> Callable[..., int]:
     for option in reversed(_OPTIONS):
         function = option(function)
     return click.pass_obj(function)
@@ -154,7 +153,7 @@ def mcp(call: Invocation, port: int | None, token_file: str | None) -> int:
     return serve_mcp(call, port, token_file)
 
 
-def _of_editors(function: "Callable[..., int]") -> "Callable[..., int]":
+def _of_editors(function: Callable[..., int]) -> Callable[..., int]:
     named = click.option(
         "--agent", "agents", multiple=True, type=click.Choice([*AGENTS]), help="For this agent; none named means all on the path."
     )

@@ -11,10 +11,10 @@ from decklog.cli.show import show
 from decklog.cli.terminal import say
 from decklog.core.errors import NotFound
 from decklog.notify import Round
+from decklog.notify.round import RoundSummary
 
 if TYPE_CHECKING:
     from decklog import Notice, NotifyRule
-    from decklog.notify.round import RoundSummary
 
 # Between two rounds passes at least the first, and at most the second, in seconds.
 _SHORTEST, _LONGEST = 1.0, 15.0
@@ -48,7 +48,7 @@ def run(call: Invocation, watch: bool) -> int:
     return 1 if told.failed or told.unknown else 0
 
 
-def _show(call: Invocation, told: "RoundSummary") -> None:
+def _show(call: Invocation, told: RoundSummary) -> None:
     if call.json:
         show(told, as_json=True)
         return

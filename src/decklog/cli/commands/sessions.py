@@ -22,10 +22,10 @@ from decklog.cli.show import show as show_data
 from decklog.cli.styles import DIM
 from decklog.cli.terminal import say
 from decklog.core.errors import NotFound
+from decklog.log import Decklog
 
 if TYPE_CHECKING:
     from decklog.journal.entry import Entry
-    from decklog.log import Decklog
 
 _LISTED = 20
 _HITS_SHOWN = 2
@@ -137,7 +137,7 @@ def resume(call: Invocation, session: str | None) -> int:
     return 0
 
 
-def _named(log: "Decklog", session: str | None) -> SessionSummary:
+def _named(log: Decklog, session: str | None) -> SessionSummary:
     if session is not None:
         return find_session(log, session)
     newest = next(all_sessions(log), None)
@@ -146,7 +146,7 @@ def _named(log: "Decklog", session: str | None) -> SessionSummary:
     return newest
 
 
-def _having(log: "Decklog", hits: "dict[str, list[Entry]]") -> Iterator[SessionSummary]:
+def _having(log: Decklog, hits: "dict[str, list[Entry]]") -> Iterator[SessionSummary]:
     return (one for one in all_sessions(log) if one.session in hits)
 
 

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import click
 
@@ -15,6 +15,7 @@ from decklog.cli.proving import asked, key_path, passphrase_of, proving
 from decklog.cli.show import show
 from decklog.cli.terminal import visible
 from decklog.core.errors import Invalid
+from decklog.log import Decklog
 
 _BOUND = """\
 This log answers to {manager} now. What that means:
@@ -58,7 +59,7 @@ def _new_password() -> str:
     return asked("A new password, of 12 characters or more", twice=True)
 
 
-def _own_key(log: "Decklog") -> str:
+def _own_key(log: Decklog) -> str:
     """Show the public half of your owner key; create the key if there is none."""
     path = key_path()
     if os.path.exists(path + ".pub"):
@@ -135,7 +136,3 @@ def _statement(text: str) -> str:
     if not isinstance(said, dict) or "nonce" not in said:
         raise Invalid("this is no statement of a change of trust", hint="decklog trust propose CHANGE REASON --json > FILE")
     return text
-
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog

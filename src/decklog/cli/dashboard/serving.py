@@ -4,6 +4,7 @@ import os
 import sys
 from dataclasses import replace
 from threading import Thread
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import click
@@ -14,8 +15,6 @@ from decklog.core.errors import Unavailable
 from decklog.core.extras import install_hint
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from decklog.location.locate import LogLocation
     from decklog.log import Decklog
     from decklog.mcp.token import Token
@@ -46,7 +45,7 @@ def run(
             answer(sockets)
 
 
-def _server() -> "ModuleType":
+def _server() -> ModuleType:
     try:
         from decklog.web import server
     except ImportError as problem:
@@ -62,7 +61,7 @@ def _token(path: str | None) -> "Token | None":
     return None if path is None else find_token(path, {})
 
 
-def _far(given: "dict[str, str | None]") -> "Elsewhere | None":
+def _far(given: dict[str, str | None]) -> "Elsewhere | None":
     from decklog.web.elsewhere import Elsewhere
 
     return Elsewhere(**given) if any(given.values()) else None

@@ -13,10 +13,10 @@ from decklog.core.characters import revealed
 from decklog.core.errors import NotFound
 from decklog.core.figures import bar, compact, counted, dollars, sparkline, took
 from decklog.location.locate import main_repository
+from decklog.log import Decklog
 
 if TYPE_CHECKING:
     from decklog.agents.history import HistorySummary
-    from decklog.log import Decklog
 
 # What `--by` takes, and how the ledger adds it up.
 BY = {"model": "model", "day": "day", "session": "session", "repo": "worktree"}
@@ -37,7 +37,7 @@ _MODELS = 6
 _KINDS = 4
 
 
-def gather(log: "Decklog", by: str = "model", *, since: datetime | None = None, agent: str | None = None) -> Row:
+def gather(log: Decklog, by: str = "model", *, since: datetime | None = None, agent: str | None = None) -> Row:
     """Add up what was spent: by `by`, by day, and for the costliest session; amounts are in microdollars."""
     summary = log.ledger.summary(by=BY[by], since=since, agent=agent)  # type: ignore[arg-type]
     sessions = [*log.ledger.summary(by="session", since=since, agent=agent)["rows"]]
@@ -71,7 +71,7 @@ def _by_repository(rows: Iterable[Row]) -> list[Row]:
     return sorted(found.values(), key=lambda row: (-row["cost_microdollars"], -row["calls"]))
 
 
-def _with_goal(log: "Decklog", row: Row) -> Row:
+def _with_goal(log: Decklog, row: Row) -> Row:
     """Add the goal and the start of a session's run."""
     try:
         run = log.runs.get(row["key"]) if row["key"] else None
@@ -218,7 +218,7 @@ def unpriced_lines(spent: Row) -> list[Line]:
     ]
 
 
-def spent_of(log: "Decklog", program: str) -> dict[str, Any]:
+def spent_of(log: Decklog, program: str) -> dict[str, Any]:
     """Add up what the sessions of a coding agent have spent, by model."""
     return {"spent": gather(log, agent=program)}
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from decklog.agents.entries import close_killed_sessions
 from decklog.cli import terminal
+from decklog.cli.call import Invocation
 from decklog.cli.screens.lines import Line, StyledText, cells, clipped, fit, say, wrapped
 from decklog.cli.show import show
 from decklog.cli.styles import DIM, LOUD, PLAIN, STRONG, of_word
@@ -13,7 +14,6 @@ from decklog.core.figures import bar, counted, dollars, span, sparkline
 
 if TYPE_CHECKING:
     from decklog import BudgetStanding, RunOverview, Summary, WaitingItem
-    from decklog.cli.call import Invocation
     from decklog.stores.results.money import SpendTotal
 
 # Listed items of each kind, by default.
@@ -37,7 +37,7 @@ _SHOWN_BUDGETS = 6
 _BAR = 20
 
 
-def show_now(call: "Invocation", limit: int = LISTED) -> int:
+def show_now(call: Invocation, limit: int = LISTED) -> int:
     """Show the overview once; the exit code is 7 if something waits for a decision."""
     with call.open(writing=False) as log:
         close_killed_sessions(log, call.spool())
@@ -155,7 +155,7 @@ _NO_LOG = (
 )
 
 
-def welcome(call: "Invocation") -> int:
+def welcome(call: Invocation) -> int:
     """Show the first steps, or a short form of `decklog now`."""
     place = call.place()
     if not place.exists:

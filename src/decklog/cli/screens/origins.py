@@ -1,21 +1,15 @@
 """Origins of lines on a terminal: one line's story, a commit by origin, and statistics."""
 
+from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from decklog.agents.origins.commit_story import KINDS
-from decklog.agents.origins.line_story import cost_text, facts_of
+from decklog.agents.origins.commit_story import KINDS, CommitStory, SessionShare
+from decklog.agents.origins.line_story import LineStory, cost_text, facts_of
 from decklog.agents.origins.statistics import HEADS, LineStatistics, cells_of
 from decklog.cli.screens.lines import Line, StyledText, cells, fit, wrapped
 from decklog.cli.styles import BAD, DIM, GOOD, PLAIN, STRONG
 from decklog.core.characters import revealed
 from decklog.core.figures import counted
-
-if TYPE_CHECKING:
-    from collections import Counter
-
-    from decklog.agents.origins.commit_story import CommitStory, SessionShare
-    from decklog.agents.origins.line_story import LineStory
 
 _LABEL = 10
 # Lines of a text that are shown; the entry has the rest.
@@ -23,7 +17,7 @@ _MOST_LINES = 3
 _MOST_FILES = 20
 
 
-def line_screen(story: "LineStory", places: int) -> list[Line]:
+def line_screen(story: LineStory, places: int) -> list[Line]:
     """Draw what is known about one line, on one screen."""
     line = story.line
     head = f"{story.path}:{line.final_line}"
@@ -50,7 +44,7 @@ def _labelled(label: str, text: str, places: int, style: str = PLAIN, end: str =
         yield [StyledText(head, DIM), StyledText(part, style), last]
 
 
-def commit_screen(story: "CommitStory", places: int) -> list[Line]:
+def commit_screen(story: CommitStory, places: int) -> list[Line]:
     """Draw a commit: its files with the share of each origin, and the sessions behind it."""
     commit = story.changes
     lines: list[Line] = [
@@ -71,7 +65,7 @@ def commit_screen(story: "CommitStory", places: int) -> list[Line]:
     return lines
 
 
-def _session_line(one: "SessionShare", places: int) -> Line:
+def _session_line(one: SessionShare, places: int) -> Line:
     facts = [
         one.session,
         counted(one.lines, "line"),
@@ -82,7 +76,7 @@ def _session_line(one: "SessionShare", places: int) -> Line:
     return [StyledText(fit("  " + ", ".join(str(fact) for fact in facts if fact), places).rstrip())]
 
 
-def _shares(lines: "Counter[str]") -> str:
+def _shares(lines: Counter[str]) -> str:
     """Return the share of each origin that has lines."""
     whole = lines.total()
     return ", ".join(f"{kind} {lines[kind]} ({lines[kind] * 100 // whole} %)" for kind in KINDS if lines[kind])

@@ -14,10 +14,10 @@ from decklog.cli.screens.lines import Line, StyledText, cells, clipped, fit, wri
 from decklog.cli.styles import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_shown, of_word
 from decklog.core.characters import revealed
 from decklog.core.figures import counted, dollars, span, took
+from decklog.log import Decklog
 
 if TYPE_CHECKING:
     from decklog.conductor.status import ConductorStatus, ItemStatus
-    from decklog.log import Decklog
     from decklog.stores.tasks.task import Attempt
 
 # Lines of a text, of a diff and of an output that are shown; `--full` shows all.
@@ -215,7 +215,7 @@ _LONGEST = 40
 _AROUND = 18
 
 
-def timeline(log: "Decklog", run_id: str, width: int | None = None) -> list[Line]:
+def timeline(log: Decklog, run_id: str, width: int | None = None) -> list[Line]:
     """Draw every attempt at every task of a run as a bar over time, with the times of its beginning and end beneath."""
     picture = log.runs.snapshot(run_id)
     goal = " ".join(getattr(picture.run, "goal", run_id).split())

@@ -18,10 +18,10 @@ from decklog.cli.styles import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_wa
 from decklog.core.characters import revealed
 from decklog.core.errors import DecklogError
 from decklog.core.figures import dollars, span
+from decklog.log import Decklog
 
 if TYPE_CHECKING:
     from decklog import RunOverview, Summary, WaitingItem
-    from decklog.log import Decklog
 
 KEYS = "j k move · Enter open · a approve · d deny · / find · ? help · q quit"
 HELP = (
@@ -91,7 +91,7 @@ def _item_line(item: "WaitingItem", summary: "Summary", width: int) -> Line:
     ]
 
 
-def thing_page(log: "Decklog", thing: "WaitingItem | RunOverview", width: int) -> ScreenPage:
+def thing_page(log: Decklog, thing: "WaitingItem | RunOverview", width: int) -> ScreenPage:
     """Write what something is that was opened."""
     # Only waiting items have a kind.
     if not hasattr(thing, "kind"):
@@ -110,7 +110,7 @@ def revealed_lines(text: str) -> list[str]:
     return [revealed(line) for line in text.splitlines()] or [""]
 
 
-def _run_page(log: "Decklog", run_id: str, width: int) -> ScreenPage:
+def _run_page(log: Decklog, run_id: str, width: int) -> ScreenPage:
     run, now = log.overview.run(run_id), log.clock.now()
     entries = list(log.journal.find(run_id, limit=_ENTRIES))
     head: list[Line] = [[StyledText(text, STRONG)] for text in wrapped(run.goal, width)]
@@ -139,7 +139,6 @@ def _run_page(log: "Decklog", run_id: str, width: int) -> ScreenPage:
 
 if TYPE_CHECKING:
     from decklog import RunOverview, Summary, WaitingItem
-    from decklog.log import Decklog
 
     Thing = WaitingItem | RunOverview
 
@@ -151,7 +150,7 @@ class Cancelled(Exception):
     """The person went back."""
 
 
-def run(log: "Decklog", *, seconds: float = 2.0) -> None:
+def run(log: Decklog, *, seconds: float = 2.0) -> None:
     """Show the overview until somebody ends it."""
     locale.setlocale(locale.LC_ALL, "")
     # Curses waits a second after Escape for what it might begin; nobody types that fast, and terminals send it at once.
@@ -162,7 +161,7 @@ def run(log: "Decklog", *, seconds: float = 2.0) -> None:
 class Top:
     """The state of the screen: what was read, what is marked, what is open."""
 
-    def __init__(self, log: "Decklog", window: curses.window, seconds: float) -> None:
+    def __init__(self, log: Decklog, window: curses.window, seconds: float) -> None:
         self._log = log
         self._window = window
         self._seconds = seconds

@@ -15,7 +15,7 @@ from decklog.cli.parameters import Parameter, parameters_in, read_words
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 from decklog.core.errors import Denied
-from decklog.shortcuts.caller import Caller, Meant, Surface
+from decklog.shortcuts.caller import Caller, Meant, ShortcutAnswer, Surface
 from decklog.shortcuts.verbs import VERBS
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from decklog.location.locate import LogLocation
     from decklog.models.asking import Voices
     from decklog.models.conversation import MessageOutcome
-    from decklog.shortcuts.caller import ShortcutAnswer
 
 
 def common(
@@ -111,7 +110,7 @@ def _spelled(verb: str, *words: str, **options: object) -> str:
 _SURFACE = Surface(_spelled, _option, WrongUsage, read_input=lambda: sys.stdin.read(), reads_files=True)
 
 
-def _show(answer: "ShortcutAnswer", *, as_json: bool) -> int:
+def _show(answer: ShortcutAnswer, *, as_json: bool) -> int:
     """Print an answer and give its exit code."""
     if as_json:
         more = {"reason": answer.reason, "notes": answer.notes, "warnings": answer.warnings}

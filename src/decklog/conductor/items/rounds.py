@@ -82,7 +82,7 @@ class Rounds:
         """Record that an agent has got a message."""
         self._log.inbox.mark_seen(message_id, by=agent)
 
-    def answer(self, task: "Task", text: str, agent: str) -> bool:
+    def answer(self, task: Task, text: str, agent: str) -> bool:
         """Answer the messages for which a round was begun with the words of its agent; return whether there are any.
 
         A round after red checks needs a change, not words.

@@ -84,7 +84,7 @@ def _worker(context: RunContext) -> str:
     return f"{context.person.name} ({os.uname().nodename})"
 
 
-def _end_agent(context: "RunContext", task: "Task", attempt: "AttemptWorkspace") -> None:
+def _end_agent(context: RunContext, task: Task, attempt: AttemptWorkspace) -> None:
     """End the agent in a workspace, wait for its end, and record the rest of its stream and its cost.
 
     The conductor that watched it can't: the task is no longer its own.

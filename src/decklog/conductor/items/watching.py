@@ -91,7 +91,7 @@ class ItemWatch:
             self._context.log.db.wait_for_change(LOOK_SECONDS)
             time.sleep(0.1)
 
-    def _step(self, entry: "Entry") -> WatchedStep:
+    def _step(self, entry: Entry) -> WatchedStep:
         if entry.subtype == STARTED and isinstance(entry.payload, dict) and entry.payload.get("folder"):
             self._folders[str(entry.task_id)] = str(entry.payload["folder"])
         text = _told(entry, self._folders.get(str(entry.task_id)))
@@ -143,7 +143,7 @@ def _newest(log: Decklog, item: Item, task_id: str, kind: EntryKind, limit: int)
     return log.journal.find(item.run_id, task_id=task_id, kind=kind, limit=limit)
 
 
-def _told(entry: "Entry", folder: str | None) -> str:
+def _told(entry: Entry, folder: str | None) -> str:
     """Describe a step of an agent in one line: a call as it is made, and later how it ended."""
     who, body, facts = entry.agent or "agent", entry.body or "", entry.payload if isinstance(entry.payload, dict) else {}
     match str(entry.subtype):

@@ -39,7 +39,7 @@ select pg_is_in_recovery(), a.pos, e.hash,
 class AcknowledgedHeads:
     """The newest entry of each stream that this process committed."""
 
-    def __init__(self, record: "Callable[[LostWrites], None] | None" = None) -> None:
+    def __init__(self, record: Callable[[LostWrites], None] | None = None) -> None:
         # Writes a loss into the log.
         self.record = record
         # In the order of their commits.
@@ -57,7 +57,7 @@ class AcknowledgedHeads:
             while len(self._heads) > _MOST_STREAMS:
                 del self._heads[next(iter(self._heads))]
 
-    def compare(self, connection: "LogConnection") -> None:
+    def compare(self, connection: LogConnection) -> None:
         """Check with the first statement of a transaction that the server has the heads, if it may be another server."""
         if connection.is_compared and time.monotonic() - self._checked_at < _SECONDS_BETWEEN_CHECKS:
             return
@@ -67,7 +67,7 @@ class AcknowledgedHeads:
             connection.is_compared = True
             return
 
-        def take(rows: "list[Row]") -> None:
+        def take(rows: list[Row]) -> None:
             # A standby that lags behind has lost nothing yet.
             if not rows[0][0]:
                 connection.is_compared, self._checked_at = True, time.monotonic()
@@ -106,7 +106,7 @@ class AcknowledgedHeads:
 
 _MARGIN_SECONDS = 5.0
 # A machine that is gone without a word is noticed by the system, in about half a minute.
-_KEEP_ALIVE: "dict[str, Any]" = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3}
+_KEEP_ALIVE: dict[str, Any] = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3}
 # How long the server waits for the next statement of a verb's own transaction, which is retried with twice the time.
 VERB_SECONDS = 0.5
 # The same for a block of the caller's code, which is never retried.
@@ -152,7 +152,7 @@ class KeepAlive:
         self._open: set[LogConnection] = set()
         self._thread: Thread | None = None
 
-    def add(self, connection: "LogConnection", idle_seconds: float) -> None:
+    def add(self, connection: LogConnection, idle_seconds: float) -> None:
         """Ping a connection from now on: the server ends its transaction after a silence of `idle_seconds`."""
         connection.session.used_at, connection.session.idle_seconds = time.monotonic(), idle_seconds
         with self._lock:
@@ -161,7 +161,7 @@ class KeepAlive:
                 self._thread = Thread(target=self._run, name="decklog keep-alive", daemon=True)
                 self._thread.start()
 
-    def remove(self, connection: "LogConnection") -> None:
+    def remove(self, connection: LogConnection) -> None:
         connection.session.stop_pings()
         with self._lock:
             self._open.discard(connection)
@@ -184,7 +184,7 @@ class KeepAlive:
                     connection.session.ping()
 
 
-def split_pooler(url: str) -> "tuple[str, str | None]":
+def split_pooler(url: str) -> tuple[str, str | None]:
     """Return a URL without its parameter `pooler`, which libpq does not know, and the parameter's value."""
     address, _, query = url.partition("?")
     parts = [part for part in query.split("&") if part]
@@ -278,7 +278,7 @@ class PostgresConnections:
             open=True,
         )
 
-    def _how(self) -> "dict[str, Any]":
+    def _how(self) -> dict[str, Any]:
         return {"autocommit": True, "prepare_threshold": None, "connect_timeout": self._connect_seconds(), **_KEEP_ALIVE}
 
     @property
@@ -322,7 +322,7 @@ class PostgresConnections:
                     raise errors.translate(problem) from problem
             time.sleep(random.uniform(0.05, 0.5))
 
-    def _settings(self) -> "dict[str, str]":
+    def _settings(self) -> dict[str, str]:
         settings = {
             # Our own words about a busy database need a lock wait that ends; 0 would wait for ever.
             "lock_timeout": str(int(self.busy_seconds * 1000)),
@@ -336,12 +336,12 @@ class PostgresConnections:
         return settings
 
     @cached_property
-    def local_settings(self) -> "tuple[bytes, ...]":
+    def local_settings(self) -> tuple[bytes, ...]:
         """The statement that makes the settings for one transaction, where sessions are shared. It also identifies the server."""
         calls = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in self._settings().items())
         return (f"select pg_postmaster_start_time(), {calls}".encode(),)
 
-    def _configure(self, connection: "LogConnection") -> None:
+    def _configure(self, connection: LogConnection) -> None:
         """Make the settings of a session, unless it is shared, and read the server's time.
 
         A pooler gives its clients process numbers that are not the server's. A setting is local to this statement there.
@@ -361,7 +361,7 @@ class PostgresConnections:
         self.is_standby = row[2]
 
     @contextmanager
-    def listening(self) -> "Iterator[LogConnection]":
+    def listening(self) -> Iterator[LogConnection]:
         """Take a connection out of the pool for the one who listens. It is kept in mind, since it goes on listening."""
         pool, connection = self.taken()
         self._listening = connection

@@ -1,36 +1,32 @@
 """PostgreSQL through psycopg 3: many writers, each locking what it decides on."""
 
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 
 from decklog.core import fork_safety as forks
-from decklog.core.errors import Invalid
-from decklog.db.base import STREAM_SIZE, Database, upsert_of
+from decklog.core.clock import Clock
+from decklog.core.errors import Invalid, LostWrites
+from decklog.db.base import STREAM_SIZE, Database, Row, T, upsert_of
 from decklog.db.postgres import errors, heads, partitions, schema
 from decklog.db.postgres.connections import PostgresConnections
 from decklog.db.postgres.listener import NotifyListener
-from decklog.db.postgres.session import NotBegun
+from decklog.db.postgres.session import NotBegun, Session, Statement, Take
 from decklog.db.postgres.transactions import READ, READ_BY_SAME_PLANS, PostgresTransactions, given_up
 from decklog.db.search.marks import not_indexed
 from decklog.db.statements import PARAMETER, Statements
+from decklog.db.text_search import Found, Search, Span
 from decklog.records.values import Values
 
 if TYPE_CHECKING:
-    import re
-    from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
-    from typing import Any
 
     from psycopg.pq.abc import PGresult
 
-    from decklog.core.clock import Clock
-    from decklog.core.errors import LostWrites
-    from decklog.db.base import Row, T
-    from decklog.db.postgres.session import Session, Statement, Take
-    from decklog.db.text_search import Found, Search, Span
 
 # The first half of the advisory locks of streams that have no entry yet.
 _BEGINNING = 0x6465636B
@@ -62,9 +58,9 @@ class PostgresDatabase(Database):
     keeps_heads = True
     packs_blobs = False
     # Statements with numbered parameters, and the parameters' names in that order; shared by all logs of a process.
-    _numbered: "Statements[tuple[bytes, tuple[str, ...]]]" = Statements()
+    _numbered: Statements[tuple[bytes, tuple[str, ...]]] = Statements()
 
-    def __init__(self, target: str, connections: PostgresConnections, *, values: Values, clock: "Clock") -> None:
+    def __init__(self, target: str, connections: PostgresConnections, *, values: Values, clock: Clock) -> None:
         self.target = target
         self.values = values
         self.clock = clock
@@ -83,29 +79,29 @@ class PostgresDatabase(Database):
     # Transactions
 
     @property
-    def memo(self) -> "dict[Any, Any]":  # type: ignore[override]
+    def memo(self) -> dict[Any, Any]:  # type: ignore[override]
         return self._transactions.memo
 
-    def write(self, job: "Callable[[], T]") -> "T":
+    def write(self, job: Callable[[], T]) -> T:
         return self._transactions.write(job)
 
-    def submit(self, job: "Callable[[], T]") -> "Any":
+    def submit(self, job: Callable[[], T]) -> Any:
         return self._transactions.submit(job)
 
-    def submit_upkeep(self, job: "Callable[[], object]") -> None:
+    def submit_upkeep(self, job: Callable[[], object]) -> None:
         self._transactions.submit(job, is_upkeep=True)
 
-    def read(self, job: "Callable[[], T]", *, same_plans: bool = False) -> "T":
+    def read(self, job: Callable[[], T], *, same_plans: bool = False) -> T:
         return self._transactions.read(job, READ_BY_SAME_PLANS if same_plans else READ)
 
     def transaction(self) -> "AbstractContextManager[None]":
         return self._transactions.transaction()
 
-    def if_undone(self, act: "Callable[[], None]") -> None:
+    def if_undone(self, act: Callable[[], None]) -> None:
         self._transactions.if_undone(act)
 
     @contextmanager
-    def patiently(self) -> "Iterator[None]":
+    def patiently(self) -> Iterator[None]:
         connection = self._transactions.connection()
         usual, connection.patience_seconds = connection.patience_seconds, None
         try:
@@ -138,30 +134,30 @@ class PostgresDatabase(Database):
 
     # Statements
 
-    def _number(self, sql: str) -> "tuple[bytes, tuple[str, ...]]":
+    def _number(self, sql: str) -> tuple[bytes, tuple[str, ...]]:
         numbers: dict[str, int] = {}
 
-        def numbered(match: "re.Match[str]") -> str:
+        def numbered(match: re.Match[str]) -> str:
             return f"${numbers.setdefault(match[1], len(numbers) + 1)}"
 
         text = PARAMETER.sub(numbered, sql).encode()
         return self._numbered.keep(sql, (text, tuple(numbers)))
 
-    def _session(self, sql: str) -> "Session":
+    def _session(self, sql: str) -> Session:
         """Return what runs a statement, after it was given what the statement has to find."""
         session = self._transactions.session()
         if session.before_commit and any(word in sql for word in heads.READERS):
             session.queue_before_commit()
         return session
 
-    def _run(self, sql: str, parameters: "Mapping[str, Any]") -> "PGresult":
+    def _run(self, sql: str, parameters: Mapping[str, Any]) -> "PGresult":
         text, names = self._numbered.get(sql) or self._number(sql)
         try:
             return self._session(sql).run(text, [parameters[name] for name in names])
         except (psycopg.Error, NotBegun, UnicodeEncodeError) as problem:
             raise self._translate(problem) from problem.__cause__ or problem
 
-    def _queue(self, sql: str, parameters: "Mapping[str, Any]", take: "Take | None" = None) -> "Statement":
+    def _queue(self, sql: str, parameters: Mapping[str, Any], take: Take | None = None) -> Statement:
         """Send a statement together with the next one."""
         text, names = self._numbered.get(sql) or self._number(sql)
         with self._translated():
@@ -172,7 +168,7 @@ class PostgresDatabase(Database):
             self._transactions.session().flush()
 
     @contextmanager
-    def _translated(self) -> "Iterator[None]":
+    def _translated(self) -> Iterator[None]:
         """Raise our errors instead of psycopg's."""
         try:
             yield
@@ -187,11 +183,11 @@ class PostgresDatabase(Database):
             return errors.translate(problem)
         return Invalid(f"a value can't be stored: {problem}")
 
-    def rows(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[tuple[str, ...], list[Row]]":
+    def rows(self, sql: str, parameters: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Row]]:
         result = self._run(sql, parameters)
         return self._names_of(sql, result), self._transactions.session().rows_of(result)
 
-    def _names_of(self, sql: str, result: "PGresult") -> "tuple[str, ...]":
+    def _names_of(self, sql: str, result: "PGresult") -> tuple[str, ...]:
         # Describing forty columns takes as long as the query: it is done once for each statement.
         names = self._names.get(sql)
         if names is None:
@@ -199,10 +195,10 @@ class PostgresDatabase(Database):
             names = self._names.keep(sql, tuple(column.decode() for column in columns))
         return names
 
-    def ask(self, sql: str, parameters: "Mapping[str, Any]") -> "Callable[[], tuple[tuple[str, ...], list[Row]]]":
+    def ask(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], tuple[tuple[str, ...], list[Row]]]:
         statement = self._queue(sql, parameters)
 
-        def answer() -> "tuple[tuple[str, ...], list[Row]]":
+        def answer() -> tuple[tuple[str, ...], list[Row]]:
             if statement.result is None:
                 self._flush()
             assert statement.result is not None
@@ -210,24 +206,24 @@ class PostgresDatabase(Database):
 
         return answer
 
-    def one(self, sql: str, parameters: "Mapping[str, Any]") -> "Row | None":
+    def one(self, sql: str, parameters: Mapping[str, Any]) -> Row | None:
         found = self._transactions.session().rows_of(self._run(sql, parameters))
         return found[0] if found else None
 
-    def count(self, sql: str, parameters: "Mapping[str, Any]") -> int:
+    def count(self, sql: str, parameters: Mapping[str, Any]) -> int:
         return self._run(sql, parameters).command_tuples or 0
 
-    def each(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
+    def each(self, sql: str, parameters: Mapping[str, Any]) -> Iterator[Row]:
         text, names = self._numbered.get(sql) or self._number(sql)
         with self._translated():
             yield from self._session(sql).each(text, [parameters[name] for name in names])
 
-    def many(self, sql: str, parameters: "list[dict[str, Any]]") -> None:
+    def many(self, sql: str, parameters: list[dict[str, Any]]) -> None:
         for bound in parameters:
             self._queue(sql, bound)
         self._flush()
 
-    def insert(self, table: str, names: "tuple[str, ...]", rows: "list[Row]") -> None:
+    def insert(self, table: str, names: tuple[str, ...], rows: list[Row]) -> None:
         if len(rows) >= _WORTH_A_COPY:
             self._copy(table, names, rows)
             return
@@ -235,7 +231,7 @@ class PostgresDatabase(Database):
         for row in rows:
             self._queue(sql, dict(zip(names, row, strict=True)))
 
-    def put(self, table: str, names: "tuple[str, ...]", identity: "tuple[str, ...]", rows: "list[dict[str, Any]]") -> None:
+    def put(self, table: str, names: tuple[str, ...], identity: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
         if len(rows) < _WORTH_A_COPY:
             super().put(table, names, identity, rows)
             return
@@ -245,7 +241,7 @@ class PostgresDatabase(Database):
         self._copy(staged, names, map(itemgetter(*names), rows))
         self.count(upsert_of(table, names, identity, f"select {', '.join(names)} from {staged}"), {})
 
-    def _copy(self, table: str, names: "tuple[str, ...]", rows: "Iterable[Row]") -> None:
+    def _copy(self, table: str, names: tuple[str, ...], rows: Iterable[Row]) -> None:
         text = f"copy {table} ({', '.join(names)}) from stdin".encode()
         with (
             self._translated(),
@@ -293,7 +289,7 @@ class PostgresDatabase(Database):
             self._queue(_LOCK_STREAM_OF.format(table=table), {"id": record_id}, self._locked)
             self.memo["lock of", table, record_id] = True
 
-    def _locked(self, rows: "list[Row]") -> None:
+    def _locked(self, rows: list[Row]) -> None:
         """Remember the head of a stream that is locked now; there is none without a name."""
         version, name, number, position, hashed, at, is_listened_to = rows[0]
         self._transactions.check_version(version)
@@ -306,7 +302,7 @@ class PostgresDatabase(Database):
             # A listener that comes later looks at the heads first, and again soon.
             memo["announced", name] = True
 
-    def head_of(self, stream: str, number: int) -> "Row | None":
+    def head_of(self, stream: str, number: int) -> Row | None:
         head = self.memo.get(("locked at", stream))
         if head is None:
             return super().head_of(stream, number)
@@ -347,7 +343,7 @@ class PostgresDatabase(Database):
 
         self.if_undone(restore)
 
-    def on_lost_writes(self, record: "Callable[[LostWrites], None]") -> None:
+    def on_lost_writes(self, record: Callable[[LostWrites], None]) -> None:
         self._transactions.acknowledged.record = record
 
     def wait_for_change(self, seconds: float, stream: str | None = None) -> None:
@@ -355,19 +351,19 @@ class PostgresDatabase(Database):
         with self._translated():
             self._listener.wait(stream, seconds)
 
-    def watch(self, stream: str | None, wake: "Callable[[], None]") -> "Callable[[], None]":
+    def watch(self, stream: str | None, wake: Callable[[], None]) -> Callable[[], None]:
         self.connections.check_open()
         with self._translated():
             return self._listener.watch(stream, wake)
 
     # Search
 
-    def forget_text(self, positions: "list[int]") -> None:
+    def forget_text(self, positions: list[int]) -> None:
         from decklog.db.postgres import search
 
         search.forget(self, positions)
 
-    def unindexed(self, stream_no: int | None, *, going_on: bool = False, first: int = 0) -> "list[Span]":
+    def unindexed(self, stream_no: int | None, *, going_on: bool = False, first: int = 0) -> list[Span]:
         return not_indexed(self, stream_no, going_on=going_on, first=first)
 
     def index_entries(self, mark: int, end: int) -> None:
@@ -375,7 +371,7 @@ class PostgresDatabase(Database):
 
         search.index(self, mark, end)
 
-    def search(self, select: str, asked: "Search") -> "Found":
+    def search(self, select: str, asked: Search) -> Found:
         from decklog.db.postgres import search
 
         return search.search(self, select, asked)
@@ -396,7 +392,7 @@ class PostgresDatabase(Database):
     def migrate(self) -> list[str]:
         return schema.migrate(self, self._transactions)
 
-    def check_text(self, pieces: "list[Span] | None") -> "Iterator[dict[str, Any]]":
+    def check_text(self, pieces: list[Span] | None) -> Iterator[dict[str, Any]]:
         from decklog.db.postgres import search
         from decklog.db.search.entries import findings
 
@@ -410,10 +406,10 @@ class PostgresDatabase(Database):
 
         self.write(lambda: search.forget_all(self))
 
-    def check_schema(self) -> "Iterator[dict[str, Any]]":
+    def check_schema(self) -> Iterator[dict[str, Any]]:
         return schema.differences(self, self.connections.url)
 
-    def server_gauges(self) -> "dict[str, float]":
+    def server_gauges(self) -> dict[str, float]:
         pool = self.connections.pool().get_stats()
         found = {
             "pool_connections": pool.get("pool_size", 0),
@@ -425,7 +421,7 @@ class PostgresDatabase(Database):
         lag = state["replication_lag_seconds"]
         return {**found, "standby": float(state["is_standby"]), **({} if lag is None else {"replication_lag_seconds": lag})}
 
-    def facts(self) -> "dict[str, Any]":
+    def facts(self) -> dict[str, Any]:
         return self.read(lambda: schema.facts(self))
 
 
@@ -433,7 +429,7 @@ def open_postgres(
     url: str,
     *,
     values: Values,
-    clock: "Clock | None",
+    clock: Clock | None,
     durability: str = "full",
     read_only: bool = False,
     busy_seconds: float = 30.0,

@@ -1,11 +1,6 @@
 """The heads of streams: a partitioned journal has each stream's last entry in the stream's row."""
 
-from typing import TYPE_CHECKING
-
-from decklog.db.base import STREAM_SIZE
-
-if TYPE_CHECKING:
-    from decklog.db.base import Database
+from decklog.db.base import STREAM_SIZE, Database
 
 # Once in a transaction: PostgreSQL would pass over all versions of the row that the transaction made before.
 KEEP = b"update streams set head_seq = $2, head_hash = $3, head_at = $4 where no = $1"
@@ -43,11 +38,11 @@ update streams s
 """
 
 
-def wrong(db: "Database") -> list[str]:
+def wrong(db: Database) -> list[str]:
     """Name the streams whose row does not have their last entry as the head."""
     return [name for (name,) in db.rows(_WRONG, {})[1]]
 
 
-def derive(db: "Database") -> None:
+def derive(db: Database) -> None:
     """Take the heads of all streams from their entries."""
     db.count(DERIVE, {})

@@ -9,20 +9,16 @@ import random
 import select
 import time
 from collections import Counter
+from collections.abc import Callable
 from hashlib import md5
 from secrets import token_hex
 from threading import Condition, Thread, current_thread, local
-from typing import TYPE_CHECKING
 
 import psycopg
 
 from decklog.core.errors import DecklogError
 from decklog.db.postgres.connections import PostgresConnections
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from decklog.db.postgres.session import LogConnection
+from decklog.db.postgres.session import LogConnection
 
 EVERY = "*"
 # The function `announce` sends to the same channels.
@@ -108,7 +104,7 @@ class NotifyListener:
                 self._waiters[name] -= 1
                 self._free_connection()
 
-    def watch(self, stream: str | None, wake: "Callable[[], None]") -> "Callable[[], None]":
+    def watch(self, stream: str | None, wake: Callable[[], None]) -> Callable[[], None]:
         """Wake somebody whenever a stream, or any, may have moved; what comes back ends it."""
         name, key = EVERY if stream is None else stream, object()
         with self._changed:
@@ -194,7 +190,7 @@ class NotifyListener:
             self._asked.clear()
             return False
 
-    def _use(self, connection: "LogConnection") -> None:
+    def _use(self, connection: LogConnection) -> None:
         """Notice changes by a connection until nobody waits, or once where it can't listen."""
         with self._changed:
             self._is_holding = True
@@ -211,7 +207,7 @@ class NotifyListener:
                 self._is_holding = False
                 self._changed.notify_all()
 
-    def _listen(self, connection: "LogConnection") -> None:
+    def _listen(self, connection: LogConnection) -> None:
         """Wake waiters by notifications, and by a rare look at the heads, as long as anybody waits."""
         heard: list[float] = []
         while self._needed() and not self._is_closed:
@@ -233,7 +229,7 @@ class NotifyListener:
                 self._heads.pop(name, None)
             return set(self._asked)
 
-    def _choose_channels(self, connection: "LogConnection") -> None:
+    def _choose_channels(self, connection: LogConnection) -> None:
         """Listen to what is wanted, and to nothing else; look at the heads at once when something is new."""
         names = self._forget_old_streams()
         channels = {channel_of(name) for name in names}
@@ -245,14 +241,14 @@ class NotifyListener:
         if begun or not names <= self._heads.keys():
             self._look_at = self._interval = 0.0
 
-    def _hear_notifications(self, connection: "LogConnection") -> "list[float]":
+    def _hear_notifications(self, connection: LogConnection) -> list[float]:
         heard = []
         for notification in connection.notifies(timeout=0):
             self._note_change(EVERY if notification.channel == _CHANNEL else notification.payload)
             heard.append(time.monotonic())
         return heard
 
-    def _look_in_a_burst(self, connection: "LogConnection") -> None:
+    def _look_in_a_burst(self, connection: LogConnection) -> None:
         """Poll until nothing has changed between two looks, or it is time to sign up again."""
         connection.execute("delete from listeners where stream = %s and log = %s", [EVERY, self._log])
         end = time.monotonic() + _LOOK_SECONDS
@@ -263,7 +259,7 @@ class NotifyListener:
                 break
         self._look_at = 0.0
 
-    def _look(self, connection: "LogConnection", *, signs: bool = True) -> bool:
+    def _look(self, connection: LogConnection, *, signs: bool = True) -> bool:
         """Wake those whose streams have moved since the last look; return whether any has.
 
         Where it is possible, ask writers to send notifications from now on for a while.
@@ -283,7 +279,7 @@ class NotifyListener:
         self._look_at = time.monotonic() + self._interval * random.uniform(0.75, 1.25)
         return bool(moved)
 
-    def _sleep(self, seconds: float, connection: "LogConnection | None" = None) -> None:
+    def _sleep(self, seconds: float, connection: LogConnection | None = None) -> None:
         """Sleep until a notification comes, somebody begins or ends to wait, or the time is over."""
         files = select.poll()
         files.register(self._bell, select.POLLIN)

@@ -1,14 +1,11 @@
 """Somebody else's PostgreSQL database, read at one moment and never written to."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import psycopg
 
 from decklog.db.postgres.errors import translate
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
 
 _BATCH = 200
 _BEGIN = "begin transaction isolation level repeatable read read only"
@@ -25,7 +22,7 @@ class OtherDatabase:
         except psycopg.Error as problem:
             raise translate(problem) from problem
 
-    def each(self, sql: str, parameters: "Sequence[Any]" = ()) -> "Iterator[tuple[Any, ...]]":
+    def each(self, sql: str, parameters: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         """Give rows one by one; the server keeps those that nobody has asked for yet."""
         try:
             with self._connection.cursor(name="decklog") as cursor:

@@ -1,17 +1,14 @@
 """Partitions of the entries: one table for each range of stream numbers."""
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from decklog.db.base import STREAM_SIZE
+from decklog.db.base import STREAM_SIZE, Database
+from decklog.db.schema import Objects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from decklog.db.base import Database
     from decklog.db.postgres.transactions import PostgresTransactions
-    from decklog.db.schema import Objects
 
 STEP = "0002_partitions"
 # Streams that may start while the entries are checked.
@@ -23,7 +20,7 @@ select substring(conname from '[0-9]+$')::bigint, convalidated from pg_constrain
 """
 
 
-def prepare(database: "Database", transactions: "PostgresTransactions") -> None:
+def prepare(database: Database, transactions: "PostgresTransactions") -> None:
     """Check that all entries of a log are in its first range, while others write; what is done once is not done again.
 
     The migration then attaches the tables as they are, without reading them.
@@ -53,7 +50,7 @@ select s.name, r.archive
 """
 
 
-def archived(database: "Database") -> dict[str, str]:
+def archived(database: Database) -> dict[str, str]:
     """Return the streams whose entries are in an archive, with the names of the files."""
     return dict(database.rows(_ARCHIVED, {})[1])
 
@@ -82,7 +79,7 @@ select coalesce(r.relname, a.relname), r.first_no
 """
 
 
-def leaves(objects: "Objects") -> dict[str, list[str]]:
+def leaves(objects: Objects) -> dict[str, list[str]]:
     """Name the partitions of all ranges but the first, which has an older history, by the tables that they are of."""
     found: dict[str, list[str]] = {table: [] for table in _TABLES}
     for name in sorted({table for _, table, _ in objects}):
@@ -91,7 +88,7 @@ def leaves(objects: "Objects") -> dict[str, list[str]]:
     return found
 
 
-def split(objects: "Objects", leaf: str) -> "tuple[Objects, Objects]":
+def split(objects: Objects, leaf: str) -> tuple[Objects, Objects]:
     """Take the objects of one table out of all."""
     return (
         {key: text for key, text in objects.items() if key[1] != leaf},
@@ -99,7 +96,7 @@ def split(objects: "Objects", leaf: str) -> "tuple[Objects, Objects]":
     )
 
 
-def renamed(objects: "Objects", leaf: str, other: str) -> "Objects":
+def renamed(objects: Objects, leaf: str, other: str) -> Objects:
     """Give the objects of one table the names that they would have with another."""
     return {
         (kind, other, name.replace(leaf, other)): re.sub(rf"\b{leaf}\b|\b{leaf}(?=_)", other, text)
@@ -107,7 +104,7 @@ def renamed(objects: "Objects", leaf: str, other: str) -> "Objects":
     }
 
 
-def wrong_ranges(database: "Database") -> "Iterator[dict[str, Any]]":
+def wrong_ranges(database: Database) -> Iterator[dict[str, Any]]:
     """Name the ranges whose table is not attached as they say, each as the fields of a problem."""
     for name, first in database.rows(_WRONG_RANGES, {})[1]:
         where = {"table": "entry_ranges", "record_id": None if first is None else str(first), "column": "end_no"}

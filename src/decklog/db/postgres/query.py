@@ -1,8 +1,9 @@
 """Questions in SQL from outside, on a connection of their own that can only read and has little time."""
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 
@@ -10,9 +11,6 @@ from decklog.core.errors import Denied, TimedOut
 from decklog.db.postgres import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any
-
     from decklog.db.postgres.connections import PostgresConnections
 
 
@@ -20,12 +18,12 @@ if TYPE_CHECKING:
 def answered(
     connections: "PostgresConnections",
     sql: str,
-    parameters: "Sequence[Any]",
+    parameters: Sequence[Any],
     *,
-    views: "Mapping[str, str]",
+    views: Mapping[str, str],
     schema: str,
     seconds: float,
-) -> "Iterator[tuple[list[str], Iterable[tuple[Any, ...]]]]":
+) -> Iterator[tuple[list[str], Iterable[tuple[Any, ...]]]]:
     """Run one statement that only reads, and give its columns and rows; `views` and `schema` go before our own tables."""
     try:
         # In one transaction, which is rolled back: nothing is left in a session that others share.

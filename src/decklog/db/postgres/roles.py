@@ -1,6 +1,7 @@
 """Roles for a log on PostgreSQL: who reads, who works and who decides, each with what it needs and no more."""
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -13,8 +14,6 @@ from decklog.db import schema
 from decklog.db.postgres.errors import translate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from decklog.db.base import Database
 
 
@@ -146,7 +145,7 @@ def url_of(server: str, name: str) -> str:
     return urlsplit(server)._replace(path=f"/{name}").geturl()
 
 
-def create(server: str, name: str, migrate: "Callable[[str], None]") -> None:
+def create(server: str, name: str, migrate: Callable[[str], None]) -> None:
     """Create the database and the roles of a project; one that exists is completed and migrated.
 
     Members of its roles can connect to it. Others can't, except superusers and those who may act as its owner.
@@ -178,7 +177,7 @@ def _create_database(connection: "psycopg.Connection[Any]", name: str) -> None:
         raise Conflict(f"the server has a database {name} that is no project", hint="Choose another name.")
 
 
-def projects(server: str) -> "list[dict[str, Any]]":
+def projects(server: str) -> list[dict[str, Any]]:
     """List the projects of a server: name, whether this login can open it, and its size."""
     try:
         with psycopg.connect(server, autocommit=True) as connection:

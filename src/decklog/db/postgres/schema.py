@@ -1,7 +1,8 @@
 """The schema of a PostgreSQL log: migrations, version, and comparison with the server's catalogue."""
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -9,21 +10,18 @@ from psycopg.conninfo import conninfo_to_dict
 from decklog.core.clock import to_text
 from decklog.core.errors import SchemaTooNew
 from decklog.db import schema
+from decklog.db.base import Database, Row
 from decklog.db.postgres import errors, partitions
+from decklog.db.schema import Objects
 from decklog.db.search.vectors import is_ours
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
-    from decklog.db.base import Database, Row
     from decklog.db.postgres.transactions import PostgresTransactions
-    from decklog.db.schema import Objects
 
 _MIGRATING = 4919131752989213
 
 
-def migrate(database: "Database", transactions: "PostgresTransactions") -> list[str]:
+def migrate(database: Database, transactions: "PostgresTransactions") -> list[str]:
     """Apply the missing steps, each in a transaction with its version row, one process at a time."""
     applied = []
     for step in schema.steps("postgres"):
@@ -42,7 +40,7 @@ def migrate(database: "Database", transactions: "PostgresTransactions") -> list[
     return applied
 
 
-def _note(database: "Database", step: "schema.MigrationStep") -> None:
+def _note(database: Database, step: "schema.MigrationStep") -> None:
     database.rows(
         "insert into schema_steps (version, name, checksum, applied_at) values (:version, :name, :sum, :at)",
         {
@@ -55,7 +53,7 @@ def _note(database: "Database", step: "schema.MigrationStep") -> None:
     database.many(schema.WRITE_DIGEST, [*schema.missing_digests(database.rows(schema.APPLIED, {})[1])])
 
 
-def _applied(database: "Database") -> "list[Row]":
+def _applied(database: Database) -> list[Row]:
     """Read the steps that were applied; none in a database without a log."""
     found = database.one("select to_regclass('schema_steps')::text", {})
     if found is None or found[0] is None:
@@ -63,7 +61,7 @@ def _applied(database: "Database") -> "list[Row]":
     return database.rows("select version, name, checksum from schema_steps order by version", {})[1]
 
 
-def check_version(database: "Database") -> int:
+def check_version(database: Database) -> int:
     """Refuse a schema that is not the one this Decklog knows; give its version."""
     applied = _applied(database)
     version = max((row[0] for row in applied), default=0)
@@ -81,13 +79,13 @@ def check_version(database: "Database") -> int:
     return latest
 
 
-def may_append(database: "Database") -> bool:
+def may_append(database: Database) -> bool:
     """Return whether this role may write entries; one that may not has a log that is for reading only."""
     row = database.one("select has_table_privilege('entries', 'insert')", {})
     return bool(row and row[0])
 
 
-def facts(database: "Database") -> "dict[str, Any]":
+def facts(database: Database) -> dict[str, Any]:
     """Describe the server and the schema for `doctor`."""
     row = database.one("select version(), pg_database_size(current_database()), current_database()", {})
     assert row is not None
@@ -118,7 +116,7 @@ select pg_is_in_recovery(),
 """
 
 
-def replication(database: "Database") -> "dict[str, Any]":
+def replication(database: Database) -> dict[str, Any]:
     """Describe the standbys of a primary, or how far a standby is behind."""
     row = database.one(_REPLICATION, {})
     assert row is not None
@@ -193,11 +191,11 @@ select 'function', '', proname,
  group by proname
 """
 _OF_THE_LOG = _OBJECTS.format(place="(select relnamespace from pg_class where oid = to_regclass('schema_steps'))")
-_known: "dict[tuple[tuple[str, str], ...], Objects]" = {}
+_known: dict[tuple[tuple[str, str], ...], Objects] = {}
 _SETTING = ("setting", "", "session_replication_role")
 
 
-def differences(database: "Database", url: str) -> "Iterator[dict[str, Any]]":
+def differences(database: Database, url: str) -> Iterator[dict[str, Any]]:
     """Name what is not as the migrations made it. A role that may not create a schema to compare with gets an error."""
     expected = _expected_objects(url)
     found = _objects_in(database.rows(_OF_THE_LOG, {})[1])
@@ -221,7 +219,7 @@ def differences(database: "Database", url: str) -> "Iterator[dict[str, Any]]":
     yield from schema.step_differences(applied, "postgres")
 
 
-def _expected_objects(url: str) -> "Objects":
+def _expected_objects(url: str) -> Objects:
     """Return what the migrations make on this server: they are applied to a new schema, which is rolled back."""
     # Databases of one server are made alike, so that what one role was shown in one of them holds for the others.
     place = tuple(sorted((name, str(value)) for name, value in conninfo_to_dict(url).items() if name != "dbname"))
@@ -233,7 +231,7 @@ def _expected_objects(url: str) -> "Objects":
     return _known[place]
 
 
-def _made(url: str, name: str) -> "Objects":
+def _made(url: str, name: str) -> Objects:
     with psycopg.connect(url) as connection:
         connection.execute(f"create schema {name}".encode())
         connection.execute(f"set local search_path to {name}".encode())
@@ -245,5 +243,5 @@ def _made(url: str, name: str) -> "Objects":
     return made
 
 
-def _objects_in(rows: "Iterable[tuple[Any, ...]]") -> "Objects":
+def _objects_in(rows: Iterable[tuple[Any, ...]]) -> Objects:
     return {(kind, table, name): text for kind, table, name, text in rows}

@@ -1,19 +1,12 @@
 """Full-text search on PostgreSQL: the words of every entry in a table of their own, with a GIN index."""
 
+from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import Any
 
-from decklog.db.base import STREAM_SIZE
-from decklog.db.search.entries import MOST_READ, flaws_of, found_among
-from decklog.db.text_search import Found, entry_words, tsvector
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from decklog.db.base import Database, Row
-    from decklog.db.search.entries import Flaw
-    from decklog.db.text_search import Query, Search, Span
+from decklog.db.base import STREAM_SIZE, Database, Row
+from decklog.db.search.entries import MOST_READ, Flaw, flaws_of, found_among
+from decklog.db.text_search import Found, Query, Search, Span, entry_words, tsvector
 
 _TOGETHER = 2_000
 # A common word is found among the newest entries in less time than the GIN index takes to list all that have it.
@@ -27,13 +20,13 @@ select (sum(pg_relation_size(relid)) / current_setting('block_size')::bigint)::b
 _TEXTS = "e.pos, left(e.body, 65536), left(e.payload, 65536)"
 
 
-def index(database: "Database", mark: int, end: int) -> None:
+def index(database: Database, mark: int, end: int) -> None:
     """Index the entries after a mark up to a position."""
     _, rows = database.rows(f"select {_TEXTS} from entries e where e.pos > :mark and e.pos <= :end", {"mark": mark, "end": end})
     database.insert("entry_text", ("entry_pos", "words"), [(pos, tsvector(entry_words(*texts))) for pos, *texts in rows])
 
 
-def search(database: "Database", select: str, asked: "Search") -> Found:
+def search(database: Database, select: str, asked: Search) -> Found:
     """Find entries by the index; kind, agent and phase have indexes of their own, and are part of the condition.
 
     The newest entries are looked at first, then as many as a full page needs if the word is as common in the rest. A word that
@@ -51,7 +44,7 @@ def search(database: "Database", select: str, asked: "Search") -> Found:
     return Found(_by_index(database, select, asked))
 
 
-def _is_broad(database: "Database", prefix: str) -> bool:
+def _is_broad(database: Database, prefix: str) -> bool:
     """Estimate from a sample whether more entries have a word with this prefix than one search reads.
 
     The GIN index lists all of them before the first one is returned.
@@ -67,7 +60,7 @@ def _is_broad(database: "Database", prefix: str) -> bool:
     return bool(count > MOST_READ * share)
 
 
-def _candidates(database: "Database", asked: "Search", others: "Query") -> "list[tuple[int, bool]]":
+def _candidates(database: Database, asked: Search, others: Query) -> list[tuple[int, bool]]:
     """List the first entries that have the words of `others`, and whether each has all."""
     clauses = asked.clauses("entry_pos")
     clauses += ["words @@ cast(:others as tsquery)"] if others.terms else []
@@ -84,7 +77,7 @@ def _candidates(database: "Database", asked: "Search", others: "Query") -> "list
     return database.rows(sql, bound)[1]
 
 
-def _among_newest(database: "Database", select: str, asked: "Search", looked_at: int) -> "list[Row]":
+def _among_newest(database: Database, select: str, asked: Search, looked_at: int) -> list[Row]:
     """Find entries among the first that this page may hold."""
     bounds = asked.clauses("entry_pos")
     inside = f"where {' and '.join(bounds)}" if bounds else ""
@@ -93,14 +86,14 @@ def _among_newest(database: "Database", select: str, asked: "Search", looked_at:
     return _rows(database, select, asked, matching, {"looked_at": looked_at})
 
 
-def _by_index(database: "Database", select: str, asked: "Search") -> "list[Row]":
+def _by_index(database: Database, select: str, asked: Search) -> list[Row]:
     """Find entries among all that the GIN index lists."""
     clauses = ["words @@ cast(:query as tsquery)", *asked.clauses("entry_pos")]
     matching = f"select entry_pos from entry_text where {' and '.join(clauses)}"
     return _rows(database, select, asked, matching, {})
 
 
-def _rows(database: "Database", select: str, asked: "Search", matching: str, bound: "dict[str, Any]") -> "list[Row]":
+def _rows(database: Database, select: str, asked: Search, matching: str, bound: dict[str, Any]) -> list[Row]:
     """Look the matching entries up one by one.
 
     Materialized and lateral: without statistics of a word, the planner would rather walk through all entries.
@@ -119,14 +112,14 @@ def _rows(database: "Database", select: str, asked: "Search", matching: str, bou
     return database.rows(sql, bound)[1]
 
 
-def forget(database: "Database", positions: "list[int]") -> None:
+def forget(database: Database, positions: list[int]) -> None:
     """Drop the words of entries that were indexed and have lost their texts."""
     _, rows = database.rows(f"select {_TEXTS} from entries e where e.pos = any(:positions)", {"positions": positions})
     words = [{"pos": pos, "words": tsvector(entry_words(*texts))} for pos, *texts in rows]
     database.many("update entry_text set words = cast(:words as tsvector) where entry_pos = :pos", words)
 
 
-def forget_all(database: "Database") -> None:
+def forget_all(database: Database) -> None:
     """Drop the words of all entries, and how far they were indexed."""
     # Steps in the background end before, or begin after it.
     database.hold("entry_text_marks")
@@ -134,12 +127,12 @@ def forget_all(database: "Database") -> None:
         database.count(f"delete from {table}", {})
 
 
-def flaws(database: "Database", pieces: "list[Span] | None") -> "Iterator[Flaw]":
+def flaws(database: Database, pieces: list[Span] | None) -> Iterator[Flaw]:
     """Find entries that were indexed, or should have been, and whose words are others there."""
     return flaws_of(database, "entry_text", "entry_pos", _with_other_words(database, pieces))
 
 
-def _with_other_words(database: "Database", pieces: "list[Span] | None") -> "Iterator[int]":
+def _with_other_words(database: Database, pieces: list[Span] | None) -> Iterator[int]:
     """Yield positions of entries before their stream's mark that lack words in the index or have others."""
     within = " or ".join(f"e.pos > {mark} and e.pos <= {end}" for _, mark, end in pieces or ())
     indexed = database.each(

@@ -58,7 +58,7 @@ class Statement:
 
     __slots__ = ("result", "send", "sql", "take")
 
-    def __init__(self, sql: bytes, send: "Callable[[], None]", take: "Take | None" = None) -> None:
+    def __init__(self, sql: bytes, send: Callable[[], None], take: "Take | None" = None) -> None:
         self.sql = sql
         self.send = send
         # Gets the rows as soon as they are there.
@@ -99,7 +99,7 @@ class Session:
         # How long the server waits for the next statement of the write transaction that is open; 0 without one.
         self.idle_seconds = 0.0
 
-    def begin(self, commands: "Sequence[bytes]", takes: "Mapping[bytes, Take] | None" = None) -> None:
+    def begin(self, commands: Sequence[bytes], takes: "Mapping[bytes, Take] | None" = None) -> None:
         """Begin a transaction with the next statement; `takes` get the rows of commands that return some."""
         self._drop(0)
         for command in commands:
@@ -123,7 +123,7 @@ class Session:
         self.transaction = None
 
     def queue(
-        self, sql: bytes, parameters: "Sequence[Any]" = (), take: "Take | None" = None, *, is_single: bool = False
+        self, sql: bytes, parameters: Sequence[Any] = (), take: "Take | None" = None, *, is_single: bool = False
     ) -> Statement:
         """Run a statement before the next one, sent together with it. With parameters, it is prepared when it comes again.
 
@@ -162,7 +162,7 @@ class Session:
             self._prepared.clear()
             self._is_stale = True
 
-    def run(self, sql: bytes, parameters: "Sequence[Any]" = ()) -> "PGresult":
+    def run(self, sql: bytes, parameters: Sequence[Any] = ()) -> "PGresult":
         """Run what is queued and then a statement."""
         statement = self.queue(sql, parameters)
         self._exchange()
@@ -174,7 +174,7 @@ class Session:
         if self._waiting:
             self._exchange()
 
-    def _bind(self, sql: bytes, parameters: "Sequence[Any]", is_single: bool) -> "Callable[[], None]":
+    def _bind(self, sql: bytes, parameters: Sequence[Any], is_single: bool) -> Callable[[], None]:
         """Return what sends a statement with its parameters."""
         pgconn, transformer = self._connection.pgconn, self._transformer
         values = transformer.dump_sequence(parameters, [PyFormat.AUTO] * len(parameters))
@@ -190,7 +190,7 @@ class Session:
             return partial(pgconn.send_query_params, sql, values, types, formats)
         return partial(pgconn.send_query_prepared, name, values, formats)
 
-    def rows_of(self, result: "PGresult") -> "list[Row]":
+    def rows_of(self, result: "PGresult") -> list[Row]:
         """Load the rows of a result."""
         if not result.ntuples:
             return []
@@ -221,7 +221,7 @@ class Session:
             if statement.take is not None:
                 statement.take(self.rows_of(result))
 
-    def each(self, sql: bytes, parameters: "Sequence[Any]") -> "Iterator[Row]":
+    def each(self, sql: bytes, parameters: Sequence[Any]) -> Iterator[Row]:
         """Run a query and yield its rows one by one, without holding them all."""
         name, transaction = b"each_%d" % time.monotonic_ns(), self.transaction
         fetch = b"fetch forward %d from %b" % (_ROWS_PER_FETCH, name)

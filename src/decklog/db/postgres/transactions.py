@@ -3,30 +3,27 @@
 import math
 import random
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from threading import Lock, local
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg_pool import PoolTimeout
 
 from decklog.core import fork_safety as forks
 from decklog.core.errors import Busy, DecklogError, LostWrites, OutcomeUnknown, ReadOnly, SchemaTooNew, Unreachable
+from decklog.db.base import T
 from decklog.db.callers import CallerBlock, caller, deadline, own_context
 from decklog.db.postgres import errors
-from decklog.db.postgres.connections import BLOCK_SECONDS, VERB_SECONDS, AcknowledgedHeads, PostgresConnections
-from decklog.db.postgres.session import NotBegun, NotSent
+from decklog.db.postgres.connections import BLOCK_SECONDS, VERB_SECONDS, AcknowledgedHeads, Pool, PostgresConnections
+from decklog.db.postgres.session import LogConnection as Connection
+from decklog.db.postgres.session import NotBegun, NotSent, Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from concurrent.futures import Future, ThreadPoolExecutor
     from contextlib import AbstractContextManager
-    from typing import Any
 
-    from decklog.db.base import T
-    from decklog.db.postgres.connections import Pool
-    from decklog.db.postgres.session import LogConnection as Connection
-    from decklog.db.postgres.session import Session
 
 # A busy server is retried for `busy_seconds`, one that ends connections this many times.
 _MOST_LOSSES = 8
@@ -41,7 +38,7 @@ READ_BY_SAME_PLANS = (*READ, b"set local plan_cache_mode = force_generic_plan", 
 class _Held:
     """A block that a caller holds open: its connection, and what it has found out so far."""
 
-    def __init__(self, connection: "Connection") -> None:
+    def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.block = CallerBlock()
         self.memo: dict[Any, Any] = {}
@@ -69,13 +66,13 @@ class PostgresTransactions:
         self._untold: set[Future[Any]] = set()
 
     @property
-    def memo(self) -> "dict[Any, Any]":
+    def memo(self) -> dict[Any, Any]:
         if (held := self._holding()) is not None:
             return held.memo
         known: dict[Any, Any] = self.local.memo
         return known
 
-    def current(self) -> "Connection | None":
+    def current(self) -> Connection | None:
         """Return the connection of the transaction that the caller is in."""
         connection: Connection | None = getattr(self.local, "connection", None)
         if connection is None and (held := self._holding()) is not None:
@@ -85,7 +82,7 @@ class PostgresTransactions:
     def _holding(self) -> "_Held | None":
         return self._held.get(caller()) if self._held and getattr(self.local, "connection", None) is None else None
 
-    def if_undone(self, act: "Callable[[], None]") -> None:
+    def if_undone(self, act: Callable[[], None]) -> None:
         connection = self.current()
         if connection is not None:
             connection.undoing.add(act)
@@ -95,7 +92,7 @@ class PostgresTransactions:
         return bool(self._held) and caller() in self._held
 
     @contextmanager
-    def _at_work(self, connection: "Connection", memo: "dict[Any, Any]") -> "Iterator[None]":
+    def _at_work(self, connection: Connection, memo: dict[Any, Any]) -> Iterator[None]:
         """Run a job on a connection: it does not await, so it is known by its thread from here on."""
         self.local.connection, self.local.memo = connection, memo
         try:
@@ -103,18 +100,18 @@ class PostgresTransactions:
         finally:
             self.local.connection = None
 
-    def connection(self) -> "Connection":
+    def connection(self) -> Connection:
         """Return the caller's connection."""
         connection = self.current()
         assert connection is not None, "statements run inside read(), write() or transaction()"
         return connection
 
-    def session(self) -> "Session":
+    def session(self) -> Session:
         """Return what runs the caller's statements."""
         return self.connection().session
 
     @contextmanager
-    def exclusive(self) -> "Iterator[Connection]":
+    def exclusive(self) -> Iterator[Connection]:
         """Hold the caller's connection for statements that psycopg runs, such as a copy."""
         session = self.session()
         session.flush()
@@ -124,12 +121,12 @@ class PostgresTransactions:
     @contextmanager
     def block(
         self,
-        begin: "tuple[bytes, ...]",
+        begin: tuple[bytes, ...],
         *,
         patience_seconds: float | None = None,
         at_once: bool = False,
         idle_seconds: float | None = None,
-    ) -> "Iterator[Connection]":
+    ) -> Iterator[Connection]:
         """Hold a connection and an open transaction; what is not committed inside is rolled back.
 
         It begins with its first statement, or at once: what is never retried must not begin on a connection that is lost.
@@ -169,7 +166,7 @@ class PostgresTransactions:
             self.acknowledged.report(problem)
             raise
 
-    def _commit(self, connection: "Connection", *, is_read: bool) -> None:
+    def _commit(self, connection: Connection, *, is_read: bool) -> None:
         """End a transaction; when the connection is lost at this moment, only the server knows how."""
         session = connection.session
         if session.is_unused:
@@ -193,7 +190,7 @@ class PostgresTransactions:
                 ) from problem
 
     @contextmanager
-    def _kept_alive(self, connection: "Connection", idle_seconds: float | None) -> "Iterator[None]":
+    def _kept_alive(self, connection: Connection, idle_seconds: float | None) -> Iterator[None]:
         if idle_seconds is None:
             yield
             return
@@ -205,7 +202,7 @@ class PostgresTransactions:
             keep_alive.remove(connection)
 
     @contextmanager
-    def _begun(self, begin: "tuple[bytes, ...]", patience_seconds: float | None, at_once: bool) -> "Iterator[Connection]":
+    def _begun(self, begin: tuple[bytes, ...], patience_seconds: float | None, at_once: bool) -> Iterator[Connection]:
         end = time.monotonic() + self._connections.busy_seconds
         while True:
             pool, connection = self._taken()
@@ -231,14 +228,14 @@ class PostgresTransactions:
                 connection.patience_seconds = None
                 pool.putconn(connection)
 
-    def _taken(self) -> "tuple[Pool, Connection]":
+    def _taken(self) -> tuple[Pool, Connection]:
         try:
             return self._connections.taken()
         except PoolTimeout as problem:
             self._connections.reach()  # a server that can't be reached is no busy one
             raise Busy("all connections to the database are in use", hint="Try again.") from problem
 
-    def _check_schema(self, session: "Session") -> None:
+    def _check_schema(self, session: Session) -> None:
         """Refuse to write to a log that was migrated while it was open, unless a statement of this transaction has checked."""
         if self.version and not session.is_checked:
             self._compare(session, session.rows_of(session.run(b"select max(version) from schema_steps"))[0][0])
@@ -247,7 +244,7 @@ class PostgresTransactions:
         """Refuse to go on with a schema that is not the one this process knows."""
         self._compare(self.session(), found)
 
-    def _compare(self, session: "Session", found: int) -> None:
+    def _compare(self, session: Session, found: int) -> None:
         session.is_checked = True
         if self.version and found != self.version:
             raise SchemaTooNew(
@@ -257,7 +254,7 @@ class PostgresTransactions:
                 supported=self.version,
             )
 
-    def write(self, job: "Callable[[], T]") -> "T":
+    def write(self, job: Callable[[], T]) -> T:
         if self.current() is not None:
             return self._nested(job)
         self._check_free()
@@ -299,7 +296,7 @@ class PostgresTransactions:
             if not held.block.is_held():
                 held.block.check_free()
 
-    def submit(self, job: "Callable[[], T]", *, is_upkeep: bool = False) -> "Future[T]":
+    def submit(self, job: Callable[[], T], *, is_upkeep: bool = False) -> "Future[T]":
         self._connections.check_writable()
         with self._opening:
             future = self._executor().submit(own_context().run, self._write_in_background, job, is_upkeep)
@@ -307,7 +304,7 @@ class PostgresTransactions:
         future.add_done_callback(self._untold.discard)
         return future
 
-    def _write_in_background(self, job: "Callable[[], T]", is_upkeep: bool) -> "T":
+    def _write_in_background(self, job: Callable[[], T], is_upkeep: bool) -> T:
         self.local.is_background = True  # the thread is of this log's own, and does nothing else
         self.local.is_upkeep = is_upkeep
         return self.write(job)
@@ -319,7 +316,7 @@ class PostgresTransactions:
             self._background = ThreadPoolExecutor(self._connections.pool_size, thread_name_prefix="decklog")
         return self._background
 
-    def _nested(self, job: "Callable[[], T]") -> "T":
+    def _nested(self, job: Callable[[], T]) -> T:
         with self._inside(), self._savepoint():
             return job()
 
@@ -328,7 +325,7 @@ class PostgresTransactions:
         return nullcontext() if held is None else self._at_work(held.connection, held.memo)
 
     @contextmanager
-    def _savepoint(self) -> "Iterator[None]":
+    def _savepoint(self) -> Iterator[None]:
         connection = self.connection()
         session, acts_before = connection.session, connection.undoing.savepoint()
         left_for_commit = session.before_commit.copy()
@@ -357,7 +354,7 @@ class PostgresTransactions:
         return self.held(self._connections.patience_seconds)
 
     @contextmanager
-    def held(self, patience_seconds: float | None) -> "Iterator[None]":
+    def held(self, patience_seconds: float | None) -> Iterator[None]:
         """Hold a block open, on a server that may be silent for so long."""
         if self.current() is not None:
             with self._savepoint():
@@ -377,7 +374,7 @@ class PostgresTransactions:
         except NotBegun as problem:
             raise given_up(problem) from problem.__cause__
 
-    def read(self, job: "Callable[[], T]", begin: "tuple[bytes, ...]" = READ) -> "T":
+    def read(self, job: Callable[[], T], begin: tuple[bytes, ...] = READ) -> T:
         if self.current() is not None:
             with self._inside():
                 return job()
@@ -395,7 +392,7 @@ class PostgresTransactions:
                     raise
                 is_second = True  # nothing was changed, so that it can be asked again
 
-    def _read(self, job: "Callable[[], T]", begin: "tuple[bytes, ...]") -> "T":
+    def _read(self, job: Callable[[], T], begin: tuple[bytes, ...]) -> T:
         with self.block(begin) as connection, self._at_work(connection, {}):
             until = deadline()
             self.local.is_reading = True

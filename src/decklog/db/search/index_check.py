@@ -1,20 +1,19 @@
 """Compares a full-text index of SQLite with the texts it was made of."""
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 from decklog.core.errors import Conflict, Damaged, Invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from decklog.db.base import Database
 
 
 _SEVEN, _MORE = 0x7F, 0x80
 
 
-def wrong_signs(pages: "Iterable[tuple[int, int, bytes]]", signs: "dict[tuple[int, int], bytes]") -> "Iterator[tuple[int, int]]":
+def wrong_signs(pages: Iterable[tuple[int, int, bytes]], signs: dict[tuple[int, int], bytes]) -> Iterator[tuple[int, int]]:
     """Name the pages, given in order as segment, number and bytes, whose sign is not the one that SQLite gives them.
 
     A search begins on the last page whose sign is not behind the word. A sign is the beginning of the page's first word, as long
@@ -46,7 +45,7 @@ def _is_sign(sign: bytes, first: bytes, before: bytes | None) -> bool:
     return sign == first[: shared + 1]
 
 
-def words_of(block: bytes) -> "Iterator[bytes]":
+def words_of(block: bytes) -> Iterator[bytes]:
     """Yield the words that begin on a page, in their order."""
     place, at = 0, int.from_bytes(block[2:4], "big")
     word = b""
@@ -124,7 +123,7 @@ def read_structure(block: bytes) -> Structure | None:
     return structure if structure.is_read_whole else None
 
 
-def has_right_counts(structure: Structure, rows_by_origin: "Mapping[int, int]") -> bool:
+def has_right_counts(structure: Structure, rows_by_origin: Mapping[int, int]) -> bool:
     """Return whether each segment has as many rows as there are of its origins."""
     if structure.merging:
         return True  # until a merge is done, rows are counted where they were and where they will be
@@ -139,7 +138,7 @@ def has_right_counts(structure: Structure, rows_by_origin: "Mapping[int, int]") 
     return sum(kept.values()) == sum(rows_by_origin.values()) and all(one.rows == kept[one] + one.dropped for one in in_order)
 
 
-def _numbers(block: bytes) -> "Iterator[int]":
+def _numbers(block: bytes) -> Iterator[int]:
     """Read numbers of seven bits a byte, each as short as it can be."""
     value = length = 0
     for byte in block:
@@ -169,7 +168,7 @@ _TEMPORARY = ("checked_copy", "checked_emptied", "checked_fresh", "checked_there
 class IndexCheck:
     """Compares one FTS5 index with a temporary table or view that has the expected texts by row id."""
 
-    def __init__(self, db: "Database", index: str, columns: "Sequence[str]", told: str, *, options: str = "") -> None:
+    def __init__(self, db: "Database", index: str, columns: Sequence[str], told: str, *, options: str = "") -> None:
         self._db = db
         self._index = index
         self._columns = ", ".join(columns)
@@ -177,12 +176,12 @@ class IndexCheck:
         self._told = told
         self._options = options
 
-    def flaws(self) -> "Iterator[tuple[int | None, str | None]]":
+    def flaws(self) -> Iterator[tuple[int | None, str | None]]:
         """Yield the rows with wrong words, each with the column. The row is None if it can't be determined."""
         if not self._is_rightly_unused():
             yield from self._compared()
 
-    def _compared(self) -> "Iterator[tuple[int | None, str | None]]":
+    def _compared(self) -> Iterator[tuple[int | None, str | None]]:
         try:
             if not self._is_whole():
                 yield from self._differing() or [(None, None)]
@@ -232,7 +231,7 @@ class IndexCheck:
         )
         return len(set(counts)) == 1
 
-    def _pages(self) -> "Iterator[tuple[int, int, bytes]]":
+    def _pages(self) -> Iterator[tuple[int, int, bytes]]:
         """Yield the pages with words, in order: segment, number, bytes."""
         rows = self._db.each(
             f"""
@@ -280,7 +279,7 @@ class IndexCheck:
         row = self._db.one("select count(*) from temp.checked_emptied_words", {})
         return int(row[0]) if row else 0
 
-    def _differing(self) -> "list[tuple[int | None, str | None]]":
+    def _differing(self) -> list[tuple[int | None, str | None]]:
         self._list("checked_told_words", "temp", "checked_fresh")
         self._list("checked_there", "main", self._index)
         lacking, foreign = "temp.checked_told_words", "temp.checked_there"

@@ -6,17 +6,13 @@ sums over all lessons are kept too, so that a lesson has the same score on both.
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from math import log
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
+from decklog.db.base import Database, Row
 from decklog.db.where import placed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any
-
-    from decklog.db.base import Database, Row
 
 # SQL condition: the lesson `l` is neither superseded nor retired.
 HOLDS = "l.superseded_by is null and l.retired_at is null"
@@ -32,12 +28,12 @@ class Saying(NamedTuple):
     body: str
 
 
-def length_of(terms: "Sequence[str]") -> int:
+def length_of(terms: Sequence[str]) -> int:
     """Return the length of a lesson in terms, including its two tags."""
     return len(terms) + _TAGS
 
 
-def lesson_search(db: "Database") -> "LessonSearch":
+def lesson_search(db: Database) -> "LessonSearch":
     """Return the index of a database."""
     return SqliteLessons(db) if db.engine == "sqlite" else PostgresLessons(db)
 
@@ -45,12 +41,12 @@ def lesson_search(db: "Database") -> "LessonSearch":
 class LessonSearch(ABC):
     """Knows which lessons have which terms; keeps up with them in the caller's transaction."""
 
-    def __init__(self, db: "Database") -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
         # How many lessons and terms there are, once it was read: an instance serves one read.
         self._known: tuple[int, int] | None = None
 
-    def put(self, lesson_id: str, topic: str, project: str | None, terms: "Sequence[str]") -> None:
+    def put(self, lesson_id: str, topic: str, project: str | None, terms: Sequence[str]) -> None:
         """Index a lesson, anew if it was there."""
         self.drop(lesson_id)
         self._put(lesson_id, topic, project, terms)
@@ -73,7 +69,7 @@ class LessonSearch(ABC):
         """Return how many lessons there are, those that no longer hold included."""
         return self._sums()[0]
 
-    def weights(self, terms: "Sequence[str]") -> "Callable[[], dict[str, float]]":
+    def weights(self, terms: Sequence[str]) -> Callable[[], dict[str, float]]:
         """Ask what each term is worth, together with the next statement: the more, the fewer lessons have it."""
         counted = self._counts(terms)
 
@@ -92,7 +88,7 @@ class LessonSearch(ABC):
             {"lessons": lessons, "terms": terms},
         )
 
-    def _sums(self) -> "tuple[int, int]":
+    def _sums(self) -> tuple[int, int]:
         if self._known is None:
             row = self._db.one("select lessons, terms from lesson_sums where id = 1", {})
             assert row is not None
@@ -101,12 +97,12 @@ class LessonSearch(ABC):
 
     @abstractmethod
     def ranked(
-        self, weights: "Mapping[str, float]", *, topic: str | None, project: str | None, limit: int
-    ) -> "list[tuple[str, float]]":
+        self, weights: Mapping[str, float], *, topic: str | None, project: str | None, limit: int
+    ) -> list[tuple[str, float]]:
         """Find lessons with any of the terms, best first, each with its score."""
 
     @abstractmethod
-    def containing(self, groups: "Sequence[Sequence[str]]", *, project: str | None, limit: int) -> list[Saying]:
+    def containing(self, groups: Sequence[Sequence[str]], *, project: str | None, limit: int) -> list[Saying]:
         """Find lessons of one project that hold and have all the terms of at least one group, in the order they were indexed."""
 
     @abstractmethod
@@ -114,7 +110,7 @@ class LessonSearch(ABC):
         """Find lessons of a topic and a project that have a term, whether they hold or not, in the order they were indexed."""
 
     @abstractmethod
-    def _put(self, lesson_id: str, topic: str, project: str | None, terms: "Sequence[str]") -> None: ...
+    def _put(self, lesson_id: str, topic: str, project: str | None, terms: Sequence[str]) -> None: ...
 
     @abstractmethod
     def _drop(self, lesson_id: str) -> int | None:
@@ -124,16 +120,16 @@ class LessonSearch(ABC):
     def _clear(self) -> None: ...
 
     @abstractmethod
-    def _counts(self, terms: "Sequence[str]") -> "Callable[[], dict[str, int]]":
+    def _counts(self, terms: Sequence[str]) -> Callable[[], dict[str, int]]:
         """Ask how many lessons have each of the terms, together with the next statement."""
 
     @abstractmethod
-    def whole(self, lesson_ids: "Sequence[str]") -> "tuple[tuple[str, ...], list[Row]]":
+    def whole(self, lesson_ids: Sequence[str]) -> tuple[tuple[str, ...], list[Row]]:
         """Read lessons by their ids, in the order in which they were made; give their columns' names and the rows."""
 
 
 class SqliteLessons(LessonSearch):
-    def _put(self, lesson_id: str, topic: str, project: str | None, terms: "Sequence[str]") -> None:
+    def _put(self, lesson_id: str, topic: str, project: str | None, terms: Sequence[str]) -> None:
         row = self._db.one(
             "insert into lesson_places (lesson_id, length) values (:lesson_id, :length) returning no",
             {"lesson_id": lesson_id, "length": length_of(terms)},
@@ -162,18 +158,18 @@ class SqliteLessons(LessonSearch):
         self._db.count("insert into lesson_text (lesson_text) values ('delete-all')", {})
         self._db.count("delete from lesson_places", {})
 
-    def _counts(self, terms: "Sequence[str]") -> "Callable[[], dict[str, int]]":
+    def _counts(self, terms: Sequence[str]) -> Callable[[], dict[str, int]]:
         marks, bound = placed(list(terms))
         found: dict[str, int] = dict(self._db.rows(f"select term, doc from lesson_terms where term in ({marks})", bound)[1])
         return lambda: {term: found.get(term, 0) for term in terms}
 
-    def whole(self, lesson_ids: "Sequence[str]") -> "tuple[tuple[str, ...], list[Row]]":
+    def whole(self, lesson_ids: Sequence[str]) -> tuple[tuple[str, ...], list[Row]]:
         marks, bound = placed(lesson_ids)
         return self._db.rows(f"select * from lessons where id in ({marks}) order by created_at, id", bound)
 
     def ranked(
-        self, weights: "Mapping[str, float]", *, topic: str | None, project: str | None, limit: int
-    ) -> "list[tuple[str, float]]":
+        self, weights: Mapping[str, float], *, topic: str | None, project: str | None, limit: int
+    ) -> list[tuple[str, float]]:
         if not weights:
             return []
         match = " AND ".join([f"terms : ({_any(weights)})", *_tags(topic, project)])
@@ -189,7 +185,7 @@ class SqliteLessons(LessonSearch):
         )
         return [(lesson_id, score) for lesson_id, score in rows]
 
-    def containing(self, groups: "Sequence[Sequence[str]]", *, project: str | None, limit: int) -> "list[Saying]":
+    def containing(self, groups: Sequence[Sequence[str]], *, project: str | None, limit: int) -> "list[Saying]":
         whole = " OR ".join(f"({' AND '.join(map(_quoted, group))})" for group in groups)
         # The project is looked at where the text is read: its tag is in every lesson of it, and walking them takes longer.
         _, rows = self._db.rows(
@@ -207,7 +203,7 @@ class SqliteLessons(LessonSearch):
         )
         return [Saying(*row) for row in rows]
 
-    def with_term(self, term: str, *, topic: str, project: str | None) -> "list[str]":
+    def with_term(self, term: str, *, topic: str, project: str | None) -> list[str]:
         _, rows = self._db.rows(
             """
             select l.id
@@ -228,13 +224,13 @@ def tags_of(topic: str, project: str | None) -> str:
     return f"{_tag('topic', topic)} {_tag('project', project)}"
 
 
-def all_of(terms: "Sequence[str]", topic: str, project: str | None) -> str:
+def all_of(terms: Sequence[str], topic: str, project: str | None) -> str:
     """Ask for a lesson that has all the terms, and is of just this topic and project."""
     tags = [f"tags : {_quoted(tag)}" for tag in tags_of(topic, project).split()]
     return " AND ".join([f"terms : ({' AND '.join(map(_quoted, dict.fromkeys(terms)))})", *tags])
 
 
-def _any(terms: "Mapping[str, float] | Sequence[str]") -> str:
+def _any(terms: Mapping[str, float] | Sequence[str]) -> str:
     return " OR ".join(map(_quoted, terms))
 
 
@@ -255,14 +251,14 @@ def _tag(kind: str, value: str | None) -> str:
     return f"{kind}{sha256((value or '').encode()).hexdigest()[:20]}"
 
 
-def _array(texts: "Iterable[str]") -> str:
+def _array(texts: Iterable[str]) -> str:
     """Write texts as PostgreSQL reads an array: in one piece, for psycopg looks at each of them several times."""
     escaped = "\0".join(texts).replace("\\", "\\\\").replace('"', '\\"')
     return '{"' + escaped.replace("\0", '","') + '"}' if escaped else "{}"
 
 
 class PostgresLessons(LessonSearch):
-    def _put(self, lesson_id: str, topic: str, project: str | None, terms: "Sequence[str]") -> None:
+    def _put(self, lesson_id: str, topic: str, project: str | None, terms: Sequence[str]) -> None:
         times = Counter(terms)
         self._db.count(
             """
@@ -293,12 +289,12 @@ class PostgresLessons(LessonSearch):
         self._db.count("delete from lesson_terms", {})
         self._db.count("delete from lesson_text", {})
 
-    def whole(self, lesson_ids: "Sequence[str]") -> "tuple[tuple[str, ...], list[Row]]":
+    def whole(self, lesson_ids: Sequence[str]) -> tuple[tuple[str, ...], list[Row]]:
         # As one value, so that one statement serves any number of them.
         sql = "select * from lessons where id = any(cast(:ids as text[])) order by created_at, id"
         return self._db.rows(sql, {"ids": _array(lesson_ids)})
 
-    def _counts(self, terms: "Sequence[str]") -> "Callable[[], dict[str, int]]":
+    def _counts(self, terms: Sequence[str]) -> Callable[[], dict[str, int]]:
         # With the sums, which the caller needs next.
         asked = self._db.rows_ahead(
             """
@@ -321,8 +317,8 @@ class PostgresLessons(LessonSearch):
         return counts
 
     def ranked(
-        self, weights: "Mapping[str, float]", *, topic: str | None, project: str | None, limit: int
-    ) -> "list[tuple[str, float]]":
+        self, weights: Mapping[str, float], *, topic: str | None, project: str | None, limit: int
+    ) -> list[tuple[str, float]]:
         lessons, terms = self._sums()
         if not weights or not lessons:
             return []
@@ -362,7 +358,7 @@ class PostgresLessons(LessonSearch):
         )
         return [(lesson_id, score) for lesson_id, score in rows]
 
-    def containing(self, groups: "Sequence[Sequence[str]]", *, project: str | None, limit: int) -> "list[Saying]":
+    def containing(self, groups: Sequence[Sequence[str]], *, project: str | None, limit: int) -> "list[Saying]":
         bound: dict[str, Any] = {"limit": limit, "project": project}
         wholes = []
         for number, group in enumerate(groups):
@@ -389,7 +385,7 @@ class PostgresLessons(LessonSearch):
         )
         return [Saying(*row) for row in rows]
 
-    def with_term(self, term: str, *, topic: str, project: str | None) -> "list[str]":
+    def with_term(self, term: str, *, topic: str, project: str | None) -> list[str]:
         _, rows = self._db.rows(
             """
             select l.lesson_id

@@ -1,19 +1,16 @@
 """Whether the index of the lessons holds the terms of the lessons, on either engine."""
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from decklog.db.base import Database
 from decklog.db.search.index_check import IndexCheck
 from decklog.db.search.lessons import all_of, length_of, tags_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
-
-    from decklog.db.base import Database
-
     Finding = dict[str, Any]
     # The index by the engine: the table that has a row for each lesson, with its columns.
     Places = dict[object, tuple[object, ...]]
@@ -22,7 +19,7 @@ if TYPE_CHECKING:
 class IndexedLesson:
     """What a lesson is indexed by: its topic, its project and its terms."""
 
-    def __init__(self, topic: str, project: str | None, terms: "Sequence[str]") -> None:
+    def __init__(self, topic: str, project: str | None, terms: Sequence[str]) -> None:
         self.topic = topic
         self.project = project
         self.terms = terms
@@ -35,7 +32,7 @@ class IndexedLesson:
         return _digest(Counter(self.terms).items())
 
 
-def findings(db: "Database", told: "Iterable[tuple[str, list[IndexedLesson]]]") -> "Iterator[Finding]":
+def findings(db: Database, told: "Iterable[tuple[str, list[IndexedLesson]]]") -> "Iterator[Finding]":
     """Yield the problems of the index, each as the fields of a problem.
 
     The second argument has each lesson that should be indexed. A lesson that changed since may have several valid forms.
@@ -45,13 +42,13 @@ def findings(db: "Database", told: "Iterable[tuple[str, list[IndexedLesson]]]") 
     yield from _sums(db, check.table)
 
 
-def is_empty(db: "Database") -> bool:
+def is_empty(db: Database) -> bool:
     """Return whether there is nothing in the index."""
     table = SqliteCheck.table if db.engine == "sqlite" else PostgresCheck.table
     return db.one(f"select 1 from {table} limit 1", {}) is None
 
 
-def _sums(db: "Database", table: str) -> "Iterator[Finding]":
+def _sums(db: Database, table: str) -> "Iterator[Finding]":
     [counted] = db.each_as_is(f"select count(*), cast(coalesce(sum(length), 0) as bigint) from {table}", {})
     kept = {row[0]: row[1:] for row in db.each_as_is("select id, lessons, terms from lesson_sums", {})}
     for name, one, other in zip(("lessons", "terms"), kept.get(1, (None, None)), counted, strict=True):
@@ -64,7 +61,7 @@ def _wrong(table: str, lesson_id: object, what: str, column: str | None = None) 
     return {"what": f"lesson {lesson_id} {what}", "table": table, "record_id": str(lesson_id), "column": column}
 
 
-def _digest(times: "Iterable[tuple[object, object]]") -> str:
+def _digest(times: Iterable[tuple[object, object]]) -> str:
     return sha256("\n".join(sorted(f"{term} {count}" for term, count in times)).encode(errors="surrogatepass")).hexdigest()
 
 
@@ -73,7 +70,7 @@ class SqliteCheck:
 
     table = "lesson_places"
 
-    def __init__(self, db: "Database") -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
 
     def findings(self, told: "Iterable[tuple[str, list[IndexedLesson]]]") -> "Iterator[Finding]":
@@ -130,7 +127,7 @@ class PostgresCheck:
 
     table = "lesson_text"
 
-    def __init__(self, db: "Database") -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
 
     def findings(self, told: "Iterable[tuple[str, list[IndexedLesson]]]") -> "Iterator[Finding]":
@@ -161,14 +158,12 @@ class PostgresCheck:
         for (lesson_id,) in self._db.each(sql, {}):
             yield _wrong("lesson_terms", lesson_id, "has terms with another length than its own", "length")
 
-    def _terms(self) -> "Iterator[tuple[int, str]]":
+    def _terms(self) -> Iterator[tuple[int, str]]:
         rows = self._db.each("select lesson_no, term, times from lesson_terms order by lesson_no", {})
         for no, own in groupby(rows, key=lambda row: row[0]):
             yield no, _digest((term, times) for _, term, times in own)
 
-    def _compare(
-        self, lesson_id: str, place: "list[Any]", digest: str | None, ways: "list[IndexedLesson]"
-    ) -> "Iterator[Finding]":
+    def _compare(self, lesson_id: str, place: list[Any], digest: str | None, ways: "list[IndexedLesson]") -> "Iterator[Finding]":
         way = next((way for way in ways if way.digest() == digest), ways[-1])
         for name, one, other in zip(("topic", "project", "length"), place, (way.topic, way.project, way.length), strict=True):
             if one != other:

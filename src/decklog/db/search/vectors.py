@@ -3,17 +3,13 @@
 import re
 import sys
 from array import array
+from collections.abc import Collection, Iterator, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from decklog.core.errors import Denied, Invalid, Unavailable
+from decklog.db.base import Database
 from decklog.db.search.lessons import HOLDS
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-    from typing import Any
-
-    from decklog.db.base import Database
 
 _MISSING = f"""
   from lessons l
@@ -28,11 +24,11 @@ _STREAM_SIZE = 2**32
 class LessonVectors:
     """Keeps one vector per lesson and embedder."""
 
-    def __init__(self, db: "Database") -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
         self._is_sqlite = db.engine == "sqlite"
 
-    def put(self, lesson_id: str, embedder: str, vector: "Sequence[float]") -> str:
+    def put(self, lesson_id: str, embedder: str, vector: Sequence[float]) -> str:
         """Store a lesson's vector, in the caller's transaction; give its digest."""
         spelled = ":vector" if self._is_sqlite else "cast(:vector as real[])"
         self._db.count(
@@ -50,7 +46,7 @@ class LessonVectors:
         )
         return digest_of(vector)
 
-    def digests(self) -> "Iterator[tuple[str, str, str, bool]]":
+    def digests(self) -> Iterator[tuple[str, str, str, bool]]:
         """Yield each vector's digest, embedder and lesson, and whether it has the stated number of dimensions."""
         sql = "select embedder, lesson_id, dimensions, vector from lesson_vectors"
         for embedder, lesson_id, dimensions, stored in self._db.each_as_is(sql, {}):
@@ -58,7 +54,7 @@ class LessonVectors:
             digest = sha256(stored).hexdigest() if is_packed else digest_of(stored)
             yield embedder, lesson_id, digest, dimensions == (len(stored) / 4 if is_packed else len(stored))
 
-    def changes_since(self, seq: int) -> "tuple[int, str | None, str | None, bool]":
+    def changes_since(self, seq: int) -> tuple[int, str | None, str | None, bool]:
         """Return the newest entry of the memory and its hash, the hash of entry `seq`, and whether lessons changed after it.
 
         Counting a recall or a mark changes nothing that lessons are compared by.
@@ -81,7 +77,7 @@ class LessonVectors:
         )
         return (row[0], row[1], row[2], bool(row[3])) if row else (0, None, None, False)
 
-    def holding(self, embedder: str, dimensions: int) -> "list[tuple[str, str, str | None, bytes | None]]":
+    def holding(self, embedder: str, dimensions: int) -> list[tuple[str, str, str | None, bytes | None]]:
         """List the lessons that hold, by their ids: each with its topic, project, and packed vector if any."""
         # Two passes in the order in which the rows lie: a join would look each of them up.
         _, lessons = self._db.rows(f"select l.id, l.topic, l.project from lessons l where {HOLDS}", {})
@@ -108,12 +104,12 @@ class LessonVectors:
         return [row[0] for row in self._db.rows(f"select l.id {_MISSING} order by l.id desc", {"embedder": embedder})[1]]
 
 
-def digest_of(vector: "Sequence[float]") -> str:
+def digest_of(vector: Sequence[float]) -> str:
     """Digest a vector as SQLite keeps it: 32-bit floats, little end first."""
     return sha256(packed(vector)).hexdigest()
 
 
-def packed(vector: "Sequence[float]") -> bytes:
+def packed(vector: Sequence[float]) -> bytes:
     """Write a vector as 32-bit floats, little end first."""
     floats = array("f", vector)
     if sys.byteorder == "big":
@@ -161,7 +157,7 @@ def is_ours(kind: str, name: str, definition: str) -> bool:
 class NearOnServer(NamedTuple):
     """The cosines of the nearest and of those that were asked for; how near some of all lessons are, and how many these are."""
 
-    cosines: "dict[str, float]"
+    cosines: dict[str, float]
     mean: float
     spread: float
     looked_at: int
@@ -170,7 +166,7 @@ class NearOnServer(NamedTuple):
 class VectorIndex:
     """Finds the nearest vectors of one embedder on the server."""
 
-    def __init__(self, db: "Database", embedder: str, dimensions: int) -> None:
+    def __init__(self, db: Database, embedder: str, dimensions: int) -> None:
         self._db = db
         self._name = _NAME + sha256(f"{dimensions} {embedder}".encode()).hexdigest()[:16]
         self._dimensions = dimensions
@@ -215,7 +211,7 @@ class VectorIndex:
             raise Denied("this role may not add pgvector to the database", hint=hint) from denied
 
     def near(
-        self, vector: "Sequence[float]", *, topic: str | None, project: str | None, limit: int, also: "Collection[str]"
+        self, vector: Sequence[float], *, topic: str | None, project: str | None, limit: int, also: Collection[str]
     ) -> NearOnServer:
         """Find the nearest lessons that hold, of a topic and a project if given; also return the cosines of others. In a read."""
         bound: dict[str, Any] = {"asked": "[" + ",".join(map(repr, vector)) + "]"}
@@ -240,7 +236,7 @@ class VectorIndex:
         share = min(100.0, 100.0 * _SAMPLE / (row[0] if row else 1))
         return f"tablesample system ({share}) repeatable (1)"
 
-    def _in_general(self, product: str, bound: "dict[str, Any]", narrowed: str) -> "tuple[float, float, int]":
+    def _in_general(self, product: str, bound: dict[str, Any], narrowed: str) -> tuple[float, float, int]:
         """Return how near some of all lessons are on average, how that is spread, and how many of these were looked at."""
         # Lessons that no longer hold are as near as others are, so that whether they do is not looked up for this.
         of_lessons = f"join lessons l on l.id = v.lesson_id and {HOLDS} {narrowed}" if narrowed else ""
@@ -260,7 +256,7 @@ class VectorIndex:
         return found or (0.0, 0.0, 0)
 
 
-def _narrowed(bound: "dict[str, Any]", topic: str | None, project: str | None) -> str:
+def _narrowed(bound: dict[str, Any], topic: str | None, project: str | None) -> str:
     clauses = ""
     if topic is not None:
         bound["topic"] = topic

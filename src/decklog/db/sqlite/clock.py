@@ -63,7 +63,7 @@ def _since_start() -> timedelta:
     return timedelta(seconds=time.clock_gettime(time.CLOCK_BOOTTIME))
 
 
-_boot: "list[str | None]" = []
+_boot: list[str | None] = []
 
 
 def boot_id() -> str | None:

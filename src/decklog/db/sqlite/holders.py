@@ -5,7 +5,7 @@ import os
 _LOCKS = "/proc/locks"
 
 
-def holders_of(path: str, table: str = _LOCKS) -> "list[dict[str, object]]":
+def holders_of(path: str, table: str = _LOCKS) -> list[dict[str, object]]:
     """List the locks that other processes hold on a file: pid, command and whether it is exclusive.
 
     The file is not opened for it: closing it again would drop the locks that SQLite holds for this process.

@@ -151,7 +151,7 @@ class _Reader:
             self.fail("should start a hunk", "A hunk starts with '@@ -old,count +new,count @@'.")
         return tuple(hunks)
 
-    def _hunk(self, heading: "re.Match[str]") -> Hunk:
+    def _hunk(self, heading: re.Match[str]) -> Hunk:
         at = self.at + 1
         self.at += 1
         sides = {"-": int(heading[2] or 1), "+": int(heading[4] or 1)}

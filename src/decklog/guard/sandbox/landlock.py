@@ -8,13 +8,10 @@ import ctypes
 import os
 import stat
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from decklog.core.errors import Unavailable
 from decklog.guard.sandbox import seccomp
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 PATH_BENEATH = 1
@@ -61,11 +58,11 @@ class AllowedPaths:
 
     def __init__(
         self,
-        readable: "Sequence[str]",
-        writable: "Sequence[str]",
+        readable: Sequence[str],
+        writable: Sequence[str],
         network: bool,
-        listed: "Sequence[str]" = (),
-        covered: "Sequence[str]" = (),
+        listed: Sequence[str] = (),
+        covered: Sequence[str] = (),
     ) -> None:
         self.readable = tuple(readable)
         self.writable = tuple(writable)
@@ -73,7 +70,7 @@ class AllowedPaths:
         self.listed = tuple(listed)
         self.covered = tuple(covered)
 
-    def places(self) -> "list[tuple[str, str]]":
+    def places(self) -> list[tuple[str, str]]:
         """List every place that rules speak of, each with what it is."""
         return [(part, path) for part in ("listed", "readable", "writable") for path in getattr(self, part)]
 

@@ -7,11 +7,8 @@ Landlock refuses it to mount, nor move what lies under it, for the kernel keeps 
 import ctypes
 import os
 import sys
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 NEW_MOUNTS, NEW_USER = 0x00020000, 0x10000000
 READ_ONLY, NO_SETUID, NO_DEVICES, NO_PROGRAMS = 1, 2, 4, 8
@@ -23,7 +20,7 @@ _SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.pat
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def cover(folders: "Sequence[str]") -> None:
+def cover(folders: Sequence[str]) -> None:
     """Put an empty folder that nobody can write over each of these, for this process and all that it starts.
 
     The working directory must have been set before: a handle from outside still leads beneath the cover.

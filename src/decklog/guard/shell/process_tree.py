@@ -1,17 +1,14 @@
 """Find the processes of a command by their ancestry and by an inherited environment variable."""
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from decklog.core.processes import Identity, Stat, stat_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MARK = "DECKLOG_PROCESS"
 
 
-def everyone() -> "Iterator[Stat]":
+def everyone() -> Iterator[Stat]:
     """Yield all visible processes."""
     for name in os.listdir("/proc"):
         if name.isdigit() and (found := stat_of(int(name))) is not None:

@@ -12,7 +12,7 @@ import select
 import signal
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import Any
 
 from decklog.core.disk import sync
 from decklog.core.processes import Identity
@@ -20,11 +20,8 @@ from decklog.guard.sandbox import landlock, mounts
 from decklog.guard.shell import process_tree
 from decklog.guard.shell.spool import STREAMS, OutputSpool
 
-if TYPE_CHECKING:
-    from typing import Any
 
-
-def become(spec: "dict[str, Any]", out: int, err: int, trouble: int) -> None:
+def become(spec: dict[str, Any], out: int, err: int, trouble: int) -> None:
     """Execute the command of an order in this process; write an error to the pipe `trouble`."""
     try:
         os.setsid()
@@ -114,7 +111,7 @@ def _pass(*_: object) -> None:
 class Supervisor:
     """Runs one command from start to end."""
 
-    def __init__(self, spec: "dict[str, Any]") -> None:
+    def __init__(self, spec: dict[str, Any]) -> None:
         self.spec = spec
         self.folder: str = spec["folder"]
         for name in HANDLES:
@@ -183,7 +180,7 @@ class Supervisor:
         del self.sources[handle]
         self.poll.unregister(handle)
 
-    def _start(self) -> "dict[str, Any] | None":
+    def _start(self) -> dict[str, Any] | None:
         """Start the command; return the error if it can't be started."""
         out, err, trouble = os.pipe(), os.pipe(), os.pipe()
         self.pid = os.fork()
@@ -242,7 +239,7 @@ class Supervisor:
         if signal.SIGTERM in numbers:
             self._end(self._asked_stages(), "stopped")
 
-    def _asked_stages(self) -> "tuple[tuple[int, float], ...]":
+    def _asked_stages(self) -> tuple[tuple[int, float], ...]:
         """Read the requested stages from stop.json."""
         try:
             with open(os.path.join(self.folder, "stop.json"), encoding="utf-8") as file:
@@ -250,7 +247,7 @@ class Supervisor:
         except (OSError, ValueError):
             return BRISK
 
-    def _end(self, stages: "tuple[tuple[int, float], ...]", reason: str) -> None:
+    def _end(self, stages: tuple[tuple[int, float], ...], reason: str) -> None:
         """Start ending the process tree; fewer stages replace the current ones."""
         if self.stages and len(stages) >= len(self.stages):
             return
@@ -345,7 +342,7 @@ class Supervisor:
 
     # Telling
 
-    def _ending(self) -> "dict[str, Any]":
+    def _ending(self) -> dict[str, Any]:
         assert self.code is not None
         return {
             "reason": self.reason,
@@ -356,14 +353,14 @@ class Supervisor:
             "output_error": self.output_error,
         }
 
-    def _tell(self, message: "dict[str, Any]") -> None:
+    def _tell(self, message: dict[str, Any]) -> None:
         try:
             os.write(self.spec["status_fd"], json.dumps(message).encode() + b"\n")
         except OSError:
             # The starter is gone; the files keep the state.
             return
 
-    def _note(self, name: str, content: "dict[str, Any]") -> None:
+    def _note(self, name: str, content: dict[str, Any]) -> None:
         """Write a file atomically."""
         path = os.path.join(self.folder, name)
         text = json.dumps(content).encode()

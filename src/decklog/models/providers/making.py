@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.agents.sessions import charge_of_session
 from decklog.conductor import commands
@@ -17,31 +17,29 @@ from decklog.conductor.agents.stream import Follower, StreamEvent, StreamReader,
 from decklog.conductor.commands import Command
 from decklog.conductor.git.repository import write_git_directory
 from decklog.conductor.git.workspaces import remove_folder
+from decklog.core.clock import Clock
 from decklog.core.errors import DecklogError, Invalid
 from decklog.core.plugins import PluginKind, load_plugin
 from decklog.guard.sandbox.sandbox import Sandbox, SandboxKind
 from decklog.guard.shell.spool import read_output
+from decklog.log import Decklog
 from decklog.models.composer import Prompt
 from decklog.models.provider import ModelReply, ModelRequest, Provider
-
-if TYPE_CHECKING:
-    from decklog.core.clock import Clock
-    from decklog.log import Decklog
-    from decklog.models.settings import ModelChoice, ModelSettings
+from decklog.models.settings import ModelChoice, ModelSettings
 
 
 def maker(
-    log: "Decklog",
-    settings: "ModelSettings",
+    log: Decklog,
+    settings: ModelSettings,
     folder: Path,
     *,
-    read: "Callable[[str], bytes | None]",
+    read: Callable[[str], bytes | None],
     sandbox: SandboxKind = SandboxKind.AUTO,
-    wanted_end: "Callable[[], str | None]" = lambda: None,
-) -> "Callable[[ModelChoice], Provider]":
+    wanted_end: Callable[[], str | None] = lambda: None,
+) -> Callable[[ModelChoice], Provider]:
     """Return what makes a provider: programs run beneath `folder`, scripts come by `read`."""
 
-    def make(choice: "ModelChoice") -> Provider:
+    def make(choice: ModelChoice) -> Provider:
         match choice.provider:
             case "scripted":
                 return Scripted.from_json(read(choice.script), choice.script)
@@ -53,9 +51,7 @@ def maker(
     return make
 
 
-def _program(
-    log: "Decklog", settings: "ModelSettings", choice: "ModelChoice", folder: Path, sandbox: SandboxKind
-) -> "AgentModel":
+def _program(log: Decklog, settings: ModelSettings, choice: ModelChoice, folder: Path, sandbox: SandboxKind) -> "AgentModel":
     from decklog.conductor.agents.description import describe
 
     found = settings.agents.get(choice.agent) or describe(choice.agent, {"extends": choice.agent})
@@ -77,7 +73,7 @@ class Scripted:
     def by_digest(cls, answers: Mapping[str, str], *, model: str = "scripted") -> "Scripted":
         """Replay recorded conversations, each found by its digest; one that was never recorded is an error that names it."""
 
-        def script(prompt: Prompt) -> "str | ModelReply":
+        def script(prompt: Prompt) -> str | ModelReply:
             if prompt.digest in answers:
                 return answers[prompt.digest]
             return ModelReply(error_class="unscripted", error=f"the script has no conversation {prompt.digest}")
@@ -145,7 +141,7 @@ class AgentModel:
 
     description: Description
     folder: Path
-    clock: "Clock"
+    clock: Clock
     sandbox: SandboxKind = SandboxKind.AUTO
     log_file: str | None = None
     wanted_end: Callable[[], str | None] = lambda: None

@@ -3,21 +3,18 @@
 import re
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.settings import Check
 from decklog.guard.files.gitignore import IgnoreFile
+from decklog.log import Decklog
 from decklog.review.change import Change
 from decklog.review.proof.judging import Facts, FixProof, Refusal, judge, refused
 from decklog.review.proof.lines import changed_lines
 from decklog.review.proof.trials import StoredTrials, Trial, Watched, run_trial
+from decklog.review.settings import ReviewSettings
 from decklog.stores.workflow.verdicts import CheckOutcome
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
-    from decklog.review.settings import ReviewSettings
 
 TIMES = 3
 _TEST = re.compile(rb"(?m)^\s*(?:async\s+)?def\s+(test\w*)")
@@ -27,9 +24,7 @@ _DOCUMENTS = frozenset((".md", ".rst", ".txt", ".toml", ".json", ".yaml", ".yml"
 class Proving:
     """Proves changes of one repository by its checks."""
 
-    def __init__(
-        self, log: "Decklog", settings: "ReviewSettings", runner: Runner, run_id: str, say: Callable[[str], object]
-    ) -> None:
+    def __init__(self, log: Decklog, settings: ReviewSettings, runner: Runner, run_id: str, say: Callable[[str], object]) -> None:
         self.log = log
         self._settings = settings
         self.runner = runner

@@ -5,18 +5,16 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.etree import ElementTree
 
 from decklog.conductor.checks.examination import environment_digest
 from decklog.conductor.checks.running import LARGEST, CheckOutput, Runner
 from decklog.conductor.settings import Check
+from decklog.log import Decklog
 from decklog.records.values import to_json
 from decklog.review.proof.lines import Lines
 from decklog.stores.workflow.verdicts import CheckOutcome
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
 
 _PROBE = Path(__file__).with_name("probe")
 _LONGEST = 4000
@@ -129,7 +127,7 @@ def read_failures(path: Path) -> dict[str, Failure]:
 class StoredTrials:
     """Stores the trials of a check on one tree, so a run that was killed repeats only the missing ones."""
 
-    def __init__(self, log: "Decklog", run_id: str, runner: Runner, check: Check, tree: str, watched: Watched) -> None:
+    def __init__(self, log: Decklog, run_id: str, runner: Runner, check: Check, tree: str, watched: Watched) -> None:
         self._log = log
         self._run_id = run_id
         facts = [check.digest, tree, asdict(watched), environment_digest(runner)]

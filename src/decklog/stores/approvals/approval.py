@@ -107,7 +107,7 @@ class Approval(Record):
         return self.uses_left != 0 and (self.valid_until is None or now < self.valid_until)
 
     @classmethod
-    def needs_proof(cls, before: "Mapping[str, Any] | None", after: "Mapping[str, Any]") -> bool:
+    def needs_proof(cls, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> bool:
         """Return whether a change needs a signature: a decision, and later changes except uses. Copies of forks need none."""
         if before is None:
             return after.get("proof") is not None or (_is_decision(after) and cls.from_image(after).uses_left != 0)
@@ -118,7 +118,7 @@ class Approval(Record):
         return is_other or (new["uses"] or 0) < (old["uses"] or 0)
 
     @classmethod
-    def forked(cls, image: "dict[str, Any]", _db: "Any") -> "dict[str, Any]":
+    def forked(cls, image: dict[str, Any], _db: Any) -> dict[str, Any]:
         """Return the copy for a fork: a decision applies only to its run, so the copy has no signature and no uses left."""
         if image["state"] != ApprovalState.GRANTED or image["subject_digest"] is None:
             return {**image, "proof": None}

@@ -344,7 +344,7 @@ class Approvals(Store):
         return [self._told(approval) for approval in sorted(lapsed, key=lambda approval: (approval.run_id, approval.number))]
 
     @waits_to_read
-    def wait(self, approval_id: str, timeout_seconds: float) -> "Generator[WaitStep, Any, Approval]":
+    def wait(self, approval_id: str, timeout_seconds: float) -> Generator[WaitStep, Any, Approval]:
         """Wait until an approval is answered, withdrawn or expired; raise `StillPending` when the time is over first."""
         if not timeout_seconds >= 0:
             raise Invalid(f"timeout_seconds is {timeout_seconds}; it is 0 or more", field="timeout_seconds")
@@ -373,7 +373,7 @@ class Approvals(Store):
         return self._proofs().checked(self._fetch(Approval, approval_id)).seen_at(self._now())
 
     @reads
-    def show(self, approval_id: str) -> "ApprovalDetails":
+    def show(self, approval_id: str) -> ApprovalDetails:
         """Show an approval with the exact thing it is about, whose digest is computed anew and compared with the one asked about.
 
         `check` is: matches; parts redacted, where the thing had secrets; or not in the log, where only its digest was given.
@@ -387,7 +387,7 @@ class Approvals(Store):
         return details
 
     @reads
-    def abouts(self, approval_ids: list[str]) -> "dict[str, ApprovalSubject]":
+    def abouts(self, approval_ids: list[str]) -> dict[str, ApprovalSubject]:
         """Show the exact things that some approvals are about, up to 50 at once, each compared with the digest asked about."""
         if len(approval_ids) > MOST_SHOWN:
             raise Invalid(f"ask for the things of up to {MOST_SHOWN} approvals at once", field="approval_ids")

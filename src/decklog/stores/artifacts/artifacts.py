@@ -90,7 +90,7 @@ class Artifact(Record):
     metadata: dict[str, object] = field(default_factory=dict)
 
     @classmethod
-    def kept_in(cls, image: "Mapping[str, Any]") -> "str | None":
+    def kept_in(cls, image: Mapping[str, Any]) -> str | None:
         """Return the digest if the bytes are stored, which their size shows."""
         return None if image.get("size") is None else super().kept_in(image)
 
@@ -235,7 +235,7 @@ class Artifacts(Store):
         return self._page(Artifact, where, order=order, limit=limit, after=after, descending=not oldest_first)
 
     @reads
-    def content(self, artifact_id: str) -> "ArtifactContent":
+    def content(self, artifact_id: str) -> ArtifactContent:
         """Get an artifact's content: as text when it is text, and as base64 otherwise."""
         artifact = self._fetch(Artifact, artifact_id)
         content = self._bytes(artifact)

@@ -128,12 +128,12 @@ class Graphs(Store):
 
     # For adapters, which pass bytes and objects. Not verbs, because a command line could not pass them.
 
-    def save_graph_checkpoint(self, place: "dict[str, Any]", encoded: Encoded, metadata: "dict[str, Any]") -> None:
+    def save_graph_checkpoint(self, place: dict[str, Any], encoded: Encoded, metadata: dict[str, Any]) -> None:
         """Store a checkpoint; one with the same id is replaced."""
         within_lease(self._db, lambda: self._save_checkpoint(place, encoded, metadata))
 
     def import_graph_checkpoint(
-        self, place: "dict[str, Any]", encoded: Encoded, metadata: "dict[str, Any]", saved_at: datetime
+        self, place: dict[str, Any], encoded: Encoded, metadata: dict[str, Any], saved_at: datetime
     ) -> None:
         """Import a checkpoint with its original time; an existing one is kept."""
         self._hold(place["run_id"])
@@ -141,8 +141,8 @@ class Graphs(Store):
         self._add_new(GraphCheckpoint, image, redacted=redacted)
 
     def _checkpoint_image(
-        self, place: "dict[str, Any]", encoded: Encoded, metadata: "dict[str, Any]", saved_at: datetime
-    ) -> "tuple[dict[str, Any], bool]":
+        self, place: dict[str, Any], encoded: Encoded, metadata: dict[str, Any], saved_at: datetime
+    ) -> tuple[dict[str, Any], bool]:
         """Return the columns of a checkpoint, and whether anything was redacted."""
         graph_run = metadata.get("run_id")
         named, is_cut = self._db.values.bind({**place, "graph_run_id": graph_run if isinstance(graph_run, str) else None})
@@ -151,7 +151,7 @@ class Graphs(Store):
         facts = {"saved_at": to_text(saved_at), "metadata": imported, "redacted": int(encoded.redacted)}
         return {**named, **kept, **facts}, is_cut or is_cleaned
 
-    def _save_checkpoint(self, place: "dict[str, Any]", encoded: Encoded, metadata: "dict[str, Any]") -> None:
+    def _save_checkpoint(self, place: dict[str, Any], encoded: Encoded, metadata: dict[str, Any]) -> None:
         self._hold(place["run_id"])
         image, redacted = self._checkpoint_image(place, encoded, metadata, self._now())
         if self._add_new(GraphCheckpoint, image, redacted=redacted):
@@ -173,7 +173,7 @@ class Graphs(Store):
         if self._db.locks_rows or ("head", run_id) not in self._db.memo:
             lock_run(self._db, run_id)
 
-    def _metadata(self, metadata: "dict[str, Any]") -> tuple[str, bool]:
+    def _metadata(self, metadata: dict[str, Any]) -> tuple[str, bool]:
         """Encode the metadata of a checkpoint. Values that the framework generates are not searched for secrets."""
         if metadata.get("source") in _SOURCES and type(metadata.get("step")) is int and not metadata.get("parents"):
             own = {name: metadata[name] for name in _OWN if name in metadata}
@@ -181,7 +181,7 @@ class Graphs(Store):
                 return to_json(own), False
         return self._db.values.json("metadata", metadata)
 
-    def _add_new(self, record_class: type[Record], image: "dict[str, Any]", *, redacted: bool) -> bool:
+    def _add_new(self, record_class: type[Record], image: dict[str, Any], *, redacted: bool) -> bool:
         """Insert a row of bound values and its entry. Return False if the key exists.
 
         Digests and times are not searched for secrets, and the inserted values are known without reading them back.
@@ -196,11 +196,11 @@ class Graphs(Store):
         self._record(record_class, tuple(image), tuple(image.values()), "added", None, redacted)
         return True
 
-    def save_graph_writes(self, place: "dict[str, Any]", writes: Sequence[tuple[int, str, Encoded]], *, replace: bool) -> None:
+    def save_graph_writes(self, place: dict[str, Any], writes: Sequence[tuple[int, str, Encoded]], *, replace: bool) -> None:
         """Store the writes of a task by number and channel. Existing ones are kept unless `replace` is set."""
         within_lease(self._db, lambda: self._save_writes(place, writes, replace))
 
-    def _save_writes(self, place: "dict[str, Any]", writes: Sequence[tuple[int, str, Encoded]], replace: bool) -> None:
+    def _save_writes(self, place: dict[str, Any], writes: Sequence[tuple[int, str, Encoded]], replace: bool) -> None:
         self._hold(place["run_id"])
         for number, channel, encoded in writes:
             digest = blobs.keep(self._db, encoded.content)
@@ -238,7 +238,7 @@ class Graphs(Store):
             self._db.insert(GraphWrite.table, names, rows)
             self._writer.write(entries)
 
-    def _written_after(self, here: dict[tuple[str, ...], set[tuple[str, int]]], image: "dict[str, Any]") -> set[tuple[str, int]]:
+    def _written_after(self, here: dict[tuple[str, ...], set[tuple[str, int]]], image: dict[str, Any]) -> set[tuple[str, int]]:
         """Return the writes after a checkpoint by task and number. They are loaded once."""
         place = {name: image[name] for name in GraphCheckpoint.identity}
         known = here.get(tuple(place.values()))
@@ -247,7 +247,7 @@ class Graphs(Store):
             known = here[tuple(place.values())] = {(task_id, number) for task_id, number in found}
         return known
 
-    def _write_image(self, place: "dict[str, Any]", encoded: Encoded, digest: str) -> "tuple[dict[str, Any], bool]":
+    def _write_image(self, place: dict[str, Any], encoded: Encoded, digest: str) -> tuple[dict[str, Any], bool]:
         named, is_cut = self._db.values.bind(place)
         kept = {"encoding": encoded.encoding, "digest": digest}
         return {**named, **kept, "saved_at": to_text(self._now()), "redacted": int(encoded.redacted)}, is_cut
@@ -317,7 +317,7 @@ class Graphs(Store):
     # Items
 
     def save_graph_item(
-        self, namespace: str, key: str, value: "dict[str, Any]", *, indexed: list[str] | None, ttl_seconds: float | None
+        self, namespace: str, key: str, value: dict[str, Any], *, indexed: list[str] | None, ttl_seconds: float | None
     ) -> None:
         """Store an item, replacing an existing one, in the caller's transaction."""
         now = self._now()

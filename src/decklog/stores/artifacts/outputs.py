@@ -130,7 +130,7 @@ class Outputs(Store):
     @reads
     def check_evidence(
         self, run_id: str, skills: list[str], *, agent: str | None = None, since_minutes: int = 30
-    ) -> "EvidenceCheck":
+    ) -> EvidenceCheck:
         """Check that every skill named gave an output in the last minutes; an empty list is complete."""
         check_run(self._db, run_id)
         if type(since_minutes) is not int or not 1 <= since_minutes <= _LONGEST_WINDOW:

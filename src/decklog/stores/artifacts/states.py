@@ -108,7 +108,7 @@ class State(Record):
     iteration: int | None = None
 
     @classmethod
-    def fitted(cls, images: "list[dict[str, Any]]", by_table: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
+    def fitted(cls, images: list[dict[str, Any]], by_table: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
         """Set each copied state to its newest copied version; a state without a version is left out."""
         versions = sorted(by_table.get(StateVersion.table, ()), key=lambda image: image["version"])
         newest = {tuple(image[name] for name in cls.identity): image for image in versions}
@@ -245,7 +245,7 @@ class States(Checkpoints, Graphs):
     @reads
     def diff(
         self, run_id: str, name: str, from_version: int, to_version: int, *, group_id: str = GLOBAL
-    ) -> "list[StateDifference]":
+    ) -> list[StateDifference]:
         """List what differs between two versions of a state, by JSON pointer: added, removed or changed."""
         _check_place(name, group_id)
         sql = """
@@ -269,7 +269,7 @@ class States(Checkpoints, Graphs):
         status: InvestigationStatusLike,
         state: object,
         event: dict[str, object],
-    ) -> "RecordedIteration":
+    ) -> RecordedIteration:
         """Record one iteration of an investigation: its event and the group's investigation state, both or neither.
 
         An iteration that is known keeps its first event, and neither it nor an older one ever takes the state back.

@@ -83,7 +83,7 @@ class Effect(Record):
     settled_at: datetime | None = None
 
     @classmethod
-    def from_row(cls, names: "Iterable[str]", row: "Sequence[Any]") -> "Self":
+    def from_row(cls, names: Iterable[str], row: Sequence[Any]) -> Self:
         effect = super().from_row(names, row)
         # Stored in a list, so that the column is always JSON.
         if isinstance(effect.result, list):
@@ -91,7 +91,7 @@ class Effect(Record):
         return effect
 
     @classmethod
-    def needs_proof(cls, before: "Mapping[str, Any] | None", after: "Mapping[str, Any]") -> bool:
+    def needs_proof(cls, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> bool:
         """Return whether the owner must sign: to decide or clear an unknown side effect. Copies of forks need no signature."""
         if before is None:
             return False
@@ -99,7 +99,7 @@ class Effect(Record):
         return was != now and (was == EffectState.UNKNOWN or now == EffectState.CLEARED)
 
     @classmethod
-    def fitted(cls, images: "list[dict[str, Any]]", _told: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
+    def fitted(cls, images: list[dict[str, Any]], _told: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
         return [{**image, "note": _FORKED} if image["state"] == EffectState.INTENDED else image for image in images]
 
     @property

@@ -76,7 +76,7 @@ class LessonIndex:
             self._set(seq, head[1])
 
     @contextmanager
-    def following_counts(self) -> "Iterator[None]":
+    def following_counts(self) -> Iterator[None]:
         """As `following`, for a block that changes no indexed fields. The query for pending entries is sent with its writes."""
         self._db.lock_stream_next(STREAM)
         is_behind = self.ask_if_behind()

@@ -279,7 +279,7 @@ class Learnings(Store):
         return "".join(learning.line() + "\n" for learning in learnings)
 
     @writes
-    def take_over(self, text: str, *, tolerant: bool = False) -> "LearningsImport":
+    def take_over(self, text: str, *, tolerant: bool = False) -> LearningsImport:
         """Import a plain-text log; return how many learnings are new, known, or in unreadable lines.
 
         A bad line is an error with its number, and nothing is imported; `tolerant` imports the rest and lists the bad lines.

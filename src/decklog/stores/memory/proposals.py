@@ -81,10 +81,10 @@ class Observation:
     about: str
     body: str
     proof: ShownBy
-    refs: "tuple[str, ...]"
+    refs: tuple[str, ...]
     work: str
     by: str | None = None
-    payload: "dict[str, Any]" = field(default_factory=dict)
+    payload: dict[str, Any] = field(default_factory=dict)
     run_id: str | None = None
     task_id: str | None = None
 

@@ -45,7 +45,7 @@ class LessonEmbedding(LessonWriter):
             return None
 
     @embedder.setter
-    def embedder(self, embedder: "Embedder | None") -> None:
+    def embedder(self, embedder: Embedder | None) -> None:
         self._own, self._model = embedder, None
 
     def _embedder(self) -> Embedder | None:
@@ -206,7 +206,7 @@ class LessonUpkeep(LessonEmbedding):
         )
 
     @reads
-    def topics(self) -> "list[TopicSummary]":
+    def topics(self) -> list[TopicSummary]:
         """List the topics with what each is about and how many lessons of it hold."""
         about = {name: shape.about for name, shape in topics.TOPICS.items()} | self._added_topics()
         _, rows = self._db.rows(f"select topic, count(*) from lessons where {HOLDS} group by topic", {})
@@ -214,7 +214,7 @@ class LessonUpkeep(LessonEmbedding):
         return [{"topic": name, "about": text, "lessons": counts.get(name, 0)} for name, text in about.items()]
 
     @reads
-    def health(self, *, limit: int = 5) -> "MemoryHealth":
+    def health(self, *, limit: int = 5) -> MemoryHealth:
         """Report how the memory is used, and which lessons need attention and why, up to LIMIT of each.
 
         Useful recalls should be 15 to 40 in a hundred, and stale lessons under 30.

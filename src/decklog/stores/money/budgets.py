@@ -145,7 +145,7 @@ class Budgets(Store):
         return sorted(map(checked, found), key=lambda budget: order.index(budget.scope))
 
     @reads
-    def burn(self, *, scope: BudgetScopeLike | None = None, scope_id: str | None = None) -> "list[BudgetUsage]":
+    def burn(self, *, scope: BudgetScopeLike | None = None, scope_id: str | None = None) -> list[BudgetUsage]:
         """Show how far each budget has burned in its present period, with what was spent on each of the last 14 days."""
         meter, now = BudgetMeter(self._db, self._clock), self._now()
         shown: list[BudgetUsage] = []
@@ -164,7 +164,7 @@ class Budgets(Store):
         return [{"day": day, "spent": spent.get(day, 0)} for day in days]
 
     @reads
-    def check(self) -> "BudgetCheck":
+    def check(self) -> BudgetCheck:
         """Compare every budget's running sums with its charges, and name the days that differ."""
         meter, budgets = BudgetMeter(self._db, self._clock), self.find()
         problems = [problem for budget in budgets for problem in self._differing(meter, budget)]
@@ -212,7 +212,7 @@ class Budgets(Store):
         self.rebuild()
 
     @writes
-    def rebuild(self) -> "BudgetRebuild":
+    def rebuild(self) -> BudgetRebuild:
         """Rebuild every budget's sums from its charges, as after an import; return what was wrong."""
         meter, budgets = self._closed(), self.find()
         wrong = [problem for budget in budgets for problem in self._differing(meter, budget)]

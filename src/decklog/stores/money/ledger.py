@@ -263,7 +263,7 @@ class Ledger(Store):
         model: str | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
-    ) -> "SpendSummary":
+    ) -> SpendSummary:
         """Add charges up by day (of UTC), model, agent, agent_id, task, group, call_site, run, session or worktree.
 
         A session is a run with the runs of its sub-agents. A worktree is the folder that a run works in.

@@ -133,7 +133,7 @@ class Reservation(Record):
     key: str | None = None
 
     @classmethod
-    def stream_of(cls, values: "Mapping[str, Any]") -> str:
+    def stream_of(cls, values: Mapping[str, Any]) -> str:
         return values["run_id"] or "@ledger"
 
     def left(self, unit: BudgetUnit) -> int:
@@ -255,7 +255,7 @@ class Charge(Record):
     answer_id: str | None = None
 
     @classmethod
-    def stream_of(cls, values: "Mapping[str, Any]") -> str:
+    def stream_of(cls, values: Mapping[str, Any]) -> str:
         return values["run_id"] or "@ledger"
 
     @property

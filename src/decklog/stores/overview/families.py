@@ -38,9 +38,9 @@ class Base:
     """What every overview starts with."""
 
     moment: OverviewMoment
-    budgets: "list[BudgetStanding]"
-    items: "list[WaitingItem]"
-    charged: "list[Charged]"
+    budgets: list[BudgetStanding]
+    items: list[WaitingItem]
+    charged: list[Charged]
 
     @property
     def by_run(self) -> dict[str, int]:
@@ -132,8 +132,8 @@ _FIRSTS_ABOVE = "(select * from runs where id in (select id from above)) runs"
 class FamilyQuery:
     """Which families are requested: by status, filter of their first runs, number of runs, and cursor."""
 
-    word: "Status | None"
-    wanted: "RunFilter"
+    word: Status | None
+    wanted: RunFilter
     size: int
     after: str | None
 
@@ -150,7 +150,7 @@ class FamilyQuery:
 class Member:
     """A run of a family; `depth` is the number of its ancestors in the family."""
 
-    run: "RunOverview"
+    run: RunOverview
     depth: int
 
     def as_dict(self) -> dict[str, Any]:
@@ -215,7 +215,7 @@ class _Walked:
 
     id: str
     started_at: str
-    runs: "list[tuple[str, int]]"
+    runs: list[tuple[str, int]]
     is_cut: bool
 
 

@@ -35,10 +35,10 @@ class MoneyPicture:
 
     since: str
     until: str
-    days: "list[dict[str, Any]]"
-    chart: "list[dict[str, Any]]"
+    days: list[dict[str, Any]]
+    chart: list[dict[str, Any]]
     key: str
-    by: "list[dict[str, Any]]"
+    by: list[dict[str, Any]]
     whole: dict[str, int]
     others: dict[str, int]
     today: dict[str, int]
@@ -46,11 +46,11 @@ class MoneyPicture:
     month: dict[str, int]
     held: int
     reservations: int
-    budgets: "list[BudgetStanding]"
+    budgets: list[BudgetStanding]
     decisions: int
     charged_runs: int
     spent_by_runs: int
-    runs: "list[RunOverview]"
+    runs: list[RunOverview]
 
     @property
     def per_run(self) -> int | None:
@@ -104,7 +104,7 @@ def spent(db: Database, base: Any, span: tuple[date, date], column: str, most: i
     )
 
 
-def _runs(db: "Database", base: "Any", ids: "list[str]") -> "list[RunOverview]":
+def _runs(db: Database, base: Any, ids: list[str]) -> list[RunOverview]:
     """Load runs as they are now, in the order of the ids."""
     marks, bound = placed(ids)
     found = {run.id: run for run in look(db, f"select * from runs where id in ({marks})", bound, base.moment, base.by_run)}

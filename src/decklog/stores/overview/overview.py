@@ -90,7 +90,7 @@ class Overview(Families):
         self._schedules = schedules
 
     @reads_in_steps
-    def now(self, *, limit: int = 12) -> "Summary":
+    def now(self, *, limit: int = 12) -> Summary:
         """Summarize what needs a person, what runs, what stalled and what it costs.
 
         The first `limit` waiting items and unfinished runs are listed. Due tasks of schedules are added first.
@@ -159,14 +159,14 @@ class Overview(Families):
         return found[0]
 
     @reads
-    def task(self, task_id: str) -> "TaskSummary":
+    def task(self, task_id: str) -> TaskSummary:
         """Return the status of a task: its state, or needs attention, stalled or failed."""
         task = self._tasks().get(task_id)
         word = self._words_of_tasks(self._base(False), [task.id])[task.id]
         return {"id": task.id, "run_id": task.run_id, "title": task.title, "status": word, "state": task.state.value}
 
     @reads_in_steps
-    def words(self, *, run_ids: "list[str] | None" = None, task_ids: "list[str] | None" = None) -> "StatusWords":
+    def words(self, *, run_ids: list[str] | None = None, task_ids: list[str] | None = None) -> StatusWords:
         """Return the status of runs and tasks by their ids, up to 200 of each."""
         runs, tasks = run_ids or [], task_ids or []
         if len(runs) > MOST_GOING_ON or len(tasks) > MOST_GOING_ON:
@@ -174,7 +174,7 @@ class Overview(Families):
         return self._looked(lambda can_move: self._words(runs, tasks, can_move))
 
     @reads
-    def names(self, *, run_ids: "list[str] | None" = None, task_ids: "list[str] | None" = None) -> "dict[str, str]":
+    def names(self, *, run_ids: list[str] | None = None, task_ids: list[str] | None = None) -> dict[str, str]:
         """Return the goals of runs and the titles of tasks by their ids, up to 200 of each."""
         runs, tasks = run_ids or [], task_ids or []
         if len(runs) > MOST_GOING_ON or len(tasks) > MOST_GOING_ON:
@@ -214,12 +214,12 @@ class Overview(Families):
         tasks: int = 50,
         after: str | None = None,
         board: int = 0,
-        records: "list[str] | None" = None,
-        roles: "list[str] | None" = None,
+        records: list[str] | None = None,
+        roles: list[str] | None = None,
         first_tasks: int = 0,
         spent: int = 0,
         milestones: int = 0,
-    ) -> "RunPicture":
+    ) -> RunPicture:
         """Show one run, now or as of an entry or a time: its head, counts, activity strip, timeline, tasks and latest entries.
 
         The timeline starts at `since`, an entry or a time, and ends at the shown moment; the strip covers the whole run. Entries
@@ -249,22 +249,22 @@ class Overview(Families):
             self._moved(behind)
         return draw(False)
 
-    def contents(self, run_id: str) -> "dict[str, Any]":
+    def contents(self, run_id: str) -> dict[str, Any]:
         """Count the records of a run, for the tabs of its page."""
         return self._db.read(lambda: contents(self._db, run_id))
 
-    def labels(self, task_ids: list[str]) -> "list[dict[str, Any]]":
+    def labels(self, task_ids: list[str]) -> list[dict[str, Any]]:
         """Load what labels tasks on a timeline: the tags, and the result of a work task."""
         from decklog.stores.overview.picture import labels
 
         return self._db.read(lambda: labels(self._db, task_ids))
 
-    def graph(self, run_id: str, *, most: int) -> "tuple[list[dict[str, Any]], list[tuple[str, str]]]":
+    def graph(self, run_id: str, *, most: int) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
         """Load the tasks of a run and their dependencies, for a drawing."""
         return self._db.read(lambda: graph(self._db, run_id, most))
 
     @reads_in_steps
-    def compare(self, before: str, after: str) -> "Comparison":
+    def compare(self, before: str, after: str) -> Comparison:
         """Show two moments side by side, each given as RUN, RUN:ENTRY or RUN@TIME: their status, and which records differ.
 
         Runs of more than 2,000 entries are shown without `differences`; use `runs diff`.
@@ -280,7 +280,7 @@ class Overview(Families):
         until: datetime | None = None,
         by: SpendKeyLike = SpendKey.MODEL,
         limit: int = 20,
-    ) -> "MoneyPicture":
+    ) -> MoneyPicture:
         """Show spending: each UTC day by model, the most expensive models, agents or runs, and the budgets.
 
         It covers `days` days up to today or `until`, or all days from `since` on.
@@ -294,7 +294,7 @@ class Overview(Families):
         return self._looked(lambda can_move: spent(self._db, self._base(can_move), (first, last), key.column or "model", size))
 
     @reads_in_steps
-    def board(self, run_id: str, *, per_column: int = 30) -> "list[BoardColumn]":
+    def board(self, run_id: str, *, per_column: int = 30) -> list[BoardColumn]:
         """Show a run's tasks in columns (to do, doing, blocked or paused, finished), each with its count and first tasks."""
         size = page_size(per_column)
 
@@ -316,7 +316,7 @@ class Overview(Families):
         going_on: bool = False,
         limit: int = 20,
         after: str | None = None,
-    ) -> "SearchResult":
+    ) -> SearchResult:
         """Search runs, tasks, lessons, questions, files and entries by words, newest first; `word*` matches a prefix.
 
         Only the newest entry of each record counts. Kinds, runs and agents are counted among the newest 1,000 hits; `next`
@@ -336,7 +336,7 @@ class Overview(Families):
     @reads_in_steps
     def days(
         self, *, since: datetime | None = None, until: datetime | None = None, by: SpendKeyLike = SpendKey.NONE
-    ) -> "list[DaySpending]":
+    ) -> list[DaySpending]:
         """Sum up the spending of each UTC day, optionally by model, agent or run; by default of the last 30 days.
 
         The cost covers calls with a known price; `unpriced_calls` counts the others.
@@ -351,7 +351,7 @@ class Overview(Families):
         return self._looked(lambda can_move: self._days(names, *days, spending.behind(self._db), can_move))
 
     @reads
-    def stations(self) -> "list[Workload]":
+    def stations(self) -> list[Workload]:
         """Count the work of the newest 200 active runs by role: tasks to do, running, blocked or paused, and failed, and groups.
 
         Tasks count for their role, running ones without a role for their worker, and groups for their assignee. `who` is null if
@@ -379,12 +379,12 @@ class Overview(Families):
         return attention.read(self._db, self._now())
 
     @reads
-    def ended(self, since: datetime, *, limit: int = 20) -> "list[EndedRun]":
+    def ended(self, since: datetime, *, limit: int = 20) -> list[EndedRun]:
         """List the runs that ended since a time, the latest first, each with its word."""
         return recent.read(self._db, ended_since=since, most=page_size(limit)).ended
 
     @reads
-    def failed_tasks(self, since: datetime, *, limit: int = 20) -> "list[FailedTask]":
+    def failed_tasks(self, since: datetime, *, limit: int = 20) -> list[FailedTask]:
         """List the tasks of all runs that used up their attempts since a time, the latest first."""
         return recent.read(self._db, failed_since=since, most=page_size(limit)).failed
 

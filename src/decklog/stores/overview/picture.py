@@ -107,29 +107,29 @@ class RunPicture:
     last: int
     moment: datetime
     totals: dict[str, int]
-    pulse: "dict[str, Any]"
-    lanes: "dict[str, Any]"
+    pulse: dict[str, Any]
+    lanes: dict[str, Any]
     entries: list[Entry]
-    texts: "dict[str, dict[str, Any]]"
+    texts: dict[str, dict[str, Any]]
     waiting: int
     decisions: int
-    tasks: "list[Any]"
+    tasks: list[Any]
     next_tasks: str | None
-    board: "list[BoardColumn]"
-    overview: "RunOverview | None" = None
-    run: "dict[str, Any] | None" = None
+    board: list[BoardColumn]
+    overview: RunOverview | None = None
+    run: dict[str, Any] | None = None
     # The newest records of the requested kinds, by table, and the cursor to the older ones of each.
-    records: "dict[str, list[Any]]" = field(default_factory=dict)
-    older: "dict[str, str | None]" = field(default_factory=dict)
+    records: dict[str, list[Any]] = field(default_factory=dict)
+    older: dict[str, str | None] = field(default_factory=dict)
     # Those of the run's first tasks with one of the requested roles.
-    of_roles: "list[Any]" = field(default_factory=list)
+    of_roles: list[Any] = field(default_factory=list)
     # Running tasks, held-up tasks and then the first of the others, as they are now.
-    first_tasks: "list[Any]" = field(default_factory=list)
+    first_tasks: list[Any] = field(default_factory=list)
     # The newest important entries, each with its kind: failure, question, checkpoint or pivot.
-    milestones: "list[tuple[str, Entry]]" = field(default_factory=list)
+    milestones: list[tuple[str, Entry]] = field(default_factory=list)
     spent: "RunSpending | None" = None
     # The decisions of the run that wait, for now; those that hold it up come first.
-    asks: "list[WaitingItem]" = field(default_factory=list)
+    asks: list[WaitingItem] = field(default_factory=list)
 
     @property
     def is_now(self) -> bool:
@@ -151,8 +151,8 @@ class RunSpending:
     """The spending of a run at some of its entries; for now also by model and agent, with the run's budgets."""
 
     line: list[tuple[int, int]]
-    by: "list[dict[str, Any]]"
-    budgets: "list[Any]"
+    by: list[dict[str, Any]]
+    budgets: list[Any]
 
     def as_dict(self) -> dict[str, Any]:
         return {"line": self.line, "by": self.by, "budgets": [one.as_dict() for one in self.budgets]}
@@ -172,7 +172,7 @@ class Wished:
     tasks: int
     after: str | None
     board: int
-    records: "list[type[Record]]" = field(default_factory=list)
+    records: list[type[Record]] = field(default_factory=list)
     roles: list[str] = field(default_factory=list)
     first_tasks: int = 0
     spent: int = 0
@@ -284,7 +284,7 @@ class Latest:
 
     entries: list[Entry]
     at: datetime | None = None
-    run: "dict[str, Any] | None" = None
+    run: dict[str, Any] | None = None
     asked: int = 0
 
 
@@ -381,7 +381,7 @@ class Comparison:
     """Both moments with their heads only. `differences` is None if a run is too long to compare."""
 
     sides: list[RunPicture]
-    differences: "list[dict[str, Any]] | None"
+    differences: list[dict[str, Any]] | None
     decisions: int
 
     def as_dict(self) -> dict[str, Any]:

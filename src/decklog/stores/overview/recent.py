@@ -47,8 +47,8 @@ class Recent:
     """Recent events, latest first. `pulse` counts the entries of each run in 24 steps of the last hour."""
 
     pulse: dict[str, list[int]]
-    failed: "list[FailedTask]"
-    ended: "list[EndedRun]"
+    failed: list[FailedTask]
+    ended: list[EndedRun]
 
     def as_dict(self) -> dict[str, Any]:
         return dict(vars(self))
@@ -58,9 +58,9 @@ class Recent:
 class RecentActivity:
     """The result of one query, with the times of entries by run."""
 
-    times: "list[tuple[str, str]]"
-    failed: "list[FailedTask]"
-    ended: "list[EndedRun]"
+    times: list[tuple[str, str]]
+    failed: list[FailedTask]
+    ended: list[EndedRun]
 
 
 def read(

@@ -23,13 +23,13 @@ class Summary:
     at: datetime
     sentence: str
     decisions: int
-    waiting: "list[WaitingItem]"
+    waiting: list[WaitingItem]
     counts: dict[str, int]
     agents: int
-    runs: "list[RunOverview]"
+    runs: list[RunOverview]
     spent_today: int
     unpriced_today: int
-    budgets: "list[BudgetStanding]"
+    budgets: list[BudgetStanding]
     is_new: bool
     is_cut: bool = False
 

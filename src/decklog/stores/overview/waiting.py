@@ -66,7 +66,7 @@ class WaitingItem:
     default: str | None = None
     digest: str | None = None
     goal: str | None = None
-    cause: "ApprovalCause" = field(default_factory=lambda: cause_of(None))
+    cause: ApprovalCause = field(default_factory=lambda: cause_of(None))
 
     @property
     def is_decision(self) -> bool:

@@ -90,7 +90,7 @@ class Side:
     place: StreamPosition
     at: str | None
     seq: int
-    counts: "dict[str, int]"
+    counts: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class MomentComparison:
     """Both moments, and the differences of their records; None if a run is too long."""
 
     sides: list[Side]
-    differences: "list[RecordDifference] | None"
+    differences: list[RecordDifference] | None
 
 
 def moment_named(text: str) -> tuple[str, str | None]:

@@ -210,7 +210,7 @@ class StreamPosition:
     number: int
     head: int
     hash: str
-    mark: "dict[str, Any] | None"
+    mark: dict[str, Any] | None
 
     @property
     def start(self) -> int:

@@ -278,12 +278,12 @@ class Runs(Store):
     # Earlier states of a run
 
     @reads
-    def snapshot(self, run_id: str, *, at: str | None = None) -> "RunSnapshot":
+    def snapshot(self, run_id: str, *, at: str | None = None) -> RunSnapshot:
         """Return all records of a run, now or as of an entry or a time."""
         return self._past().take(run_id, at)
 
     @reads_in_steps
-    def totals(self, run_id: str, *, at: str | None = None) -> "dict[str, int]":
+    def totals(self, run_id: str, *, at: str | None = None) -> dict[str, int]:
         """Count a run's tasks by state, its attempts, its entries, its calls to models and what they cost, now or as of an entry.
 
         `failures` are those that the tasks still have; `failed_attempts` all attempts that failed or whose lease ran out.
@@ -296,7 +296,7 @@ class Runs(Store):
         return self.with_history(run_id, look)
 
     @reads_in_steps
-    def records_at(self, run_id: str, table: str, at: str, *, limit: int = 50, after: str | None = None) -> "Page[Any]":
+    def records_at(self, run_id: str, table: str, at: str, *, limit: int = 50, after: str | None = None) -> Page[Any]:
         """List a run's records of one kind as they were at an entry or a time, in the order in which they came to be.
 
         A page may have fewer rows than asked for, where records are gone; `next` is set if there are more.
@@ -308,7 +308,7 @@ class Runs(Store):
         return self.with_history(run_id, lambda history, *place: history.records(*place, classes[table], at, size, after))
 
     @reads_in_steps
-    def pulse(self, run_id: str, *, since: str | None = None, until: str | None = None, buckets: int = 300) -> "RunPulse":
+    def pulse(self, run_id: str, *, since: str | None = None, until: str | None = None, buckets: int = 300) -> RunPulse:
         """Return the times of a run's entries in even steps, with failures, questions, checkpoints and pivots marked.
 
         A span begins and ends at an entry or a time. Of more than 200 marks, the first of each kind in each part are given;
@@ -323,7 +323,7 @@ class Runs(Store):
         return self.with_history(run_id, look)
 
     @reads_in_steps
-    def lanes(self, run_id: str, *, since: str | None = None, until: str | None = None, limit: int = 200) -> "RunLanes":
+    def lanes(self, run_id: str, *, since: str | None = None, until: str | None = None, limit: int = 200) -> RunLanes:
         """List the attempts at a run's tasks that overlap a span of entries or time, as they stood at its end.
 
         The newest come if there are more than asked for; `left_out` counts the others.
@@ -375,7 +375,7 @@ class Runs(Store):
         self._db.write(lambda: timeline.derive(self._db))
 
     @reads
-    def diff(self, before: str, after: str) -> "list[RecordDifference]":
+    def diff(self, before: str, after: str) -> list[RecordDifference]:
         """List what differs between two moments, each given as RUN, RUN:ENTRY or RUN@TIME.
 
         For two runs, such as two forks, it compares their status, their spending and their records, matched by name.

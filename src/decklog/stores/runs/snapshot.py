@@ -40,7 +40,7 @@ class RunSnapshot:
     run_id: str
     seq: int
     records: dict[str, list[Record]]
-    recent: "list[Entry]" = field(default_factory=list)
+    recent: list[Entry] = field(default_factory=list)
     # All snapshots of claimed tasks as JSON, and the reader of attempts.
     _tried: list[str] = field(default_factory=list, repr=False, compare=False)
     _reader: "AttemptReader | None" = field(default=None, repr=False, compare=False)

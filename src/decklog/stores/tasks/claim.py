@@ -77,7 +77,7 @@ class Claim:
     run_id: str
     group_id: str | None
     title: str
-    state: "TaskState"
+    state: TaskState
     fence: int
 
     def __init__(self, leases: Ending, task: Task, lease_seconds: float) -> None:

@@ -108,7 +108,7 @@ def _ready(asked: tuple[str, ...], of_run: str | None, *, whose: str | None = No
 
 
 @cache
-def is_ready(asked: "tuple[str, ...]") -> str:
+def is_ready(asked: tuple[str, ...]) -> str:
     """Build the query that checks whether a task can be claimed."""
     goes_on = f"exists (select 1 from runs where runs.id = tasks.run_id and {GOES_ON})"
     of_run = ":run_id" if "run_id" in asked else None
@@ -118,14 +118,14 @@ def is_ready(asked: "tuple[str, ...]") -> str:
 
 
 @cache
-def first_later(asked: "tuple[str, ...]") -> str:
+def first_later(asked: tuple[str, ...]) -> str:
     """Build the query that counts a run's tasks with a later start time, up to 1,000, and returns the first time."""
     found = _ready(asked, ":run_id", due="not_before > :now")
     return f"select count(*), min(not_before) from (select not_before from {found} limit 1000) as few"
 
 
 @cache
-def next_times(asked: "tuple[str, ...]") -> str:
+def next_times(asked: tuple[str, ...]) -> str:
     """Build the query for the first end of a lease, and the first time of a schedule and of a task that starts later."""
     more = "".join(f" and {TAGGED if name == 'tag' else f'tasks.{name} = :{name}'}" for name in asked if name != "worker")
     if "worker" in asked:
@@ -140,7 +140,7 @@ def next_times(asked: "tuple[str, ...]") -> str:
 
 
 @cache
-def is_assigned(asked: "tuple[str, ...]") -> str:
+def is_assigned(asked: tuple[str, ...]) -> str:
     """Build the query that checks whether any task is assigned to a worker."""
     of_run = " and run_id = :run_id" if "run_id" in asked else ""
     return f"select 1 from tasks where assigned_to is not null{of_run} limit 1"
@@ -204,7 +204,7 @@ def _first(asked: tuple[str, ...], whose: str, *more: str) -> str:
 
 
 @cache
-def take_at_once(asked: "tuple[str, ...]") -> str:
+def take_at_once(asked: tuple[str, ...]) -> str:
     """Build the update that claims an unassigned task, as `take_next` does, if no other check is due first.
 
     It matches no task otherwise. Most claims have nothing to check, and so need only this statement.
@@ -217,7 +217,7 @@ _OF_HOLDER = {name: f"(select {name} from holder)" for name in ("worker", "run_i
 
 
 @cache
-def take_after(asked: "tuple[str, ...]") -> str:
+def take_after(asked: tuple[str, ...]) -> str:
     """Build the update that claims a task as `take_at_once` does, for the worker who is about to finish `finished`.
 
     It matches no task if others may depend on that one: their dependencies are resolved first.
@@ -235,7 +235,7 @@ def take_after(asked: "tuple[str, ...]") -> str:
 
 
 @cache
-def take_next(asked: "tuple[str, ...]") -> str:
+def take_next(asked: tuple[str, ...]) -> str:
     """Build the update that claims the most urgent, oldest ready task with these filters."""
     sides = {"anybodys": _ANYBODYS, "own": _OWN}
     firsts = " union all ".join(
@@ -286,7 +286,7 @@ select t.worker, d.run_id, d.kind from tasks t left join dependencies d on d.dep
 
 
 @cache
-def held_update(names: "tuple[str, ...]") -> str:
+def held_update(names: tuple[str, ...]) -> str:
     """Build the update that changes these fields of a task if the fencing token is still valid."""
     assignments = ", ".join(f"{name} = :new_{name}" for name in names)
     return f"""

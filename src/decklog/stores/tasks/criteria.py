@@ -54,7 +54,7 @@ class Criterion(Record):
     stale_reason: str | None = None
 
     @classmethod
-    def from_row(cls, names: "Iterable[str]", row: "Sequence[Any]") -> "Self":
+    def from_row(cls, names: Iterable[str], row: Sequence[Any]) -> Self:
         record = super().from_row(names, row)
         files: Any = record.evidence_files
         if isinstance(files, list):

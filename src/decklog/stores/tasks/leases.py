@@ -99,7 +99,7 @@ class Leases(Store):
         reserve_microdollars: int | None = None,
         reserve_tokens: int | None = None,
         recall: bool = False,
-    ) -> "Generator[WaitStep, Any, Claim | None]":
+    ) -> Generator[WaitStep, Any, Claim | None]:
         """Claim the most urgent, oldest ready task; None if there is none.
 
         The task is yours until the lease ends: extend it, and pass its fence with every later call. With `wait_seconds`, wait up

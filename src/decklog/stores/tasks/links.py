@@ -213,7 +213,7 @@ class Links(Leases):
         return [row[0] for row in rows]
 
     @reads
-    def subtasks(self, task_id: str) -> "TaskProgress":
+    def subtasks(self, task_id: str) -> TaskProgress:
         """Return the progress of a task's subtasks, recursively: a state, a progress, and each of them.
 
         Progress counts the done tasks among those without parts; abandoned ones do not count. The task's state is independent: it
@@ -239,7 +239,7 @@ class Links(Leases):
         }
 
     @reads
-    def why(self, task_id: str) -> "TaskExplanation":
+    def why(self, task_id: str) -> TaskExplanation:
         """Explain why nobody works on a task, what it waits for, and who could claim it.
 
         Dependencies are listed nearest first, to a depth of 20; `first` names those without open dependencies.

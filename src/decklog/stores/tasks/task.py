@@ -142,7 +142,7 @@ class Task(Record):
     kept_on_undo = ("fence", "updated_at")
 
     @classmethod
-    def why_not_undone(cls, before: "Mapping[str, Any]", after: "Mapping[str, Any]", db: "Any") -> str | None:
+    def why_not_undone(cls, before: Mapping[str, Any], after: Mapping[str, Any], db: Any) -> str | None:
         """Return why a change can't be undone: it was work of a worker, or others relied on the end of the task."""
         if TaskState.RUNNING in (before["state"], after["state"]):
             changed = {name for name in before if before[name] != after.get(name)}
@@ -157,7 +157,7 @@ class Task(Record):
         return None if row is None else f"task {row[0]}, of which it is a part, is done since"
 
     @classmethod
-    def fitted(cls, images: "list[dict[str, Any]]", by_table: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
+    def fitted(cls, images: list[dict[str, Any]], by_table: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
         """Adjust copied tasks: count only unfinished dependencies as open, and drop running attempts and waiting reasons."""
         from collections import Counter
 

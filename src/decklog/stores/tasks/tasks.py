@@ -224,7 +224,7 @@ class Tasks(Links):
         return self._fetch(Task, task_id)
 
     @reads
-    def details(self, task_id: str) -> "TaskDetails":
+    def details(self, task_id: str) -> TaskDetails:
         """Show a task with its status, links, subtasks, attempts and latest comments."""
         task = self.get(task_id)
         where = Where(TaskComment, task_id=task_id)
@@ -282,7 +282,7 @@ class Tasks(Links):
         group_id: str | None = None,
         role: str | None = None,
         tag: str | None = None,
-    ) -> "ClaimExplanation":
+    ) -> ClaimExplanation:
         """Explain why a claim gets nothing, as a code and in words, and what would help."""
         if run_id is not None:
             check_run(self._db, run_id)
@@ -290,7 +290,7 @@ class Tasks(Links):
         return explain(self._db, run_id, wanted, self._now(), self._steady_now())
 
     @reads
-    def ready(self, run_id: str, *, limit: int = 20) -> "ReadyTasks":
+    def ready(self, run_id: str, *, limit: int = 20) -> ReadyTasks:
         """List what could be claimed now, most urgent first, and why the rest can't."""
         check_run(self._db, run_id)
         now, steady_now = self._now(), self._steady_now()

@@ -135,7 +135,7 @@ class Ci(Store):
         return self._page(CiRun, where, order=order, limit=limit, after=after, descending=True)
 
     @reads
-    def expected(self, workflow_name: str, branch: str, *, last: int = 20) -> "ExpectedDuration":
+    def expected(self, workflow_name: str, branch: str, *, last: int = 20) -> ExpectedDuration:
         """Estimate how long a run will take: median and 90th percentile of the last successful ones, in seconds.
 
         A branch without any is judged by the others (see `source`); without any run at all, both are unknown (null).

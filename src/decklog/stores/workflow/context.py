@@ -124,7 +124,7 @@ class ContextPackage(Record):
     key: str | None = None
 
     @classmethod
-    def forked(cls, image: "dict[str, Any]", db: "Database") -> "dict[str, Any]":
+    def forked(cls, image: dict[str, Any], db: Database) -> dict[str, Any]:
         return {**image, "number": next_number(db)}
 
 
@@ -164,7 +164,7 @@ class ContextConsumption(Record):
     consumed_at: datetime
 
     @classmethod
-    def forked(cls, image: "dict[str, Any]", db: "Database") -> "dict[str, Any]":
+    def forked(cls, image: dict[str, Any], db: Database) -> dict[str, Any]:
         row = db.one("select number from packages where id = :id", {"id": image["package_id"]})
         assert row is not None
         parts = (image["run_id"], image["group_id"], image["agent"], image["iteration"], row[0])
@@ -396,7 +396,7 @@ class Context(Store):
         )
 
     @reads
-    def rank(self, run_id: str, agent: ContextAgentLike, *, group_id: str | None = None, limit: int = 5) -> "list[RankedPackage]":
+    def rank(self, run_id: str, agent: ContextAgentLike, *, group_id: str | None = None, limit: int = 5) -> list[RankedPackage]:
         """Rank all of a run's packages for an agent, read or not, with each one's score.
 
         Worth most is a high priority, then the agent's own group, then being meant for the agent, then being new.

@@ -76,7 +76,7 @@ _OPTIONAL_IN_RULES = ("words", "mandatory_review")
 
 
 @lru_cache
-def shipped() -> "dict[str, Any]":
+def shipped() -> dict[str, Any]:
     """Load the workflow that is shipped with the package."""
     with open(_FILE, encoding="utf-8") as file:
         document: dict[str, Any] = json.load(file)

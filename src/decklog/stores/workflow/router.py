@@ -50,7 +50,7 @@ class GroupFacts:
     created_at: str = ""
 
     @classmethod
-    def of(cls, facts: "Any") -> "GroupFacts":
+    def of(cls, facts: Any) -> "GroupFacts":
         """Build the facts from an object with these attributes or from a mapping; missing ones get their defaults."""
         if isinstance(facts, cls):
             return facts
@@ -95,7 +95,7 @@ class RoutingDecision:
     next_agent: str | None
     action: str
     include_context: list[str]
-    more: "RouteExtras"
+    more: RouteExtras
     reasons: list[str] = field(default_factory=list)
 
     def to(self, agent: str, why: str, action: str | None = None, **more: Unpack[RouteExtras]) -> None:

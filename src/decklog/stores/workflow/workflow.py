@@ -178,7 +178,7 @@ class Workflow(Store):
         blocked_agent: str | None = None,
         iteration: int | None = None,
         unavailable: list[str] | None = None,
-    ) -> "RouteDecision":
+    ) -> RouteDecision:
         """Decide who comes next after an agent's report, and say why; the same facts give the same answer.
 
         The groups' facts are those of the run, or those given. Nothing is claimed or counted here: the caller marks groups that
@@ -212,7 +212,7 @@ class Workflow(Store):
         return [GroupFacts.of({**one.as_dict(), "id": one.group_id}) for one in self._known_groups().of_run(run_id)]
 
     @reads
-    def check_prompt(self, agent: str, text: str) -> "PromptCheck":
+    def check_prompt(self, agent: str, text: str) -> PromptCheck:
         """Return the required words that are missing from an agent's prompt."""
         markers = self._definition().markers
         if agent not in markers:
@@ -222,7 +222,7 @@ class Workflow(Store):
         return {"agent": agent, "ok": not (missing or ways), "missing_required": missing, "missing_workflow": ways}
 
     @reads
-    def ready(self) -> "WorkflowReadiness":
+    def ready(self) -> WorkflowReadiness:
         """Return whether there is a workflow to route by, its source and its contents."""
         version, definition = self._version(), self._definition()
         reporting = dict.fromkeys(agent for agent, _ in definition.transitions)

@@ -4,7 +4,7 @@ import signal
 import sys
 from dataclasses import replace
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,13 +15,11 @@ from decklog.cli.screens.session import RunScreen
 from decklog.cli.styles import are_shown
 from decklog.cli.terminal import say
 from decklog.conductor.conductor import Conductor
+from decklog.conductor.context import RunContext
 from decklog.conductor.starting import first_commit
 from decklog.conductor.status import ConductorStatus, run_status
+from decklog.log import Decklog
 from decklog.review.agent_tool import review_attempt
-
-if TYPE_CHECKING:
-    from decklog.conductor.context import RunContext
-    from decklog.log import Decklog
 
 EXITS = {"landed": 0, "needs attention": 7, "blocked": 1, "open": 7}
 
@@ -31,7 +29,7 @@ def say_aside(text: str) -> None:
     click.echo(text, err=True)
 
 
-def conduct(call: Invocation, context: "RunContext") -> int:
+def conduct(call: Invocation, context: RunContext) -> int:
     """Work on a run until nothing is left to do, and return the exit code."""
     context = replace(context, reviewer=review_attempt)
     progress = ProgressPrinter(call, context.log, context.run_id)
@@ -47,7 +45,7 @@ def conduct(call: Invocation, context: "RunContext") -> int:
     return EXITS[status.outcome]
 
 
-def _is_plan_answered(call: Invocation, context: "RunContext", conductor: Conductor) -> bool:
+def _is_plan_answered(call: Invocation, context: RunContext, conductor: Conductor) -> bool:
     """Show a plan that waits for a person, and ask at a terminal; return whether it was answered."""
     waiting = context.log.approvals.find(context.run_id, state="open", limit=200)
     asked = next((one for one in waiting if one.source == "conductor.plan"), None)
@@ -94,7 +92,7 @@ def _handle_signals(conductor: Conductor) -> None:
 class ProgressPrinter:
     """Prints changes of a run: redrawn on a terminal, else one line each, with --json one object each."""
 
-    def __init__(self, call: Invocation, log: "Decklog", run_id: str) -> None:
+    def __init__(self, call: Invocation, log: Decklog, run_id: str) -> None:
         self._call = call
         self._log = log
         self._run_id = run_id
@@ -118,7 +116,7 @@ class ProgressPrinter:
         return status
 
 
-def _print_next_step(call: Invocation, context: "RunContext", status: ConductorStatus) -> None:
+def _print_next_step(call: Invocation, context: RunContext, status: ConductorStatus) -> None:
     if call.json:
         commit = context.repository.ref(context.target)
         print_json({"run_id": context.run_id, "outcome": status.outcome, "target": context.target, "commit": commit})

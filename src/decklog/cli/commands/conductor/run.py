@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -19,10 +19,11 @@ from decklog.cli.show import show
 from decklog.cli.terminal import say
 from decklog.conductor import starting
 from decklog.conductor.agents.description import known_names, known_program
+from decklog.conductor.context import RunContext
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.items import takeover
 from decklog.conductor.items.change import change_of, located, patch_of
-from decklog.conductor.items.item import find_item, split_name
+from decklog.conductor.items.item import Item, find_item, split_name
 from decklog.conductor.items.rounds import Rounds
 from decklog.conductor.items.watching import ItemWatch, files_of
 from decklog.conductor.plan import parse
@@ -30,25 +31,21 @@ from decklog.conductor.planning import plan_of
 from decklog.conductor.readiness import problems
 from decklog.conductor.results import landing, pull_request
 from decklog.conductor.results.cleaning import Cleaner, kept
+from decklog.conductor.results.landing import LandingPlan
 from decklog.conductor.starting import RunRequest
 from decklog.conductor.status import ConductorStatus, run_status
 from decklog.core.errors import NotFound
 from decklog.core.figures import counted
 from decklog.guard.policy import Publication
 from decklog.guard.toolbox.toolbox import state_home
+from decklog.log import Decklog
 from decklog.review.publishing import push_block_reason
-
-if TYPE_CHECKING:
-    from decklog.conductor.context import RunContext
-    from decklog.conductor.items.item import Item
-    from decklog.conductor.results.landing import LandingPlan
-    from decklog.log import Decklog
 
 _item = click.argument("item", metavar="ITEM")
 _by = click.option("--by", metavar="NAME", help="who acts, default your name in git, or the owner's where one is registered")
 
 
-def found_item(log: "Decklog", name: str) -> "tuple[RunContext, Item]":
+def found_item(log: Decklog, name: str) -> tuple[RunContext, Item]:
     """Find a work item that is named as ITEM, of the newest run of this repository, or as RUN.ITEM."""
     run_id, item = split_name(name)
     run_id = run_id or starting.newest(log, cwd=Path.cwd(), state=state_home())
@@ -56,7 +53,7 @@ def found_item(log: "Decklog", name: str) -> "tuple[RunContext, Item]":
     return starting.found(log, run_id, cwd=Path.cwd(), state=state_home()), found
 
 
-def person_of(log: "Decklog", context: "RunContext", by: str | None) -> str:
+def person_of(log: Decklog, context: RunContext, by: str | None) -> str:
     """Return who acts: as named, the owner where one is registered, or the user of git."""
     trust = log.trust.show()
     return by or (str(trust["manager"]) if trust["is_bound"] else context.person.name)
@@ -282,7 +279,7 @@ def _goal(ctx: click.Context, goal: str, yes: bool) -> int:
 
 
 def _start_tasks(call: Invocation, run_id: str, given: Mapping[str, Any]) -> int:
-    def wanted(log: "Decklog") -> RunRequest:
+    def wanted(log: Decklog) -> RunRequest:
         found = plan_of(log, run_id)
         # The plan has only what is still to be done: nothing is paid for twice.
         return RunRequest(found.goal, f"tasks of {run_id}".encode(), found, is_again=True)
@@ -296,7 +293,7 @@ def _start_tracker(call: Invocation, name: str, query: str, given: Mapping[str, 
 
     tracker = RepositoryTracker.of(name, Path.cwd(), state_home())
 
-    def wanted(log: "Decklog") -> RunRequest:
+    def wanted(log: Decklog) -> RunRequest:
         tracker.sync(log)
         return tracker.wanted(log, query)
 
@@ -307,7 +304,7 @@ def _start_tracker(call: Invocation, name: str, query: str, given: Mapping[str, 
     return code
 
 
-def _begin(call: Invocation, wanted: "Callable[[Decklog], RunRequest]", given: Mapping[str, Any]) -> int:
+def _begin(call: Invocation, wanted: Callable[[Decklog], RunRequest], given: Mapping[str, Any]) -> int:
     """Start a run, or go on with it, by the options of `decklog run`."""
     with call.open() as log:
         asked = wanted(log)
@@ -335,7 +332,7 @@ def _check(call: Invocation, commit: str) -> int:
     return 1 if found else 0
 
 
-def _meant(log: "Decklog", run_id: str | None) -> str:
+def _meant(log: Decklog, run_id: str | None) -> str:
     """Return the run that is meant: the one that is named, or the newest of this repository."""
     if run_id is not None:
         return run_id
@@ -386,7 +383,7 @@ def _is_run(call: Invocation, name: str) -> bool:
     return True
 
 
-def _newest_entry(log: "Decklog", run_id: str) -> int:
+def _newest_entry(log: Decklog, run_id: str) -> int:
     return log.journal.find(run_id, limit=1)[0].seq
 
 
@@ -494,7 +491,7 @@ def land(
 
 def _publish(
     call: Invocation,
-    context: "RunContext",
+    context: RunContext,
     given: Mapping[str, Any],
     *,
     is_trial: bool,
@@ -515,7 +512,7 @@ def _publish(
     return 0
 
 
-def _say_landed(call: Invocation, found: "LandingPlan", *, is_trial: bool) -> None:
+def _say_landed(call: Invocation, found: LandingPlan, *, is_trial: bool) -> None:
     if call.json:
         show({**found.as_dict(), "landed": not is_trial, "already": found.is_done}, as_json=True)
     elif found.is_done:

@@ -1,16 +1,13 @@
 """Writing a log in the format of an older system."""
 
 import sys
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from decklog.cli.call import Invocation
 from decklog.cli.show import show
 from decklog.cli.terminal import ProgressMeter
-
-if TYPE_CHECKING:
-    from typing import Any
 
 _run = click.option("--run", "run_id", metavar="RUN", help="only this run")
 _replace = click.option("--replace", is_flag=True, help="put it in the place of the file that is there")
@@ -112,7 +109,7 @@ def export_markdown(call: Invocation, file: str, run_id: str, replace: bool) -> 
     return _show(call, written)
 
 
-def _show(call: Invocation, written: "dict[str, Any]") -> int:
+def _show(call: Invocation, written: dict[str, Any]) -> int:
     """Show what was written: for programs as data, for people as a table with what did not go along below it."""
     warnings = [f"refused: {text}" for text in written["refused"]]
     if written["left_out"]:

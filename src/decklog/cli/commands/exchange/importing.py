@@ -3,9 +3,10 @@
 import os
 import sys
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,9 +20,6 @@ from decklog.core.figures import sized
 from decklog.core.plugins import PluginKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
     from decklog.importing.report import Report
     from decklog.log import Decklog
     from decklog.plugins import Importer
@@ -30,7 +28,7 @@ _dry_run = click.option("--dry-run", is_flag=True, help="say what would happen, 
 _seconds = click.option("--seconds", type=float, default=600, show_default=True, help="how long reading the source may take")
 
 
-def _run(default: str) -> "Callable[[Callable[..., Any]], Callable[..., Any]]":
+def _run(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Let a tracker's items come into a run of another name."""
     text = "the run that gets the tasks"
     return click.option("--run", "run_id", metavar="RUN", default=default, show_default=True, help=text)
@@ -67,14 +65,14 @@ def _data_home() -> str:
 
 
 def _tracker_command(
-    name: str, importer: str, text: str, *, argument: str = "path", default: "Callable[[], str] | None" = None, **takes: bool
+    name: str, importer: str, text: str, *, argument: str = "path", default: Callable[[], str] | None = None, **takes: bool
 ) -> click.Command:
     """Build the command of an importer of another tracker; `importer` names its class below `decklog.plugins.importers`.
 
     `takes` names what the importer takes besides: `run_id`, the run for its tasks, and `seconds`, the limit for reading.
     """
 
-    def run(call: Invocation, /, dry_run: bool, **given: "Any") -> int:
+    def run(call: Invocation, /, dry_run: bool, **given: Any) -> int:
         module, _, kind = importer.partition(":")
         source = given.pop(argument) or (default() if default else "")
         with _log(call, source, dry_run) as log, ProgressMeter() as meter:
@@ -309,7 +307,7 @@ def _sessions(call: Invocation, program: str, path: str | None, everywhere: bool
     return _history(call, program, folder, dry_run, None if root is None else roots_of(root))
 
 
-def _history(call: Invocation, program: str, path: str, dry_run: bool, roots: "list[str] | None" = None) -> int:
+def _history(call: Invocation, program: str, path: str, dry_run: bool, roots: list[str] | None = None) -> int:
     from decklog.agents.history import HistoryImport
     from decklog.agents.spool import Spool
     from decklog.cli.screens.cost import imported_lines, spent_of

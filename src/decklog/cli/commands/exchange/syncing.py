@@ -1,7 +1,8 @@
 """Keeping the log and other trackers in step."""
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,9 +12,6 @@ from decklog.cli.manager import for_the_manager
 from decklog.cli.show import show
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from decklog.importing.sync import Sync
 
 SYNCS = {
@@ -25,7 +23,7 @@ sync = for_the_manager(Formats(SYNCS, name="sync", help="Sync a run with another
 _dry_run = click.option("--dry-run", is_flag=True, help="say what would happen, and change nothing")
 
 
-def _run(default: str) -> "Callable[[Callable[..., Any]], Callable[..., Any]]":
+def _run(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return click.option("--run", "run_id", metavar="RUN", default=default, show_default=True, help="the run that has the tasks")
 
 
@@ -78,7 +76,7 @@ def sync_github(call: Invocation, repository: str, run_id: str, dry_run: bool, s
     return _sync(call, GithubSync, repository, run_id=run_id, dry_run=dry_run, seconds=seconds)
 
 
-def _sync(call: Invocation, kind: "type[Sync]", path: str, **settings: "Any") -> int:
+def _sync(call: Invocation, kind: "type[Sync]", path: str, **settings: Any) -> int:
     with call.open(create=not settings["dry_run"]) as log:
         done = kind(log, path, **settings).run()
     disputes = [f"{one['item']}: {one['field']} was changed on both sides, and stays as it is on each" for one in done.disputed]

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,8 +14,6 @@ from decklog.cli.show import show
 from decklog.cli.terminal import ProgressMeter
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from decklog.mcp.token import Token
     from decklog.plugins.adapters.otel.receiver import Receiver
 
@@ -48,7 +46,7 @@ _TOKEN = "DECKLOG_OTLP_TOKEN"
 @click.option("--seconds", type=float, default=60, show_default=True, help="how long to wait for a collector that is busy")
 @click.option("--replace", is_flag=True, help="put it in the place of the file that is there")
 @click.pass_obj
-def export_otlp(call: Invocation, /, run_ids: "tuple[str, ...]", path: str | None, without_texts: bool, **given: "Any") -> int:
+def export_otlp(call: Invocation, /, run_ids: tuple[str, ...], path: str | None, without_texts: bool, **given: Any) -> int:
     """Send runs, with those below them, as spans of OpenTelemetry: agents, chats, tools, by its conventions.
 
     Send them again at any time: a span has the same id every time, and is sent once it has ended.
@@ -81,7 +79,7 @@ def _address(given: str | None) -> str:
     return address
 
 
-def _headers(given: "tuple[str, ...]") -> dict[str, str]:
+def _headers(given: tuple[str, ...]) -> dict[str, str]:
     """Join headers of the environment, written there as in a query, with those of the call."""
     from urllib.parse import unquote
 
@@ -98,7 +96,7 @@ def _headers(given: "tuple[str, ...]") -> dict[str, str]:
     return found
 
 
-def _show(call: Invocation, done: "dict[str, Any]") -> int:
+def _show(call: Invocation, done: dict[str, Any]) -> int:
     """Show what was sent. Rejected spans are a failure; other messages of the collector are warnings."""
     warnings = [f"the collector says: {text}" for text in done.get("messages", ())]
     if done["waiting"]:
@@ -121,7 +119,7 @@ def _show(call: Invocation, done: "dict[str, Any]") -> int:
 @click.option("--token-file", metavar="FILE", help=f"where the token is, made if it is not there; else {_TOKEN}, or a new one")
 @click.option("--by-conversation", is_flag=True, help="a run for each conversation that spans name, instead of each trace")
 @click.pass_obj
-def receive_otlp(call: Invocation, /, token_file: str | None, certificate: str | None, key: str | None, **settings: "Any") -> int:
+def receive_otlp(call: Invocation, /, token_file: str | None, certificate: str | None, key: str | None, **settings: Any) -> int:
     """Listen for spans of OpenTelemetry by OTLP over HTTP, and put them on record: each trace is a run.
 
     Senders present the token: OTEL_EXPORTER_OTLP_HEADERS="authorization=Bearer%20TOKEN".

@@ -14,16 +14,16 @@ from decklog.cli.terminal import say, visible
 from decklog.conductor.git.repository import Repository
 from decklog.core.errors import NotFound
 from decklog.guard.toolbox.toolbox import state_home
+from decklog.log import Decklog
 from decklog.review.agent_tool import markdown, sarif
 from decklog.review.change import Change, of_worktree
 from decklog.review.gate import find_change, run_stage
 from decklog.review.gate import review as go
 from decklog.review.publishing import request_override
+from decklog.review.result import StageResult
 
 if TYPE_CHECKING:
     from decklog import Review
-    from decklog.log import Decklog
-    from decklog.review.result import StageResult
 
 _EXITS = {"pass": 0, "request-changes": 1, "block": 6, "unproven": 7}
 _STAGE_EXITS = {"pass": 0, "skipped": 0, "fail": 6, "unproven": 7}
@@ -140,7 +140,7 @@ def ask(call: Invocation, name: str | None, by: str) -> int:
     return 0
 
 
-def _reviewed(log: "Decklog", name: str | None) -> "Review":
+def _reviewed(log: Decklog, name: str | None) -> "Review":
     """Return the review of an id, of feedback, or of HEAD."""
     if name is None:
         change = _find_change(None, worktree=False, base="")
@@ -165,7 +165,7 @@ def _find_change(words: str | None, worktree: bool, base: str) -> Change:
     return find_change(repository, words, base=base, cwd=Path.cwd())
 
 
-def _show(result: "StageResult") -> None:
+def _show(result: StageResult) -> None:
     """Print how a stage ended, and what it found."""
     say(f"{result.number} {result.name:16} {result.status}{f': {result.why}' if result.why else ''}")
     for one in result.findings:

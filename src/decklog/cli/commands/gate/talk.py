@@ -21,7 +21,7 @@ from decklog.models.standup import prose_of, standup_of
 @click.option("--key", "key", metavar="FILE", help="the owner's key file, for messages that need the owner's signature")
 @click.option("--plain", is_flag=True, help="go by exact commands alone, and ask no model")
 @click.pass_obj
-def critical(call: Invocation, /, text: str, key: str | None, from_: str | None, **given: "str | bool | None") -> int:
+def critical(call: Invocation, /, text: str, key: str | None, from_: str | None, **given: str | bool | None) -> int:
     """Send agents an urgent message. It is acknowledged at once; from the owner it pauses the task it names.
 
     What people say otherwise: decklog ask and decklog note, with --from NAME where they are not at a terminal.

@@ -49,5 +49,5 @@ def remove(call: Invocation) -> int:
     return show_result(model_files.remove(), as_json=call.json)
 
 
-def _warnings(found: "dict[str, object]") -> list[str]:
+def _warnings(found: dict[str, object]) -> list[str]:
     return [] if found["numpy"] else [f"numpy is not installed, so lessons are found by words alone. {install_hint('recall')}"]

@@ -3,7 +3,7 @@
 import getpass
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,9 +15,7 @@ from decklog.fixes.failed_runs import UNKNOWN, take_up
 from decklog.fixes.fixing import asked_about
 from decklog.fixes.loop import STAGES, FixInput, FixLoop, ways_out
 from decklog.guard.toolbox.toolbox import state_home
-
-if TYPE_CHECKING:
-    from decklog.log import Decklog
+from decklog.log import Decklog
 
 _CLASSES = ("prompt", "doc", "test", "tool", "policy", "architectural", "state-machine", "out-of-scope")
 _WHOSE = ("task", "own-code", "outside")
@@ -96,7 +94,7 @@ def drop(call: Invocation, name: str, reason: str, by: str | None) -> int:
         return _told(call, log, mending.drop(mending.named(name).id, reason, by=by or getpass.getuser()))
 
 
-def _mending(call: Invocation, log: "Decklog") -> FixLoop:
+def _mending(call: Invocation, log: Decklog) -> FixLoop:
     return FixLoop(log=log, cwd=Path.cwd(), state=state_home(), say=_aside if not call.json else _silent)
 
 
@@ -144,7 +142,7 @@ def _failed_run(call: Invocation, mending: FixLoop, run_id: str, whose: str | No
 # Telling
 
 
-def _standing(call: Invocation, log: "Decklog") -> int:
+def _standing(call: Invocation, log: Decklog) -> int:
     """Show the state of every open fix, and feedback that nobody has started on."""
     found = list(log.mends.find(open_only=True, limit=200))
     begun = {one.feedback_id for one in found}
@@ -162,11 +160,11 @@ def _standing(call: Invocation, log: "Decklog") -> int:
     return 0
 
 
-def _as_dict(log: "Decklog", mend: Mend) -> dict[str, Any]:
+def _as_dict(log: Decklog, mend: Mend) -> dict[str, Any]:
     return {**mend.as_dict(), "proven": STAGES[mend.state].proven, "ways_out": ways_out(mend, asked_about(log, mend))}
 
 
-def _say_standing(log: "Decklog", mend: Mend) -> None:
+def _say_standing(log: Decklog, mend: Mend) -> None:
     asked = asked_about(log, mend)
     reason = f": {mend.reason}" if mend.reason else ""
     waits = f", waits for {'an answer' if asked else mend.waits_for}" if mend.waits_for else ""
@@ -175,7 +173,7 @@ def _say_standing(log: "Decklog", mend: Mend) -> None:
         say(f"    {way}")
 
 
-def _told(call: Invocation, log: "Decklog", mend: Mend) -> int:
+def _told(call: Invocation, log: Decklog, mend: Mend) -> int:
     if call.json:
         show(_as_dict(log, mend), as_json=True)
     else:

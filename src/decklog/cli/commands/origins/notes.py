@@ -2,7 +2,7 @@
 
 import sys
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,8 +15,6 @@ from decklog.cli.terminal import say
 from decklog.core.figures import counted
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from decklog.agents.origins.exporting import ExportSummary
     from decklog.log import Decklog
     from decklog.provenance.git import GitRepository
@@ -114,7 +112,7 @@ def import_notes_command(call: Invocation, file: str | None, form: str, dry_run:
     return 0
 
 
-def _import(call: Invocation, form: str, file: str | None, dry_run: bool) -> "dict[str, Any]":
+def _import(call: Invocation, form: str, file: str | None, dry_run: bool) -> dict[str, Any]:
     from decklog.agents.origins.entire_import import import_entire
     from decklog.agents.origins.importing import import_notes, import_traces
     from decklog.provenance.formats.agent_trace import parse_traces

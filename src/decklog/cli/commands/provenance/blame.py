@@ -4,7 +4,7 @@ import os
 import re
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
@@ -13,13 +13,9 @@ from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.exits import print_json
 from decklog.core.errors import Invalid, NotFound
+from decklog.log import Decklog
 from decklog.provenance.blame import BlamedLine, blame_file
 from decklog.provenance.git import GitFailed, GitRepository
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from decklog.log import Decklog
 
 _SHOWN_OF_SESSION = 8
 _WIDEST_NAME = 40
@@ -89,7 +85,7 @@ def _range(lines: str | None) -> tuple[int, int] | None:
     return int(found[1]), int(found[2] or found[1])
 
 
-def _tasks(log: "Decklog", found: list[BlamedLine]) -> dict[str, str]:
+def _tasks(log: Decklog, found: list[BlamedLine]) -> dict[str, str]:
     """Return the tasks of the edits that wrote lines, by the edits' ids."""
     edits = dict.fromkeys(edit for line in found for edit in line.origin.edits)
     tasks = ((edit, log.edits.get(edit).task_id) for edit in edits)
@@ -100,7 +96,7 @@ def _task(line: BlamedLine, tasks: dict[str, str]) -> str | None:
     return next((tasks[edit] for edit in line.origin.edits if edit in tasks), None)
 
 
-def _as_data(line: BlamedLine, tasks: dict[str, str]) -> "dict[str, Any]":
+def _as_data(line: BlamedLine, tasks: dict[str, str]) -> dict[str, Any]:
     return {
         "commit": line.commit,
         "path": line.path,

@@ -16,7 +16,7 @@ from typing import Any
 class _Watch:
     """Traces the frames of one folder. What runs outside of tests, such as imports, is kept apart."""
 
-    def __init__(self, wanted: "dict[str, Any]") -> None:
+    def __init__(self, wanted: dict[str, Any]) -> None:
         self._root = os.path.join(os.path.realpath(wanted["root"]), "")
         self._cwd = os.getcwd()
         self._tests = set(wanted["tests"])
@@ -38,7 +38,7 @@ class _Watch:
         threading.settrace(self._called)
         sys.settrace(self._called)
 
-    def _relative(self, name: str) -> "str | None":
+    def _relative(self, name: str) -> str | None:
         """Return the path of a file from the root; None for a file elsewhere."""
         if name not in self._known:
             path = os.path.realpath(os.path.join(self._cwd, name))
@@ -97,7 +97,7 @@ class _Watch:
             self._write(test)
         return self._in_test
 
-    def _on_event(self, event: str, args: "tuple[Any, ...]") -> None:
+    def _on_event(self, event: str, args: tuple[Any, ...]) -> None:
         # Tracing starts with the first module of the folder: the imports of a test runner would take several times as long.
         if event == "exec" and not self._is_tracing and self._relative(getattr(args[0], "co_filename", "<")) is not None:
             self._trace()
@@ -112,7 +112,7 @@ class _Watch:
         if self._outside:
             self._write({"test": "", "file": "", "code": False, "read": [], "lines": {}, "pending": None})
 
-    def _write(self, test: "dict[str, Any]") -> None:
+    def _write(self, test: dict[str, Any]) -> None:
         row = {name: test[name] for name in ("test", "file", "code", "read")}
         row["raised"] = test["pending"]
         for name, lines in (("lines", test["lines"]), ("outside", self._outside)):

@@ -49,9 +49,9 @@ class Replay:
     # The number of the entry that the problem is about.
     seq: int | None = None
     # The last entry of each stream when the owner was registered. Older changes need no signature.
-    heads: "dict[str, int]" = field(default_factory=dict)
+    heads: dict[str, int] = field(default_factory=dict)
     # Entries about trust that no valid step accounts for. Nothing relies on them; `verify` reports them.
-    strays: "list[dict[str, Any]]" = field(default_factory=list)
+    strays: list[dict[str, Any]] = field(default_factory=list)
 
     def key_at(self, revision: object, seq: int) -> str | None:
         """Return the owner's key of a revision if that revision was in force at entry `seq` of @desk."""

@@ -14,7 +14,7 @@ HIGHEST = 5
 
 
 @lru_cache
-def _data() -> "dict[str, Any]":
+def _data() -> dict[str, Any]:
     with open(_FILE, encoding="utf-8") as file:
         data: dict[str, Any] = json.load(file)
     return data

@@ -56,7 +56,7 @@ class Trust(Store):
     # Reading
 
     @reads
-    def show(self) -> "TrustDetails":
+    def show(self) -> TrustDetails:
         """Show the manager, the tier and what it permits; without a manager, the question to ask."""
         contract, problem = self._contracts.look()
         if contract is None:
@@ -82,7 +82,7 @@ class Trust(Store):
         }
 
     @reads
-    def status(self) -> "TrustStatus":
+    def status(self) -> TrustStatus:
         """Return the owner, how the owner signs, and the tier of agents; `show` has more."""
         return _status(*self._contracts.look())
 
@@ -103,12 +103,12 @@ class Trust(Store):
         return Page([one for one in page if from_json(one.statement)["revision"] == revision], next=page.next)
 
     @reads
-    def explain(self, tier: int) -> "TierExplanation":
+    def explain(self, tier: int) -> TierExplanation:
         """Explain what a tier permits, what it adds, and what it does not permit yet."""
         return tiers.explain(tier)
 
     @reads
-    def may(self, action: str, *, fix_class: str | None = None) -> "ActionPermission":
+    def may(self, action: str, *, fix_class: str | None = None) -> ActionPermission:
         """Answer whether an action is permitted now, and why or why not; an unknown action is not.
 
         Without a manager the tier is 0, and so it is where the contract is not what the manager signed. Some actions also need
@@ -117,7 +117,7 @@ class Trust(Store):
         return self._answer(action, fix_class, is_approved=False)
 
     @writes
-    def permit(self, action: str, *, fix_class: str | None = None, approval_id: str | None = None) -> "ActionPermission":
+    def permit(self, action: str, *, fix_class: str | None = None, approval_id: str | None = None) -> ActionPermission:
         """Permit an action that is about to be done, or refuse it (`Refused`); the approval it needs is used up by that.
 
         Call it before acting, so that one grant allows one act. An approval is one that was granted for this action as its

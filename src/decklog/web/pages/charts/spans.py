@@ -84,7 +84,7 @@ def span_of(since: str | None, until: str | None, days: int, today: date) -> Day
     return DaySpan(first, last)
 
 
-def finder(parts: "Sequence[tuple[str, DaySpan]]") -> "Callable[[str], int]":
+def finder(parts: "Sequence[tuple[str, DaySpan]]") -> Callable[[str], int]:
     """Return a function that finds the part of a day."""
     begins = [span.first.isoformat() for _, span in parts]
     return lambda day: bisect_right(begins, day) - 1

@@ -48,7 +48,7 @@ def _repository() -> GitRepository:
     return found
 
 
-def shares_of(lines: "dict[str, int]") -> list[dict[str, Any]]:
+def shares_of(lines: dict[str, int]) -> list[dict[str, Any]]:
     """Return the lines of each kind of origin that has any, with their share in percent."""
     whole = sum(lines.values())
     return [{"kind": kind, "lines": lines[kind], "percent": lines[kind] * 100 // whole} for kind in KINDS if lines.get(kind)]
