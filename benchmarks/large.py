@@ -20,7 +20,7 @@ from benchmarks.scale import RUN, WORDS
 from decklog import Decklog
 from decklog.core.clock import to_text
 from decklog.journal import chain
-from decklog.journal.chain import Stretch
+from decklog.journal.chain import EntryRange
 from decklog.journal.replication import Replication
 from decklog.journal.rows import COLUMNS
 from decklog.transfer.prune import Prune
@@ -57,7 +57,7 @@ def _append(log: Decklog, start: int, count: int) -> None:
         values = dict.fromkeys(COLUMNS) | entry | {name: chain.digest(entry.get(name)) for name in ("body", "payload")}
         hash = chain.link(hash, values)
         rows.append(tuple({**dict.fromkeys(COLUMNS), **entry, "redacted": 0, "hash": hash}.values()))
-    Replication.of(log).take([Stretch(RUN, head["hash"], rows, {})])
+    Replication.of(log).take([EntryRange(RUN, head["hash"], rows, {})])
 
 
 def _entry(number: int) -> dict[str, str]:

@@ -36,13 +36,13 @@ WIDTH = 120
 def printed(log: Decklog) -> object:
     """Read and lay out what `decklog now` prints."""
     summary = log.overview.now(limit=12)
-    return screen(summary, WIDTH, log.overview.pulse([run.id for run in summary.runs]))
+    return screen(summary, WIDTH, log.overview.activity([run.id for run in summary.runs]))
 
 
 def redrawn(log: Decklog) -> object:
     """Read and lay out what `decklog top` draws anew every two seconds."""
     summary = log.overview.now(limit=SHOWN)
-    return overview_page(summary, log.overview.pulse([run.id for run in summary.runs]), "", WIDTH)
+    return overview_page(summary, log.overview.activity([run.id for run in summary.runs]), "", WIDTH)
 
 
 VIEWS: dict[str, Callable[[Decklog], object]] = {

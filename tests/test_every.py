@@ -9,12 +9,12 @@ def test_each_case_is_tried_and_those_that_fail_are_named() -> None:
     tried = []
 
     @every("number", [1, 2, 3, 4], ids=lambda number: f"number {number}")
-    def is_odd(number: int) -> None:
+    def looks_generated(number: int) -> None:
         tried.append(number)
         assert number % 2
 
     with pytest.raises(AssertionError) as told:
-        is_odd()
+        looks_generated()
     assert tried == [1, 2, 3, 4]
     assert "number 2: " in str(told.value)
     assert "number 4: " in str(told.value)

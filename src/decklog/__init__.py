@@ -88,12 +88,12 @@ if TYPE_CHECKING:
     )
     from decklog.stores.overview.attention import AttentionGroup, AttentionKind
     from decklog.stores.overview.board import BoardCard, BoardColumn
-    from decklog.stores.overview.budgets import BudgetStanding
+    from decklog.stores.overview.budgets import BudgetOverview
     from decklog.stores.overview.families import Family
-    from decklog.stores.overview.money import MoneyPicture
-    from decklog.stores.overview.picture import Comparison, RunPicture
+    from decklog.stores.overview.money import SpendingView
     from decklog.stores.overview.recent import Recent
     from decklog.stores.overview.run_facts import RunOverview, RunSort
+    from decklog.stores.overview.run_view import Comparison, RunView
     from decklog.stores.overview.search import SearchHit, SearchResult
     from decklog.stores.overview.spending import SpendKey
     from decklog.stores.overview.status import Status
@@ -112,7 +112,7 @@ if TYPE_CHECKING:
     from decklog.stores.results.memory import LearningsImport, MemoryHealth, TopicSummary
     from decklog.stores.results.money import BudgetCheck, BudgetRebuild, BudgetUsage, SpendSummary
     from decklog.stores.results.overview import DaySpending, EndedRun, FailedTask, StatusWords, TaskSummary, Workload
-    from decklog.stores.results.runs import RecordDifference, RunLanes, RunPulse
+    from decklog.stores.results.runs import RecordDifference, RunActivity, RunLanes
     from decklog.stores.results.tasks import ClaimExplanation, ReadyTasks, TaskDetails, TaskExplanation, TaskProgress
     from decklog.stores.results.workflow import ExpectedDuration, PromptCheck, RankedPackage, RouteDecision, WorkflowReadiness
     from decklog.stores.runs.run import Agent, Run, RunMode, RunStatus
@@ -212,10 +212,10 @@ _NAMES = {
     "stores.money.records": "Budget BudgetAction BudgetPeriod BudgetScope BudgetUnit Charge Reservation ReservationState",
     "stores.overview.attention": "AttentionGroup AttentionKind",
     "stores.overview.board": "BoardCard BoardColumn",
-    "stores.overview.budgets": "BudgetStanding",
-    "stores.overview.picture": "Comparison RunPicture",
+    "stores.overview.budgets": "BudgetOverview",
+    "stores.overview.run_view": "Comparison RunView",
     "stores.overview.families": "Family",
-    "stores.overview.money": "MoneyPicture",
+    "stores.overview.money": "SpendingView",
     "stores.overview.recent": "Recent",
     "stores.overview.run_facts": "RunOverview RunSort",
     "stores.overview.search": "SearchHit SearchResult",
@@ -231,7 +231,7 @@ _NAMES = {
     "stores.results.memory": "LearningsImport MemoryHealth TopicSummary",
     "stores.results.money": "BudgetCheck BudgetRebuild BudgetUsage SpendSummary",
     "stores.results.overview": "DaySpending EndedRun FailedTask StatusWords TaskSummary Workload",
-    "stores.results.runs": "RecordDifference RunLanes RunPulse",
+    "stores.results.runs": "RecordDifference RunLanes RunActivity",
     "stores.results.tasks": "ClaimExplanation ReadyTasks TaskDetails TaskExplanation TaskProgress",
     "stores.runs.run": "Agent Run RunMode RunStatus",
     "stores.runs.snapshot": "RunSnapshot",
@@ -274,10 +274,10 @@ __all__ = [
     "BudgetAction",
     "BudgetCheck",
     "BudgetExceeded",
+    "BudgetOverview",
     "BudgetPeriod",
     "BudgetRebuild",
     "BudgetScope",
-    "BudgetStanding",
     "BudgetUnit",
     "BudgetUsage",
     "Busy",
@@ -365,7 +365,6 @@ __all__ = [
     "MessageSeverity",
     "MessageState",
     "ModelAssignment",
-    "MoneyPicture",
     "NetworkFilesystem",
     "NewTask",
     "NotADatabase",
@@ -414,14 +413,14 @@ __all__ = [
     "RouteDecision",
     "RouteThen",
     "Run",
+    "RunActivity",
     "RunLanes",
     "RunMode",
     "RunOverview",
-    "RunPicture",
-    "RunPulse",
     "RunSnapshot",
     "RunSort",
     "RunStatus",
+    "RunView",
     "Sandbox",
     "Schedule",
     "SchemaDiffers",
@@ -437,6 +436,7 @@ __all__ = [
     "SpendBy",
     "SpendKey",
     "SpendSummary",
+    "SpendingView",
     "State",
     "StateDifference",
     "StateVersion",

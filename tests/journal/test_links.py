@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from decklog.core.errors import Damaged
 from decklog.journal import chain
-from decklog.journal.chain import Stretch, flaw
+from decklog.journal.chain import EntryRange, flaw
 from decklog.journal.replication import linked
 from decklog.journal.rows import COLUMNS
 
@@ -74,11 +74,11 @@ def test_a_digest_that_reads_like_more_columns_is_not_taken_for_them() -> None:
 def test_a_stretch_with_a_gap_or_of_another_stream_is_refused() -> None:
     first = row_of({**PLAIN, "seq": 1}, "")
     second, third = (row_of({**PLAIN, "seq": seq}, first[4]) for seq in (2, 3))
-    assert Stretch.checked("s", "", [first, second]).rows == [first, second]
+    assert EntryRange.checked("s", "", [first, second]).rows == [first, second]
     with pytest.raises(Damaged, match="s:3"):
-        Stretch.checked("s", "", [first, third])
+        EntryRange.checked("s", "", [first, third])
     with pytest.raises(Damaged, match="s:1"):
-        Stretch.checked("other", "", [first])
+        EntryRange.checked("other", "", [first])
 
 
 @pytest.mark.parametrize(
@@ -89,4 +89,4 @@ def test_a_row_of_a_damaged_page_is_told_and_not_stumbled_over(column: str, valu
     row[COLUMNS.index(column)] = value
     assert flaw("", tuple(row)) == what
     with pytest.raises(Damaged):
-        Stretch.checked("s", "", [tuple(row)])
+        EntryRange.checked("s", "", [tuple(row)])

@@ -24,7 +24,7 @@ TYPES = {name: kind for module in MODULES for name, kind in vars(module).items()
 CALLS: dict[str, Callable[[Decklog], object]] = {
     "journal.heads": lambda log: log.journal.heads(),
     "journal.since": lambda log: log.journal.since("[0,{}]"),
-    "runs.pulse": lambda log: log.runs.pulse("run_1"),
+    "runs.activity": lambda log: log.runs.activity("run_1"),
     "runs.lanes": lambda log: log.runs.lanes("run_1"),
     "runs.diff": lambda log: log.runs.diff("run_1:2", "run_1"),
     "tasks.details": lambda log: log.tasks.details("whole"),

@@ -152,7 +152,7 @@ def test_titles_are_unique(sample: Browser) -> None:
 def test_a_run_as_of_any_entry_is_what_the_snapshot_says(log: Decklog, sample: Browser) -> None:
     newest = log.overview.run("commas").entries
     for at in random.Random(14).sample(range(1, newest + 1), 12):
-        picture, snapshot = log.overview.picture("commas", at=str(at)), log.runs.snapshot("commas", at=str(at))
+        picture, snapshot = log.overview.run_view("commas", at=str(at)), log.runs.snapshot("commas", at=str(at))
         head = run_moment.of(picture)
         tasks = {task.id: task.state.value for task in snapshot.records.get("tasks", [])}  # type: ignore[attr-defined]
         assert {task.id: task.state.value for task in picture.tasks} == tasks
@@ -170,7 +170,7 @@ def test_a_run_as_of_any_entry_is_what_the_snapshot_says(log: Decklog, sample: B
 
 def test_the_newest_entry_as_a_moment_is_what_is_now(log: Decklog, sample: Browser) -> None:
     newest = log.overview.run("commas").entries
-    now, then = (run_moment.of(log.overview.picture("commas", at=at)) for at in (None, str(newest)))
+    now, then = (run_moment.of(log.overview.run_view("commas", at=at)) for at in (None, str(newest)))
     same = ("goal", "word", "seq", "tasks", "cost", "calls", "unpriced", "waiting", "moment", "planned")
     assert [getattr(now, name) for name in same] == [getattr(then, name) for name in same]
 

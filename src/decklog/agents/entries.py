@@ -9,7 +9,7 @@ from typing import Any
 
 from decklog.agents.events import Called, CallOutcome, Compacted, Noted, Prompted, Returned, Said, SessionEvent, Thought
 from decklog.agents.spool import Spool
-from decklog.agents.texts import as_name, storable, tellable
+from decklog.agents.texts import as_name, storable, storable_value
 from decklog.core.errors import Conflict, Invalid, ReadOnly, Unavailable
 from decklog.core.processes import Identity
 from decklog.journal.entry import EntryKind
@@ -23,7 +23,7 @@ MOST_CHARACTERS = 200_000
 _TOOL, _SAID, _THOUGHT = EntryKind.TOOL.value, EntryKind.INTERACTION.value, EntryKind.REASONING.value
 _EVENT = EntryKind.EVENT.value
 # Argument names that describe a call best, in order of preference.
-_TELLING = ("command", "cmd", "file_path", "path", "pattern", "query", "url", "description", "prompt")
+_DESCRIPTIVE = ("command", "cmd", "file_path", "path", "pattern", "query", "url", "description", "prompt")
 
 
 @lru_cache(maxsize=256)
@@ -101,7 +101,7 @@ def given(
         "subtype": subtype,
         "agent": agent or program,
         "agent_id": storable(event.agent_id or event.session_id),
-        "payload": tellable(payload) if payload else None,
+        "payload": storable_value(payload) if payload else None,
         "key": storable(key) if key else key,
         "at": event.at,
     }
@@ -109,14 +109,14 @@ def given(
 
 def describe_call(call_id: str, tool: str, arguments: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
     """Return a call as one line (its command, or its tool with the best argument), its key and its other facts."""
-    told = _telling(arguments)
+    told = _best_argument(arguments)
     line = told if tool == "Bash" and told else f"{tool} {told}".strip()
     rest = {name: cut_of(value)[0] if isinstance(value, str) else value for name, value in arguments.items() if value != told}
     return line, f"call:{call_id}", {"call": call_id, "tool": tool, "arguments": rest or None}
 
 
-def _telling(arguments: dict[str, Any]) -> str:
-    for name in _TELLING:
+def _best_argument(arguments: dict[str, Any]) -> str:
+    for name in _DESCRIPTIVE:
         if name in arguments and isinstance(value := arguments[name], str) and value.strip():
             return value
     return ""

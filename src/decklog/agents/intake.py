@@ -184,7 +184,7 @@ class _File:
         except (ValueError, RecursionError) as problem:
             return self._keep(facts, payload, str(problem))
         if isinstance(facts.get("acp"), dict) and isinstance(told, dict):
-            count = self._recorded(facts, self._on_the_wire(facts, told))
+            count = self._recorded(facts, self._editor_events(facts, told))
         elif not isinstance(told, dict) or not isinstance(told.get("session_id"), str):
             return self._keep(facts, payload, "it names no session")
         else:
@@ -270,7 +270,7 @@ class _File:
             tool = text_or_none(told.get("tool_name"))
             yield Noted(session_id=session, at=at, name="denied", text=str(facts["denied"]), facts={"tool": tool})
 
-    def _on_the_wire(self, facts: dict[str, Any], told: dict[str, Any]) -> Iterator[SessionEvent]:
+    def _editor_events(self, facts: dict[str, Any], told: dict[str, Any]) -> Iterator[SessionEvent]:
         """Return the events of a message between editor and agent. At the end of a turn, add those of the session's files."""
         name, session = str(facts.get("program") or "agent"), str(facts.get("session"))
         wire = self._wires.of(name, session, str(facts["acp"].get("c")))

@@ -25,7 +25,7 @@ from decklog.agents.events import (
     SessionEvent,
     Spawned,
 )
-from decklog.agents.texts import storable, tellable, text_or_none
+from decklog.agents.texts import storable, storable_value, text_or_none
 from decklog.core.errors import NotFound
 from decklog.journal.entry import Entry, EntryKind
 from decklog.journal.preparing import prepared
@@ -258,7 +258,7 @@ class Recorder:
             run_id=run_id,
             parent_run_id=parent,
             started_at=event.at,
-            metadata=tellable(told),
+            metadata=storable_value(told),
             **places,
         )
         self._known.add(run_id)

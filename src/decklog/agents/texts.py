@@ -59,12 +59,12 @@ def storable(value: Any) -> Any:
     return value if _is_storable(value) else _spelled(value)
 
 
-def tellable(value: Any) -> Any:
+def storable_value(value: Any) -> Any:
     """Return a value that a payload can hold: storable strings, and text for non-finite numbers and deep nesting.
 
     Only for values that are shown. A value that its owner reads back must be unchanged or rejected.
     """
-    return value if _is_storable(value, _DEEPEST) else _told(value, 0)
+    return value if _is_storable(value, _DEEPEST) else _storable_part(value, 0)
 
 
 def _is_storable(root: Any, deepest: int | None = None) -> bool:
@@ -95,14 +95,14 @@ def _spelled(value: Any) -> Any:
     return [storable(each) for each in value] if isinstance(value, list) else value
 
 
-def _told(value: Any, depth: int) -> Any:
+def _storable_part(value: Any, depth: int) -> Any:
     if isinstance(value, float) and not isfinite(value):
         return repr(value)
     if isinstance(value, (dict, list)) and depth >= _DEEPEST:
         return storable(json.dumps(value))
     if isinstance(value, dict):
-        return {storable(name): _told(each, depth + 1) for name, each in value.items()}
-    return [_told(each, depth + 1) for each in value] if isinstance(value, list) else storable(value)
+        return {storable(name): _storable_part(each, depth + 1) for name, each in value.items()}
+    return [_storable_part(each, depth + 1) for each in value] if isinstance(value, list) else storable(value)
 
 
 def _storable_text(text: str) -> str:

@@ -45,12 +45,12 @@ from decklog.stores.money.records import (
 )
 from decklog.stores.overview.attention import AttentionGroup
 from decklog.stores.overview.board import BoardColumn
-from decklog.stores.overview.budgets import BudgetStanding
+from decklog.stores.overview.budgets import BudgetOverview
 from decklog.stores.overview.families import Family
-from decklog.stores.overview.money import MoneyPicture
-from decklog.stores.overview.picture import Comparison, RunPicture
+from decklog.stores.overview.money import SpendingView
 from decklog.stores.overview.recent import Recent
 from decklog.stores.overview.run_facts import RunOverview
+from decklog.stores.overview.run_view import Comparison, RunView
 from decklog.stores.overview.search import SearchResult
 from decklog.stores.overview.spending import SpendKeyLike
 from decklog.stores.overview.status import StatusLike
@@ -69,7 +69,7 @@ from decklog.stores.results.artifacts import ArtifactContent, EvidenceCheck, Rec
 from decklog.stores.results.memory import LearningsImport, MemoryHealth, TopicSummary
 from decklog.stores.results.money import BudgetCheck, BudgetRebuild, BudgetUsage, SpendSummary
 from decklog.stores.results.overview import DaySpending, EndedRun, FailedTask, StatusWords, TaskSummary, Workload
-from decklog.stores.results.runs import RecordDifference, RunLanes, RunPulse
+from decklog.stores.results.runs import RecordDifference, RunActivity, RunLanes
 from decklog.stores.results.tasks import ClaimExplanation, ReadyTasks, TaskDetails, TaskExplanation, TaskProgress
 from decklog.stores.results.workflow import ExpectedDuration, PromptCheck, RankedPackage, RouteDecision, WorkflowReadiness
 from decklog.stores.runs.run import Agent, Run, RunModeLike, RunStatusLike
@@ -256,7 +256,7 @@ class AsyncRuns:
         """Count a run's tasks by state, its attempts, its entries, its calls to models and what they cost, now or as of an entry."""
     async def records_at(self, run_id: str, table: str, at: str, *, limit: int = ..., after: str | None = ...) -> Page[Any]:
         """List a run's records of one kind as they were at an entry or a time, in the order in which they came to be."""
-    async def pulse(self, run_id: str, *, since: str | None = ..., until: str | None = ..., buckets: int = ...) -> RunPulse:
+    async def activity(self, run_id: str, *, since: str | None = ..., until: str | None = ..., buckets: int = ...) -> RunActivity:
         """Return the times of a run's entries in even steps, with failures, questions, checkpoints and pivots marked."""
     async def lanes(self, run_id: str, *, since: str | None = ..., until: str | None = ..., limit: int = ...) -> RunLanes:
         """List the attempts at a run's tasks that overlap a span of entries or time, as they stood at its end."""
@@ -1887,7 +1887,7 @@ class AsyncOverview:
         """Return the goals of runs and the titles of tasks by their ids, up to 200 of each."""
     async def waiting(self, *, limit: int = ..., after: str | None = ...) -> Page[WaitingItem]:
         """List what waits for a person: decisions first, then blocked tasks, then stalled runs."""
-    async def picture(
+    async def run_view(
         self,
         run_id: str,
         *,
@@ -1906,7 +1906,7 @@ class AsyncOverview:
         first_tasks: int = ...,
         spent: int = ...,
         milestones: int = ...,
-    ) -> RunPicture:
+    ) -> RunView:
         """Show one run, now or as of an entry or a time: its head, counts, activity strip, timeline, tasks and latest entries."""
     async def compare(self, before: str, after: str) -> Comparison:
         """Show two moments side by side, each given as RUN, RUN:ENTRY or RUN@TIME: their status, and which records differ."""
@@ -1918,7 +1918,7 @@ class AsyncOverview:
         until: datetime | None = ...,
         by: SpendKeyLike = ...,
         limit: int = ...,
-    ) -> MoneyPicture:
+    ) -> SpendingView:
         """Show spending: each UTC day by model, the most expensive models, agents or runs, and the budgets."""
     async def board(self, run_id: str, *, per_column: int = ...) -> list[BoardColumn]:
         """Show a run's tasks in columns (to do, doing, blocked or paused, finished), each with its count and first tasks."""
@@ -1943,7 +1943,7 @@ class AsyncOverview:
         """Count the work of the newest 200 active runs by role: tasks to do, running, blocked or paused, and failed, and groups."""
     async def decisions(self) -> int:
         """Count the decisions that wait for a person; stalled runs are not counted."""
-    async def budgets(self) -> list[BudgetStanding]:
+    async def budgets(self) -> list[BudgetOverview]:
         """List the status of the budgets in their present periods, without those of runs that are over."""
     async def attention(self) -> list[AttentionGroup]:
         """List open problems by kind: the count, the newest case and its cause."""
@@ -1951,7 +1951,7 @@ class AsyncOverview:
         """List the runs that ended since a time, the latest first, each with its word."""
     async def failed_tasks(self, since: datetime, *, limit: int = ...) -> list[FailedTask]:
         """List the tasks of all runs that used up their attempts since a time, the latest first."""
-    async def pulse(self, run_ids: list[str], *, span_seconds: int = ..., buckets: int = ...) -> dict[str, list[int]]:
+    async def activity(self, run_ids: list[str], *, span_seconds: int = ..., buckets: int = ...) -> dict[str, list[int]]:
         """Count the newest 120 entries of each run over the last `span_seconds`, in even steps."""
     async def recent(self, run_ids: list[str], *, limit: int = ...) -> Recent:
         """Show what happened lately: the last hour of some runs, tasks that failed today, runs that ended since yesterday."""

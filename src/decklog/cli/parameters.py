@@ -92,12 +92,12 @@ class Parameter:
             if read is _read_object:
                 wanted = "a JSON object or a file that holds one"
             raise WrongUsage(
-                f"{self.flag} must be {_EXPECTED.get(wanted) or _one_of(wanted)} (got {text!r})", hint=self._meant(text)
+                f"{self.flag} must be {_EXPECTED.get(wanted) or _one_of(wanted)} (got {text!r})", hint=self._suggest(text)
             ) from None
         self._must_fit(value)
         return value
 
-    def _meant(self, text: str) -> str | None:
+    def _suggest(self, text: str) -> str | None:
         if "|" not in self.shown or self.is_content:
             return None
         from decklog.cli.meant import meant

@@ -40,7 +40,7 @@ def stat_of(pid: int) -> Stat | None:
 
 def _stat_from_proc(pid: int) -> Stat | None:
     try:
-        text = _told(f"/proc/{pid}/stat")
+        text = _read_proc(f"/proc/{pid}/stat")
     except (FileNotFoundError, ProcessLookupError):
         return None
     # The name is in parentheses and may contain any character, parentheses too.
@@ -67,7 +67,7 @@ def _stat_from_ps(pid: int) -> Stat | None:
     return Stat(pid, " ".join(fields[9:]), fields[0][0], (int(fields[1]), int(fields[2]), session), int(started))
 
 
-def _told(path: str) -> str:
+def _read_proc(path: str) -> str:
     """Read a small file of /proc with one system call."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -79,7 +79,7 @@ def _told(path: str) -> str:
 def _boot_id() -> str:
     """Return the id of this boot; the name of the machine where there is no /proc, as on macOS."""
     try:
-        return _told("/proc/sys/kernel/random/boot_id").strip()
+        return _read_proc("/proc/sys/kernel/random/boot_id").strip()
     except OSError:
         return os.uname().nodename
 

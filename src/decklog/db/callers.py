@@ -59,13 +59,13 @@ def overdue() -> TimedOut:
     return TimedOut("it took longer than it was given, and was stopped", hint="Ask for less.")
 
 
-_stands_for: ContextVar[object | None] = ContextVar("decklog_stands_for", default=None)
+_acting_for: ContextVar[object | None] = ContextVar("decklog_stands_for", default=None)
 _blocks: ContextVar[tuple[object, ...]] = ContextVar("decklog_blocks", default=())
 
 
 def caller() -> object:
     """Return what identifies this caller: its task, else its thread."""
-    other = _stands_for.get()
+    other = _acting_for.get()
     if other is not None:
         return other
     return _running_task() or get_ident()
@@ -97,11 +97,11 @@ def _running_task_of_trio() -> object | None:
 @contextmanager
 def acting_for(other: object) -> Iterator[None]:
     """Act for another caller in this context: a thread that does a task's work is inside of the task's transaction."""
-    token = _stands_for.set(other)
+    token = _acting_for.set(other)
     try:
         yield
     finally:
-        _stands_for.reset(token)
+        _acting_for.reset(token)
 
 
 class TaskContext:
@@ -126,7 +126,7 @@ class TaskContext:
 def own_context() -> Context:
     """Copy the context for a job that is done elsewhere, later, and for nobody else."""
     context = copy_context()
-    context.run(_stands_for.set, None)
+    context.run(_acting_for.set, None)
     context.run(_blocks.set, ())
     return context
 
@@ -137,7 +137,7 @@ class CallerBlock:
     def __init__(self) -> None:
         self.holder = caller()
         self._thread = get_ident()
-        self._is_by_proxy = _stands_for.get() is not None
+        self._is_by_proxy = _acting_for.get() is not None
         self._outer = _blocks.get()
         _blocks.set((*self._outer, self))
 

@@ -78,7 +78,7 @@ def take_up(mending: FixLoop, run_id: str, whose: str | None = None) -> FailedRu
     run = log.runs.get(run_id)
     failing = [task for task in all_tasks(log, run_id) if task.state.value in ("blocked", "failed")]
     _refuse_own(log, run_id)
-    told = list(_told(log, run_id, failing, run.summary or ""))
+    told = list(_describe_failure(log, run_id, failing, run.summary or ""))
     if run.status.value not in ("failed", "paused") and not failing:
         raise Conflict(
             f"run {run_id} is {run.status}, and none of its tasks failed", hint=f"See: decklog runs show {run_id}", id=run_id
@@ -106,7 +106,7 @@ def _refuse_own(log: Decklog, run_id: str) -> None:
             raise Conflict(f"run {run_id} is that of mend {mend.id}", hint=f"Go on with it: decklog mend {mend.id}", id=mend.id)
 
 
-def _told(log: Decklog, run_id: str, failing: list[Task], summary: str) -> Iterator[str]:
+def _describe_failure(log: Decklog, run_id: str, failing: list[Task], summary: str) -> Iterator[str]:
     """Yield what is on record of a failure, the tasks first."""
     if summary:
         yield summary[:_LONGEST]

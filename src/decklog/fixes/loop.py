@@ -206,7 +206,7 @@ class FixLoop:
             self._context(mend).clear()
             try:
                 mend = self._on_newest(mend)
-                mend = mend if given is None else self._told(mend, given)
+                mend = mend if given is None else self._apply_input(mend, given)
                 while not mend.state.is_end:
                     before = mend
                     mend = self._stepped(before, given)
@@ -253,7 +253,7 @@ class FixLoop:
             return mend
         return self.log.mends.move(mend, base=base)
 
-    def _told(self, mend: Mend, given: FixInput) -> Mend:
+    def _apply_input(self, mend: Mend, given: FixInput) -> Mend:
         """Apply the input of a person: a fix of theirs starts anew, also after a refusal."""
         context = self._context(mend)
         if given.branch is not None and mend.state is not MendState.VERIFIED:

@@ -72,7 +72,7 @@ def triage(context: FixContext) -> Mend:
     if feedback.state is not FeedbackState.PENDING:
         said = {"by": "a person", "root_cause": feedback.root_cause or "", "success_criterion": feedback.success_criterion or ""}
         return log.mends.move(mend, MendState.TRIAGED, fix_class=feedback.fix_class, triage=said)
-    answer = _asked(context)
+    answer = _ask_model(context)
     if answer.data is None:
         waits = MendWait.WEATHER if answer.is_weather else MendWait.MODEL
         return log.mends.move(mend, waits_for=waits, reason=f"nobody says what kind of fix this needs: {answer.why}")
@@ -90,7 +90,7 @@ def by_person(context: FixContext, fix_class: FixClass, *, by: str) -> Mend:
         return log.mends.move(mend, MendState.TRIAGED, fix_class=fix_class, triage={"by": by})
 
 
-def _asked(context: FixContext) -> ModelAnswer:
+def _ask_model(context: FixContext) -> ModelAnswer:
     feedback = context.feedback
     models, composer = context.models()
     listed = context.repository.on_objects("ls-tree", "-r", "-z", "--name-only", context.base).out.split(b"\0")

@@ -142,7 +142,7 @@ def critic_for(
     return None if critic is None else critic.of_call
 
 
-def said_of(log: "Decklog", told: Mapping[str, Any], root: str, *, session: str, named: Mapping[str, str]) -> list[str]:
+def errors_of_call(log: "Decklog", told: Mapping[str, Any], root: str, *, session: str, named: Mapping[str, str]) -> list[str]:
     """Return the certain errors in what an agent's tool has just done, recorded in the agent's run."""
     if told.get("tool_name") not in _CHANGES:
         return []

@@ -21,11 +21,11 @@ def answer(told: dict[str, Any], root: str, permissions: str) -> dict[str, Any] 
             if worst == "ask" and permissions == "allow":
                 break
             refused = f"Decklog's policy leaves this to a person {reasons[0]} {_UNASKED}" if worst == "ask" else reasons[0]
-            return _said("deny", refused)
-    return _said("allow", "Decklog's policy allows this.") if found else None
+            return _decision("deny", refused)
+    return _decision("allow", "Decklog's policy allows this.") if found else None
 
 
-def _said(decision: str, reason: str) -> dict[str, Any]:
+def _decision(decision: str, reason: str) -> dict[str, Any]:
     told = {"hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": reason}
     return {"hookSpecificOutput": told}
 

@@ -89,13 +89,13 @@ class Hook:
         spool = Spool(spool_folder(place))
         captured = None if denied else self._capture()
         facts = self._facts(denied) | ({"provenance": captured} if captured else {})
-        spool.put(self.program, self._session, facts, self._told_with_process())
+        spool.put(self.program, self._session, facts, self._payload_with_process())
         if not place.exists:
             # The next event takes this one in, once the log's file exists again.
             return
         if self.event == "SessionStart":
             self._prime(place, spool, out)
-        elif self.event in _CRITICISED and self._asks_for_critique():
+        elif self.event in _CRITICISED and self._may_critique():
             self._criticise(place, out)
         elif self.event not in _ONLY_RECORDED and not (self.event in _JUDGED and spool.is_being_taken_in):
             # The check takes the intake lock for a moment, so other hooks may have left the work to this one.
@@ -119,7 +119,7 @@ class Hook:
         process = Identity.of(self._program_pid())
         return None if process is None else process.as_text()
 
-    def _told_with_process(self) -> bytes:
+    def _payload_with_process(self) -> bytes:
         """Return the payload. At a session start, add the program's process, so that its death can be detected later."""
         if self.event != "SessionStart":
             return self._payload
@@ -136,11 +136,11 @@ class Hook:
 
     def _prime(self, place: "LogLocation", spool: Spool, out: IO[str]) -> None:
         """Take in waiting events and print the agent's briefing, which becomes part of its conversation."""
-        from decklog.agents.context.claims import RememberedClaims, folder_beside
+        from decklog.agents.context.claims import RememberedClaims, claims_folder_of
         from decklog.agents.context.worker import worker
 
         who = worker(None, self._environment)
-        claim = RememberedClaims(folder_beside(place), who).load()
+        claim = RememberedClaims(claims_folder_of(place), who).load()
         mine = claim if claim is not None and claim.is_open else None
         run_id = self._environment.get("DECKLOG_RUN_ID") or (mine and mine.run_id) or None
         task_id = self._environment.get("DECKLOG_TASK_ID") or (mine and mine.task_id) or None
@@ -151,7 +151,7 @@ class Hook:
         asked = {"worker": who.name, "run_id": run_id, "task_id": task_id, "since": since, "folder": self._root}
         out.write(_situation(place, asked, is_held=not is_taken_in))
 
-    def _asks_for_critique(self) -> bool:
+    def _may_critique(self) -> bool:
         """Return whether the settings may enable critique. This check is cheap, because every tool call runs it."""
         try:
             with open(os.path.join(self._root, "decklog.toml"), "rb") as file:
@@ -161,10 +161,10 @@ class Hook:
 
     def _criticise(self, place: "LogLocation", out: IO[str]) -> None:
         """Review what a tool has changed, and report certain errors to the agent."""
-        from decklog.hooks.capturing import said_of
+        from decklog.hooks.capturing import errors_of_call
 
         with place.open(busy_seconds=_PATIENCE_SECONDS) as log:
-            lines = said_of(log, self.told, self._root, session=f"{self.program}:{self._session}", named=self._facts(None))
+            lines = errors_of_call(log, self.told, self._root, session=f"{self.program}:{self._session}", named=self._facts(None))
         if lines:
             told = {"hookEventName": self.event, "additionalContext": "\n".join(lines)}
             out.write(json.dumps({"hookSpecificOutput": told}) + "\n")

@@ -69,7 +69,7 @@ class ThreeWay:
         here, there = dict(theirs), dict(theirs)
         is_taken = is_given = False
         for one in self._fields:
-            mine, other = self._said(one, ours), self._said(one, theirs)
+            mine, other = self._plain_value(one, ours), self._plain_value(one, theirs)
             if mine == other:
                 continue
             was = base.get(one)
@@ -92,7 +92,7 @@ class ThreeWay:
         merged.there = there if is_given else None
         return merged
 
-    def _said(self, one: str, item: Item) -> Any:
+    def _plain_value(self, one: str, item: Item) -> Any:
         meaning = self._meanings.get(one)
         return _plain(meaning(item.get(one)) if meaning else item.get(one))
 
@@ -119,7 +119,7 @@ class ThreeWay:
         """Return the last common version: of each field in which both sides are the same, that; of the others what was."""
         now = dict(base)
         for one in self._fields:
-            if (mine := self._said(one, ours)) == self._said(one, theirs):
+            if (mine := self._plain_value(one, ours)) == self._plain_value(one, theirs):
                 now[one] = _digest(mine)
         for one in self._sets:
             mine_keys, other_keys = self._by_key(one, ours).keys(), self._by_key(one, theirs).keys()

@@ -140,7 +140,7 @@ class Tracker(Import):
     def hold(self, item: str, columns: dict[str, Any], *, at: str, clock: str, is_done: bool) -> None:
         """Add an item; its parts are read once the newest version of it is known."""
         held, text = kept_columns(columns)
-        if held is not columns and (odd := [name for name, value in columns.items() if _is_odd_within(value)]):
+        if held is not columns and (odd := [name for name, value in columns.items() if _is_unstorable_within(value)]):
             self.report.note(f"{self.items} {item}: what no record can hold within {', '.join(odd)} is written out as text")
         self.gathered.add(self.items, item, text, at=at, clock=clock, is_done=is_done)
 
@@ -356,7 +356,7 @@ class Tracker(Import):
             self.writer.intake.change_all(Task, _RECOUNT, note=NOTE, run_id=run_id, **asked)
 
 
-def _is_odd_within(value: object) -> bool:
+def _is_unstorable_within(value: object) -> bool:
     """Return whether a list or an object holds what no record can; a value that is itself unsuitable is left over."""
     try:
         return isinstance(value, (list, dict)) and not to_json(value)

@@ -133,7 +133,7 @@ class Versions:
         return list(every(lambda **page: self._log.journal.history(table, record_id, **page)))
 
 
-def says_the_same(said: Sequence[Any], present: tuple[Any, ...]) -> bool:
+def has_same_columns(said: Sequence[Any], present: tuple[Any, ...]) -> bool:
     """Return whether a row's columns, as they would be written, are those of the entry that is here: so it is with nearly all.
 
     What the row leaves out counts for nothing, and a text that is kept elsewhere, or was dropped since, by its digest.
@@ -158,11 +158,11 @@ def identity_of(entry: dict[str, Any]) -> Identity | None:
 
 def same_entry(log: Decklog, entry: Entry, given: dict[str, Any]) -> bool:
     """Return whether an entry equals a row of the source, as given or as columns hold it."""
-    said = log.db.values.bind({name: value for name, value in given.items() if _says(name, value)})[0]
+    said = log.db.values.bind({name: value for name, value in given.items() if _has_value(name, value)})[0]
     return said == log.db.values.bind({name: getattr(entry, name) for name in said})[0]
 
 
-def _says(name: str, value: object) -> bool:
+def _has_value(name: str, value: object) -> bool:
     return name not in ("key", "stream") and value not in (None, "")
 
 
@@ -347,7 +347,7 @@ class RowWriter:
             return []
         decided: dict[int, Outcome] = {}
         if name_rows:
-            decided = {place: self._beside(batch[place].row, row) for place, row in self._of_another_kind(batch).items()}
+            decided = {place: self._keep_changed(batch[place].row, row) for place, row in self._of_another_kind(batch).items()}
         outcomes = iter(
             self._append([pending for place, pending in enumerate(batch) if place not in decided], name_rows=name_rows)
         )
@@ -397,13 +397,13 @@ class RowWriter:
 
     def _known(self, pending: PendingEntry, said: tuple[Any, ...], present: tuple[Any, ...] | None) -> Outcome:
         """Check whether a row differs from the entry made of it; the entry stays, and the changed row is kept with it."""
-        if present is None or says_the_same(said, present):
+        if present is None or has_same_columns(said, present):
             return Outcome.ALREADY
         if same_entry(self.log, load(self.log.db, present), pending.entry):
             return Outcome.ALREADY
-        return self._beside(pending.row, present)
+        return self._keep_changed(pending.row, present)
 
-    def _beside(self, row: Row, present: tuple[Any, ...]) -> Outcome:
+    def _keep_changed(self, row: Row, present: tuple[Any, ...]) -> Outcome:
         """Keep a changed row with the entry that was made of it."""
         row.left, row.instead, row.made = dict(row.columns), {}, load(self.log.db, present).id
         [outcome] = self._write([self._left(row)])
@@ -451,12 +451,12 @@ class RowWriter:
             name = f"{name}:{row.digest()}"
         if row.id.isascii() and row.id.isdigit():
             # All of it is ours but for a number, and it is too long to pass for a name: say so, or every row's is scanned.
-            self.vouch(name)
+            self.mark_clean(name)
         return name
 
-    def vouch(self, name: str) -> None:
+    def mark_clean(self, name: str) -> None:
         """Remember that a name holds no secret."""
-        self.log.db.values.vouch(name)
+        self.log.db.values.mark_clean(name)
 
     def has_run(self, run_id: str) -> bool:
         """Return whether a run is here."""

@@ -148,7 +148,7 @@ def flawed(row: Row, what: str) -> Damaged:
     return unusable(row, why)
 
 
-class Stretch:
+class EntryRange:
     """Rows of one stream, each of which follows from the one before it, and the hash that the first follows from."""
 
     def __init__(self, stream: str, previous: str, rows: list[Row], images: dict[int, Any]) -> None:
@@ -159,7 +159,7 @@ class Stretch:
         self.images = images
 
     @classmethod
-    def checked(cls, stream: str, previous: str, rows: list[Row]) -> "Stretch":
+    def checked(cls, stream: str, previous: str, rows: list[Row]) -> "EntryRange":
         """Walk the rows, and refuse them at the first that does not follow."""
         if not _is_unbroken(stream, previous, rows):
             _refuse_broken(stream, previous, rows)

@@ -203,16 +203,16 @@ class Image:
         self.key: Key = record_id if is_known else self._read_key()
 
     @cached_property
-    def _said(self) -> dict[str, Any] | None:
+    def _payload_object(self) -> dict[str, Any] | None:
         return object_of(self._payload)
 
     @property
     def is_removal(self) -> bool:
-        return self._said is not None and self._said.get("removed") is True
+        return self._payload_object is not None and self._payload_object.get("removed") is True
 
     @cached_property
     def values(self) -> dict[str, Any] | None:
-        record_class, said = self._record_class, self._said
+        record_class, said = self._record_class, self._payload_object
         if said is None:
             return None
         # Most entries are of the table's present form, which the number of their columns shows soonest.

@@ -13,7 +13,20 @@ from decklog.core.errors import Conflict, Damaged, Invalid, NotFound
 from decklog.db.base import Database
 from decklog.journal import chain
 from decklog.journal.blobs import keep, kept
-from decklog.journal.chain import AT, HASH, RECORD_ID, RECORD_TABLE, SEQ, STREAM, Row, Stretch, flaw, flawed, image_of, unusable
+from decklog.journal.chain import (
+    AT,
+    HASH,
+    RECORD_ID,
+    RECORD_TABLE,
+    SEQ,
+    STREAM,
+    EntryRange,
+    Row,
+    flaw,
+    flawed,
+    image_of,
+    unusable,
+)
 from decklog.journal.rows import COLUMNS, SELECT, STREAM_SIZE, number_of
 from decklog.journal.writer import Writer
 from decklog.records.record import Record
@@ -87,34 +100,34 @@ class Replication:
         self._write_rows(fresh, images, [row[STREAM] for row in fresh])
         return len(fresh)
 
-    def take(self, stretches: list[Stretch]) -> int:
+    def take(self, entry_ranges: list[EntryRange]) -> int:
         """Take checked stretches of another log in, all or nothing; each must begin where its stream ends here."""
-        return self._db.write(lambda: self._take(stretches))
+        return self._db.write(lambda: self._take(entry_ranges))
 
-    def _take(self, stretches: list[Stretch]) -> int:
+    def _take(self, entry_ranges: list[EntryRange]) -> int:
         fresh: list[Row] = []
         images: dict[int, Any] = {}
-        for stretch in stretches:
-            rows = self._joined(stretch)
+        for entry_range in entry_ranges:
+            rows = self._joined(entry_range)
             start = rows[0][0] - rows[0][SEQ]
-            images.update((start + seq, image) for seq, image in stretch.images.items())
+            images.update((start + seq, image) for seq, image in entry_range.images.items())
             fresh += rows
-        self._write_rows(fresh, images, [stretch.stream for stretch in stretches])
+        self._write_rows(fresh, images, [entry_range.stream for entry_range in entry_ranges])
         return len(fresh)
 
-    def _joined(self, stretch: Stretch) -> list[Row]:
+    def _joined(self, entry_range: EntryRange) -> list[Row]:
         """Put a stretch behind its stream's head and make its last row the head; give the rows in their new places."""
-        stream, seq = stretch.stream, stretch.rows[0][SEQ]
-        pos, hash, at = self._writer.head(stream, new_stream=True, at=stretch.rows[0][AT])
+        stream, seq = entry_range.stream, entry_range.rows[0][SEQ]
+        pos, hash, at = self._writer.head(stream, new_stream=True, at=entry_range.rows[0][AT])
         start = pos - pos % STREAM_SIZE
-        if start + seq != pos + 1 or stretch.previous != hash:
+        if start + seq != pos + 1 or entry_range.previous != hash:
             raise Conflict(
                 f"{stream} ends at {pos - start} here, and entry {seq} does not follow from that",
                 hint="Somebody wrote to the target meanwhile. Move into a log that nobody else writes to.",
                 stream=stream,
                 seq=seq,
             )
-        rows = [(start + row[SEQ], *row[1:]) for row in stretch.rows]
+        rows = [(start + row[SEQ], *row[1:]) for row in entry_range.rows]
         times = [at, *(row[AT] for row in rows)]
         if any(map(gt, times, times[1:])):
             self._writer.out_of_order(stream)

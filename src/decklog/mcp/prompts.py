@@ -30,7 +30,7 @@ def text(me: Caller, name: str, given: dict[str, str]) -> str:
         raise NotFound(f"there is no prompt {cut(name, 40)!r}", hint="There are: handoff, resume, review.")
     if unknown := sorted(set(given) - {"task"}):
         raise Invalid(f"{name} takes no {cut(unknown[0], 40)}", hint="It takes: task.")
-    told = _told(me, _task(me, given.get("task")))
+    told = _task_text(me, _task(me, given.get("task")))
     return (_HANDOFF if name == "handoff" else _REVIEW).format(data=f"{_DATA}\n---\n{told}\n---")
 
 
@@ -51,7 +51,7 @@ def _task(me: Caller, task_id: str | None) -> Task:
     return me.log.tasks.get(task_id or me.must_have(or_ended=True).task_id)
 
 
-def _told(me: Caller, task: Task) -> str:
+def _task_text(me: Caller, task: Task) -> str:
     """Return a task, and what was written down while it was worked on, the newest first."""
     data: dict[str, Any] = {**task_data(task, []), "state": task.state.value, "summary": task.summary, "result": task.result}
     lines = [json.dumps({name: value for name, value in data.items() if value}, ensure_ascii=False)]

@@ -3,7 +3,7 @@
 from threading import Lock
 
 from decklog import Decklog
-from decklog.agents.context.claims import folder_beside
+from decklog.agents.context.claims import claims_folder_of
 from decklog.location.locate import locate
 
 
@@ -21,7 +21,7 @@ class LogSource:
             if self._open is None:
                 place = locate(self._named)
                 place.must_exist()
-                self._open = place.open(read_only=place.is_read_only), folder_beside(place)
+                self._open = place.open(read_only=place.is_read_only), claims_folder_of(place)
             return self._open
 
     def forget(self, log: Decklog) -> None:

@@ -86,7 +86,7 @@ class McpTool:
         }
         for name, parameter in taken.items():
             if parameter.default is Parameter.empty and parameter.name not in read:
-                raise Invalid(f"{self.name} needs {name}", hint=f"Give it as {_said(parameter.annotation)}.", field=name)
+                raise Invalid(f"{self.name} needs {name}", hint=f"Give it as {_describe_type(parameter.annotation)}.", field=name)
         return read
 
 
@@ -106,7 +106,7 @@ def _schema(annotation: Any) -> dict[str, Any]:
     return {"type": names[0] if len(names) == 1 else names}
 
 
-def _said(annotation: Any) -> str:
+def _describe_type(annotation: Any) -> str:
     if isinstance(kind := _kinds(annotation)[0], type) and issubclass(kind, StrEnum):
         return f"one of {', '.join(kind)}"
     return " or ".join(_SAID[get_origin(kind) or kind] for kind in _kinds(annotation))
@@ -120,7 +120,9 @@ def _read(name: str, annotation: Any, value: Any) -> Any:
         elif _is_one(get_origin(kind) or kind, value):
             return kind(value) if kind is int or issubclass(get_origin(kind) or kind, StrEnum) else value
     raise Invalid(
-        f"{name} is {_said(type(value)) if type(value) in _SAID else 'null'}", hint=f"Give {_said(annotation)}.", field=name
+        f"{name} is {_describe_type(type(value)) if type(value) in _SAID else 'null'}",
+        hint=f"Give {_describe_type(annotation)}.",
+        field=name,
     )
 
 

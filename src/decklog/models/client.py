@@ -226,11 +226,11 @@ class _Asking:
         """Ask until there is an answer, or a reason for which there is none."""
         reservation = self._reserve()
         try:
-            return self._asked(provider, reservation)
+            return self._ask_provider(provider, reservation)
         finally:
             self._log.reservations.settle(reservation)
 
-    def _asked(self, provider: Provider, reservation: str) -> ModelAnswer:
+    def _ask_provider(self, provider: Provider, reservation: str) -> ModelAnswer:
         prompt, repaired = self._call.prompt, False
         while True:
             reply = self._sent(provider, prompt, reservation)

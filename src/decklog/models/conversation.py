@@ -52,7 +52,7 @@ class Intent(StrEnum):
         return self in _MANAGERS
 
     @property
-    def only_tells(self) -> bool:
+    def changes_nothing(self) -> bool:
         """Whether it changes nothing, so that anybody may ask it."""
         return self in (Intent.WHAT_TIER, Intent.SPEND_QUERY, Intent.FREE_FORM)
 
@@ -168,7 +168,7 @@ class Handler:
         intent = understood.intent
         if intent is Intent.FREE_FORM:
             return None
-        if not intent.only_tells and not self._message.is_authorised:
+        if not intent.changes_nothing and not self._message.is_authorised:
             raise Denied(
                 f"{self._message.from_handle} does not direct the work, so {intent} is not done",
                 hint="The bound manager and the reviewers do: decklog trust show",

@@ -111,7 +111,7 @@ class _Reader:
         tasks = (task for run_id in runs for task in everything(partial(self._of_run, run_id, state)))
         return [task for task in tasks if begin <= task.updated_at < end]
 
-    def _standing(self, state: TaskState) -> list[Task]:
+    def _tasks_in(self, state: TaskState) -> list[Task]:
         return everything(lambda after: self._log.tasks.find(state=state, limit=200, after=after))
 
     # What was done, and what is
@@ -122,7 +122,7 @@ class _Reader:
         return told + [f"done: {_named(task)}" for task in self._changed(TaskState.DONE, self._since, self.midnight)]
 
     def today(self) -> list[str]:
-        running = self._standing(TaskState.RUNNING)
+        running = self._tasks_in(TaskState.RUNNING)
         told = [f"under way: {_named(task)}{f', {task.worker}' if task.worker else ''}" for task in running]
         told += [f"done: {_named(task)}" for task in self._changed(TaskState.DONE, self.midnight, self.midnight + _DAY)]
         for run_id in self._under_way:
@@ -148,7 +148,7 @@ class _Reader:
         told += [
             f"{state}: {_named(task)}: {_line(task.blocker or task.reason or '')}"
             for state in (TaskState.BLOCKED, TaskState.PAUSED)
-            for task in self._standing(state)
+            for task in self._tasks_in(state)
         ]
         abandoned = self._changed(TaskState.ABANDONED, self._since, self._now + _DAY)
         told += [f"given up: {_named(task)}: {_line(task.reason or '')}" for task in abandoned]

@@ -27,7 +27,7 @@ def log_of(path: str) -> tuple[str, str | None]:
     """
     if "://" in path:
         return path, None
-    beside = log_beside(path)
+    beside = log_path_for(path)
     if not os.path.exists(beside) and os.path.exists(path) and os.path.getsize(path) > 0:
         return path, None
     return beside, path
@@ -103,6 +103,6 @@ def is_old_database(path: str) -> bool:
     return {"sessions", "orchestration_logs"} <= tables_of(path)
 
 
-def log_beside(path: str) -> str:
+def log_path_for(path: str) -> str:
     """Name the log whose readers open the file at a path."""
     return "{}.decklog{}".format(*os.path.splitext(path))

@@ -139,7 +139,7 @@ class Values:
         """Check and redact a text that is not in a cache."""
         if len(value) >= SHORTEST_ID and " " not in value:  # sentences are no ids
             if is_ours(value):
-                self.vouch(value)
+                self.mark_clean(value)
                 return value, False
             if is_theirs(value):
                 return value, False
@@ -160,7 +160,7 @@ class Values:
         if changed:
             return clean, True
         if len(value) <= _NAME_LENGTH and name not in _SAID_ONCE:
-            self.vouch(value)
+            self.mark_clean(value)
         elif len(value) <= self._remembered_bytes:
             self._remember(value)
         return value, False
@@ -221,7 +221,7 @@ class Values:
             self._room = self._remembered_bytes - size
         self._clean.add(text)
 
-    def vouch(self, name: str) -> None:
+    def mark_clean(self, name: str) -> None:
         """Cache a short text as clean."""
         if len(self._clean) >= _NAMES_KEPT:
             self._clean.clear()
@@ -249,7 +249,7 @@ class Values:
         if changed:
             return to_json(clean), True
         if len(known) <= _NAME_LENGTH:
-            self.vouch(known)
+            self.mark_clean(known)
         return text, False
 
     def _time(self, name: str, value: datetime) -> str:

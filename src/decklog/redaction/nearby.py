@@ -40,7 +40,7 @@ _LONGEST_LABEL = 40
 _MOST_VALUES = 200
 
 
-def is_odd(value: str) -> bool:
+def looks_generated(value: str) -> bool:
     """Return whether a run has what words and names have not: letters with digits, capitals or signs among them."""
     letters = sum(map(str.isalpha, value))
     digits = sum(map(str.isdigit, value))
@@ -63,7 +63,7 @@ def find_candidates(view: TextView) -> Iterator[Candidate]:
             if (
                 value.isalpha()
                 or not (
-                    is_odd(value)
+                    looks_generated(value)
                     or _is_set_apart(value, line, run.start(), distance, header)
                     or (_JOINED_WORDS.fullmatch(value) and _PHRASE_WORD.search(header))
                 )

@@ -210,7 +210,7 @@ def task_answer(task: "Task", answers: "list[Approval]", notes: Iterable[str] = 
     }
     lines = [f"{task.id}  {one_line(task.title)}"]
     lines += [f"  {name}: {one_line(text)}" for name, text in told.items() if text]
-    lines += [f"  asked: {one_line(approval.question or '')} -> {said_of(approval)}" for approval in answers]
+    lines += [f"  asked: {one_line(approval.question or '')} -> {describe_approval(approval)}" for approval in answers]
     return ShortcutAnswer("\n".join(lines), task_data(task, answers), notes=notes)
 
 
@@ -232,7 +232,7 @@ def approval_data(approval: "Approval") -> dict[str, Any]:
     return {name: value for name, value in told.items() if value}
 
 
-def said_of(approval: "Approval") -> str:
+def describe_approval(approval: "Approval") -> str:
     """Say in words what became of a question."""
     if approval.state == "open":
         return "no answer yet"

@@ -16,8 +16,8 @@ from decklog.shortcuts.caller import (
     Caller,
     ShortcutAnswer,
     approval_data,
+    describe_approval,
     one_line,
-    said_of,
     task_answer,
 )
 
@@ -206,7 +206,7 @@ def ask(
         if claim is not None:
             claim.asked = True
             me.keep(claim)
-    return _heard(me, _waited(me, approval, wait))
+    return _approval_answer(me, _waited(me, approval, wait))
 
 
 def _waited(me: Caller, approval: "Approval", wait: float) -> "Approval":
@@ -218,11 +218,11 @@ def _waited(me: Caller, approval: "Approval", wait: float) -> "Approval":
         return approval
 
 
-def _heard(me: Caller, approval: "Approval") -> ShortcutAnswer:
+def _approval_answer(me: Caller, approval: "Approval") -> ShortcutAnswer:
     code = {"open": PENDING, "granted": DONE}.get(approval.state.value, REFUSED)
     wait = me.surface.option("wait", "SECONDS")
     later = f"; ask the same again to hear the answer, with {wait} to wait" if code == PENDING else ""
-    return ShortcutAnswer(f"{approval.id}: {said_of(approval)}{later}", approval_data(approval), code=code)
+    return ShortcutAnswer(f"{approval.id}: {describe_approval(approval)}{later}", approval_data(approval), code=code)
 
 
 def spend(

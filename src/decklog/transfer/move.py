@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from decklog.core.errors import Conflict, Damaged, Invalid
 from decklog.journal import chain
-from decklog.journal.chain import HASH, SEQ, Stretch
+from decklog.journal.chain import HASH, SEQ, EntryRange
 from decklog.journal.replication import Replication
 from decklog.journal.rows import StreamHead
 from decklog.journal.verify import Verification, Verifier
@@ -162,11 +162,11 @@ class Move:
         lacking = [(head["stream"], *self._start(head, here.get(head["stream"])), int(head["seq"])) for head in heads]
         already, whole = sum(start for _, start, _, _ in lacking), sum(head["seq"] for head in heads)
         self._done.already = self._done.already or already
-        for new in self._taken(_even(_stretches(self._source, lacking))):
+        for new in self._taken(_even(_entry_ranges(self._source, lacking))):
             self._done.entries += new
             self._progress("moving entries", self._done.already + self._done.entries, whole)
 
-    def _taken(self, batches: Iterator[list[Stretch]]) -> Iterator[int]:
+    def _taken(self, batches: Iterator[list[EntryRange]]) -> Iterator[int]:
         """Write each batch while the next one is read and checked. Yield the number of entries of each batch.
 
         The writes run in the other thread, because the reader may be in a transaction.
@@ -196,24 +196,24 @@ class Move:
         return int(here["seq"]), str(here["hash"])
 
 
-def _stretches(log: Decklog, lacking: Iterable[Lacking]) -> Iterator[Stretch]:
+def _entry_ranges(log: Decklog, lacking: Iterable[Lacking]) -> Iterator[EntryRange]:
     """Yield what is lacking, each entry checked against the one before it."""
     for stream, after, previous, until in lacking:
         for rows in rows_of(log, stream, after=after, until=until):
-            yield Stretch.checked(stream, previous, rows)
+            yield EntryRange.checked(stream, previous, rows)
             previous = rows[-1][HASH]
 
 
-def _even(stretches: Iterator[Stretch]) -> Iterator[list[Stretch]]:
+def _even(entry_ranges: Iterator[EntryRange]) -> Iterator[list[EntryRange]]:
     """Join the stretches of small streams, so that a thousand of them do not cost a thousand commits."""
-    waiting: list[Stretch] = []
+    waiting: list[EntryRange] = []
     entries = size = 0
-    for stretch in stretches:
-        if waiting and (entries + len(stretch.rows) > MOST_ENTRIES or size > MOST_CHARACTERS // 2):
+    for entry_range in entry_ranges:
+        if waiting and (entries + len(entry_range.rows) > MOST_ENTRIES or size > MOST_CHARACTERS // 2):
             yield waiting
             waiting, entries, size = [], 0, 0
-        waiting.append(stretch)
-        entries, size = entries + len(stretch.rows), size + stretch.size
+        waiting.append(entry_range)
+        entries, size = entries + len(entry_range.rows), size + entry_range.size
     if waiting:
         yield waiting
 

@@ -138,7 +138,7 @@ def _lifespan(site: DashboardSite) -> Any:
     return lifespan
 
 
-def _asked(site: DashboardSite, request: Request, form: dict[str, str] | None = None) -> SiteRequest:
+def _request_of(site: DashboardSite, request: Request, form: dict[str, str] | None = None) -> SiteRequest:
     path = {name: str(value) for name, value in request.path_params.items()}
     part = request.headers.get("x-part", "")
     return SiteRequest(site, request.state.session, path, dict(request.query_params), form or {}, _twin(request), part)
@@ -152,7 +152,7 @@ def _twin(request: Request) -> str:
 
 def _page(site: DashboardSite, read: Reader) -> Endpoint:
     def endpoint(request: Request) -> Response:
-        asked = _asked(site, request)
+        asked = _request_of(site, request)
         try:
             view = read(asked)
             return _to(view.to) if view.to else _html(asked, view)
@@ -165,7 +165,7 @@ def _page(site: DashboardSite, read: Reader) -> Endpoint:
 def _drawing(site: DashboardSite) -> Endpoint:
     def endpoint(request: Request) -> Response:
         try:
-            return Response(workflow.picture(_asked(site, request)), media_type="image/svg+xml")
+            return Response(workflow.picture(_request_of(site, request)), media_type="image/svg+xml")
         except Exception as problem:  # noqa: BLE001 - every error is answered without a picture
             _note(problem)
             return Response("There is no picture.\n", answers.status_of(problem), media_type="text/plain; charset=utf-8")
@@ -181,7 +181,7 @@ def _file(site: DashboardSite) -> Endpoint:
             artifact = site.log.artifacts.get(request.path_params["id"])
             content = site.log.artifacts.content_bytes(artifact.id)
         except Exception as problem:  # noqa: BLE001 - every error becomes an error page
-            return _failed(_asked(site, request), problem)
+            return _failed(_request_of(site, request), problem)
         name = quote(artifact.path.rpartition("/")[2] or "artifact", safe="")
         headers = {"content-disposition": f"attachment; filename*=UTF-8''{name}", "content-security-policy": SANDBOX}
         return Response(content, headers=headers, media_type="application/octet-stream")
@@ -192,7 +192,7 @@ def _file(site: DashboardSite) -> Endpoint:
 def _json(site: DashboardSite, read: Reader) -> Endpoint:
     def endpoint(request: Request) -> Response:
         try:
-            view = read(_asked(site, request))
+            view = read(_request_of(site, request))
         except Exception as problem:  # noqa: BLE001 - every error becomes a JSON error
             _note(problem)
             return _envelope(answers.failure(problem), answers.status_of(problem))
@@ -278,9 +278,9 @@ def _sent(site: DashboardSite, act: Callable[[SiteRequest], PageView | str]) -> 
     """Build the endpoint that passes a form to `act`. It redirects to the returned address, or shows the form again."""
 
     async def endpoint(request: Request) -> Response:
-        asked = _asked(site, request)
+        asked = _request_of(site, request)
         try:
-            asked = _asked(site, request, await _form(request))
+            asked = _request_of(site, request, await _form(request))
             answer = await run_in_threadpool(act, asked)
             if isinstance(answer, str):
                 return _to(segment(answer)) if site.sessions.has(asked.session) else _to_login()
@@ -363,7 +363,7 @@ def _log_out(site: DashboardSite) -> Endpoint:
         session, form = request.state.session, await _form(request)
         if not session.is_form_token(form.get("token", ""), "logout", ""):
             problem = Denied("this form is not of this session")
-            return await run_in_threadpool(_failed, _asked(site, request), problem)
+            return await run_in_threadpool(_failed, _request_of(site, request), problem)
         if form.get("everywhere"):
             site.sessions.log_out_all()
         site.sessions.log_out(session)
@@ -416,7 +416,7 @@ def _not_found(site: DashboardSite) -> Callable[[Request, Any], Response]:
         if request.url.path.endswith(".json"):
             return _envelope(answers.failure(missing), problem.status_code)
         if problem.status_code == 404 and getattr(request.state, "session", None) is not None:
-            return _failed(_asked(site, request), missing)
+            return _failed(_request_of(site, request), missing)
         return Response("There is no such page.\n", problem.status_code, media_type="text/plain; charset=utf-8")
 
     return handler

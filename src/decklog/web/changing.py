@@ -7,7 +7,7 @@ from decklog import TaskState
 from decklog.core.errors import DecklogError, Denied, Invalid
 from decklog.web.actions.forms import signature_of, signed
 from decklog.web.answers import status_of
-from decklog.web.deciding import Paused, reason_of, told_again
+from decklog.web.deciding import Paused, form_error, reason_of
 from decklog.web.site import PageView, SiteRequest, command
 
 FORM = "tasks.change"
@@ -48,7 +48,7 @@ def change(asked: SiteRequest) -> PageView | str:
         _change(asked, task_id)
     except DecklogError as problem:
         typed = {name: asked.form.get(name, "") for name in TYPED}
-        view = read(asked, problem=told_again(problem), typed=typed)
+        view = read(asked, problem=form_error(problem), typed=typed)
         return PageView(**{**vars(view), "status": 429 if isinstance(problem, Paused) else status_of(problem)})
     return f"/tasks/{task_id}"
 

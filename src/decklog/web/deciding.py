@@ -34,12 +34,12 @@ def decide(asked: SiteRequest) -> PageView | str:
 def _again(asked: SiteRequest, problem: DecklogError) -> PageView:
     typed = {name: asked.form.get(name, "") for name in inbox.TYPED}
     wanted = typed["verdict"] if typed["verdict"] in inbox.VERDICTS[asked.path["kind"]] else None
-    view = inbox.item(asked, problem=told_again(problem), typed=typed, wanted=wanted)
+    view = inbox.item(asked, problem=form_error(problem), typed=typed, wanted=wanted)
     status = 429 if isinstance(problem, Paused) else status_of(problem)
     return PageView(**{**vars(view), "status": status})
 
 
-def told_again(problem: DecklogError) -> DecklogError:
+def form_error(problem: DecklogError) -> DecklogError:
     """Return the problem of a form as a page shows it. A wrong signature is reported without any detail."""
     return Unproven("Wrong password.", hint="Nothing was decided.") if _is_wrong_proof(problem) else problem
 

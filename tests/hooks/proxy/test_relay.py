@@ -243,7 +243,7 @@ def test_a_log_that_is_locked_keeps_nobody_waiting_and_loses_nothing(place: Path
 
 def test_what_finds_no_room_beside_the_log_is_said_to_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spool_module, "MOST_BYTES", 2000)
-    beside = recording._Beside(str(tmp_path / "spool"), "c1")
+    beside = recording._LogSpool(str(tmp_path / "spool"), "c1")
     for number in range(200):
         beside.put("stub", "s1", {"acp": {"c": "c1", "n": number, "cwd": "/", "home": None}}, b"x" * 100)
     spool = Spool(str(tmp_path / "spool"))

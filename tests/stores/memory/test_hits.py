@@ -5,7 +5,7 @@ from benchmarks.recall import teach
 from benchmarks.recall_sets import own_sets
 
 from decklog import Decklog, Invalid, ManualClock
-from decklog.stores.memory.similarity import says_nothing
+from decklog.stores.memory.similarity import is_empty_praise
 
 DEADLOCK = "A deadlock in the order service means that two locks were taken in two orders"
 
@@ -69,15 +69,15 @@ def test_what_did_harm_or_is_outdated_or_only_praises_comes_after_what_helps(log
 
 
 def test_a_lesson_that_praises_and_advises_is_no_mere_praise() -> None:
-    assert says_nothing("Great progress on the parser, thanks")
-    assert says_nothing("All tests are green now the release 7 as expected")
+    assert is_empty_praise("Great progress on the parser, thanks")
+    assert is_empty_praise("All tests are green now the release 7 as expected")
     for text in (
         "Main must stay green",
         "Bulky goods have their own carrier",
         "A task is done when its parts are done",
         DEADLOCK,
     ):
-        assert not says_nothing(text)
+        assert not is_empty_praise(text)
 
 
 @pytest.mark.slow

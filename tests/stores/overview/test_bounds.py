@@ -16,9 +16,9 @@ View = Callable[[Decklog], object]
 VIEWS: dict[str, tuple[View, int]] = {
     "now": (lambda log: log.overview.now(), 8),
     "run": (lambda log: log.overview.run("r0"), 6),
-    "page of a run": (lambda log: log.overview.picture("r0"), 8),
-    "page of a run as of an entry": (lambda log: log.overview.picture("r0", at="40"), 8),
-    "page of a run with a span": (lambda log: log.overview.picture("r0", at="40", since="25"), 9),
+    "page of a run": (lambda log: log.overview.run_view("r0"), 8),
+    "page of a run as of an entry": (lambda log: log.overview.run_view("r0", at="40"), 8),
+    "page of a run with a span": (lambda log: log.overview.run_view("r0", at="40", since="25"), 9),
     "runs": (lambda log: log.overview.runs(limit=50), 6),
     "runs by their goal": (lambda log: log.overview.runs(text="GOAL", repo="here", limit=50), 6),
     "waiting": (lambda log: log.overview.waiting(limit=50), 6),
@@ -28,7 +28,7 @@ VIEWS: dict[str, tuple[View, int]] = {
     "counts": (lambda log: log.runs.totals("r0"), 4),
     "counts as of an entry": (lambda log: log.runs.totals("r0", at="40"), 6),
     "records as of an entry": (lambda log: log.runs.records_at("r0", "tasks", "40"), 6),
-    "strip": (lambda log: log.runs.pulse("r0"), 6),
+    "strip": (lambda log: log.runs.activity("r0"), 6),
     "lanes": (lambda log: log.runs.lanes("r0"), 6),
     "lanes of a span": (lambda log: log.runs.lanes("r0", since="20", until="40"), 6),
     "tasks of all runs": (lambda log: log.tasks.find(state="running"), 6),  # type: ignore[arg-type]
@@ -138,8 +138,8 @@ LOOKS: dict[str, Callable[[Decklog], object]] = {
     "families": lambda log: log.overview.families(),
     "waiting": lambda log: log.overview.waiting(),
     "run": lambda log: log.overview.run("r0"),
-    "picture": lambda log: log.overview.picture("r0"),
-    "picture of then": lambda log: log.overview.picture("r0", at="1"),
+    "picture": lambda log: log.overview.run_view("r0"),
+    "picture of then": lambda log: log.overview.run_view("r0", at="1"),
     "money": lambda log: log.overview.money(),
 }
 

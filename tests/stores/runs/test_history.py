@@ -135,7 +135,7 @@ def newest(log: Decklog, tables: list[str], at: int) -> dict[str, list[Any]]:
     for table in tables:
         before: str | None = str(10**6)
         while before is not None:
-            page = log.overview.picture("commas", at=str(at), records=tables, before=int(before), entries=0, tasks=0, lanes=0)
+            page = log.overview.run_view("commas", at=str(at), records=tables, before=int(before), entries=0, tasks=0, lanes=0)
             found[table] = [*found.get(table, []), *(record.as_dict() for record in page.records[table])]
             before = page.older[table]
     return found
@@ -156,13 +156,13 @@ def test_the_newest_records_as_of_any_entry_are_those_of_the_whole_picture(
 def test_what_was_spent_grows_to_what_is_counted(log: Decklog, clock: ManualClock) -> None:
     dice, last = random.Random(7), filled(log, clock, 60)
     for at in [1, last, *dice.sample(range(1, last + 1), 5)]:
-        page = log.overview.picture("commas", at=str(at), spent=100, entries=0, tasks=0, lanes=0)
+        page = log.overview.run_view("commas", at=str(at), spent=100, entries=0, tasks=0, lanes=0)
         assert page.spent is not None
         line = page.spent.line
         assert line == sorted(line)
         assert (line[-1][1] if line else 0) == page.totals["cost_microdollars"]
         assert all(cost == log.runs.totals("commas", at=str(seq))["cost_microdollars"] for seq, cost in line)
-    now = log.overview.picture("commas", spent=100, entries=0, tasks=0, lanes=0)
+    now = log.overview.run_view("commas", spent=100, entries=0, tasks=0, lanes=0)
     assert now.spent is not None
     assert sum(row["cost_microdollars"] for row in now.spent.by) == now.totals["cost_microdollars"]
 
@@ -172,7 +172,7 @@ def test_what_was_spent_is_the_same_however_often_it_was_asked_before(log: Deckl
     for number in range(20):
         log.ledger.charge("m", cost_microdollars=3 + number, run_id="commas")
         log.journal.append("commas", "said")
-        pages = [log.overview.picture("commas", spent=points, entries=0, tasks=0, lanes=0).spent for points in (2, 100, 2)]
+        pages = [log.overview.run_view("commas", spent=points, entries=0, tasks=0, lanes=0).spent for points in (2, 100, 2)]
         lines = [page.line for page in pages if page is not None]
         last = log.runs.totals("commas")
         assert [line[-1][1] for line in lines] == [last["cost_microdollars"]] * 3
@@ -198,10 +198,10 @@ def test_a_span_has_the_attempts_that_overlap_it_as_they_stood_at_its_end(log: D
 def test_a_page_of_a_run_is_made_of_the_same(log: Decklog, clock: ManualClock) -> None:
     last = filled(log, clock, 60)
     for at in (None, str(last // 2), str(last)):
-        page, seq = log.overview.picture("commas", at=at, buckets=20, entries=5), int(at or last)
+        page, seq = log.overview.run_view("commas", at=at, buckets=20, entries=5), int(at or last)
         assert (page.seq, page.last, page.is_now) == (seq, last, at is None)
         assert page.totals == log.runs.totals("commas", at=at)
-        assert page.pulse == log.runs.pulse("commas", buckets=20)
+        assert page.activity == log.runs.activity("commas", buckets=20)
         assert page.lanes == log.runs.lanes("commas", until=at)
         assert [entry.seq for entry in page.entries] == list(range(seq, seq - 5, -1))
         whole = log.runs.snapshot("commas", at=at)
@@ -220,24 +220,24 @@ def test_a_time_stands_for_the_entry_that_was_the_last_then(log: Decklog, clock:
         log.journal.append("commas", f"step {number}")
     moment = log.journal.get("commas", 12).at.isoformat()
     assert log.runs.totals("commas", at=moment)["entries"] == 12
-    pulse = log.runs.pulse("commas", since=moment, until="16")
-    assert [step["seq"] for step in pulse["steps"]] == [12, 13, 14, 15, 16]
+    activity = log.runs.activity("commas", since=moment, until="16")
+    assert [step["seq"] for step in activity["steps"]] == [12, 13, 14, 15, 16]
 
 
 def test_a_pulse_has_even_steps_and_every_moment(log: Decklog, clock: ManualClock) -> None:
     last = filled(log, clock, 90)
-    pulse = log.runs.pulse("commas", buckets=11)
-    seqs = [step["seq"] for step in pulse["steps"]]
+    activity = log.runs.activity("commas", buckets=11)
+    seqs = [step["seq"] for step in activity["steps"]]
     assert (seqs[0], seqs[-1], len(seqs)) == (1, last, 11)
     assert {b - a for a, b in pairwise(seqs)} <= {(last - 1) // 10, (last - 1) // 10 + 1}
-    for step in (*pulse["steps"], *pulse["marks"]):
+    for step in (*activity["steps"], *activity["marks"]):
         assert log.journal.get("commas", step["seq"]).as_dict()["at"] == step["at"]
     whole = log.runs.snapshot("commas")
-    kinds = Counter(mark["what"] for mark in pulse["marks"])
+    kinds = Counter(mark["what"] for mark in activity["marks"])
     assert kinds["question"] == len(whole.records["approvals"])
     assert kinds["failure"] == log.runs.totals("commas")["failed_attempts"] > 0
     assert kinds["pivot"] == len(log.journal.find("commas", phase="pivot", limit=100)) > 0  # type: ignore[arg-type]
-    assert pulse["left_out"] == 0
+    assert activity["left_out"] == 0
 
 
 def walks_over_moments(log: Decklog, sql: str, bound: Any) -> bool:
@@ -256,11 +256,11 @@ def test_of_very_many_moments_some_of_every_part_are_given(log: Decklog, monkeyp
         [{"stream": "commas", "kind": "reasoning", "phase": "pivot", "body": str(number)} for number in range(650)]
     )
     with statements(log) as seen:
-        pulse = log.runs.pulse("commas")
+        activity = log.runs.activity("commas")
     looked_through = [sql for sql, bound in seen if "run_moments" in sql and walks_over_moments(log, sql, bound)]
     assert looked_through == []
-    seqs = [mark["seq"] for mark in pulse["marks"]]
-    assert len(seqs) + pulse["left_out"] == 650
+    seqs = [mark["seq"] for mark in activity["marks"]]
+    assert len(seqs) + activity["left_out"] == 650
     assert 50 <= len(seqs) <= 200
     assert (seqs[0], seqs[-1]) == (2, 651)
     assert max(b - a for a, b in pairwise(seqs)) <= 14
@@ -276,7 +276,7 @@ def test_a_moment_that_is_not_there_and_a_table_that_no_run_has_are_refused(log:
     with pytest.raises(Invalid, match="a run has no records 'lessons'"):
         log.runs.records_at(run_id, "lessons", "1")
     with pytest.raises(Invalid, match="a strip has 1 to 300"):
-        log.runs.pulse(run_id, buckets=301)
+        log.runs.activity(run_id, buckets=301)
 
 
 def test_a_log_that_may_only_be_read_is_added_up_in_memory_and_goes_on(log: Decklog, target: str, clock: ManualClock) -> None:
@@ -338,13 +338,13 @@ def test_a_fork_is_told_from_its_own_entries(log: Decklog, clock: ManualClock) -
 def test_what_was_moved_or_exported_is_told_the_same(log: Decklog, clock: ManualClock, tmp_path: Path) -> None:
     last = filled(log, clock, 50)
     at = str(last // 2)
-    told = [log.runs.totals("commas", at=at), log.runs.lanes("commas"), log.runs.pulse("commas")]
+    told = [log.runs.totals("commas", at=at), log.runs.lanes("commas"), log.runs.activity("commas")]
     JsonlExport(log, str(tmp_path / "lines")).run()
     with Decklog.open(tmp_path / "moved.db", clock=clock) as moved, Decklog.open(tmp_path / "taken.db", clock=clock) as taken:
         Move(log, moved).run()
         JsonlImport(taken, str(tmp_path / "lines")).run()
         for other in (moved, taken):
-            assert [other.runs.totals("commas", at=at), other.runs.lanes("commas"), other.runs.pulse("commas")] == told
+            assert [other.runs.totals("commas", at=at), other.runs.lanes("commas"), other.runs.activity("commas")] == told
             assert other.journal.verify().ok
 
 

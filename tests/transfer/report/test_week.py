@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock
-from decklog.transfer.report.week import day_meant, markdown, week_of
+from decklog.transfer.report.week import day_of_week_option, markdown, week_of
 from tests.cli.conftest import Program
 from tests.pictures import sample_log
 
@@ -78,9 +78,13 @@ def test_what_agents_wrote_is_not_read_as_markup(log: Decklog) -> None:
 
 def test_a_week_is_named_by_a_day_of_it() -> None:
     today = date(2026, 11, 15)
-    assert [day_meant(text, today) for text in (None, "last", "2026-01-02")] == [today, date(2026, 11, 8), date(2026, 1, 2)]
+    assert [day_of_week_option(text, today) for text in (None, "last", "2026-01-02")] == [
+        today,
+        date(2026, 11, 8),
+        date(2026, 1, 2),
+    ]
     with pytest.raises(Invalid, match="no day"):
-        day_meant("yesterday", today)
+        day_of_week_option("yesterday", today)
 
 
 @pytest.mark.slow

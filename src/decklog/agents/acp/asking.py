@@ -71,7 +71,7 @@ def refused_mode(program: str, message: Message) -> str | None:
     return f"Decklog was started with --enforce, and {program} does not ask in the mode {mode}. Modes that are left: {left}."
 
 
-def without_standing_yes(message: Message) -> Message | None:
+def without_allow_always(message: Message) -> Message | None:
     """Return a permission request without its "allow always" options; None if it has none."""
     params = params_of(message)
     options = list_of(params.get("options"))

@@ -120,14 +120,14 @@ class Exchange:
     def see(self, sender: str, message: Message) -> AcpMessage | None:
         """Register a message; return None for an answer without an open request."""
         if isinstance(method := message.get("method"), str):
-            return self._asked(sender, method, message)
+            return self._see_request(sender, method, message)
         return self._answered(sender, message)
 
-    def _asked(self, sender: str, method: str, message: Message) -> AcpMessage:
+    def _see_request(self, sender: str, method: str, message: Message) -> AcpMessage:
         params = params_of(message)
         if method == "initialize":
             self._client = dict_of(params.get("clientInfo")) or dict_of(params.get("info"))
-        seen = AcpMessage(method, text_or_none(params.get("sessionId")), asked=_told(method, params))
+        seen = AcpMessage(method, text_or_none(params.get("sessionId")), asked=_request_context(method, params))
         if "id" in message and isinstance(number := message["id"], str | int | float):
             if len(self._open) >= _MOST_OPEN:
                 self._open.pop(next(iter(self._open)))
@@ -179,7 +179,7 @@ class Exchange:
         return {name: str(value) for name, value in {**told, "protocol": self._protocol}.items() if value}
 
 
-def _told(method: str, params: dict[str, Any]) -> dict[str, Any]:
+def _request_context(method: str, params: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of a request that its answer lacks; never the environment of MCP servers."""
     if method in OPENING:
         servers = params.get("mcpServers")

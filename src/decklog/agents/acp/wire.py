@@ -123,7 +123,7 @@ class AcpReader:
         elif facts.get("re"):
             yield from self._answered(str(facts["re"]), facts, message)
         else:
-            yield from self._told(str(message.get("method")), facts, message)
+            yield from self._request_events(str(message.get("method")), facts, message)
 
     def _has_files(self) -> bool:
         """Return whether the program keeps files of the session. They supply sub-agent events and charges."""
@@ -137,7 +137,7 @@ class AcpReader:
 
     # Requests and answers
 
-    def _told(self, method: str, facts: dict[str, Any], message: Message) -> Iterator[SessionEvent]:
+    def _request_events(self, method: str, facts: dict[str, Any], message: Message) -> Iterator[SessionEvent]:
         params = params_of(message)
         if method == PROMPT:
             yield from self._flush()
@@ -146,7 +146,7 @@ class AcpReader:
         elif method == UPDATE:
             yield from self._update(dict_of(params.get("update")) or params)
         elif method == PERMISSION and facts.get("from") == AGENT:
-            yield from self._asked(message)
+            yield from self._permission_events(message)
         elif method == "session/cancel":
             yield self._note("cancel", "the turn was cancelled")
         elif method == WRITE_FILE:
@@ -385,7 +385,7 @@ class AcpReader:
             self._kept["title"] = title
             yield self._note("title", title)
 
-    def _said(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
+    def _message_chunks(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
         yield from self._chunk("said", update)
 
     def _thought(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
@@ -393,7 +393,7 @@ class AcpReader:
 
     # Permissions
 
-    def _asked(self, request: Message) -> Iterator[SessionEvent]:
+    def _permission_events(self, request: Message) -> Iterator[SessionEvent]:
         """Yield the permission request and its call; the request may contain only the call's id."""
         told = call_of(request)
         call_id = text_or_none(told.get("toolCallId"))
@@ -428,8 +428,8 @@ class AcpReader:
 
 
 _UPDATES: dict[str, Callable[[AcpReader, dict[str, Any]], Iterator[SessionEvent]]] = {
-    "agent_message_chunk": AcpReader._said,
-    "agent_message": AcpReader._said,
+    "agent_message_chunk": AcpReader._message_chunks,
+    "agent_message": AcpReader._message_chunks,
     "agent_thought_chunk": AcpReader._thought,
     "agent_thought": AcpReader._thought,
     "tool_call": AcpReader._call,

@@ -140,7 +140,7 @@ def _is_same_file(descriptor: int, path: str) -> bool:
         return False
 
 
-def folder_beside(place: "LogLocation") -> str:
+def claims_folder_of(place: "LogLocation") -> str:
     """Return the folder of a log's stored claims."""
     from decklog.location.locate import beside
 

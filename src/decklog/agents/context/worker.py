@@ -41,7 +41,7 @@ def is_agent(environment: Mapping[str, str] | None = None) -> bool:
 
 
 # Wrappers that only start another program; the caller is their parent.
-_BETWEEN = frozenset(
+_WRAPPERS = frozenset(
     (
         *("chrt", "doas", "env", "ionice", "make", "nice", "nohup", "script"),
         *("setsid", "stdbuf", "sudo", "time", "timeout", "uv", "xargs"),
@@ -132,16 +132,16 @@ def calling_process() -> SystemProcess:
     number = os.getppid()
     while (seen := _look_at(number)) is not None:
         program, fields = seen
-        if not _stands_between(number, program):
+        if not _is_between(number, program):
             return SystemProcess(number, fields[_STARTED], _system())
         number = int(fields[_PARENT])
     # Started from outside, for example into a container: all calls from there have one caller.
     return SystemProcess(number, _UNKNOWN, _system())
 
 
-def _stands_between(number: int, program: str) -> bool:
+def _is_between(number: int, program: str) -> bool:
     if program not in _SHELLS:
-        return program in _BETWEEN
+        return program in _WRAPPERS
     try:
         with open(f"/proc/{number}/cmdline", "rb") as file:
             words = file.read(4096).split(b"\0")[1:]

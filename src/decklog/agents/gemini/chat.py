@@ -86,7 +86,7 @@ class Chat:
             return
         at = as_time(line.get("timestamp"))
         place: dict[str, Any] = {"session_id": self._session_id, "agent_id": self._agent_id, "at": at}
-        name, text = str(line["id"]), _said(line.get("content"))
+        name, text = str(line["id"]), _texts_of(line.get("content"))
         if line["type"] == "user":
             if text.strip():
                 by = "program" if self._agent_id or text.startswith(_OWN) else "person"
@@ -127,7 +127,7 @@ def _project_of(path: str | None) -> str | None:
         return None
 
 
-def _said(content: Any) -> str:
+def _texts_of(content: Any) -> str:
     """Return the texts of a message. Tool results, which have the user's role, have no texts."""
     if not isinstance(content, list):
         return as_text(content)

@@ -110,13 +110,13 @@ class _Sessions:
         place = self._place(session, at)
         self._last[session] = at or self._last.get(session)
         if data.get("role") == "user":
-            yield from _asked(place, name, parts)
+            yield from _prompt_events(place, name, parts)
         elif data.get("role") == "assistant":
             is_over = isinstance(times, dict) and bool(times.get("completed"))
             yield from _answer(place, name, data, parts, is_over=is_over)
 
 
-def _asked(place: dict[str, Any], name: str, parts: list[tuple[str, Data]]) -> Iterator[SessionEvent]:
+def _prompt_events(place: dict[str, Any], name: str, parts: list[tuple[str, Data]]) -> Iterator[SessionEvent]:
     texts = [as_text(part.get("text")) for _, part in parts if part.get("type") == "text" and not part.get("synthetic")]
     if "".join(texts).strip():
         yield Prompted(**place, prompt_id=name, text="\n".join(texts), by="program" if place["agent_id"] else "person")

@@ -112,7 +112,7 @@ def listed(executable: str, project: str, environment: Mapping[str, str]) -> lis
     limit = Timer(_CODEX_TRUST_SECONDS, process.kill)
     limit.start()
     try:
-        answer = _asked(process.stdin, process.stdout, project)
+        answer = _ask_server(process.stdin, process.stdout, project)
     except (OSError, ValueError) as problem:
         raise Unavailable(f"{executable} app-server did not list its hooks: {problem}", hint=BY_HAND) from None
     finally:
@@ -122,7 +122,7 @@ def listed(executable: str, project: str, environment: Mapping[str, str]) -> lis
     return [hook for folder in answer.get("data", ()) for hook in map(_hook, folder.get("hooks", ())) if hook]
 
 
-def _asked(to: IO[bytes], back: IO[bytes], project: str) -> dict[str, Any]:
+def _ask_server(to: IO[bytes], back: IO[bytes], project: str) -> dict[str, Any]:
     client = {"name": "decklog", "title": "Decklog", "version": "1"}
     for message in (
         {"id": 1, "method": "initialize", "params": {"clientInfo": client}},

@@ -54,7 +54,7 @@ def project() -> str | None:
     return repository(os.getcwd()) or locate(None, environment={}).folder
 
 
-def _meant_project(scope: SetupScope, plugin_folder: str | None) -> str:
+def _project_of(scope: SetupScope, plugin_folder: str | None) -> str:
     found = project()
     if found is None and scope is SetupScope.PROJECT and plugin_folder is None:
         raise WrongUsage(
@@ -79,7 +79,7 @@ def set_up(call: Invocation, program: SupportedProgram, asked: dict[str, bool], 
         raise WrongUsage("--check, --remove and --print exclude each other, and so do --user and --project")
     scope = program.scope(user=asked["user"], project=asked["project"])
     has_server = _has_server(asked, is_plugin=bool(more.get("plugin_folder")))
-    setting = setting_of(scope, project=_meant_project(scope, more.get("plugin_folder")), has_server=has_server, **more)
+    setting = setting_of(scope, project=_project_of(scope, more.get("plugin_folder")), has_server=has_server, **more)
     parts = program.parts(setting)
     if asked["remove"]:
         return _remove(call, program, setting, parts)
@@ -186,10 +186,10 @@ def _warnings(program: SupportedProgram, setting: Setting, steps: list[SetupStep
         warnings.append(
             "a version of Claude Code that does not know onFailure ignores it, and lets a call through when the hook fails"
         )
-    return warnings if setting.plugin_folder else warnings + _told_twice(program, setting)
+    return warnings if setting.plugin_folder else warnings + _double_setup_warnings(program, setting)
 
 
-def _told_twice(program: SupportedProgram, setting: Setting) -> list[str]:
+def _double_setup_warnings(program: SupportedProgram, setting: Setting) -> list[str]:
     """Return when the program is set up in another way as well."""
     others = [replace(setting, scope=scope) for scope in program.scopes]
     try:

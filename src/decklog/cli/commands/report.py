@@ -27,11 +27,11 @@ def week(call: Invocation, day: str | None, path: str | None, overwrite: bool) -
 
     A week begins on Monday, in UTC.
     """
-    from decklog.transfer.report.week import day_meant, markdown, week_of
+    from decklog.transfer.report.week import day_of_week_option, markdown, week_of
 
     with call.open(writing=False) as log:
         now = log.clock.now()
-        found = week_of(log, day_meant(day, now.date()))
+        found = week_of(log, day_of_week_option(day, now.date()))
     if path is not None:
         return show(_write_page(found, path, now, overwrite=overwrite), as_json=call.json)
     if call.json:

@@ -13,7 +13,7 @@ from decklog.cli.styles import DIM, LOUD, PLAIN, STRONG, of_word
 from decklog.core.figures import bar, counted, dollars, span, sparkline
 
 if TYPE_CHECKING:
-    from decklog import BudgetStanding, RunOverview, Summary, WaitingItem
+    from decklog import BudgetOverview, RunOverview, Summary, WaitingItem
     from decklog.stores.results.money import SpendTotal
 
 # Listed items of each kind, by default.
@@ -42,7 +42,7 @@ def show_now(call: Invocation, limit: int = LISTED) -> int:
     with call.open(writing=False) as log:
         close_killed_sessions(log, call.spool())
         summary = log.overview.now(limit=limit)
-        strips = None if call.json or call.brief else log.overview.pulse([run.id for run in summary.runs])
+        strips = None if call.json or call.brief else log.overview.activity([run.id for run in summary.runs])
     if call.json:
         data = summary.as_dict()
         show({name: data[name] for name in _IN_BRIEF} if call.brief else summary, as_json=True)
@@ -136,7 +136,7 @@ def money_lines(summary: "Summary", width: int) -> list[Line]:
     return lines
 
 
-def _budget_line(budget: "BudgetStanding", size: int, width: int) -> Line:
+def _budget_line(budget: "BudgetOverview", size: int, width: int) -> Line:
     style = PLAIN if budget.state == "ok" else of_word(budget.state)
     share = budget.spent * 100 / budget.ceiling if budget.ceiling else 100
     head = f"  {fit(budget.whose, size)}  {bar(share, _BAR)} {budget.percent:>3} %  "

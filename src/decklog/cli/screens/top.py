@@ -196,7 +196,7 @@ class Top:
         self._read_at = time.monotonic()
         try:
             self._summary = self._log.overview.now(limit=SHOWN)
-            self._strips = self._log.overview.pulse([run.id for run in self._summary.runs])
+            self._strips = self._log.overview.activity([run.id for run in self._summary.runs])
         except DecklogError as problem:
             # What was read before stays on the screen, with the reason why it is old.
             self._said = f"not read: {problem.message}"

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from decklog.agents.context.claims import folder_beside
+from decklog.agents.context.claims import claims_folder_of
 from decklog.agents.context.worker import worker
 from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
@@ -62,8 +62,8 @@ def run_short(call: Invocation) -> int:
     place.must_exist()
     if name in _SPOKEN:
         about = {parameter.name: given.pop(parameter.name, None) for parameter in _SPOKEN[name]}
-        if about["from_"] is not None or _is_said_by_a_person(call, place, given, shared):
-            return _said(call, name, given, shared, about)
+        if about["from_"] is not None or _is_typed_by_person(call, place, given, shared):
+            return _send_text(call, name, given, shared, about)
     with place.open() as log:
         return _show(VERBS[name](_caller(call, place, log, shared), **given), as_json=call.json)
 
@@ -76,19 +76,19 @@ def _caller(call: Invocation, place: "LogLocation", log: "Decklog", options: dic
         raise WrongUsage(
             "--fence is the number of a task's claim, and no task is named", hint="Add --task TASK, or leave it out."
         )
-    return Caller(log, who, folder_beside(place), meant, _SURFACE)
+    return Caller(log, who, claims_folder_of(place), meant, _SURFACE)
 
 
-def _is_said_by_a_person(call: Invocation, place: "LogLocation", given: dict[str, Any], shared: dict[str, Any]) -> bool:
+def _is_typed_by_person(call: Invocation, place: "LogLocation", given: dict[str, Any], shared: dict[str, Any]) -> bool:
     """Return whether a person writes to the agents: at a terminal, and without options of agents."""
     if not sys.stdin.isatty() or len(given) > 1 or any(shared.values()) or call.agent is not None:
         return False
     from decklog.agents.context.claims import RememberedClaims
 
-    return is_a_person() and RememberedClaims(folder_beside(place), worker(None)).load() is None
+    return is_a_person() and RememberedClaims(claims_folder_of(place), worker(None)).load() is None
 
 
-def _said(call: Invocation, name: str, given: dict[str, Any], shared: dict[str, Any], about: dict[str, Any]) -> int:
+def _send_text(call: Invocation, name: str, given: dict[str, Any], shared: dict[str, Any], about: dict[str, Any]) -> int:
 
     text = given.pop("question" if name == "ask" else "text")
     key = given.pop("key", None)
@@ -177,7 +177,7 @@ def said(
             sys.stdout.flush()
         conversation = Conversation(log, voices_here(log))
         outcome = conversation.hear(message, proving=lambda: _proof(log, call), with_model=not plain)
-    return _told(call, outcome)
+    return _show_outcome(call, outcome)
 
 
 def _own_name() -> str:
@@ -190,7 +190,7 @@ def _proof(log: "Decklog", call: Invocation) -> AbstractContextManager[None]:
     return proving(log, call.key)
 
 
-def _told(call: Invocation, outcome: "MessageOutcome") -> int:
+def _show_outcome(call: Invocation, outcome: "MessageOutcome") -> int:
     message, understood = outcome.message, outcome.understood
     if outcome.refusal is not None:
         outcome.refusal.details |= {"message_id": message.id, "intent": understood.intent.value}

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from decklog.agents.texts import tellable
+from decklog.agents.texts import storable_value
 from decklog.conductor.agents.description import Description, ErrorRule, EventRule
 from decklog.guard.shell.spool import HEAD
 
@@ -184,7 +184,7 @@ class StreamReader:
             return [StreamEvent("text", {"text": line})]
         try:
             # Only values that the log can store.
-            data = tellable(json.loads(line))
+            data = storable_value(json.loads(line))
         except ValueError:
             # Programs print escape codes and warnings between lines of JSON. A line that is too long was cut.
             problem = f"a line is too long to be read: {line[:200]}" if line.startswith("{") and line.endswith("]") else None

@@ -135,11 +135,11 @@ def _is_kept(name: str, node: ast.AST, added: Collection[_Definition]) -> bool:
         return True
     if not isinstance(node, _Definition):
         return False
-    said = _said(node)
-    return any(SequenceMatcher(None, said, _said(one), autojunk=False).ratio() >= _ALIKE for one in added)
+    said = _words_of(node)
+    return any(SequenceMatcher(None, said, _words_of(one), autojunk=False).ratio() >= _ALIKE for one in added)
 
 
-def _said(node: _Definition) -> list[str]:
+def _words_of(node: _Definition) -> list[str]:
     """Return the words of a definition, without its name and docstring, with numbered local names."""
     body = [one for one in node.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
     plain = copy.deepcopy(ast.Module(body or [ast.Pass()], []))

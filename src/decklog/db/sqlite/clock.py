@@ -33,20 +33,20 @@ class BootClock(Clock):
         try:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         except OSError:
-            return _said(self._path, boot) or started  # a read-only user takes no lease
+            return _read_boot_time(self._path, boot) or started  # a read-only user takes no lease
         try:
-            if (said := _said(self._path, boot)) is not None:
+            if (said := _read_boot_time(self._path, boot)) is not None:
                 return said
             # If two processes append at the same time, the first line counts. A full disk may have cut the line before.
             os.write(file, f"\n{boot} {to_text(started)}\n".encode())
-            return _said(self._path, boot) or started
+            return _read_boot_time(self._path, boot) or started
         except OSError:
             return started  # a full disk: readers continue, and nobody can take a lease
         finally:
             os.close(file)
 
 
-def _said(path: str, boot: str) -> datetime | None:
+def _read_boot_time(path: str, boot: str) -> datetime | None:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             lines = [line.split() for line in file]

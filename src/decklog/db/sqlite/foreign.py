@@ -46,7 +46,7 @@ def _take(connection: apsw.Connection) -> None:
     connection.execute("begin exclusive")
 
 
-class FileBeside:
+class ForeignFile:
     """The file, open, with the log attached for reading. Triggers of the file are for others, and not for us."""
 
     def __init__(self, path: str, log_path: str) -> None:

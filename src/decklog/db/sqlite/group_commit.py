@@ -114,7 +114,7 @@ class GroupCommit:
             self._led = True
         start_new_thread(self._drain, ())
 
-    def wait_until_told(self) -> None:
+    def wait_until_answered(self) -> None:
         """Wait until every queued job has its result; a callback of such a job does not wait for the others."""
         if self._untold and get_ident() not in self._telling:
             from concurrent.futures import wait

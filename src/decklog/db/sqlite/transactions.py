@@ -301,7 +301,7 @@ class SqliteTransactions:
         inside = self.is_mine()
         if not inside:
             self._check_free()
-            self._group.wait_until_told()
+            self._group.wait_until_answered()
             self._group.alone(after_all=True)
         try:
             self._connections.close()

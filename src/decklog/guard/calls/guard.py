@@ -119,10 +119,10 @@ class Guard:
         # Before the act, and in its own transaction: a crash must cost a question, never allow a second act.
         granted = self.approvals.use(self.run_id, digest)
         if granted is None:
-            raise self._asked(about, digest, verdict)
+            raise self._ask_person(about, digest, verdict)
         return {"approval_id": granted.id, "digest": digest}
 
-    def _asked(self, about: dict[str, Any], digest: str, verdict: CommandVerdict) -> Refused | StillPending:
+    def _ask_person(self, about: dict[str, Any], digest: str, verdict: CommandVerdict) -> Refused | StillPending:
         """Ask a person, or find that it was asked before; give what to raise."""
         assert self.approvals is not None
         asked = self.approvals.find(self.run_id, subject_digest=digest, limit=1)

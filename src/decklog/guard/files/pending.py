@@ -52,9 +52,9 @@ class PendingFile:
         elif data is None:
             raise FileNotFoundError(2, os.strerror(2), self.path)
         if data is not None:
-            self._write_beside(data, is_executable)
+            self._write_temporary(data, is_executable)
 
-    def _write_beside(self, data: bytes, is_executable: bool | None) -> None:
+    def _write_temporary(self, data: bytes, is_executable: bool | None) -> None:
         name = f".decklog-{secrets.token_hex(8)}.tmp"
         # The rights of a file that exists are given at the end: until then nobody else may read it.
         mode = 0o600 if self._before else (0o777 if is_executable else 0o666)

@@ -51,7 +51,7 @@ class _Visitor:
                 self._check_built_path(node)
         calls = [node for node in nodes if isinstance(node, ast.Call)]
         for node in calls:
-            self._spare_local_fetch(node)
+            self._allow_local_fetch(node)
         called = {id(node.func) for node in calls}
         for node in nodes:
             if isinstance(node, ast.Call) and id(node.func) not in self.spared:
@@ -74,7 +74,7 @@ class _Visitor:
         if self.judge.paths.classify(text, self.use.scope.cwd) in ("vault", "guard"):
             self._role("read", text)
 
-    def _spare_local_fetch(self, node: ast.Call) -> None:
+    def _allow_local_fetch(self, node: ast.Call) -> None:
         """Spare a call that only fetches an address of this machine."""
         is_plain = len(node.args) == 1 and all(keyword.arg == "timeout" for keyword in node.keywords)
         is_fetch = is_plain and self._dotted(node.func) in self.names("python_fetches")

@@ -168,11 +168,11 @@ class Supervisor:
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
         for number in HEARD:
             signal.signal(number, _pass)
-        self._hear(self.wake, "wake")
+        self._register(self.wake, "wake")
         if self.starter is not None and not self.grace:
-            self._hear(0, "starter")
+            self._register(0, "starter")
 
-    def _hear(self, handle: int, source: str) -> None:
+    def _register(self, handle: int, source: str) -> None:
         self.sources[handle] = source
         self.poll.register(handle, select.POLLIN)
 
@@ -194,7 +194,7 @@ class Supervisor:
         os.close(trouble[0])
         for stream, read in (("stdout", out[0]), ("stderr", err[0])):
             os.set_blocking(read, False)
-            self._hear(read, stream)
+            self._register(read, stream)
         return json.loads(problem.decode()) if problem else None
 
     # Watching
@@ -237,9 +237,9 @@ class Supervisor:
     def _read_signals(self) -> None:
         numbers = os.read(self.wake, 4096)
         if signal.SIGTERM in numbers:
-            self._end(self._asked_stages(), "stopped")
+            self._end(self._requested_stages(), "stopped")
 
-    def _asked_stages(self) -> tuple[tuple[int, float], ...]:
+    def _requested_stages(self) -> tuple[tuple[int, float], ...]:
         """Read the requested stages from stop.json."""
         try:
             with open(os.path.join(self.folder, "stop.json"), encoding="utf-8") as file:

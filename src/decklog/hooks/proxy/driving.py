@@ -84,7 +84,7 @@ class Driver:
         self._lock = threading.RLock()
         self._waiting: dict[int, Message] = {}
         self._is_cancelled = False
-        self._said = ""
+        self._print_text = ""
         environment = {**os.environ, **asking.variables(os.environ, is_sandboxed=order.is_sandboxed)}
         self._child = subprocess.Popen(order.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         assert self._child.stdin is not None
@@ -120,16 +120,16 @@ class Driver:
         self._choose_model(result_of(opened))
         with open(self._order.prompt_file, encoding="utf-8") as file:
             text = file.read()
-        answered = self._say(text)
+        answered = self._prompt(text)
         mailbox = Mailbox(self._order.answers)
         while result_of(answered).get("stopReason") == "end_turn" and (new := list(mailbox.new())):
             # Each turn sends the messages written during the previous one.
             for message_id, written_text in new:
                 tell("delivered", message=message_id, text=written_text)
-            answered = self._say("\n\n".join(written_text for _, written_text in new))
+            answered = self._prompt("\n\n".join(written_text for _, written_text in new))
         return self._ended(answered)
 
-    def _say(self, text: str) -> Message:
+    def _prompt(self, text: str) -> Message:
         return self._call(PROMPT, sessionId=self._session, prompt=[{"type": "text", "text": text}])
 
     def _choose_model(self, opened: dict[str, Any]) -> None:
@@ -155,7 +155,7 @@ class Driver:
             tell("error", text=f"the turn ended with {reason}", reason=reason)
         elif "usage" in (result := result_of(message)) and result["usage"] is None:
             # No model has answered. Some agents only mention the reason, and report the turn as completed.
-            tell("error", text=self._said[:_SHOWN] or "no model has answered")
+            tell("error", text=self._print_text[:_SHOWN] or "no model has answered")
         else:
             tell("end", reason=reason)
             return 0
@@ -188,7 +188,7 @@ class Driver:
             self._take({"from": EDITOR}, request)
         self._outlet.write(written(request))
         for message in self._heard:
-            self._hear(message)
+            self._receive(message)
             if "method" not in message and message.get("id") == number:
                 return message
         raise AgentEnded
@@ -198,12 +198,12 @@ class Driver:
             told = parse(line)
             yield from told if isinstance(told, list) else () if told is None else (told,)
 
-    def _hear(self, message: Message) -> None:
+    def _receive(self, message: Message) -> None:
         seen = self._exchange.see(AGENT, message)
         if seen is None:
             return
         if seen.is_answer:
-            self._hear_answer(seen.method, seen.asked, message)
+            self._receive_answer(seen.method, seen.asked, message)
         else:
             self._guard.see(message)
             self._take({"from": AGENT}, message)
@@ -212,7 +212,7 @@ class Driver:
             elif "id" in message:
                 self._outlet.write(written(refusal(message, f"{seen.method} is not offered", _NO_SUCH_METHOD)))
 
-    def _hear_answer(self, method: str, asked: dict[str, Any], message: Message) -> None:
+    def _receive_answer(self, method: str, asked: dict[str, Any], message: Message) -> None:
         if method in OPENING and "error" not in message:
             self._session = str(result_of(message).get("sessionId"))
             self._wire = AcpReader(self._exchange.program, self._session)
@@ -228,7 +228,7 @@ class Driver:
             own = {"c": "driven", "n": next(self._lines), "cwd": self._root}
             for event in self._wire.events({**own, **facts}, message, None):
                 show(event)
-                self._said = event.text if isinstance(event, Said) else self._said
+                self._print_text = event.text if isinstance(event, Said) else self._print_text
             update = dict_of(params_of(message).get("update"))
             cost = dict_of(update.get("cost"))
             if message.get("method") == UPDATE and cost.get("currency") == "USD":

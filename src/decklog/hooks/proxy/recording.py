@@ -35,7 +35,7 @@ class Recording:
         self._db = db
         self._lock = threading.Lock()
         self._number = 0
-        self._places: dict[str, _Beside | None] = {}
+        self._places: dict[str, _LogSpool | None] = {}
         # Fork before any thread starts: forking a process with threads is unsafe.
         self._taker = taking.start(environment, db)
 
@@ -65,7 +65,7 @@ class Recording:
             place.put(program, session, {**self._named(session), "acp": {**own, **facts}, **more}, line)
             self._taker.wake()
 
-    def _place(self, folder: str) -> "_Beside | None":
+    def _place(self, folder: str) -> "_LogSpool | None":
         if folder not in self._places:
             place = of_session(folder, self._environment, self._db)
             self._places[folder] = None if place is None else self._spool_of(place)
@@ -73,16 +73,16 @@ class Recording:
                 self._taker.tell(folder)
         return self._places[folder]
 
-    def _spool_of(self, place: LogLocation) -> "_Beside | None":
+    def _spool_of(self, place: LogLocation) -> "_LogSpool | None":
         try:
             return self._opened(spool_folder(place))
         except NotAccepted as problem:
             sys.stderr.write(f"decklog proxy: {problem}\n  {problem.hint}\n")
             return None
 
-    def _opened(self, spool: str) -> "_Beside":
+    def _opened(self, spool: str) -> "_LogSpool":
         known = (place for place in self._places.values() if place is not None and place.folder == spool)
-        return next(known, None) or _Beside(spool, self.name)
+        return next(known, None) or _LogSpool(spool, self.name)
 
     def _named(self, session: str) -> dict[str, Any]:
         named = {"run": "DECKLOG_RUN_ID", "task": "DECKLOG_TASK_ID"}
@@ -90,7 +90,7 @@ class Recording:
         return {**given, "session": session}
 
 
-class _Beside:
+class _LogSpool:
     """Spool of one log, with the connection's file."""
 
     def __init__(self, folder: str, name: str) -> None:

@@ -240,7 +240,7 @@ class Relay:
         self._captures(AGENT, message, seen)
         if seen.is_answer:
             return line
-        fewer = asking.without_standing_yes(message) if self._is_enforced and seen.method == PERMISSION else None
+        fewer = asking.without_allow_always(message) if self._is_enforced and seen.method == PERMISSION else None
         return line if fewer is None else written(fewer)
 
     # Messages of the editor

@@ -79,7 +79,7 @@ class _Taking:
         while is_open:
             # A failed intake is retried even if no line follows.
             select.select([self._pipe], [], [], None if is_done else _AGAIN_SECONDS)
-            is_open = self._hear()
+            is_open = self._read_pipe()
             # One round at a time: a fast sender would otherwise keep the CPU busy.
             is_done = self._take_in(is_one_round=True)
         for _ in range(_LAST_TRIES):
@@ -87,7 +87,7 @@ class _Taking:
                 return
             time.sleep(_AGAIN_SECONDS)
 
-    def _hear(self) -> bool:
+    def _read_pipe(self) -> bool:
         """Read the pipe for a moment; return False if the proxy is gone."""
         end = time.monotonic() + _TOGETHER_SECONDS
         while (left := end - time.monotonic()) > 0:

@@ -44,7 +44,7 @@ class AnthropicModel:
                 said: Any = client.messages.create(**request(self._model, prompt, wish))
         except anthropic.APIError as problem:
             return failed(problem)
-        return _told(said)
+        return _reply_of(said)
 
 
 def request(model: str, prompt: Prompt, wish: ModelRequest) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def _marked(stable: tuple[PromptPart, ...]) -> list[int]:
     return numbers if len(numbers) <= MOST_MARKS else [*numbers[: MOST_MARKS - 1], numbers[-1]]
 
 
-def _told(said: Any) -> ModelReply:
+def _reply_of(said: Any) -> ModelReply:
     inputs = [block.input for block in said.content if block.type == "tool_use" and block.name == _TOOL]
     words = "".join(block.text for block in said.content if block.type == "text")
     usage = said.usage

@@ -169,7 +169,7 @@ class AgentModel:
         reader = StreamReader(agent)
         lines = Follower(scratch / "command").rest()
         events = [*(event for line in lines for event in reader.read(line)), *reader.rest()]
-        return self._told(events, ended, read_output(scratch / "command").text[-_LONGEST_SAID:])
+        return self._reply_of(events, ended, read_output(scratch / "command").text[-_LONGEST_SAID:])
 
     def _command(self, scratch: Path, told: Path, text: str, mark: str, wish: ModelRequest) -> Command:
         agent = self.description
@@ -189,7 +189,7 @@ class AgentModel:
             grace_seconds=_GRACE_SECONDS,
         )
 
-    def _told(self, events: Sequence[StreamEvent], ended: dict[str, Any], output: str) -> ModelReply:
+    def _reply_of(self, events: Sequence[StreamEvent], ended: dict[str, Any], output: str) -> ModelReply:
         error = next((event for event in reversed(events) if event.error_class is not None), None)
         model = next((event.taken["model"] for event in events if event.taken.get("model")), None)
         session = next((event.taken["session"] for event in events if event.taken.get("session")), None)

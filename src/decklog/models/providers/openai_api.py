@@ -39,7 +39,7 @@ class OpenAIModel:
                 said: Any = client.chat.completions.create(**request(self._model, prompt, wish))
         except openai.APIError as problem:
             return failed(problem)
-        return _told(said)
+        return _reply_of(said)
 
 
 def request(model: str, prompt: Prompt, wish: ModelRequest) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def request(model: str, prompt: Prompt, wish: ModelRequest) -> dict[str, Any]:
     }
 
 
-def _told(said: Any) -> ModelReply:
+def _reply_of(said: Any) -> ModelReply:
     usage = said.usage
     cached = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None) or 0
     figures = (

@@ -93,7 +93,7 @@ class DecklogSessions:
         problem: BaseException | None = None
         try:
             async for message in stream:
-                self._hear(talk, message)
+                self._record_message(talk, message)
                 yield message
         except BaseException as error:
             problem = error
@@ -107,7 +107,7 @@ class DecklogSessions:
         """Hear what a `ClaudeSDKClient` receives, and hand it on."""
         talk = self._talks[-1] if self._talks else self._talk(ClaudeAgentOptions())
         async for message in stream:
-            self._hear(talk, message)
+            self._record_message(talk, message)
             yield message
 
     def flush(self, seconds: float = 5.0) -> bool:
@@ -186,7 +186,7 @@ class DecklogSessions:
 
     # Messages
 
-    def _hear(self, talk: _Talk, message: Any) -> None:
+    def _record_message(self, talk: _Talk, message: Any) -> None:
         try:
             if isinstance(message, SystemMessage) and message.subtype == "init":
                 self._session(talk, message.data)

@@ -245,7 +245,7 @@ def _response(data: Any, loop: _Loop) -> dict[str, Any]:
     """Return an answer of the Responses interface."""
     response = data.response
     items = [] if response is None else [item.model_dump() for item in response.output]
-    values = _said(loop, [text for item in items for text in _texts(item)])
+    values = _output_facts(loop, [text for item in items for text in _texts(item)])
     answer = data.export().get("response_id")
     model = None if response is None else response.model
     return {**values, "answer": answer, "model": model, "usage": data.usage, "prompts": _prompts(loop, data.input)}
@@ -255,11 +255,11 @@ def _generation(data: Any, loop: _Loop) -> dict[str, Any]:
     """Return an answer of any other interface; only some of these name it."""
     items = [item for item in data.output or () if isinstance(item, dict)]
     parts = [part for item in items for part in (item.get("output") or [item])]
-    values = _said(loop, [text for part in parts for text in _texts(part)])
+    values = _output_facts(loop, [text for part in parts for text in _texts(part)])
     return {**values, "model": data.model, "usage": data.usage, "prompts": _prompts(loop, data.input)}
 
 
-def _said(loop: _Loop, texts: list[str]) -> dict[str, Any]:
+def _output_facts(loop: _Loop, texts: list[str]) -> dict[str, Any]:
     if texts:
         loop.said = texts[-1]
     return {"said": texts}

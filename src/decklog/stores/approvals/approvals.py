@@ -99,13 +99,13 @@ def read_answers(db: Database, now: datetime, most: int, digest: str | None, rul
         found[part].append(Approval.from_row(names[1:], row).seen_at(now))
     for listed in found.values():
         # Sorted by the text of the time, so that one invalid time does not fail the whole list.
-        listed.sort(key=lambda one: (_asked_at(one), one.run_id, one.number), reverse=True)
+        listed.sort(key=lambda one: (_asked_time(one), one.run_id, one.number), reverse=True)
     same = {one.id for one in found["same_thing"]}
     others = [one for one in found["same_rule"] if one.id not in same and cause_of(one.payload).get("rule") == rule]
     return Answers(latest=found["latest"], same_thing=found["same_thing"][:most], same_rule=others)
 
 
-def _asked_at(approval: Approval) -> str:
+def _asked_time(approval: Approval) -> str:
     held = approval.raw("asked_at")
     return held if isinstance(held, str) else to_text(held)
 

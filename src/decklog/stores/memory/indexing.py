@@ -126,11 +126,11 @@ class LessonIndex:
             self._search.clear()
             mark = 0
         end = min(head, mark + _BATCH)
-        for lesson in self._told(mark, end):
+        for lesson in self._expected_terms(mark, end):
             self.put(lesson)
         self._move(end)
 
-    def _told(self, mark: int, end: int) -> list[Lesson]:
+    def _expected_terms(self, mark: int, end: int) -> list[Lesson]:
         names, rows = self._db.rows(
             f"""
             select *
@@ -229,7 +229,7 @@ class IndexAudit:
             return  # an old index is rebuilt before the next search
         yield from self._strange_marks(marks)
         reached = [seq for name, seq in marks if str(name).startswith(MARK) and type(seq) is int]
-        yield from lessons_check.findings(self._db, self._told(max(reached)) if reached else iter(()))
+        yield from lessons_check.findings(self._db, self._expected_terms(max(reached)) if reached else iter(()))
 
     def _strange_marks(self, marks: list[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
         if not marks and not lessons_check.is_empty(self._db):
@@ -246,7 +246,7 @@ class IndexAudit:
         row = self._db.one(sql, {"stream": STREAM, "seq": seq})
         return row[0] if row else None
 
-    def _told(self, mark: int) -> Iterator[tuple[str, list[IndexedLesson]]]:
+    def _expected_terms(self, mark: int) -> Iterator[tuple[str, list[IndexedLesson]]]:
         """Yield the expected terms of each lesson that was recorded up to the mark."""
         _, rows = self._db.rows(f"select record_id from ({_SPANS}) e where first <= :mark and newest > :mark", {"mark": mark})
         changed_since = {lesson_id: list(self._ways(lesson_id)) for (lesson_id,) in rows}
@@ -255,14 +255,14 @@ class IndexAudit:
         sql = f"select {own} from lessons l join ({_SPANS}) e on e.record_id = l.id where first <= :mark"
         for row in self._db.each(sql, {"mark": mark}):
             lesson = Lesson.from_row(names, row)
-            yield lesson.id, changed_since.get(lesson.id) or [_told_by(lesson)]
+            yield lesson.id, changed_since.get(lesson.id) or [_indexed(lesson)]
 
     def _ways(self, lesson_id: str) -> Iterator[IndexedLesson]:
         """Yield all recorded forms of a lesson: it was indexed as one of them."""
         sql = "select payload from entries where record_table = 'lessons' and record_id = :id order by seq"
         for payload in dict.fromkeys(row[0] for row in self._db.rows(sql, {"id": lesson_id})[1]):
-            yield _told_by(Lesson.from_image(from_json(payload)))
+            yield _indexed(Lesson.from_image(from_json(payload)))
 
 
-def _told_by(lesson: Lesson) -> IndexedLesson:
+def _indexed(lesson: Lesson) -> IndexedLesson:
     return IndexedLesson(lesson.topic, lesson.project, terms_in_index(lesson))

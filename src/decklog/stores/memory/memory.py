@@ -58,7 +58,7 @@ class Memory(LessonProposals):
         (NAME=VERSION) exclude lessons with another scope. `budget_tokens` limits their total length. An empty list means that
         nothing fits: `min_match` is the share of the question that a lesson must match, from 0 to 1, with a low default.
         """
-        hits = self._hits(_Asked(query, topic, project, paths or [], versions or [], limit, budget_tokens, min_match))
+        hits = self._hits(_RecallQuery(query, topic, project, paths or [], versions or [], limit, budget_tokens, min_match))
         if not hits:
             return hits
         counted = within_lease(self._db, lambda: self._count_recalls([hit.id for hit in hits]))
@@ -78,11 +78,11 @@ class Memory(LessonProposals):
         min_match: float | None = None,
     ) -> Hits:
         """Return what `recall` would return, without counting it."""
-        return self._hits(_Asked(query, topic, project, paths or [], versions or [], limit, budget_tokens, min_match))
+        return self._hits(_RecallQuery(query, topic, project, paths or [], versions or [], limit, budget_tokens, min_match))
 
-    def _hits(self, asked: "_Asked") -> Hits:
+    def _hits(self, asked: "_RecallQuery") -> Hits:
         asked.check()
-        neighbours, vector, warnings = self._asked(asked.query)
+        neighbours, vector, warnings = self._embed_question(asked.query)
         index = LessonIndex(self._db)
         can_step, may_embed = index.can_step, neighbours is not None and self._may_embed()
 
@@ -108,7 +108,7 @@ class Memory(LessonProposals):
 
     def _best(
         self,
-        asked: "_Asked",
+        asked: "_RecallQuery",
         weighing: "_Weighing",
         neighbours: Neighbours | None,
         vector: list[float],
@@ -131,9 +131,9 @@ class Memory(LessonProposals):
             match = ranking.fused(lessons, match, above)
         enough = ranking.least(search.size(), together=together, wanted=asked.min_match)
         answer = ranking.RankedLessons(ranking.Ranking(lessons, question, match, parts), enough)
-        return self._told(answer.within(asked.budget_tokens, asked.limit), question)
+        return self._build_hits(answer.within(asked.budget_tokens, asked.limit), question)
 
-    def _told(self, taken: list[ranking.Ranked], question: ranking.RankingQuestion) -> list[Hit]:
+    def _build_hits(self, taken: list[ranking.Ranked], question: ranking.RankingQuestion) -> list[Hit]:
         """Build hits with the evidence for and against each lesson."""
         ids = [one.lesson.id for one in taken]
         contradicting = self._contradicting(ids)
@@ -256,7 +256,7 @@ class _Weighing:
         self.weights = self.search.weights([*question.terms, *question.signs])
 
 
-class _Asked:
+class _RecallQuery:
     """A question with its filters and limits."""
 
     def __init__(

@@ -154,7 +154,7 @@ def is_computed(evidence: Sequence[dict[str, Any]]) -> bool:
 _LONGEST = 400
 _MOST_LOOKED_AT = 50
 # A text with fewer different words is too short to follow.
-_LEAST_TOLD = 3
+_FEWEST_WORDS = 3
 # Severities of review findings that block a change.
 _HELD_FOR = ("blocking", "significant")
 _ADVICE = re.compile(
@@ -316,7 +316,7 @@ class ProposalSources:
         # A change without a task is identified by its base commit.
         work = self._work_of(review.get("task_id")) or review["base"]
         for review_id, task_id, passes, findings in rows:
-            stated = [one for one in from_json(findings) if one["severity"] in _HELD_FOR and _is_telling(one["text"])]
+            stated = [one for one in from_json(findings) if one["severity"] in _HELD_FOR and _has_enough_words(one["text"])]
             if stated and (self._work_of(task_id) or review["base"]) == work:
                 return review_id, work, stated, {one["pass"] for one in from_json(passes) if not one["by"]}
         return None
@@ -330,7 +330,7 @@ class ProposalSources:
         if task.get("outcome") == "done":
             return self._overcome(entry, task, worker)
         why = task.get("blocker") or task.get("summary")
-        if task.get("outcome") not in ("failed", "blocked") or not _is_telling(why):
+        if task.get("outcome") not in ("failed", "blocked") or not _has_enough_words(why):
             return None
         return self._observed(
             ProposalKind.BLOCKER, entry, task, worker, why, f"Work like this was stopped by: {_line(why)}", ShownBy.STOPPED, ()
@@ -342,7 +342,7 @@ class ProposalSources:
         failed = self._entries("tasks", task["id"], also, {"seq": entry.seq}, 1)
         last: Any = failed[0].payload if failed else {}
         why, how = last.get("blocker") or last.get("summary"), task.get("summary")
-        if not _is_telling(why) or not _is_telling(how):
+        if not _has_enough_words(why) or not _has_enough_words(how):
             return None
         passed = self._db.one(
             """
@@ -388,7 +388,7 @@ class ProposalSources:
     def _of_approval(self, entry: Entry, asked: dict[str, Any], before: dict[str, Any]) -> Observation | None:
         why = asked.get("rationale")
         is_turned_down = asked["state"] == "denied" and before.get("state") != "denied" and asked.get("decided_by")
-        if not is_turned_down or not _is_telling(why):
+        if not is_turned_down or not _has_enough_words(why):
             return None
         question = asked.get("question")
         return Observation(
@@ -414,7 +414,7 @@ class ProposalSources:
         if not before and feedback.get("message_id") is None:
             return self._correction(entry, feedback, self._whose(False))
         cause, test = feedback.get("root_cause"), feedback.get("regression_test_path")
-        if feedback["state"] != "verified" or before.get("state") == "verified" or not _is_telling(cause):
+        if feedback["state"] != "verified" or before.get("state") == "verified" or not _has_enough_words(cause):
             return None
         filed = self._entries("feedback", feedback["id"], "and e.subtype = 'added'", {}, 1)
         return Observation(
@@ -436,7 +436,7 @@ class ProposalSources:
 
     def _correction(self, entry: Entry, said: dict[str, Any], proof: ShownBy) -> Observation | None:
         body = said["body"]
-        if not _is_telling(body) or not _ADVICE.search(body) or len(body) > _LONGEST:
+        if not _has_enough_words(body) or not _ADVICE.search(body) or len(body) > _LONGEST:
             return None
         return Observation(
             ProposalKind.CORRECTION,
@@ -466,9 +466,9 @@ def _alone(
     return lambda entry, image, before: [read(entry, image, before)]
 
 
-def _is_telling(text: str | None) -> TypeGuard[str]:
+def _has_enough_words(text: str | None) -> TypeGuard[str]:
     """Return whether a text has enough words to follow."""
-    return text is not None and len(set(words_of(text))) >= _LEAST_TOLD
+    return text is not None and len(set(words_of(text))) >= _FEWEST_WORDS
 
 
 def _line(text: str) -> str:

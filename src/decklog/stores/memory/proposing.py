@@ -33,7 +33,7 @@ MARKS = "proposal_marks"
 _BATCH = 2000
 # The actor that accepts lessons with computed evidence.
 BY_PROOF = "proof"
-_SAYS_THE_SAME = 0.8
+_EQUIVALENT = 0.8
 _COMPARED = 200
 _BEHIND = f"""
 select s.name, s.no, case when at.hash = m.hash then m.seq else 0 end as mark, s.head_seq as newest
@@ -175,7 +175,7 @@ class LessonProposals(LessonUpkeep):
             """,
             kind=seen.kind,
         )
-        return next((one for one in near if _say_the_same(one.body, seen.body)), None)
+        return next((one for one in near if _are_equivalent(one.body, seen.body)), None)
 
     def _add_proposal(self, seen: Observation) -> Proposal:
         evidence, now = [seen.evidence()], self._now()
@@ -207,7 +207,7 @@ class LessonProposals(LessonUpkeep):
         body, _ = self._db.values.text("body", seen.body)
         if (same := self._same(seen.topic, None, body)) is not None:
             return same
-        near = next((one.id for one in self._near(body, None) if _say_the_same(one.body, body)), None)
+        near = next((one.id for one in self._near(body, None) if _are_equivalent(one.body, body)), None)
         return None if near is None else self._fetch(Lesson, near)
 
     def _seen_again(self, known: Proposal, seen: Observation) -> Proposal:
@@ -305,5 +305,5 @@ def _subject(seen: Observation) -> str:
     return f"{seen.kind}:{sha256(about.encode(errors='surrogatepass')).hexdigest()[:32]}"
 
 
-def _say_the_same(one: str, other: str) -> bool:
-    return similarity.nearness(one, other) >= _SAYS_THE_SAME and similarity.contradiction(one, other) is None
+def _are_equivalent(one: str, other: str) -> bool:
+    return similarity.nearness(one, other) >= _EQUIVALENT and similarity.contradiction(one, other) is None

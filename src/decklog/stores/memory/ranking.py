@@ -7,7 +7,7 @@ from datetime import datetime
 from decklog.db.search.lessons import K1
 from decklog.stores.memory.indexing import signs_of
 from decklog.stores.memory.lesson import Hit, Lesson
-from decklog.stores.memory.similarity import LEAST_IN_COMMON, content_of, contradiction, essence_of, is_part, says_nothing
+from decklog.stores.memory.similarity import LEAST_IN_COMMON, content_of, contradiction, essence_of, is_empty_praise, is_part
 from decklog.stores.memory.text import little_words_of, stem_of, terms_of, words_of
 
 # The weight of a stop word that a found lesson has too: a tenth of a rare word.
@@ -145,7 +145,7 @@ class Ranking:
 def _doubt(lesson: Lesson) -> float:
     """Return the factor for a lesson that was more harmful than useful, is outdated, or has no advice."""
     harm = lesson.usefulness() if lesson.harmful_count > lesson.useful_count else 1.0
-    return harm * (_OUTDATED if lesson.outdated_at else 1.0) * (_SAYS_NOTHING if says_nothing(lesson.body) else 1.0)
+    return harm * (_OUTDATED if lesson.outdated_at else 1.0) * (_SAYS_NOTHING if is_empty_praise(lesson.body) else 1.0)
 
 
 def _record(lesson: Lesson, question: RankingQuestion) -> dict[str, float]:
@@ -200,7 +200,7 @@ class RankedLessons:
             if len(taken) == limit:
                 break
             tokens = tokens_of(one.lesson.body)
-            if (left is not None and tokens > left) or _says_again(one.lesson, [other.lesson for other in taken]):
+            if (left is not None and tokens > left) or _repeats(one.lesson, [other.lesson for other in taken]):
                 continue
             left = left - tokens if left is not None else None
             taken.append(one)
@@ -241,7 +241,7 @@ def _surest(whole: Ranked) -> tuple[int, int, float, str]:
     return -lesson.confidence, -len(content_of(lesson.body)), -whole.score, lesson.id
 
 
-def _says_again(lesson: Lesson, taken: list[Lesson]) -> bool:
+def _repeats(lesson: Lesson, taken: list[Lesson]) -> bool:
     """Return whether a lesson repeats others in nearly the same words.
 
     A contradicting lesson is no repetition. A lesson that contradicts two contradicting ones is: such lessons differ in a number.

@@ -225,7 +225,7 @@ def content_of(text: str) -> frozenset[str]:
     return frozenset(word for word in essence_of(text) if word not in STOP_WORDS)
 
 
-def says_nothing(text: str) -> bool:
+def is_empty_praise(text: str) -> bool:
     """Return whether a text is only thanks, praise or a report of success."""
     words = essence_of(text)
     if _forms(COURTESIES).isdisjoint(words) or not _forms(ADVICE).isdisjoint(words):

@@ -82,7 +82,7 @@ class LessonEmbedding(LessonWriter):
         neighbours.embedder = embedder
         return neighbours
 
-    def _asked(self, query: str) -> tuple[Neighbours | None, list[float], list[str]]:
+    def _embed_question(self, query: str) -> tuple[Neighbours | None, list[float], list[str]]:
         """Embed a question. If that fails, return a warning that only words are used."""
         try:
             embedder = self._embedder()

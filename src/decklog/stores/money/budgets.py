@@ -197,7 +197,7 @@ class Budgets(Store):
         """Yield days without a budget, days without activity, and times without an entry."""
         sql = "select budget_id, day, calls, as_of from budget_days order by budget_id, day"
         rows = list(self._db.each_as_is(sql, {}))
-        entry_times = meter.told_times({row[3] for row in rows})
+        entry_times = meter.known_entry_times({row[3] for row in rows})
         for budget_id, day, calls, as_of in rows:
             budget = budgets.get(budget_id)
             if budget is None:

@@ -272,7 +272,7 @@ class BudgetMeter:
         sql = f"select distinct substr(reserved_at, 1, 10) from reservations where {_in_scope(budget)}"
         return {row[0] for row in self._db.rows(sql, {"scope_id": budget.scope_id})[1]}
 
-    def told_times(self, times: set[str]) -> set[str]:
+    def known_entry_times(self, times: set[str]) -> set[str]:
         """Return which of some times belong to entries."""
         sought, found = iter(sorted(map(str, times))), set[str]()
         while some := list(islice(sought, _TOGETHER)):

@@ -38,7 +38,7 @@ NUMBERS = ("ceiling", "warn_percent", "spent", "today", "unpriced_calls", "unpri
 
 
 @dataclass(frozen=True, kw_only=True)
-class BudgetStanding:
+class BudgetOverview:
     """A budget in its current period. `today` is its spending of this UTC day, in microdollars."""
 
     id: str
@@ -94,19 +94,19 @@ def periods(now: datetime) -> dict[str, str]:
     return {name: day.isoformat() for name, day in starts.items()}
 
 
-def in_order(rows: Iterable[Row]) -> list[BudgetStanding]:
+def in_order(rows: Iterable[Row]) -> list[BudgetOverview]:
     """Parse budgets from rows: global ones first, then the most recently set."""
     found: list[dict[str, Any]] = [dict(zip((*TEXTS, *NUMBERS), row, strict=True)) for row in rows]
     found.sort(key=lambda one: one["id"])
     found.sort(key=lambda one: one["set_at"], reverse=True)
     found.sort(key=lambda one: one["scope"] != "all")
-    return [BudgetStanding(**{**one, "last_at": from_text(one["last_at"])}) for one in map(_without_time, found)]
+    return [BudgetOverview(**{**one, "last_at": from_text(one["last_at"])}) for one in map(_without_time, found)]
 
 
 def _without_time(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name != "set_at"}
 
 
-def standings(db: Database, now: datetime) -> list[BudgetStanding]:
+def standings(db: Database, now: datetime) -> list[BudgetOverview]:
     """Load the status of the budgets in their current periods, global ones first."""
     return in_order(db.rows(STANDINGS, periods(now))[1])

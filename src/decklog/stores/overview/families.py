@@ -14,7 +14,7 @@ from decklog.records.record import Page
 from decklog.records.values import to_json
 from decklog.stores.base import Store
 from decklog.stores.overview import recent, spending, task_counts, waiting
-from decklog.stores.overview.budgets import BudgetStanding
+from decklog.stores.overview.budgets import BudgetOverview
 from decklog.stores.overview.run_facts import (
     NEWEST_GOING_ON,
     STATES,
@@ -38,7 +38,7 @@ class Base:
     """What every overview starts with."""
 
     moment: OverviewMoment
-    budgets: list[BudgetStanding]
+    budgets: list[BudgetOverview]
     items: list[WaitingItem]
     charged: list[Charged]
 
@@ -206,7 +206,7 @@ class FamiliesTable:
 
     families: "Page[Family]"
     decisions: int
-    pulse: dict[str, list[int]]
+    activity: dict[str, list[int]]
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,7 @@ def _found(db: Database, asked: FamilyQuery, base: Base) -> tuple[list[_Walked],
     if asked.word is None or asked.state is not None:
         firsts, bound = asked.wanted.firsts(asked.state, place, most)
     else:
-        ids = _standing(db, asked, base)
+        ids = _active_with_status(db, asked, base)
         if not ids:
             return [], None
         marks, named = placed(ids)
@@ -266,7 +266,7 @@ def _found(db: Database, asked: FamilyQuery, base: Base) -> tuple[list[_Walked],
     return found, None if end is None else [*end]
 
 
-def _standing(db: Database, asked: FamilyQuery, base: Base) -> list[str]:
+def _active_with_status(db: Database, asked: FamilyQuery, base: Base) -> list[str]:
     """Return the active runs with a status. No index has it, so the newest are checked."""
     runs = look(db, NEWEST_GOING_ON, {}, base.moment, base.by_run, with_money=False)
     return [run.id for run in runs if run.status is asked.word]

@@ -10,7 +10,7 @@ from decklog.core.clock import to_text
 from decklog.db.base import Database
 from decklog.db.where import placed
 from decklog.stores.overview import spending
-from decklog.stores.overview.budgets import BudgetStanding
+from decklog.stores.overview.budgets import BudgetOverview
 from decklog.stores.overview.run_facts import RunOverview, look
 
 # At least this number of days is loaded, because the current week and month are summed up from them.
@@ -26,7 +26,7 @@ select cast(coalesce(sum(microdollars - used_microdollars), 0) as bigint), count
 
 
 @dataclass(frozen=True, kw_only=True)
-class MoneyPicture:
+class SpendingView:
     """The spending of each day from `since` to `until`, in UTC. `by` has the largest items of the span, `others` the rest.
 
     `days` splits each day by model, `chart` by the chosen column. `today`, `week` and `month` are the current ones, for any span.
@@ -46,7 +46,7 @@ class MoneyPicture:
     month: dict[str, int]
     held: int
     reservations: int
-    budgets: list[BudgetStanding]
+    budgets: list[BudgetOverview]
     decisions: int
     charged_runs: int
     spent_by_runs: int
@@ -68,7 +68,7 @@ class MoneyPicture:
         return {**vars(self), **lists, "per_run": self.per_run, "per_task": self.per_task}
 
 
-def spent(db: Database, base: Any, span: tuple[date, date], column: str, most: int) -> MoneyPicture:
+def spent(db: Database, base: Any, span: tuple[date, date], column: str, most: int) -> SpendingView:
     """Load the days of a span. `base` is what every overview starts with."""
     now = base.moment.now.astimezone(UTC).date()
     since, until, today = (day.isoformat() for day in (*span, now))
@@ -84,7 +84,7 @@ def spent(db: Database, base: Any, span: tuple[date, date], column: str, most: i
     whole, listed = _summed(shown), _summed(dearest)
     held = db.one(_HELD, {"now": to_text(base.moment.now)}) or (0, 0)
     begins = {"today": today, "week": (now - timedelta(days=now.weekday())).isoformat(), "month": f"{today[:8]}01"}
-    return MoneyPicture(
+    return SpendingView(
         since=since,
         until=until,
         days=shown,

@@ -18,10 +18,9 @@ from decklog.stores.of_run import no_run
 from decklog.stores.overview import arranged, attention, recent, spending, task_counts, waiting
 from decklog.stores.overview.attention import AttentionGroup
 from decklog.stores.overview.board import BoardColumn, columns, workloads
-from decklog.stores.overview.budgets import BudgetStanding, standings
+from decklog.stores.overview.budgets import BudgetOverview, standings
 from decklog.stores.overview.families import Base, Families
-from decklog.stores.overview.money import MoneyPicture, spent
-from decklog.stores.overview.picture import Comparison, RunPicture, Wished, compared, contents, drawn, graph, kinds
+from decklog.stores.overview.money import SpendingView, spent
 from decklog.stores.overview.recent import Recent
 from decklog.stores.overview.run_facts import (
     MOST_GOING_ON,
@@ -37,6 +36,7 @@ from decklog.stores.overview.run_facts import (
     place_in,
     place_of,
 )
+from decklog.stores.overview.run_view import Comparison, RunView, Wished, compared, contents, drawn, graph, kinds
 from decklog.stores.overview.search import SearchQuery, SearchResult, searched
 from decklog.stores.overview.spending import Charged, SpendKey, SpendKeyLike
 from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, TaskFacts, of_task
@@ -200,7 +200,7 @@ class Overview(Families):
         return Page(left[:size], next=to_json(left[size - 1].place) if len(left) > size else None)
 
     @reads_in_steps
-    def picture(
+    def run_view(
         self,
         run_id: str,
         *,
@@ -219,7 +219,7 @@ class Overview(Families):
         first_tasks: int = 0,
         spent: int = 0,
         milestones: int = 0,
-    ) -> RunPicture:
+    ) -> RunView:
         """Show one run, now or as of an entry or a time: its head, counts, activity strip, timeline, tasks and latest entries.
 
         The timeline starts at `since`, an entry or a time, and ends at the shown moment; the strip covers the whole run. Entries
@@ -237,8 +237,8 @@ class Overview(Families):
         named = {"records": kinds(classes, records or []), "roles": roles or []}
         wanted = Wished(at, since, before, of_kind, buckets, **sizes, **more, **named)  # type: ignore[arg-type]
 
-        def draw(can_move: bool) -> RunPicture:
-            def look(*past: Any) -> RunPicture:
+        def draw(can_move: bool) -> RunView:
+            def look(*past: Any) -> RunView:
                 return drawn(self._db, wanted, self._base(can_move), classes["tasks"], *past)
 
             return self._past().with_history(run_id, look)
@@ -255,7 +255,7 @@ class Overview(Families):
 
     def labels(self, task_ids: list[str]) -> list[dict[str, Any]]:
         """Load what labels tasks on a timeline: the tags, and the result of a work task."""
-        from decklog.stores.overview.picture import labels
+        from decklog.stores.overview.run_view import labels
 
         return self._db.read(lambda: labels(self._db, task_ids))
 
@@ -280,7 +280,7 @@ class Overview(Families):
         until: datetime | None = None,
         by: SpendKeyLike = SpendKey.MODEL,
         limit: int = 20,
-    ) -> MoneyPicture:
+    ) -> SpendingView:
         """Show spending: each UTC day by model, the most expensive models, agents or runs, and the budgets.
 
         It covers `days` days up to today or `until`, or all days from `since` on.
@@ -365,7 +365,7 @@ class Overview(Families):
         return len(self._base(False).items)
 
     @reads
-    def budgets(self) -> list[BudgetStanding]:
+    def budgets(self) -> list[BudgetOverview]:
         """List the status of the budgets in their present periods, without those of runs that are over."""
         return standings(self._db, self._now())
 
@@ -389,7 +389,7 @@ class Overview(Families):
         return recent.read(self._db, failed_since=since, most=page_size(limit)).failed
 
     @reads
-    def pulse(self, run_ids: list[str], *, span_seconds: int = 3600, buckets: int = 24) -> dict[str, list[int]]:
+    def activity(self, run_ids: list[str], *, span_seconds: int = 3600, buckets: int = 24) -> dict[str, list[int]]:
         """Count the newest 120 entries of each run over the last `span_seconds`, in even steps."""
         if not 1 <= buckets <= 300 or not 1 <= span_seconds <= 3600 * 24 * 366 or len(run_ids) > MOST_GOING_ON:
             raise Invalid("a pulse has 1 to 300 steps of up to a year, of at most 200 runs", field="buckets")
@@ -407,8 +407,8 @@ class Overview(Families):
         midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         times = {"moved_since": now - recent.HOUR, "failed_since": midnight, "ended_since": now - timedelta(days=1)}
         found = recent.read(self._db, run_ids=run_ids, most=page_size(limit), **times)
-        pulse = recent.steps(run_ids, found.times, now - recent.HOUR, recent.HOUR, recent.STEPS)
-        return Recent(pulse=pulse, failed=found.failed, ended=found.ended)
+        activity = recent.steps(run_ids, found.times, now - recent.HOUR, recent.HOUR, recent.STEPS)
+        return Recent(activity=activity, failed=found.failed, ended=found.ended)
 
     def _make_due(self) -> None:
         """Add due tasks of schedules, if the log is writable. An overview does this as a claim does."""
@@ -505,8 +505,8 @@ class Overview(Families):
         else:
             page, going, is_cut = arranged.by_column(look, word, wanted, size, after, sort, descending=descending)
         counts, is_many = arranged.counts(self._db, wanted, going)
-        pulse = recent.last_hour(self._db, page, base.moment.now)
-        return RunsTable(page, len(base.items), pulse, counts, is_cut or is_many)
+        activity = recent.last_hour(self._db, page, base.moment.now)
+        return RunsTable(page, len(base.items), activity, counts, is_cut or is_many)
 
     def _all_waiting(self, can_move_marks: bool) -> list[WaitingItem]:
         base = self._base(can_move_marks)

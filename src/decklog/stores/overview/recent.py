@@ -46,7 +46,7 @@ _WORDS = {"completed": "done", "failed": "failed", "cancelled": "cancelled"}
 class Recent:
     """Recent events, latest first. `pulse` counts the entries of each run in 24 steps of the last hour."""
 
-    pulse: dict[str, list[int]]
+    activity: dict[str, list[int]]
     failed: list[FailedTask]
     ended: list[EndedRun]
 

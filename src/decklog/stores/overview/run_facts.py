@@ -257,7 +257,7 @@ def _overview(
         entries=fact["seq"],
         last_at=last_at,
         last_by=fact["agent"],
-        last_said=_said(fact),
+        last_said=_last_line_of(fact),
         tasks=counts,
         agents=list(dict.fromkeys(lease[2] for lease, end in zip(leases, ends, strict=True) if end > moment.steady_now)),
         working_on=[_task(lease, moment.steady_now) for lease in leases[:shown_tasks]],
@@ -307,7 +307,7 @@ _DEEDS = {
 }
 
 
-def _said(fact: dict[str, Any]) -> str:
+def _last_line_of(fact: dict[str, Any]) -> str:
     """Return a run's last entry in one line."""
     what = fact["subtype"] or fact["kind"]
     text = " ".join((fact["body"] or "").split())
@@ -447,7 +447,7 @@ class RunsTable:
 
     runs: "Page[RunOverview]"
     decisions: int
-    pulse: dict[str, list[int]]
+    activity: dict[str, list[int]]
     counts: dict[str, int] = field(default_factory=dict)
     is_cut: bool = False
 

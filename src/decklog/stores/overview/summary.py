@@ -7,7 +7,7 @@ from typing import Any
 
 from decklog.core.clock import to_text
 from decklog.core.figures import counted, dollars
-from decklog.stores.overview.budgets import BudgetStanding
+from decklog.stores.overview.budgets import BudgetOverview
 from decklog.stores.overview.run_facts import RunOverview
 from decklog.stores.overview.status import Status
 from decklog.stores.overview.waiting import WaitingItem
@@ -29,7 +29,7 @@ class Summary:
     runs: list[RunOverview]
     spent_today: int
     unpriced_today: int
-    budgets: list[BudgetStanding]
+    budgets: list[BudgetOverview]
     is_new: bool
     is_cut: bool = False
 
@@ -43,7 +43,7 @@ def sentence(
     counts: Mapping[str, int],
     at_work: tuple[int, int],
     today: int,
-    budgets: Sequence[BudgetStanding],
+    budgets: Sequence[BudgetOverview],
     *,
     is_new: bool,
     is_cut: bool,
@@ -82,7 +82,7 @@ def _work(counts: Mapping[str, int], agents: int, runs: int) -> str:
     return f"{'; '.join(parts)}." if parts else "Nothing is running."
 
 
-def _cost(today: int, budgets: Sequence[BudgetStanding]) -> str:
+def _cost(today: int, budgets: Sequence[BudgetOverview]) -> str:
     for budget in budgets:
         if budget.scope == "all" and budget.unit == "microdollars":
             if budget.period == "day":

@@ -11,7 +11,7 @@ from decklog.db.base import Database, Row
 from decklog.records.values import from_json
 from decklog.stores.base import cause_of
 from decklog.stores.overview import budgets, spending
-from decklog.stores.overview.budgets import BudgetStanding
+from decklog.stores.overview.budgets import BudgetOverview
 from decklog.stores.overview.run_facts import RunOverview
 from decklog.stores.overview.spending import Charged
 from decklog.stores.results.approvals import ApprovalCause
@@ -171,7 +171,7 @@ select 'charged', o.name, {", ".join(["null"] * (_TEXTS - 1))}, o.no, o.newest, 
 """
 
 
-def read(db: Database, now: datetime) -> tuple[list[BudgetStanding], list[WaitingItem], list[Charged]]:
+def read(db: Database, now: datetime) -> tuple[list[BudgetOverview], list[WaitingItem], list[Charged]]:
     """Return the status of the budgets, and the waiting items by deadline and waiting time.
 
     Also return the streams with charges after their marks: name, number, newest entry and mark.
@@ -215,7 +215,7 @@ def _item(row: Row) -> WaitingItem:
     )
 
 
-def _spent(budgets: Sequence[BudgetStanding]) -> Iterator[WaitingItem]:
+def _spent(budgets: Sequence[BudgetOverview]) -> Iterator[WaitingItem]:
     for budget in budgets:
         if budget.stops:
             yield WaitingItem(

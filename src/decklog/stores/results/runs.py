@@ -3,14 +3,14 @@
 from typing import Any, Literal, TypedDict
 
 
-class PulseStep(TypedDict):
+class ActivityStep(TypedDict):
     """When an entry was written."""
 
     seq: int
     at: str
 
 
-class PulseMark(TypedDict):
+class ActivityMark(TypedDict):
     """An important entry: a failure, a question, a checkpoint or a pivot."""
 
     seq: int
@@ -19,14 +19,14 @@ class PulseMark(TypedDict):
     at: str
 
 
-class RunPulse(TypedDict):
+class RunActivity(TypedDict):
     """The times of a run's entries at even steps, and its marks."""
 
     run_id: str
     first: int
     last: int
-    steps: list[PulseStep]
-    marks: list[PulseMark]
+    steps: list[ActivityStep]
+    marks: list[ActivityMark]
     left_out: int
 
 

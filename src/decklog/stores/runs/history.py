@@ -17,7 +17,7 @@ from decklog.journal.time_index import Times
 from decklog.records.record import Page, Record
 from decklog.records.values import from_json
 from decklog.stores.of_run import no_run
-from decklog.stores.results.runs import PulseMark, PulseStep, RunAttempt, RunLanes, RunPulse
+from decklog.stores.results.runs import ActivityMark, ActivityStep, RunActivity, RunAttempt, RunLanes
 from decklog.stores.runs import timeline
 from decklog.stores.runs.timeline import ATTEMPT, EVERY, FIELDS, FIRSTS, MARK, MOMENTS, RunStory
 
@@ -372,7 +372,7 @@ class RunHistory:
 
     # The activity strip and the timeline
 
-    def pulse(self, place: StreamPosition, story: RunStory, span: tuple[int, int], steps: int) -> RunPulse:
+    def activity(self, place: StreamPosition, story: RunStory, span: tuple[int, int], steps: int) -> RunActivity:
         """Return the times of entries at regular steps, and the important entries."""
         first, until = span
         whole = self._moments_between(place, story, first, until) if story.tally["moments"] > MOST_MARKS else 0
@@ -388,11 +388,11 @@ class RunHistory:
         shown = [row for row in rows if row[1] is not None]
         room = max(MOST_MARKS - len(shown), _PARTS)
         newer = [newer[place * len(newer) // room] for place in range(room)] if len(newer) > room else newer
-        marks: list[PulseMark] = [
+        marks: list[ActivityMark] = [
             {"seq": seq, "what": what, "record_id": record_id, "at": at} for seq, what, record_id, at in (*shown, *newer)
         ]
         marks.sort(key=itemgetter("seq", "what"))
-        found: list[PulseStep] = [{"seq": seq, "at": at} for seq, what, _, at in rows if what is None]
+        found: list[ActivityStep] = [{"seq": seq, "at": at} for seq, what, _, at in rows if what is None]
         left_out = whole - len(marks) if is_many else 0
         return {"run_id": place.run_id, "first": first, "last": until, "steps": found, "marks": marks, "left_out": left_out}
 

@@ -12,7 +12,7 @@ from decklog.records.fork_rules import Fork
 from decklog.records.operations import reads, reads_in_steps, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.results.runs import RecordDifference, RunLanes, RunPulse
+from decklog.stores.results.runs import RecordDifference, RunActivity, RunLanes
 from decklog.stores.runs import comparison, timeline
 from decklog.stores.runs.comparison import MomentComparison, differing
 from decklog.stores.runs.history import RunHistory, StreamPosition, TimelineOutdated, span_of, steps_of
@@ -308,7 +308,7 @@ class Runs(Store):
         return self.with_history(run_id, lambda history, *place: history.records(*place, classes[table], at, size, after))
 
     @reads_in_steps
-    def pulse(self, run_id: str, *, since: str | None = None, until: str | None = None, buckets: int = 300) -> RunPulse:
+    def activity(self, run_id: str, *, since: str | None = None, until: str | None = None, buckets: int = 300) -> RunActivity:
         """Return the times of a run's entries in even steps, with failures, questions, checkpoints and pivots marked.
 
         A span begins and ends at an entry or a time. Of more than 200 marks, the first of each kind in each part are given;
@@ -316,9 +316,9 @@ class Runs(Store):
         """
         steps = steps_of(buckets)
 
-        def look(history: RunHistory, place: StreamPosition, story: RunStory) -> RunPulse:
+        def look(history: RunHistory, place: StreamPosition, story: RunStory) -> RunActivity:
             ends = history.entry_for(place, since, is_end=False), history.entry_for(place, until)
-            return history.pulse(place, story, span_of(*ends, run_id), steps)
+            return history.activity(place, story, span_of(*ends, run_id), steps)
 
         return self.with_history(run_id, look)
 

@@ -111,7 +111,7 @@ class Past:
     def take(self, run_id: str, at: str | None, *, recent: bool = True) -> RunSnapshot:
         """Load the newest snapshot of every record of a run, now or as of an entry or a time."""
         start, until = self.span(run_id, at)
-        changes = self._told(start, until)
+        changes = self._images_between(start, until)
         return RunSnapshot(
             run_id=run_id,
             seq=until - start,
@@ -126,7 +126,7 @@ class Past:
 
     def newest(self, start: int, until: int) -> list[tuple[type[Record], dict[str, Any]]]:
         """List the newest snapshot of every existing record. Records that others refer to come first."""
-        newest = self._newest(self._told(start, until)).items()
+        newest = self._newest(self._images_between(start, until)).items()
         return [(self._classes[table], from_json(text)) for table, texts in newest for text in texts]
 
     def _newest(self, changes: list[Row]) -> dict[str, list[str]]:
@@ -139,7 +139,7 @@ class Past:
         there = ((table, [text for text in newest[table].values() if not _is_removal(text)]) for table in in_order)
         return {table: texts for table, texts in there if texts}
 
-    def _told(self, start: int, until: int) -> list[Row]:
+    def _images_between(self, start: int, until: int) -> list[Row]:
         """List every snapshot in a range of positions, oldest first: table, record id, and columns as JSON."""
         return self._db.rows(
             """

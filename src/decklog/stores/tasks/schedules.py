@@ -112,10 +112,10 @@ class Recurrence:
             day -= timedelta(days=1)
 
     def _of_day(self, day: date, times: Iterable[tuple[int, int]]) -> Iterator[datetime]:
-        if self._is_meant(day):
+        if self._matches(day):
             yield from (datetime(day.year, day.month, day.day, hour, minute) for hour, minute in times)
 
-    def _is_meant(self, day: date) -> bool:
+    def _matches(self, day: date) -> bool:
         if day.month not in self._months:
             return False
         by_month, by_week = day.day in self._month_days, day.isoweekday() % 7 in self._week_days

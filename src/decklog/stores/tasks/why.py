@@ -87,11 +87,11 @@ def explain(
     if run_id is None:
         row = db.one(f"select count(*) from runs where {GOES_ON}", {})
         if not row or not row[0]:
-            return _told("no_run")
-        return _told("nothing_ready", runs="the one run under way" if row[0] == 1 else f"any of {row[0]:,} runs")
+            return _explanation("no_run")
+        return _explanation("nothing_ready", runs="the one run under way" if row[0] == 1 else f"any of {row[0]:,} runs")
     status = db.one("select status from runs where id = :run_id", {"run_id": run_id})
     if status is not None and status[0] not in ("planning", "active"):
-        return _told("run_paused" if status[0] == "paused" else "run_over", run_id=run_id, status=status[0])
+        return _explanation("run_paused" if status[0] == "paused" else "run_over", run_id=run_id, status=status[0])
     return _of_ready(db, run_id, wanted, to_text(now)) or _of_running(db, run_id, steady_now) or _of_open(db, run_id)
 
 
@@ -100,13 +100,13 @@ def _of_ready(db: Database, run_id: str, wanted: dict[str, str | None], now: str
     bound = {**wanted, "worker": wanted["worker"] or "", "run_id": run_id, "now": now}
     asked = tuple(name for name in wanted if name != "worker" and wanted[name] is not None)
     if db.one(is_ready(("run_id", "worker", *asked)), bound) is not None:
-        return _told("just_now", run_id=run_id)
+        return _explanation("just_now", run_id=run_id)
     if asked and db.one(is_ready(("run_id", "worker")), bound) is not None:
-        return _told("no_match", run_id=run_id, asked=", ".join(f"{name} {wanted[name]}" for name in asked))
+        return _explanation("no_match", run_id=run_id, asked=", ".join(f"{name} {wanted[name]}" for name in asked))
     if db.one(is_ready(("run_id", *asked)), bound) is not None:
-        return _told("assigned", run_id=run_id)
+        return _explanation("assigned", run_id=run_id)
     later = db.one(first_later(asked), bound)
-    return _told("later", run_id=run_id, count=later[0], at=from_text(later[1])) if later and later[0] else None
+    return _explanation("later", run_id=run_id, count=later[0], at=from_text(later[1])) if later and later[0] else None
 
 
 def _of_running(db: Database, run_id: str, steady_now: datetime) -> ClaimExplanation | None:
@@ -115,22 +115,24 @@ def _of_running(db: Database, run_id: str, steady_now: datetime) -> ClaimExplana
         return None
     left = from_text(row[1]) - steady_now
     tasks = f"{counted(row[0], 'task')} {'is' if row[0] == 1 else 'are'}"
-    return _told("all_taken", run_id=run_id, tasks=tasks, seconds=max(0, round(left.total_seconds())))
+    return _explanation("all_taken", run_id=run_id, tasks=tasks, seconds=max(0, round(left.total_seconds())))
 
 
 def _of_open(db: Database, run_id: str) -> ClaimExplanation:
     _, rows = db.rows(_OPEN, {"run_id": run_id})
     states = {state: count for state, count, _ in rows}
     if states:
-        return _told("held", run_id=run_id, states=", ".join(f"{count} {state}" for state, count in sorted(states.items())))
+        return _explanation(
+            "held", run_id=run_id, states=", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+        )
     if (scheduled := db.one(_SCHEDULED, {"run_id": run_id})) is not None:
-        return _told("scheduled", name=scheduled[0], at=from_text(scheduled[1]))
+        return _explanation("scheduled", name=scheduled[0], at=from_text(scheduled[1]))
     any_task = db.one("select 1 from tasks where run_id = :run_id limit 1", {"run_id": run_id})
-    return _told("no_tasks" if any_task is None else "all_done", run_id=run_id)
+    return _explanation("no_tasks" if any_task is None else "all_done", run_id=run_id)
 
 
 # Each code with its message and hint.
-_SAID = {
+_MESSAGES = {
     "no_run": ("no run is under way", 'Start one: decklog runs start "GOAL"'),
     "nothing_ready": ("no task is ready in {runs}", "See why, run by run: decklog tasks ready RUN"),
     "run_paused": ("run {run_id} is paused", "Take it up again: decklog runs update {run_id} --status active"),
@@ -156,8 +158,8 @@ _SAID = {
 }
 
 
-def _told(code: str, **facts: Any) -> ClaimExplanation:
-    message, hint = _SAID[code]
+def _explanation(code: str, **facts: Any) -> ClaimExplanation:
+    message, hint = _MESSAGES[code]
     return {"code": code, "message": message.format(**facts), "hint": hint.format(**facts)}
 
 
@@ -185,7 +187,7 @@ select t.id, t.title, t.state, t.worker, t.reason, t.open_dependencies, c.depth
 def explained(db: Database, task: Task, now: datetime, steady_now: datetime) -> TaskExplanation:
     """Return why nobody works on a task, or that somebody does, with its blocking tasks, the nearest first."""
     chain, is_cut = _chain(db, task) if task.state == TaskState.PENDING and task.open_dependencies else ([], False)
-    code, words = _waits(chain, is_cut) if chain else _standing(db, task, now, steady_now)
+    code, words = _waits(chain, is_cut) if chain else _status_code(db, task, now, steady_now)
     return {
         "task_id": task.id,
         "run_id": task.run_id,
@@ -200,7 +202,7 @@ def explained(db: Database, task: Task, now: datetime, steady_now: datetime) -> 
     }
 
 
-def _standing(db: Database, task: Task, now: datetime, steady_now: datetime) -> tuple[str, str]:
+def _status_code(db: Database, task: Task, now: datetime, steady_now: datetime) -> tuple[str, str]:
     if task.state == TaskState.DONE:
         return "done", f"done: {task.summary}" if task.summary else "done"
     is_over = task.leased_until is not None and task.leased_until < steady_now

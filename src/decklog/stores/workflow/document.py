@@ -94,22 +94,22 @@ def completed(document: dict[str, Any]) -> dict[str, Any]:
 
 def digest_of(document: dict[str, Any]) -> str:
     """Return the digest of a document, independent of its layout. Keys that start with an underscore are comments."""
-    return sha256(to_json(_said(document)).encode()).hexdigest()
+    return sha256(to_json(_public_part(document)).encode()).hexdigest()
 
 
-def _said(value: Any) -> Any:
+def _public_part(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _said(inner) for key, inner in value.items() if not str(key).startswith("_")}
-    return [_said(inner) for inner in value] if isinstance(value, list) else value
+        return {key: _public_part(inner) for key, inner in value.items() if not str(key).startswith("_")}
+    return [_public_part(inner) for inner in value] if isinstance(value, list) else value
 
 
 def records_of(document: dict[str, Any]) -> list[Record]:
     """Check a document and build its records. Raise Invalid with all problems."""
     to_json(document)  # refuses a document that is nested too deeply
-    problems = list(_problems(_said(document)))
+    problems = list(_problems(_public_part(document)))
     if problems:
         raise Invalid(f"this workflow can't be used: {problems[0]}", problems=problems)
-    said = _said(document)
+    said = _public_part(document)
     records: list[Record] = []
     for agent, statuses in said["transitions"].items():
         for status, step in statuses.items():

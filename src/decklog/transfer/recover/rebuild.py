@@ -181,7 +181,7 @@ class Rebuild:
         is_next = not self._broken and batch[0].standing is EntryCertainty.PROVEN and batch[0].seq == self._seq + 1
         if is_next and (self._keep(batch) or (self._make_runs(batch) and self._keep(batch))):
             return
-        self._begin_stretch(batch)
+        self._begin_range(batch)
         self._append([found.values for found in batch], batch[0].standing)
         self.report.renumbered += len(batch)
         self.report.unproven += sum(found.standing is EntryCertainty.UNPROVEN for found in batch)
@@ -204,7 +204,7 @@ class Rebuild:
             self._stand_in_elsewhere(run)
         return bool(runs)
 
-    def _begin_stretch(self, batch: list[RecoveredEntry]) -> None:
+    def _begin_range(self, batch: list[RecoveredEntry]) -> None:
         first, missing = batch[0].seq, self._missing
         said = f"entries {missing[0]} to {missing[1]} are missing" if missing else "the stretch goes on"
         self._broken, self._missing = True, None

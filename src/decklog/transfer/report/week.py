@@ -75,7 +75,7 @@ def week_of(log: Decklog, day: date) -> Week:
     return _Reader(log, start, start + _SEVEN_DAYS).read()
 
 
-def day_meant(text: str | None, today: date) -> date:
+def day_of_week_option(text: str | None, today: date) -> date:
     """Read which week is meant: by a day of it, as `last`, or the present one."""
     if text is None:
         return today

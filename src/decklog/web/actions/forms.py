@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from decklog.core.errors import Conflict, DecklogError, Denied, Invalid
 from decklog.web.answers import status_of
-from decklog.web.deciding import Paused, proven, told_again
+from decklog.web.deciding import Paused, form_error, proven
 from decklog.web.pages.inbox import proof_of
 from decklog.web.site import PageView, SiteRequest
 
@@ -117,7 +117,7 @@ def send(asked: SiteRequest, verb: str, action: WebAction) -> PageView | str:
         return _performed(asked, verb, action, form, given)
     except DecklogError as problem:
         typed = {one.name: asked.form.get(one.name, "") for one in form.fields}
-        view = build_view(asked, verb, form, problem=told_again(problem), typed=typed)
+        view = build_view(asked, verb, form, problem=form_error(problem), typed=typed)
         return PageView(**{**vars(view), "status": 429 if isinstance(problem, Paused) else status_of(problem)})
 
 

@@ -34,7 +34,7 @@ def read(asked: SiteRequest) -> PageView:
         "items": [(item, abouts.get(item.id) if isinstance(abouts, dict) else abouts) for item in waiting],
         "recent": recent,
         "attention": attention,
-        "lines": lines_of(summary.runs, summary.at, getattr(recent, "pulse", {})),
+        "lines": lines_of(summary.runs, summary.at, getattr(recent, "activity", {})),
         "spent": _spent(summary),
         "last_at": max((run.last_at for run in summary.runs), default=None),
     }

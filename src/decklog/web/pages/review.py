@@ -13,15 +13,15 @@ _FINDING: dict[str, Any] = {"pass": None, "severity": "", "kind": "", "text": ""
 def read(asked: SiteRequest) -> PageView:
     """Load a review with all findings of its stages."""
     review = asked.log.reviews.get(asked.path["review_id"])
-    passes = [_told(_PASS, one) for one in review.passes]
-    findings = sorted((_told(_FINDING, one) for one in review.findings), key=lambda one: _rank(one["severity"]))
+    passes = [_all_fields(_PASS, one) for one in review.passes]
+    findings = sorted((_all_fields(_FINDING, one) for one in review.findings), key=lambda one: _rank(one["severity"]))
     names = asked.log.overview.names(run_ids=[review.run_id], task_ids=[review.task_id] if review.task_id else [])
     shown = {"review": review, "passes": passes, "findings": findings, "names": names}
     said = command("reviews", "show", review.id)
     return PageView("review.html", f"Review: {review.verdict.value}", said, review, shown, place="runs")
 
 
-def _told(fields: dict[str, Any], kept: object) -> dict[str, Any]:
+def _all_fields(fields: dict[str, Any], kept: object) -> dict[str, Any]:
     """Return a stored item with all fields. An item that is no object becomes a text."""
     if not isinstance(kept, dict):
         return {**fields, "text": str(kept)}

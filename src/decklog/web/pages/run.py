@@ -59,10 +59,10 @@ def read(asked: SiteRequest) -> PageView:
     # Other tabs need only the workers at the shown moment, for the head.
     since = asked.number("since") if tab == "lanes" else at
     moments: dict[str, Any] = {"at": None if at is None else str(at), "since": None if since is None else str(since)}
-    picture = asked.log.overview.picture(run_id, **moments, **sizes, **places)
+    picture = asked.log.overview.run_view(run_id, **moments, **sizes, **places)
     head = run_moment.of(picture)
     data, shown = _TAB[tab](asked, head, picture)
-    shown |= {"run": head, "tab": tab, "strip": strip_of(picture.pulse), "last_at": head.moment}
+    shown |= {"run": head, "tab": tab, "strip": strip_of(picture.activity), "last_at": head.moment}
     counts = asked.log.overview.contents(run_id)
     # The shown status may be an open question, which differs from the recorded status.
     shown["recorded"] = counts["status"]

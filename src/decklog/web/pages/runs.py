@@ -130,10 +130,10 @@ def read(asked: SiteRequest) -> PageView:
     counts, is_cut = dict[str, int](), False
     if by_family:
         kin = log.overview.families_table(**given, **place)
-        page, decisions, lines = kin.families, kin.decisions, families_of(kin.families, now, kin.pulse)
+        page, decisions, lines = kin.families, kin.decisions, families_of(kin.families, now, kin.activity)
     else:
         table = log.overview.table(**given, **place, sort=sort, descending=descending)
-        page, decisions, lines = table.runs, table.decisions, lines_of(table.runs, now, table.pulse, is_whole=True)
+        page, decisions, lines = table.runs, table.decisions, lines_of(table.runs, now, table.activity, is_whole=True)
         counts, is_cut = table.counts, table.is_cut
     sorting = None if sort is RunSort.ATTENTION else f"{'-' if descending else ''}{sort.value}"
     chosen = {"as": FAMILY if by_family else None, "status": word, "sort": sorting, **narrowed}

@@ -263,7 +263,7 @@ def _item_change(asked: SiteRequest, item: Item, messages: list[Any]) -> ShownCh
         change = change_of(context, item)
         patch = "" if change is None else write_patch(context, change)
     except (DecklogError, OSError) as problem:
-        return ShownChange(problem=_told(problem))
+        return ShownChange(problem=_visible_error(problem))
     can_comment = not asked.site.is_read_only
     view = f"view={SPLIT}&" if asked.word("view") == SPLIT else ""
     comment = f"{segment(acts.page_of(item))}?{view}" if can_comment else None
@@ -277,11 +277,11 @@ def _run_change(asked: SiteRequest, run: Any) -> ShownChange:
         change = ItemChange(first_commit(run), context.target_commit())
         patch = write_patch(context, change)
     except (DecklogError, OSError) as problem:
-        return ShownChange(problem=_told(problem))
+        return ShownChange(problem=_visible_error(problem))
     return ShownChange(change, view_of(patch, DiffOptions(is_split=asked.word("view") == SPLIT)))
 
 
-def _told(problem: DecklogError | OSError) -> DecklogError:
+def _visible_error(problem: DecklogError | OSError) -> DecklogError:
     # Show the message: the reader has to know which folder of which machine is meant.
     return problem if isinstance(problem, DecklogError) else told(problem)
 

@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from decklog import Decklog
-from decklog.plugins.bazinga_project import log_beside
+from decklog.plugins.bazinga_project import log_path_for
 from decklog.plugins.importers.bazinga.importer import TABLES
 from decklog.plugins.importers.bazinga.take_over import TakeOver
 from decklog.plugins.legacy.bazinga import BazingaDB
@@ -239,7 +239,7 @@ def test_a_take_over_that_ended_between_the_log_and_the_file_is_finished_by_the_
     assert TakeOver(str(tmp_path)).run()["already"] is True
 
     assert "first" in contents(str(file))
-    assert os.path.exists(log_beside(str(file)))
+    assert os.path.exists(log_path_for(str(file)))
 
 
 def test_a_file_that_can_not_be_written_does_not_keep_agents_from_their_work(shell: Shell) -> None:

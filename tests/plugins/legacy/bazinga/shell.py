@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from decklog.cli import run
-from decklog.plugins.bazinga_project import log_beside
+from decklog.plugins.bazinga_project import log_path_for
 
 ANY = object()
 
@@ -38,7 +38,7 @@ class Shell:
     @property
     def log(self) -> str:
         """The log, which lies beside the file that readers open."""
-        return log_beside(self.db)
+        return log_path_for(self.db)
 
     @property
     def files(self) -> Path:

@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from decklog import Decklog
-from decklog.plugins.bazinga_project import log_beside
+from decklog.plugins.bazinga_project import log_path_for
 from decklog.plugins.legacy.bazinga import AutoLogger
 from tests.plugins.legacy.bazinga.shell import Shell
 
@@ -116,7 +116,7 @@ def test_a_database_is_made_with_its_folder_and_its_workflow(empty: Shell) -> No
     path = str(empty.root / "deep" / "down" / "log.db")
 
     assert empty.run("--quiet", "init-db", path).json["transitions_count"] > 40
-    with Decklog.open(log_beside(path)) as log:
+    with Decklog.open(log_path_for(path)) as log:
         assert log.workflow.ready()["source"] == "loaded"
         assert [version.loaded_by for version in log.workflow.versions()] == ["bazinga-db"]
 

@@ -332,7 +332,7 @@ def _check(call: Invocation, commit: str) -> int:
     return 1 if found else 0
 
 
-def _meant(log: Decklog, run_id: str | None) -> str:
+def _find_run(log: Decklog, run_id: str | None) -> str:
     """Return the run that is meant: the one that is named, or the newest of this repository."""
     if run_id is not None:
         return run_id
@@ -354,7 +354,7 @@ def watch(call: Invocation, name: str | None, no_follow: bool) -> int:
     if name is not None and not _is_run(call, name):
         return watch_item(call, name, follow=not no_follow)
     with call.open(writing=False) as log:
-        run_id = _meant(log, name)
+        run_id = _find_run(log, name)
         if no_follow:
             status = run_status(log, run_id)
             _show(call, status)
@@ -403,7 +403,7 @@ def _show(call: Invocation, status: ConductorStatus) -> None:
 def stop(call: Invocation, run_id: str | None) -> int:
     """Have nothing more of a run claimed: agents finish what they do. `decklog run --plan` goes on with it."""
     with call.open() as log:
-        stopped = log.runs.update(_meant(log, run_id), status="paused")
+        stopped = log.runs.update(_find_run(log, run_id), status="paused")
         show(stopped, as_json=call.json)
     return 0
 
@@ -476,7 +476,7 @@ def land(
     as about every push.
     """
     with call.open() as log:
-        context = starting.found(log, _meant(log, run_id), cwd=Path.cwd(), state=state_home())
+        context = starting.found(log, _find_run(log, run_id), cwd=Path.cwd(), state=state_home())
         who, proof = person_of(log, context, by), proving(log, key)
         if pr:
             pushed = {"remote": remote, "branch": new_branch, "base": branch}
@@ -485,7 +485,7 @@ def land(
         if not found.is_done and not dry_run:
             landing.examine(context, found)
             landing.land(context, found, by=who, proof=proof)
-        _say_landed(call, found, is_trial=dry_run)
+        _show_landed(call, found, is_trial=dry_run)
     return 0
 
 
@@ -512,7 +512,7 @@ def _publish(
     return 0
 
 
-def _say_landed(call: Invocation, found: LandingPlan, *, is_trial: bool) -> None:
+def _show_landed(call: Invocation, found: LandingPlan, *, is_trial: bool) -> None:
     if call.json:
         show({**found.as_dict(), "landed": not is_trial, "already": found.is_done}, as_json=True)
     elif found.is_done:

@@ -49,11 +49,11 @@ def show_(call: Invocation, site: str | None, commit: str, task_id: str | None) 
     first = starting_commit(repository, commit, cwd=Path.cwd())
     settings = read_settings(repository.read(first, "decklog.toml") or b"")
     composer = Composer(settings, lambda path: repository.read(first, path))
-    task, prime = _told_of(call, task_id) if task_id else ("", "")
+    task, prime = _read_task(call, task_id) if task_id else ("", "")
     return _shown(call, composer.compose(site, task=task, prime=prime))
 
 
-def _told_of(call: Invocation, task_id: str) -> tuple[str, str]:
+def _read_task(call: Invocation, task_id: str) -> tuple[str, str]:
     with call.open(writing=False) as log:
         task = log.tasks.get(task_id)
         return "\n".join((task.title, task.objective)).strip(), Prime(log, run_id=task.run_id, task_id=task.id).text()

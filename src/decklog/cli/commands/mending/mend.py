@@ -73,7 +73,7 @@ def go(
         raise WrongUsage("--whose is about a run that failed", hint="Name it: --run RUN")
     with call.open(writing=bool(chosen)) as log:
         if not chosen:
-            return _standing(call, log)
+            return _show_open_fixes(call, log)
         mending = _mending(call, log)
         if run_id is not None:
             return _failed_run(call, mending, run_id, given["whose"])
@@ -91,7 +91,7 @@ def drop(call: Invocation, name: str, reason: str, by: str | None) -> int:
     """Drop a fix in any state; its feedback gets the reason."""
     with call.open() as log:
         mending = _mending(call, log)
-        return _told(call, log, mending.drop(mending.named(name).id, reason, by=by or getpass.getuser()))
+        return _show_fix(call, log, mending.drop(mending.named(name).id, reason, by=by or getpass.getuser()))
 
 
 def _mending(call: Invocation, log: Decklog) -> FixLoop:
@@ -109,7 +109,7 @@ def _silent(_: str) -> None:
 def _one(call: Invocation, mending: FixLoop, name: str, given: dict[str, Any]) -> int:
     fix_class = FixClass(given["fix_class"]) if given["fix_class"] else None
     said = FixInput(fix_class=fix_class, branch=given["branch"], merged=given["merged"], by=getpass.getuser())
-    return _told(call, mending.log, mending.go_on(mending.named(name).id, said))
+    return _show_fix(call, mending.log, mending.go_on(mending.named(name).id, said))
 
 
 def _all(call: Invocation, mending: FixLoop, every: float | None) -> int:
@@ -121,7 +121,7 @@ def _all(call: Invocation, mending: FixLoop, every: float | None) -> int:
             except Busy:
                 continue  # another process is at it
             if ended.moves != found.moves:
-                _told(call, mending.log, ended)
+                _show_fix(call, mending.log, ended)
         if every is None:
             return 7 if any(True for _ in mending.waiting()) else 0
         time.sleep(max(every, _SHORTEST_SECONDS))
@@ -142,7 +142,7 @@ def _failed_run(call: Invocation, mending: FixLoop, run_id: str, whose: str | No
 # Telling
 
 
-def _standing(call: Invocation, log: Decklog) -> int:
+def _show_open_fixes(call: Invocation, log: Decklog) -> int:
     """Show the state of every open fix, and feedback that nobody has started on."""
     found = list(log.mends.find(open_only=True, limit=200))
     begun = {one.feedback_id for one in found}
@@ -151,7 +151,7 @@ def _standing(call: Invocation, log: Decklog) -> int:
         told = [_as_dict(log, one) for one in found]
         return show([*told, *({"feedback_id": one.id, "state": "pending"} for one in pending)], as_json=True)
     for one in found:
-        _say_standing(log, one)
+        _show_line(log, one)
     for feedback in pending:
         say(f"{feedback.id} is pending: {' '.join(feedback.body.split())[:80]}")
         say(f"    decklog mend {feedback.id}")
@@ -164,7 +164,7 @@ def _as_dict(log: Decklog, mend: Mend) -> dict[str, Any]:
     return {**mend.as_dict(), "proven": STAGES[mend.state].proven, "ways_out": ways_out(mend, asked_about(log, mend))}
 
 
-def _say_standing(log: Decklog, mend: Mend) -> None:
+def _show_line(log: Decklog, mend: Mend) -> None:
     asked = asked_about(log, mend)
     reason = f": {mend.reason}" if mend.reason else ""
     waits = f", waits for {'an answer' if asked else mend.waits_for}" if mend.waits_for else ""
@@ -173,11 +173,11 @@ def _say_standing(log: Decklog, mend: Mend) -> None:
         say(f"    {way}")
 
 
-def _told(call: Invocation, log: Decklog, mend: Mend) -> int:
+def _show_fix(call: Invocation, log: Decklog, mend: Mend) -> int:
     if call.json:
         show(_as_dict(log, mend), as_json=True)
     else:
-        _say_standing(log, mend)
+        _show_line(log, mend)
     if mend.state.is_end or mend.waits_for is None:
         return 0
     return 6 if mend.waits_for.value in _REFUSED and asked_about(log, mend) is None else 7

@@ -20,7 +20,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from decklog import redaction
-from decklog.agents.texts import tellable
+from decklog.agents.texts import storable_value
 from decklog.aio.log import AsyncDecklog
 from decklog.core.errors import Invalid
 from decklog.importing.writer import run_id_of
@@ -141,7 +141,7 @@ class DecklogSaver(BaseCheckpointSaver[int]):
             "checkpoint_id": checkpoint["id"],
             "parent_id": config["configurable"].get("checkpoint_id"),
         }
-        values = tellable(dict(get_checkpoint_metadata(config, metadata)))
+        values = storable_value(dict(get_checkpoint_metadata(config, metadata)))
         return partial(self._save, place, self._encoder.encoded(self.serde, checkpoint), values)
 
     def _save(self, place: dict[str, Any], content: Any, metadata: dict[str, Any]) -> None:

@@ -355,7 +355,7 @@ class Sender:
             answer = self._post(body)
             if not answer.may_retry:
                 return answer
-            asked = self._asked(answer.retry_after)
+            asked = self._retry_after(answer.retry_after)
             seconds = pause if asked is None else asked
             if seconds > self._patience:
                 return answer
@@ -378,7 +378,7 @@ class Sender:
             self._connection.close()
         return CollectorResponse(answer.status, values, kind, answer.getheader("Retry-After") or "")
 
-    def _asked(self, text: str) -> float | None:
+    def _retry_after(self, text: str) -> float | None:
         """Read how long a collector asks us to wait: a number of seconds, or a moment."""
         if text.strip().isdigit():
             return float(text)

@@ -9,7 +9,7 @@ from typing import Any
 
 from decklog.agents.entries import cut_of, describe_call
 from decklog.agents.events import CallOutcome
-from decklog.agents.texts import storable, tellable
+from decklog.agents.texts import storable, storable_value
 from decklog.core.clock import to_text
 from decklog.core.errors import Invalid
 from decklog.importing.row import parsed_json
@@ -213,7 +213,7 @@ class OtherSpan:
         text, cut = cut_of(storable(body))
         known = {"within": within or self.span.parent_id or None, **facts, **cut}
         payload = {name: value for name, value in known.items() if value is not None}
-        content = {"kind": kind.value, "subtype": subtype, "body": text, "key": key, "payload": tellable(payload)}
+        content = {"kind": kind.value, "subtype": subtype, "body": text, "key": key, "payload": storable_value(payload)}
         return {**content, "at": at, **self.who}
 
     # What it cost

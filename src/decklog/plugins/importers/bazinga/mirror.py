@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from decklog.core.errors import Conflict, Damaged, NotADatabase
-from decklog.db.sqlite.foreign import FileBeside, put_in_place
+from decklog.db.sqlite.foreign import ForeignFile, put_in_place
 from decklog.journal.rows import STREAM_SIZE, number_of
 from decklog.log import Decklog
 from decklog.plugins.importers.bazinga.export import BazingaExport
@@ -102,7 +102,7 @@ _NUMBERED = frozenset(
 )
 
 
-def take_change(file: FileBeside, table: str, record_id: str) -> None:
+def take_change(file: ForeignFile, table: str, record_id: str) -> None:
     """Write the rows of one record anew, as the log has it now."""
     if table in _WORKFLOW:
         fill_workflow(file, _WORKFLOW[table])
@@ -137,7 +137,7 @@ def _narrowed(asked: str, which: str) -> str:
     return f"{asked} {'and' if ' where ' in last else 'where'} {which}"
 
 
-def _take_consumer(file: FileBeside, package_id: str, agent: str) -> None:
+def _take_consumer(file: ForeignFile, package_id: str, agent: str) -> None:
     """Fill the row of one for whom a package is and who has not read it; add it where there is none."""
     found = _narrowed(question("context_package_consumers", "log"), "c.package_id = ?1 and c.agent = ?2")
     waiting = """
@@ -153,14 +153,14 @@ def _take_consumer(file: FileBeside, package_id: str, agent: str) -> None:
         file.rows(f"insert into main.context_package_consumers ({names}) select {names} from ({found})", (package_id, agent))
 
 
-def fill_workflow(file: FileBeside, table: str) -> None:
+def fill_workflow(file: ForeignFile, table: str) -> None:
     """Write a table of the workflow anew, all of it."""
     names = ", ".join(name for name in TABLES[table] if name != "id")
     file.rows(f"delete from main.{table}")
     file.rows(f"insert into main.{table} ({names}) select {names} from ({question(table, 'log')}) order by id")
 
 
-def add_logs(file: FileBeside) -> None:
+def add_logs(file: ForeignFile) -> None:
     """Add the entries that moved and are not here yet, all sessions together in the order of their times."""
     last = file.value(
         f"select max(coalesce((select max(id) from main.orchestration_logs), 0), coalesce(max(id), 0)) from {ENTRIES}"
@@ -184,7 +184,7 @@ def add_logs(file: FileBeside) -> None:
         file.rows(sql, (last,))
 
 
-def set_moved(file: FileBeside, streams: list[tuple[int, int, int]]) -> None:
+def set_moved(file: ForeignFile, streams: list[tuple[int, int, int]]) -> None:
     """Note down which entries are to be taken: of each stream those after a number, up to another."""
     file.rows("create temp table if not exists moved (stream_no integer primary key, first integer, last integer)")
     file.rows("delete from temp.moved")
@@ -192,7 +192,7 @@ def set_moved(file: FileBeside, streams: list[tuple[int, int, int]]) -> None:
         file.rows("insert into temp.moved values (?, ?, ?)", (no, no * STREAM_SIZE + seen + 1, no * STREAM_SIZE + newest))
 
 
-def set_marks(file: FileBeside) -> None:
+def set_marks(file: ForeignFile) -> None:
     """Note down how far the file has got."""
     file.rows(
         f"""
@@ -259,7 +259,7 @@ def _export(log: Decklog, path: str) -> list[tuple[int, int, int]]:
 
 
 def _complete(path: str, log_path: str, streams: list[tuple[int, int, int]]) -> None:
-    file = FileBeside(path, log_path)
+    file = ForeignFile(path, log_path)
     try:
         with file.writing():
             set_moved(file, streams)
@@ -276,7 +276,7 @@ def _complete(path: str, log_path: str, streams: list[tuple[int, int, int]]) -> 
         file.close()
 
 
-def _guard(file: FileBeside) -> None:
+def _guard(file: ForeignFile) -> None:
     """Refuse the writes of others, which the next call would not know of."""
     for (table,) in file.rows(
         "select name from main.sqlite_schema where type = 'table' and name not like 'sqlite\\_%' escape '\\'"
@@ -310,7 +310,7 @@ class Mirror:
     def __init__(self, path: str, log: Decklog) -> None:
         self.path = path
         self._log = log
-        self._file: FileBeside | None = None
+        self._file: ForeignFile | None = None
         self._seen: int | None = None
 
     def follow(self) -> None:
@@ -352,7 +352,7 @@ class Mirror:
             self._file.close()
             self._file = None
 
-    def _opened(self) -> FileBeside:
+    def _opened(self) -> ForeignFile:
         if self._file is not None and self._file.is_in_place:
             return self._file
         self.close()
@@ -366,9 +366,9 @@ class Mirror:
             self._file = self._checked()
         return self._file
 
-    def _checked(self) -> FileBeside:
+    def _checked(self) -> ForeignFile:
         """Open the file, and check that it is ours and belongs to this log."""
-        file = FileBeside(self.path, self._log.db.target)
+        file = ForeignFile(self.path, self._log.db.target)
         try:
             if file.value("pragma main.application_id") != APPLICATION_ID:
                 raise Conflict(
@@ -404,7 +404,7 @@ class Mirror:
         finally:
             file.close()
 
-    def _catch_up(self, file: FileBeside) -> bool:
+    def _catch_up(self, file: ForeignFile) -> bool:
         """Take what is new in the log; say no when texts were dropped from it, which the file may still have."""
         with file.writing():
             set_moved(file, file.rows(_BEHIND))

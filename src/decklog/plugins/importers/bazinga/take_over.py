@@ -16,7 +16,7 @@ from decklog.db.sqlite.query import tables_of
 from decklog.importing.report import Report
 from decklog.importing.source import SqliteSource
 from decklog.log import Decklog
-from decklog.plugins.bazinga_project import log_beside
+from decklog.plugins.bazinga_project import log_path_for
 from decklog.plugins.importers.bazinga.importer import BazingaImport
 from decklog.plugins.importers.bazinga.mirror import MARKS, make
 from decklog.stores.workflow import bazinga_workflow
@@ -184,7 +184,7 @@ class TakeOver:
     ) -> None:
         self.root = os.path.abspath(project)
         self.path = os.path.join(self.root, DATABASE)
-        self.log = log_beside(self.path)
+        self.log = log_path_for(self.path)
         self._accept_losses = accept_losses
         self._python = python
         self._progress = progress

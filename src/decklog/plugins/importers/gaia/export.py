@@ -221,7 +221,7 @@ class InboxRows:
                 out.report.leave_out(f"lessons of topic {lesson.topic}")
                 continue
             row = columns_of(lesson, _LESSON_COLUMNS) | {"created_at": _known(lesson.created_at)}
-            row["payload_json"] = json_or_none(_said(lesson))
+            row["payload_json"] = json_or_none(_lesson_payload(lesson))
             row = out.kept.restored(f"memory {lesson.id}", row, {"created_at": EPOCH, "payload_json": json_text({})})
             row["embedding_key"] = row.pop(VECTOR, None) or lesson.id
             out.insert("memory", row)
@@ -229,7 +229,7 @@ class InboxRows:
             out.report.leave_out_fields("lessons", lesson, placed)
 
 
-def _said(lesson: Lesson) -> dict[str, Any]:
+def _lesson_payload(lesson: Lesson) -> dict[str, Any]:
     """Return a lesson's payload, with its words inside where the payload does not say them."""
     try:
         is_said = body_of(lesson.payload) == lesson.body

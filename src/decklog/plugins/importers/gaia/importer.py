@@ -294,7 +294,7 @@ class InboxTables:
             fields["last_seen_at"] = fields["created_at"]
         body, _ = self.log.db.values.text("body", fields["body"])
         fields["fingerprint"] = similarity.fingerprint(body)
-        self.writer.vouch(fields["fingerprint"])
+        self.writer.mark_clean(fields["fingerprint"])
         outcomes = {self.writer.merge(lesson, fields)}
         if Outcome.CHANGED in outcomes and body != lesson.body:
             # The vector is that of the old text; the embedder makes another.

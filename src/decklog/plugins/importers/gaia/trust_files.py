@@ -100,9 +100,9 @@ class TrustProposals:
         wanted = list(_wanted(document, trust))
         for change, given in wanted[:1]:
             self._write_proposal(change, given)
-            yield f"{EM}: {_said(change, given)} waits for the owner's signature; see: decklog trust proposals"
+            yield f"{EM}: {_describe_change(change, given)} waits for the owner's signature; see: decklog trust proposals"
         for change, given in wanted[1:]:
-            yield f"{EM}: {_said(change, given)} is proposed by the next import, once the step before it is signed"
+            yield f"{EM}: {_describe_change(change, given)} is proposed by the next import, once the step before it is signed"
 
     def _ask(self, document: Document) -> str:
         handle, channel = document["em_handle"], document["em_channel"]
@@ -156,7 +156,7 @@ def _wanted(document: Document, trust: Any) -> Iterator[Wanted]:
         yield SignedChange.REVIEWERS, {"reviewers": reviewers}
 
 
-def _said(change: SignedChange, given: dict[str, Any]) -> str:
+def _describe_change(change: SignedChange, given: dict[str, Any]) -> str:
     [value] = given.values()
     return f"{change} ({', '.join(value) if isinstance(value, list) else value})"
 

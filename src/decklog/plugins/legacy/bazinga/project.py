@@ -50,7 +50,7 @@ def differences(workflow: Workflow, document: dict[str, dict[str, Any]]) -> list
         f"{section} {name}"
         for section, parts in document.items()
         for name, part in parts.items()
-        if not _says(used[section].get(name), part)
+        if not _contains(used[section].get(name), part)
     ]
 
 
@@ -58,7 +58,7 @@ def _fields(record: Record) -> dict[str, Any]:
     return {name: getattr(record, name) for name in record.columns()}
 
 
-def _says(used: dict[str, Any] | None, part: dict[str, Any]) -> bool:
+def _contains(used: dict[str, Any] | None, part: dict[str, Any]) -> bool:
     return used is not None and all(used.get(name) == value for name, value in part.items())
 
 

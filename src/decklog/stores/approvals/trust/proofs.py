@@ -112,7 +112,7 @@ class Proofs(Store):
         signature = sign(statement)
         # Digests, ids and random letters may look like a secret, but the stored text must be the signed text.
         for made in (done.nonce, statement, signature):
-            self._db.values.vouch(made)
+            self._db.values.mark_clean(made)
         self._add(
             Proof,
             note=f"{operation} by {contract.handle}",

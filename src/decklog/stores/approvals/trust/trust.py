@@ -192,7 +192,7 @@ class Trust(Store):
             "phrase": asked["phrase"],
             "persona_name": persona_name,
         }
-        self._db.values.vouch(fields["public_key"])  # random letters that may look like a token
+        self._db.values.mark_clean(fields["public_key"])  # random letters that may look like a token
         now = self._now()
         note = f"bound to {fields['handle']}"
         try:
@@ -270,7 +270,7 @@ class Trust(Store):
         text = to_json(statements.statement_of(change, contract, terms, reason=stored_reason, nonce=nonce, expires_at=expires))
         # Texts of others are redacted already. The rest is random, and the text must be stored as it is signed.
         for made in (nonce, text):
-            self._db.values.vouch(made)
+            self._db.values.mark_clean(made)
         return self._add(
             TrustProposal,
             note=f"{change}: {reason}",
@@ -286,7 +286,7 @@ class Trust(Store):
     def _without_secrets(self, terms: dict[str, Any]) -> dict[str, Any]:
         values = self._db.values
         if "public_key" in terms:
-            values.vouch(terms["public_key"])
+            values.mark_clean(terms["public_key"])
 
         def redacted(name: str, term: Any) -> Any:
             if isinstance(term, list):
@@ -323,7 +323,7 @@ class Trust(Store):
             raise Denied(f"the signature is not {contract.handle}'s of this statement", manager=contract.handle)
         for proven in (signature, said["terms"].get("public_key")):
             if proven is not None:
-                self._db.values.vouch(proven)
+                self._db.values.mark_clean(proven)
         self._update(
             TrustProposal,
             proposal.nonce,

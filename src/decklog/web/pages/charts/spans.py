@@ -139,13 +139,13 @@ class Strip:
     zones: list[tuple[float, float, str]]
 
 
-def strip_of(pulse: dict[str, Any]) -> Strip:
+def strip_of(activity: dict[str, Any]) -> Strip:
     """Draw a run's activity over its entry numbers, at the same positions as the slider."""
-    steps = tuple([(one["seq"], one["at"]) for one in pulse["steps"]])
-    marks = tuple([(one["what"], one["seq"]) for one in pulse["marks"]])
+    steps = tuple([(one["seq"], one["at"]) for one in activity["steps"]])
+    marks = tuple([(one["what"], one["seq"]) for one in activity["marks"]])
     # The activity of a long run is sampled up to its last mark. Later entries would be narrower than a line.
-    last = steps[-1][0] if steps else pulse["last"]
-    return _drawn(pulse["first"], last, steps, marks, pulse["left_out"])
+    last = steps[-1][0] if steps else activity["last"]
+    return _drawn(activity["first"], last, steps, marks, activity["left_out"])
 
 
 # Cached, because every tab and every reload of a run draws the same strip.

@@ -59,7 +59,7 @@ def row_of(entry: Any, texts: Mapping[str, Any] | None = None) -> EntryRow:
 def folded(entries: list[Any], texts: Mapping[str, Any] | None = None) -> list[tuple[bool, list[EntryRow]]]:
     """Split entries into ranges that are shown and ranges of changes that are folded."""
     parts: list[tuple[bool, list[EntryRow]]] = []
-    for is_change, found in groupby(entries, key=lambda entry: entry.kind.value == "change" and not is_telling(entry)):
+    for is_change, found in groupby(entries, key=lambda entry: entry.kind.value == "change" and not is_notable(entry)):
         rows = [row_of(entry, texts) for entry in found]
         parts.append((is_change and len(rows) >= _FOLDED, rows))
     return parts
@@ -83,11 +83,11 @@ def _line(row: EntryRow, base: str) -> str:
     return (
         f'<li id="e-{seq}" class="k-{kind}"><a class="n" href="{base}{seq}" title="open this entry">{seq}</a> '
         f'<time datetime="{time}Z" title="{time} UTC">{when(time)}</time> <span class="kind">{kind}</span> '
-        f'<span class="who">{name_of(row.who)}</span> <div class="said">{_said(row, base)}</div></li>\n'
+        f'<span class="who">{name_of(row.who)}</span> <div class="said">{_render_text(row, base)}</div></li>\n'
     )
 
 
-def _said(row: EntryRow, base: str) -> str:
+def _render_text(row: EntryRow, base: str) -> str:
     """Render a row's text: in full if it is short, otherwise as its first line, which expands to the rest."""
     what = f'<span class="what">{name_of(row.what)}</span> ' if row.what else ""
     facts = f' <span class="{"ended bad" if row.is_failed else "ended"}">{text_of(row.facts)}</span>' if row.facts else ""
@@ -105,7 +105,7 @@ def _said(row: EntryRow, base: str) -> str:
     )
 
 
-def is_telling(entry: Any) -> bool:
+def is_notable(entry: Any) -> bool:
     """Return whether people look for this change: a question, an answer, an end or a failure."""
     return entry.record_table in ("approvals", "runs", "criteria", "checkpoints") or entry.subtype in _TELLING
 

@@ -94,7 +94,7 @@ select digest, case when length(bytes) < size then bytes end, substr(bytes, 1, :
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunPicture:
+class RunView:
     """A run as of entry `seq` of `last`. `overview` is its current status; `run` is its record as of an earlier entry.
 
     The strip covers the whole run. Long texts of entries are left out; `texts` has their beginning and their size in bytes.
@@ -107,7 +107,7 @@ class RunPicture:
     last: int
     moment: datetime
     totals: dict[str, int]
-    pulse: dict[str, Any]
+    activity: dict[str, Any]
     lanes: dict[str, Any]
     entries: list[Entry]
     texts: dict[str, dict[str, Any]]
@@ -188,7 +188,7 @@ def kinds(classes: dict[str, type[Record]], tables: list[str]) -> list[type[Reco
     return [known[table] for table in dict.fromkeys(tables)]
 
 
-def drawn(db: Database, wanted: Wished, base: Any, record: type[Record], history: Any, place: Any, story: Any) -> RunPicture:
+def drawn(db: Database, wanted: Wished, base: Any, record: type[Record], history: Any, place: Any, story: Any) -> RunView:
     """Build the view of a run. `base` is what every overview starts with; the last three are the run's history."""
     run_id, is_now = place.run_id, wanted.at is None
     seq, first = history.entry_for(place, wanted.at), history.entry_for(place, wanted.since, is_end=False)
@@ -199,10 +199,10 @@ def drawn(db: Database, wanted: Wished, base: Any, record: type[Record], history
     cost = counts["cost_microdollars"]
     line = history.spent(place, story, seq, wanted.spent, cost) if wanted.spent else []
     newest = history.newest(place, story, wanted.records, seq, MOST_RECORDS, wanted.before)
-    pulse = history.pulse(place, story, (1, place.head), wanted.buckets)
-    return RunPicture(
+    activity = history.activity(place, story, (1, place.head), wanted.buckets)
+    return RunView(
         **_head(db, base, history, place, seq, counts, found),
-        pulse=pulse,
+        activity=activity,
         lanes=history.lanes(place, story, span, wanted.lanes, counts["attempts"]) if wanted.lanes else _no_lanes(run_id, *span),
         entries=found.entries,
         texts=texts(db, found.entries),
@@ -214,7 +214,7 @@ def drawn(db: Database, wanted: Wished, base: Any, record: type[Record], history
         of_roles=_of_roles(db, record, run_id, wanted.roles) if wanted.roles else [],
         first_tasks=_first_tasks(db, record, run_id, wanted.first_tasks) if wanted.first_tasks else [],
         spent=_spent(db, base, place, is_now, line) if wanted.spent else None,
-        milestones=_milestones(db, place.start, pulse["marks"], seq, wanted.milestones),
+        milestones=_milestones(db, place.start, activity["marks"], seq, wanted.milestones),
     )
 
 
@@ -247,13 +247,13 @@ def _spent(db: Database, base: Any, place: Any, is_now: bool, line: list[tuple[i
     return RunSpending(line, by, [one for one in base.budgets if one.run_id == place.run_id])
 
 
-def head_of(db: Database, base: Any, history: Any, side: Any) -> RunPicture:
+def head_of(db: Database, base: Any, history: Any, side: Any) -> RunView:
     """Build only the head of a run's page at a moment."""
     place, nothing = side.place, Wished(side.at, None, None, None, 0, 0, 0, 0, None, 0)
     found = _latest(db, place.run_id, place.start, side.seq, nothing)
-    parts: dict[str, Any] = {"pulse": {}, "entries": [], "texts": {}, "tasks": [], "next_tasks": None, "board": []}
+    parts: dict[str, Any] = {"activity": {}, "entries": [], "texts": {}, "tasks": [], "next_tasks": None, "board": []}
     lanes = _no_lanes(place.run_id, 1, side.seq)
-    return RunPicture(**_head(db, base, history, place, side.seq, side.counts, found), lanes=lanes, **parts)
+    return RunView(**_head(db, base, history, place, side.seq, side.counts, found), lanes=lanes, **parts)
 
 
 def _head(db: Database, base: Any, history: Any, place: Any, seq: int, counts: dict[str, int], found: "Latest") -> dict[str, Any]:
@@ -380,7 +380,7 @@ def graph(db: Database, run_id: str, most: int) -> tuple[list[dict[str, Any]], l
 class Comparison:
     """Both moments with their heads only. `differences` is None if a run is too long to compare."""
 
-    sides: list[RunPicture]
+    sides: list[RunView]
     differences: list[dict[str, Any]] | None
     decisions: int
 
