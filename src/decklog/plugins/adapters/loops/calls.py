@@ -9,7 +9,7 @@ from functools import wraps
 from math import isfinite
 from typing import TYPE_CHECKING, overload
 
-from decklog.agents.entries import call_told, cut_of
+from decklog.agents.entries import cut_of, describe_call
 from decklog.agents.events import CallOutcome
 from decklog.agents.texts import storable
 from decklog.aio import loops
@@ -430,7 +430,7 @@ class LoopCall(LoopPart):
         self._arguments = arguments
 
     def begin(self) -> None:
-        self.write(EntryKind.TOOL, "call", *call_told(self.id, self.name, as_json(self._arguments)))
+        self.write(EntryKind.TOOL, "call", *describe_call(self.id, self.name, as_json(self._arguments)))
 
     def end(self, outcome: CallOutcome, output: str, facts: "dict[str, Any]") -> None:
         values = {**(as_json(facts) if facts else facts), "call": self.id, "tool": self.name, "outcome": outcome.value}

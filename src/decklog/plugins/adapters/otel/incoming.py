@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from decklog.agents.entries import call_told, cut_of
+from decklog.agents.entries import cut_of, describe_call
 from decklog.agents.events import CallOutcome
 from decklog.agents.texts import storable, tellable
 from decklog.core.clock import to_text
@@ -175,7 +175,7 @@ class OtherSpan:
     def _begins(self, at: str) -> dict[str, Any]:
         span_id = self.span.span_id
         if self._is_tool:
-            line, key, facts = call_told(span_id, self._tool, _arguments(self.attributes.get(names.TOOL_ARGUMENTS)))
+            line, key, facts = describe_call(span_id, self._tool, _arguments(self.attributes.get(names.TOOL_ARGUMENTS)))
             return self._entry(at, EntryKind.TOOL, "call", line, key, facts)
         return self._entry(at, EntryKind.EVENT, "step", self.span.name or "step", f"step:{span_id}", {"step": span_id})
 
