@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from decklog.core.errors import Invalid, NotFound
@@ -172,7 +171,7 @@ class Policy:
         return _default()
 
     @classmethod
-    def load(cls, path: str | Path) -> "Policy":
+    def load(cls, path: str | os.PathLike[str]) -> "Policy":
         """Read a user's file and lay it over the shipped policy; `extends = "none"` leaves out its programs and rules."""
         given = _read(str(path))
         base = _shipped()
