@@ -11,6 +11,7 @@ import pytest
 
 import decklog
 from decklog import Decklog
+from decklog.journal import rows
 from decklog.records.operations import Operation
 from decklog.stores import results
 from tests.async_types import answer_of, nodes_of, plain_annotation
@@ -18,7 +19,7 @@ from tests.registry import operations
 from tests.stores.typed_values import differences
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
-MODULES = [import_module(f"{results.__name__}.{module.name}") for module in pkgutil.iter_modules(results.__path__)]
+MODULES = [rows, *(import_module(f"{results.__name__}.{module.name}") for module in pkgutil.iter_modules(results.__path__))]
 TYPES = {name: kind for module in MODULES for name, kind in vars(module).items() if is_typeddict(kind)}
 # One call of every verb with such a result, on the log of `busy`.
 CALLS: dict[str, Callable[[Decklog], object]] = {
