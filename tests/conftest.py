@@ -45,21 +45,7 @@ WAITING = (
 )
 # What stands on verbs, all of which are tried on both engines: a test of it is tried on PostgreSQL too in the full run, and
 # always where it says so by `on_both`.
-ON_VERBS = tuple(
-    f"tests/{name}/"
-    for name in (
-        "agents",
-        "conductor",
-        "hooks",
-        "plugins/adapters",
-        "plugins/importers",
-        "mcp",
-        "models",
-        "notify",
-        "review",
-        "web",
-    )
-)
+ON_VERBS = tuple(f"tests/{name}/" for name in ("agents", "plugins/importers", "mcp", "models", "notify", "web"))
 # Of a test with several cases PostgreSQL gets the first, and the others in the full run: most differ in what Python refuses
 # before any statement. In these files each case is another verb, or another damage, and PostgreSQL gets all.
 EACH_CASE = (
