@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock, NotFound
-from decklog.stores.overview import picture
+from decklog.stores.overview import run_view
 from decklog.stores.runs import history, timeline
 from decklog.transfer.jsonl import JsonlExport, JsonlImport
 from decklog.transfer.move import Move
@@ -147,7 +147,7 @@ def test_the_newest_records_as_of_any_entry_are_those_of_the_whole_picture(
     dice, last = random.Random(6), filled(log, clock, 60)
     tables = ["tasks", "charges", "criteria"]
     for at in [1, last, *dice.sample(range(1, last + 1), 5)]:
-        monkeypatch.setattr(picture, "MOST_RECORDS", dice.choice([3, 50]))
+        monkeypatch.setattr(run_view, "MOST_RECORDS", dice.choice([3, 50]))
         whole = log.runs.snapshot("commas", at=str(at)).records
         expected = {table: [record.as_dict() for record in whole.get(table, [])][::-1] for table in tables}
         assert newest(log, tables, at) == expected, at
