@@ -11,13 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from decklog.agents.setup.supported import Setting
-from decklog.models.provider import Provider
-from decklog.models.settings import ModelChoice
-from decklog.review.change import Change
-from decklog.review.result import Finding
 from decklog.stores.tasks.task import LinkKind, TaskState
 
 __all__ = [
@@ -38,6 +33,12 @@ __all__ = [
 ]
 
 # Every command imports this package for one of its modules, and must not import the rooms below for their types.
+if TYPE_CHECKING:
+    from decklog.agents.setup.supported import Setting
+    from decklog.models.provider import Provider
+    from decklog.models.settings import ModelChoice
+    from decklog.review.change import Change
+    from decklog.review.result import Finding
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ class AgentProgram(Protocol):
     # One sentence: what is blocked, and what is only advice.
     guard: str
 
-    def files(self, setting: Setting) -> dict[str, str]:
+    def files(self, setting: "Setting") -> dict[str, str]:
         """Return the files to write, by path. Each must be ours alone and contain the word decklog.
 
         `setting` has `scope`, the folders `home` and `project`, and `call`, the words that start Decklog.
@@ -143,7 +144,7 @@ class AgentProgram(Protocol):
 class ModelProvider(Protocol):
     """Creates the client of a model that the settings name with `provider = "NAME"`."""
 
-    def __call__(self, choice: ModelChoice) -> Provider:
+    def __call__(self, choice: "ModelChoice") -> "Provider":
         """Return a client: an object with `reply(prompt, request)`. Import the provider's library only there.
 
         It returns a `decklog.models.provider.ModelReply`. Failures are returned with `error_class`: "quota" and "overload"
@@ -164,7 +165,7 @@ class Notifier(Protocol):
 class ReviewCheck(Protocol):
     """Looks for problems in a change, in the first stage of `decklog review`."""
 
-    def __call__(self, change: Change) -> Iterable[Finding]:
+    def __call__(self, change: "Change") -> "Iterable[Finding]":
         """Yield each problem as a `decklog.review.result.Finding`; a blocking one stops the change. Run no code of it."""
 
 
