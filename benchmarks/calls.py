@@ -14,7 +14,7 @@ from benchmarks.scale import RUN, fill
 ROUNDS = 15
 HOT = {
     "journal append": ["journal", "append", RUN, "Ran the tests", "--agent", "developer"],
-    "runs get": ["runs", "get", RUN],
+    "runs show": ["runs", "show", RUN],
 }
 OTHERS = {
     "journal find": ["journal", "find", RUN],
