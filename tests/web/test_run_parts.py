@@ -162,7 +162,7 @@ def without(text: str) -> str:
 def test_an_open_page_asks_for_what_may_have_changed_and_rarely_for_its_strip(filled: Browser) -> None:
     for tab in ("overview", "lanes"):
         whole, live, strip = (filled.get(f"/runs/commas/{tab}", x_part=part).text for part in ("", "live", "strip"))
-        assert [('class="activity"' in text, "<footer>" in text) for text in (whole, live, strip)] == [
+        assert [('class="pulse"' in text, "<footer>" in text) for text in (whole, live, strip)] == [
             (True, True),
             (False, False),
             (True, False),

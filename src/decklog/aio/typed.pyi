@@ -1472,7 +1472,7 @@ class AsyncTrust:
         password: str | None = ...,
         persona_name: str | None = ...,
     ) -> TrustContract:
-        """Bind the log to its manager, once; from then on only the manager's signature hands it over."""
+        """Bind the log to its owner, once; from then on only the owner's signature hands it over."""
     async def propose(
         self,
         change: SignedChangeLike,

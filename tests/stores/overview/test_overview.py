@@ -349,4 +349,6 @@ def test_the_last_entries_of_many_runs_are_found_one_by_one_in_a_small_log_too(l
     word = "explain" if log.db.engine == "postgres" else "explain query plan"
     plans = [log.db.read(lambda: log.db.rows(f"{word} {sql}", bound)[1], same_plans=True) for sql, bound in seen]  # noqa: B023
     steps = [str(row[-1]) for plan in plans for row in plan]
-    assert [step for step in steps if "Seq Scan on entries" in step or step in ("SCAN entries", "SCAN h")] == []
+    # PostgreSQL reads an empty partition as a whole, at no cost.
+    scans = [step for step in steps if "Seq Scan on entries" in step and "cost=0.00..0.00" not in step]
+    assert scans + [step for step in steps if step in ("SCAN entries", "SCAN h")] == []

@@ -169,10 +169,10 @@ class Trust(Store):
         password: str | None = None,
         persona_name: str | None = None,
     ) -> TrustContract:
-        """Bind the log to its manager, once; from then on only the manager's signature hands it over.
+        """Bind the log to its owner, once; from then on only the owner's signature hands it over.
 
-        The manager's key is an Ed25519 one, or is made of a password, of which the log keeps only scrypt's salt and the public
-        key. What only the manager does is done under a proof from now on.
+        The owner's key is an Ed25519 key, or derived from a password; the log keeps only scrypt's salt and the public key. From
+        now on the owner's verbs need a signature.
         """
         if (public_key is None) == (password is None):
             raise Invalid("a manager has a public key or a password", field="public_key")
