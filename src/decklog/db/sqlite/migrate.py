@@ -1,6 +1,7 @@
 """Makes a new log, or brings an older one up to date after a backup copy; refuses a newer one."""
 
 import os
+from typing import Any
 
 import apsw
 
@@ -65,7 +66,8 @@ def check_version(connections: SqliteConnections, latest: int) -> int:
                 found=required,
                 supported=latest,
             )
-        applied = connection.execute("select version, name, checksum from schema_steps order by version").fetchall()
+        sql = "select version, name, checksum from schema_steps order by version"
+        applied: list[tuple[Any, ...]] = connection.execute(sql).fetchall()
     except apsw.Error as problem:
         raise errors.translate(problem, connections.path) from problem
     except UnicodeDecodeError as problem:
