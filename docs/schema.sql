@@ -1550,6 +1550,8 @@ select s.no, s.name, e.pos as head_pos, e.seq as head_seq, e.hash as head_hash, 
   from streams s
   join entries e on e.pos = (select max(pos) from entries where pos >= s.no * 4294967296 and pos < (s.no + 1) * 4294967296);
 
+CREATE VIEW all_stream_heads as select * from stream_heads;
+
 ----------------------------------------------------------------------------------------------------
 -- PostgreSQL
 ----------------------------------------------------------------------------------------------------
@@ -3413,9 +3415,14 @@ begin
 end
 $$;
 
--- The last entry of each stream that has its entries here.
-create view stream_heads as
+-- The last entry of each stream, archived or not.
+create view all_stream_heads as
 select s.no, s.name, s.no * 4294967296 + s.head_seq as head_pos, s.head_seq, s.head_hash, s.head_at
   from streams s
- where s.head_seq > 0
-   and not exists (select 1 from entry_ranges r where r.archive is not null and s.no >= r.first_no and s.no < r.end_no);
+ where s.head_seq > 0;
+
+-- The last entry of each stream that has its entries here.
+create view stream_heads as
+select s.*
+  from all_stream_heads s
+ where not exists (select 1 from entry_ranges r where r.archive is not null and s.no >= r.first_no and s.no < r.end_no);

@@ -54,7 +54,7 @@ _LOCKED_BY = {"streams": "in_order, head_seq, head_hash, head_at", "budgets": "s
 # Retention leaves digests in the place of texts. The triggers of the table see to it that it does nothing else.
 _PRUNED = ("body", "payload", "body_digest", "payload_digest")
 _OF_THE_OWNER = "schema_steps"
-_VIEWS = ("stream_heads",)
+_VIEWS = ("stream_heads", "all_stream_heads")
 
 _HEAD = """\
 -- Roles for a log on PostgreSQL. Run this as the owner of its tables, in its database, after `decklog migrate`, and again after

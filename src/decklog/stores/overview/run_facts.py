@@ -24,13 +24,14 @@ _MOST_LEASES = 1000
 _SHOWN_CHARACTERS = 120
 _FACTS = f"""
 select s.no, r.id, r.goal, r.status, r.repo, r.branch, r.parent_run_id, r.parent_seq, r.summary, r.started_at, r.ended_at,
-       h.seq, h.at, h.kind, h.subtype, h.agent, h.record_table, h.record_id, substr(h.body, 1, 400),
+       s.head_seq, s.head_at, h.kind, h.subtype, h.agent, h.record_table, h.record_id, substr(h.body, 1, 400),
        b.seq, b.at, coalesce(t.seq, 0),
-       case when m.stream is null then h.seq else coalesce(m.seq, 0) end,
+       case when m.stream is null then s.head_seq else coalesce(m.seq, 0) end,
        {", ".join(f"coalesce(t.{name}, 0)" for name in task_counts.FIELDS)}
   from ({{runs}}) r
-  join stream_heads s on s.name = r.id
-  join entries h on h.pos = s.head_pos
+  join all_stream_heads s on s.name = r.id
+  -- The entries of an archived run are in a file.
+  left join entries h on h.pos = s.head_pos
   -- The pace of entries decides whether an active run is stalled.
   left join entries b on b.pos = case
          when r.status = 'completed' or r.status = 'failed' or r.status = 'cancelled' then null
@@ -309,6 +310,8 @@ _DEEDS = {
 
 def _last_line_of(fact: dict[str, Any]) -> str:
     """Return a run's last entry in one line."""
+    if fact["kind"] is None:
+        return "archived"
     what = fact["subtype"] or fact["kind"]
     text = " ".join((fact["body"] or "").split())
     if table := fact["record_table"]:
