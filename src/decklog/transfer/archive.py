@@ -29,7 +29,7 @@ from decklog.journal.replication import FIELDS, Replication
 from decklog.journal.rows import COLUMNS, SELECT
 from decklog.journal.texts import Texts
 from decklog.log import Decklog
-from decklog.stores.overview import spending, task_counts
+from decklog.stores.overview import task_counts
 from decklog.transfer.progress import Progress, WorkResult, silent
 
 Row = tuple[Any, ...]
@@ -138,11 +138,10 @@ class Archive:
         return Manifest(first_no=first, end_no=end, file=name, sha256="", entries=entries, heads=heads)
 
     def _count(self, first: int, end: int) -> None:
-        """Bring the task counts and the spending of runs up to date: later nobody can read their entries."""
+        """Bring the task counts of runs up to date: later nobody can read their entries."""
         heads = self._db.read(lambda: self._db.rows(_HEADS, {"first": first, "end": end})[1])
         for run_id, *_ in heads:
             task_counts.catch_up(self._db, run_id)
-        spending.catch_up(self._db)
 
     def _note(self, manifest: Manifest) -> None:
         self._log.journal.append(

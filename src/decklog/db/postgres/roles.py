@@ -45,7 +45,7 @@ _OF_THE_MANAGER = (
 # Rows that agents' verbs take out again: of plans, of what is derived, and of those who wait.
 _TAKEN_OUT = (
     *("phases", "patterns", "criteria", "dependencies", "schedules", "ready_tags", "budget_days", "listeners"),
-    *("spend_open", "graph_checkpoints", "graph_writes", "graph_items"),
+    *("spend_days", "graph_checkpoints", "graph_writes", "graph_items"),
     *("lesson_text", "lesson_terms", "lesson_sums", "lesson_marks", "lesson_vectors", "proposal_marks"),
     "line_origins",
 )
