@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from datetime import datetime
+from functools import cache
 from typing import Any, Protocol, TypeVar
 
 from decklog.core.clock import Clock, from_text
@@ -134,16 +135,18 @@ class Store:
             _check_identity(record_class, fields, bound)
         self._lock_first(record_class, bound)
         self._db.count(_insert_of(record_class), bound)
-        names, row = record_class.columns(), tuple(bound.values())
-        self._record(record_class, names, row, "added", note, redacted, new_stream)
-        return record_class.from_row(names, row)
+        return self._added(record_class, bound, note, redacted, new_stream)
 
     def _put(self, record_class: type[R], image: dict[str, Any], *, note: str | None = None, new_stream: bool = False) -> R:
         """Insert a record from already bound column values."""
         self._lock_first(record_class, image)
         self._db.count(_insert_of(record_class), image)
-        names, row = tuple(image), tuple(image.values())
-        self._record(record_class, names, row, "added", note, False, new_stream)
+        return self._added(record_class, image, note, False, new_stream)
+
+    def _added(self, record_class: type[R], bound: Mapping[str, Any], note: str | None, redacted: bool, new_stream: bool) -> R:
+        """Write the entry of an inserted row."""
+        names, row = tuple(bound), tuple(bound.values())
+        self._writer.write([self._as_entry(record_class, names, row, "added", note, redacted)], new_stream=new_stream)
         return record_class.from_row(names, row)
 
     def _once(self, find: Callable[[], R | None], add: Callable[[], R]) -> R:
@@ -239,9 +242,6 @@ class Store:
         self, record_class: type[R], names: tuple[str, ...], rows: list[tuple[Any, ...]], note: str | None, redacted: bool
     ) -> list[R]:
         """Write an entry for each changed record."""
-        if len(rows) == 1:
-            self._writer.write([self._writer.changed(record_class, names, rows[0], "changed", note, redacted)])
-            return [record_class.from_row(names, rows[0])]
         if rows:
             self._writer.write([self._as_entry(record_class, names, row, "changed", note, redacted) for row in rows])
         return record_class.from_rows(names, rows)
@@ -272,7 +272,8 @@ class Store:
         self._lock_first(record_class, bound)
         names, rows = self._db.rows(sql, bound)
         for row in rows:
-            self._record(record_class, (*names, "removed"), (*row, True), "removed", note, redacted)
+            entry = self._as_entry(record_class, (*names, "removed"), (*row, True), "removed", note, redacted)
+            self._writer.write([entry])
         return record_class.from_rows(names, rows)
 
     def _remove_one(self, record_class: type[R], record_id: str | Sequence[str], *, note: str | None = None) -> R:
@@ -297,18 +298,6 @@ class Store:
         elif "id" in bound:
             db.lock_stream_of_next(record_class.table, bound["id"])
 
-    def _record(
-        self,
-        record_class: type[R],
-        names: tuple[str, ...],
-        row: tuple[Any, ...],
-        did: str,
-        note: str | None,
-        redacted: bool,
-        new_stream: bool = False,
-    ) -> None:
-        self._writer.write([self._as_entry(record_class, names, row, did, note, redacted)], new_stream=new_stream)
-
     def _as_entry(
         self,
         record_class: type[R],
@@ -324,12 +313,11 @@ class Store:
     def _refusal(self, record_class: type[R], record_id: str | Sequence[str]) -> DecklogError:
         """Return the error for a conditional change that matched no row."""
         present = self._seek(record_class, record_id)
-        name = record_class.noun()
         if present is None:
             return self._missing(record_class, record_id)
         state = getattr(present, "state", None) or getattr(present, "status", None)
         return Conflict(
-            f"{name} {record_id} is {state or 'in another state'}, which does not allow this",
+            f"{record_class.noun()} {record_id} is {state or 'in another state'}, which does not allow this",
             table=record_class.table,
             id=record_id,
             state=state,
@@ -340,6 +328,10 @@ class Store:
     def _stored(self, name: str, value: Any) -> Any:
         """Return a value as its column stores it. Values that redaction changes are compared in this form."""
         return self._db.values.bind({name: value})[0][name]
+
+    def _differing(self, record: Record, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the changes that differ from a record, compared as stored."""
+        return {name: value for name, value in changes.items() if self._stored(name, value) != record.raw(name)}
 
     def _seek(self, record_class: type[R], record_id: str | Sequence[str]) -> R | None:
         """Return a record, or None if it does not exist."""
@@ -448,58 +440,52 @@ def _key(record_class: type[Record], record_id: str | Sequence[str]) -> dict[str
     return dict(zip(record_class.identity, parts, strict=True))
 
 
-_inserts: dict[type[Record], str] = {}
-
-
+@cache
 def _insert_of(record_class: type[Record]) -> str:
-    sql = _inserts.get(record_class)
-    if sql is None:
-        names = record_class.columns()
-        values = ", ".join(":" + name for name in names)
-        sql = _inserts[record_class] = f"insert into {record_class.table} ({', '.join(names)}) values ({values})"
-    return sql
+    names = record_class.columns()
+    values = ", ".join(":" + name for name in names)
+    return f"insert into {record_class.table} ({', '.join(names)}) values ({values})"
 
 
-_defaults: dict[type[Record], dict[str, Any]] = {}
-_bound_defaults: dict[type[Record], dict[str, Any]] = {}
+@cache
+def _defaults(record_class: type[Record]) -> dict[str, Any]:
+    return {field.name: default_of(field) for field in fields(record_class)}
+
+
+@cache
+def _bound_defaults(record_class: type[Record]) -> dict[str, Any]:
+    values = Values()
+    known = _defaults(record_class)
+    return {name: value if value is MISSING else values.one(name, value)[0] for name, value in known.items()}
 
 
 def complete(record_class: type[Record], given: dict[str, Any]) -> dict[str, Any]:
     """Return the fields with the record's defaults, in the order of its columns."""
-    known = _defaults.get(record_class)
-    if known is None:
-        known = _defaults[record_class] = {field.name: default_of(field) for field in fields(record_class)}
-    return _filled(record_class, known, given)
+    return _filled(record_class, _defaults(record_class), given)
 
 
 def bound_whole(values: Values, record_class: type[Record], given: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """Return the completed fields bound for their columns, and whether anything was redacted. Defaults are bound once."""
-    known = _bound_defaults.get(record_class)
-    if known is None:
-        found = {field.name: default_of(field) for field in fields(record_class)}
-        known = {name: value if value is MISSING else values.one(name, value)[0] for name, value in found.items()}
-        _bound_defaults[record_class] = known
+    """Return the completed fields bound for their columns, and whether anything was redacted."""
     check_fields(record_class, given)
-    bound = _filled(record_class, known, given)
+    bound = _filled(record_class, _bound_defaults(record_class), given)
     return bound, values.bind_into(bound, given)
 
 
 # Lists and pages show these fields in full. A long text belongs in a body, an objective or an artifact.
 LONGEST = {"title": 2_000, "question": 10_000, "subject": 2_000, "name": 1_000, "agent": 500, "role": 500, "goal": 100_000}
 
-_checked: dict[type[Record], tuple[list[tuple[str, int]], list[str]]] = {}
+@cache
+def _limits_and_times(record_class: type[Record]) -> tuple[list[tuple[str, int]], list[str]]:
+    """Return the fields of limited length with their limits, and the fields that hold times."""
+    names = record_class.columns()
+    # An update that compares old and new values binds the new ones as `new_NAME`.
+    limits = [(prefix + name, most) for name, most in LONGEST.items() if name in names for prefix in ("", "new_")]
+    return limits, [prefix + name for name in names if record_class.holds_time(name) for prefix in ("", "new_")]
 
 
 def check_fields(record_class: type[Record], given: Mapping[str, Any]) -> None:
     """Check the lengths of names, titles and questions, and the types of times, before a record is written."""
-    known = _checked.get(record_class)
-    if known is None:
-        names = record_class.columns()
-        # An update that compares old and new values binds the new ones as `new_NAME`.
-        limits = [(prefix + name, most) for name, most in LONGEST.items() if name in names for prefix in ("", "new_")]
-        times = [prefix + name for name in names if record_class.holds_time(name) for prefix in ("", "new_")]
-        known = _checked[record_class] = limits, times
-    limits, times = known
+    limits, times = _limits_and_times(record_class)
     for name, most in limits:
         value = given.get(name)
         if type(value) is str and len(value) > most:

@@ -346,10 +346,6 @@ class Schedules(Store):
                 fields=list(differing),
             )
 
-    def _differing(self, schedule: Schedule, changes: Mapping[str, Any]) -> dict[str, Any]:
-        new, old = (self._db.values.bind(v)[0] for v in (changes, {name: getattr(schedule, name) for name in changes}))
-        return {name: value for name, value in changes.items() if new[name] != old[name]}
-
     def _check_template(self, asked: Mapping[str, Any]) -> None:
         """Raise an error for a missing template, or for placeholders without a value."""
         if asked.get("template") is None:
