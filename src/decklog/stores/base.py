@@ -12,6 +12,7 @@ from decklog.core.fork_safety import once
 from decklog.core.ids import Ids
 from decklog.db.base import Database
 from decklog.db.where import Where, page_size, suggest_id
+from decklog.journal import chain
 from decklog.journal.attribution import attributed, proving
 from decklog.journal.journal import Journal
 from decklog.journal.writer import Writer
@@ -137,13 +138,31 @@ class Store:
         self._db.count(_insert_of(record_class), bound)
         return self._added(record_class, bound, note, redacted, new_stream)
 
+    def _add_all(self, record_class: type[Record], records: Sequence[tuple[dict[str, Any], str | None]]) -> None:
+        """Insert many records of existing streams, each with its note, and their entries."""
+        names, values = record_class.columns(), self._db.values
+        rows, entries = [], []
+        values.look_through([given for given, _ in records])
+        for given, note in records:
+            bound, redacted = bound_whole(values, record_class, given)
+            rows.append(tuple(bound.values()))
+            entries.append(self._as_entry(record_class, names, rows[-1], "added", note, redacted))
+        values.let_go()
+        # Lock before the rows, in a common order.
+        for stream in sorted({entry[chain.STREAM] for entry in entries}):
+            self._db.memo["head", stream] = self._writer.head(stream)
+        self._db.insert(record_class.table, names, rows)
+        self._writer.write(entries)
+
     def _put(self, record_class: type[R], image: dict[str, Any], *, note: str | None = None, new_stream: bool = False) -> R:
         """Insert a record from already bound column values."""
         self._lock_first(record_class, image)
         self._db.count(_insert_of(record_class), image)
         return self._added(record_class, image, note, False, new_stream)
 
-    def _added(self, record_class: type[R], bound: Mapping[str, Any], note: str | None, redacted: bool, new_stream: bool) -> R:
+    def _added(
+        self, record_class: type[R], bound: Mapping[str, Any], note: str | None, redacted: bool, new_stream: bool = False
+    ) -> R:
         """Write the entry of an inserted row."""
         names, row = tuple(bound), tuple(bound.values())
         self._writer.write([self._as_entry(record_class, names, row, "added", note, redacted)], new_stream=new_stream)
@@ -473,6 +492,7 @@ def bound_whole(values: Values, record_class: type[Record], given: dict[str, Any
 
 # Lists and pages show these fields in full. A long text belongs in a body, an objective or an artifact.
 LONGEST = {"title": 2_000, "question": 10_000, "subject": 2_000, "name": 1_000, "agent": 500, "role": 500, "goal": 100_000}
+
 
 @cache
 def _limits_and_times(record_class: type[Record]) -> tuple[list[tuple[str, int]], list[str]]:
