@@ -9,11 +9,11 @@ INLINE_CHARACTERS = 64 * 1024
 _INSERT = "insert into blobs (digest, size, bytes) values (:digest, :size, :bytes) on conflict do nothing"
 
 
-def keep(db: Database, content: bytes) -> str:
+def keep(db: Database, content: bytes, digest: str | None = None) -> str:
     """Store bytes once, under their digest."""
     from hashlib import sha256
 
-    digest = sha256(content).hexdigest()
+    digest = digest or sha256(content).hexdigest()
     bound = {"digest": digest, "size": len(content), "bytes": content}
     if db.packs_blobs and len(content) >= SHORTEST:
         if db.one("select 1 from blobs where digest = :digest", {"digest": digest}) is not None:

@@ -1,13 +1,12 @@
 """Base of all stores: add, change and find records. There is no other way to write."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, fields
 from datetime import datetime
 from functools import cache
 from typing import Any, Protocol, TypeVar
 
-from decklog.core.clock import Clock, from_text
-from decklog.core.errors import Conflict, Damaged, DecklogError, Invalid, NotFound, TooLarge
+from decklog.core.clock import Clock
+from decklog.core.errors import Conflict, Damaged, DecklogError, Invalid, NotFound
 from decklog.core.fork_safety import once
 from decklog.core.ids import Ids
 from decklog.db.base import Database
@@ -16,9 +15,9 @@ from decklog.journal import chain
 from decklog.journal.attribution import attributed, proving
 from decklog.journal.journal import Journal
 from decklog.journal.writer import Writer
-from decklog.records.record import Page, Record, default_of
-from decklog.records.values import Values, from_json, to_json
-from decklog.stores.results.approvals import ApprovalCause
+from decklog.records.record import Page, Record
+from decklog.records.values import from_json, to_json
+from decklog.stores.fields import bound_whole, check_fields, check_identity
 
 T = TypeVar("T")
 
@@ -133,7 +132,7 @@ class Store:
         """Insert a record and its entry exactly as given."""
         bound, redacted = bound_whole(self._db.values, record_class, fields)
         if redacted:
-            _check_identity(record_class, fields, bound)
+            check_identity(record_class, fields, bound)
         self._lock_first(record_class, bound)
         self._db.count(_insert_of(record_class), bound)
         return self._added(record_class, bound, note, redacted, new_stream)
@@ -432,18 +431,6 @@ class Store:
         return Page(record_class.from_rows(names, rows[:size]), next=more)
 
 
-def _check_identity(record_class: type[Record], given: Mapping[str, Any], bound: Mapping[str, Any]) -> None:
-    """Refuse a record whose id contains a secret: redacted ids could collide."""
-    for name in record_class.identity:
-        # Keys are compared unchanged.
-        if name != "key" and isinstance(given.get(name), str) and bound[name] != given[name]:
-            raise Invalid(
-                f"the {name} of a {record_class.noun()} looks like a secret, and would become {bound[name]}",
-                hint="Know it by something that everybody may see.",
-                field=name,
-            )
-
-
 def _place(cursor: str, parts: int) -> list[Any]:
     try:
         place = from_json(cursor)
@@ -464,90 +451,3 @@ def _insert_of(record_class: type[Record]) -> str:
     names = record_class.columns()
     values = ", ".join(":" + name for name in names)
     return f"insert into {record_class.table} ({', '.join(names)}) values ({values})"
-
-
-@cache
-def _defaults(record_class: type[Record]) -> dict[str, Any]:
-    return {field.name: default_of(field) for field in fields(record_class)}
-
-
-@cache
-def _bound_defaults(record_class: type[Record]) -> dict[str, Any]:
-    values = Values()
-    known = _defaults(record_class)
-    return {name: value if value is MISSING else values.one(name, value)[0] for name, value in known.items()}
-
-
-def complete(record_class: type[Record], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields with the record's defaults, in the order of its columns."""
-    return _filled(record_class, _defaults(record_class), given)
-
-
-def bound_whole(values: Values, record_class: type[Record], given: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """Return the completed fields bound for their columns, and whether anything was redacted."""
-    check_fields(record_class, given)
-    bound = _filled(record_class, _bound_defaults(record_class), given)
-    return bound, values.bind_into(bound, given)
-
-
-# Lists and pages show these fields in full. A long text belongs in a body, an objective or an artifact.
-LONGEST = {"title": 2_000, "question": 10_000, "subject": 2_000, "name": 1_000, "agent": 500, "role": 500, "goal": 100_000}
-
-
-@cache
-def _limits_and_times(record_class: type[Record]) -> tuple[list[tuple[str, int]], list[str]]:
-    """Return the fields of limited length with their limits, and the fields that hold times."""
-    names = record_class.columns()
-    # An update that compares old and new values binds the new ones as `new_NAME`.
-    limits = [(prefix + name, most) for name, most in LONGEST.items() if name in names for prefix in ("", "new_")]
-    return limits, [prefix + name for name in names if record_class.holds_time(name) for prefix in ("", "new_")]
-
-
-def check_fields(record_class: type[Record], given: Mapping[str, Any]) -> None:
-    """Check the lengths of names, titles and questions, and the types of times, before a record is written."""
-    limits, times = _limits_and_times(record_class)
-    for name, most in limits:
-        value = given.get(name)
-        if type(value) is str and len(value) > most:
-            name = name.removeprefix("new_")
-            raise TooLarge(
-                f"the {name} of the {record_class.noun()} has {len(value):,} characters, and at most {most:,} are kept",
-                hint="Shorten it, and keep the whole text elsewhere, as in an artifact.",
-                field=name,
-            )
-    for name in times:
-        if type(value := given.get(name)) is str:
-            try:
-                from_text(value)
-            except ValueError:
-                field = name.removeprefix("new_")
-                raise Invalid(f"{field} is a time such as 2026-11-15T08:30:00Z; got {value[:80]!r}", field=field) from None
-
-
-def _filled(record_class: type[Record], known: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    complete = {**known, **given}
-    if len(complete) > len(known):
-        raise TypeError(f"{record_class.__name__} has no {', '.join(given.keys() - known.keys())}")
-    if MISSING in complete.values():
-        missing = [name for name, value in complete.items() if value is MISSING]
-        raise TypeError(f"{record_class.__name__} needs {', '.join(missing)}")
-    return complete
-
-
-# The payload of an approval may contain anything. It is shown only, and never used for a decision.
-_LONGEST_RULE, _LONGEST_REASON = 200, 1000
-
-
-def cause_of(payload: object) -> ApprovalCause:
-    """Return the cause in a payload: `rule`, `reason` and `tier`, each if given."""
-    cause: ApprovalCause = {}
-    if not isinstance(payload, dict):
-        return cause
-    rule, reason, tier = payload.get("rule"), payload.get("reason"), payload.get("tier")
-    if isinstance(rule, str) and rule:
-        cause["rule"] = rule[:_LONGEST_RULE]
-    if isinstance(reason, str) and reason:
-        cause["reason"] = reason[:_LONGEST_REASON]
-    if type(tier) is int:
-        cause["tier"] = tier
-    return cause

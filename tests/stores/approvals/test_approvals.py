@@ -7,8 +7,7 @@ import pytest
 
 from decklog import Conflict, Decklog, Denied, Invalid, ManualClock, NotFound
 from decklog.core.errors import Damaged, DecklogError, StillPending, TooLarge
-from decklog.stores.approvals.approval import question_key
-from decklog.stores.approvals.approvals import Approval, digest_of
+from decklog.stores.approvals.approval import Approval, digest_of, question_key
 from tests.every import every
 from tests.stores.processes import together
 

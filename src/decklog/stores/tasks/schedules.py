@@ -16,8 +16,9 @@ from decklog.db.where import Where, enum_of
 from decklog.records.fork_rules import ForkRule, Refer, Reset
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
-from decklog.stores.base import Store, StoreParts, check_fields
+from decklog.stores.base import Store, StoreParts
 from decklog.stores.checks import filled, mapping, name_of, whole
+from decklog.stores.fields import check_fields
 from decklog.stores.of_run import check_run, given_of, lock_run
 from decklog.stores.tasks.claimable import GOES_ON
 from decklog.stores.tasks.recurrence import recurrence, zone_of

@@ -1,0 +1,91 @@
+"""Fields of a new or changed record: defaults, and the checks before they are written."""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from functools import cache
+from typing import Any
+
+from decklog.core.clock import from_text
+from decklog.core.errors import Invalid, TooLarge
+from decklog.records.record import Record, default_of
+from decklog.records.values import Values
+
+
+@cache
+def _defaults(record_class: type[Record]) -> dict[str, Any]:
+    return {field.name: default_of(field) for field in fields(record_class)}
+
+
+@cache
+def _bound_defaults(record_class: type[Record]) -> dict[str, Any]:
+    values = Values()
+    known = _defaults(record_class)
+    return {name: value if value is MISSING else values.one(name, value)[0] for name, value in known.items()}
+
+
+def complete(record_class: type[Record], given: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields with the record's defaults, in the order of its columns."""
+    return _filled(record_class, _defaults(record_class), given)
+
+
+def bound_whole(values: Values, record_class: type[Record], given: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Return the completed fields bound for their columns, and whether anything was redacted."""
+    check_fields(record_class, given)
+    bound = _filled(record_class, _bound_defaults(record_class), given)
+    return bound, values.bind_into(bound, given)
+
+
+# Lists and pages show these fields in full. A long text belongs in a body, an objective or an artifact.
+LONGEST = {"title": 2_000, "question": 10_000, "subject": 2_000, "name": 1_000, "agent": 500, "role": 500, "goal": 100_000}
+
+
+@cache
+def _limits_and_times(record_class: type[Record]) -> tuple[list[tuple[str, int]], list[str]]:
+    """Return the fields of limited length with their limits, and the fields that hold times."""
+    names = record_class.columns()
+    # An update that compares old and new values binds the new ones as `new_NAME`.
+    limits = [(prefix + name, most) for name, most in LONGEST.items() if name in names for prefix in ("", "new_")]
+    return limits, [prefix + name for name in names if record_class.holds_time(name) for prefix in ("", "new_")]
+
+
+def check_fields(record_class: type[Record], given: Mapping[str, Any]) -> None:
+    """Check the lengths of names, titles and questions, and the types of times, before a record is written."""
+    limits, times = _limits_and_times(record_class)
+    for name, most in limits:
+        value = given.get(name)
+        if type(value) is str and len(value) > most:
+            name = name.removeprefix("new_")
+            raise TooLarge(
+                f"the {name} of the {record_class.noun()} has {len(value):,} characters, and at most {most:,} are kept",
+                hint="Shorten it, and keep the whole text elsewhere, as in an artifact.",
+                field=name,
+            )
+    for name in times:
+        if type(value := given.get(name)) is str:
+            try:
+                from_text(value)
+            except ValueError:
+                field = name.removeprefix("new_")
+                raise Invalid(f"{field} is a time such as 2026-11-15T08:30:00Z; got {value[:80]!r}", field=field) from None
+
+
+def _filled(record_class: type[Record], known: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    complete = {**known, **given}
+    if len(complete) > len(known):
+        raise TypeError(f"{record_class.__name__} has no {', '.join(given.keys() - known.keys())}")
+    if MISSING in complete.values():
+        missing = [name for name, value in complete.items() if value is MISSING]
+        raise TypeError(f"{record_class.__name__} needs {', '.join(missing)}")
+    return complete
+
+
+def check_identity(record_class: type[Record], given: Mapping[str, Any], bound: Mapping[str, Any]) -> None:
+    """Refuse a record whose id contains a secret: redacted ids could collide."""
+    for name in record_class.identity:
+        # Keys are compared unchanged.
+        if name != "key" and isinstance(given.get(name), str) and bound[name] != given[name]:
+            raise Invalid(
+                f"the {name} of a {record_class.noun()} looks like a secret, and would become {bound[name]}",
+                hint="Know it by something that everybody may see.",
+                field=name,
+            )
