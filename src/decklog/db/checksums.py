@@ -7,6 +7,6 @@ CHECKSUMS = {
     },
     "postgres": {
         "0001_first": "eb77ef6794b4c6bfc142e9f209ec012f5458b64d3601a558a46236cba02c10b7",
-        "0002_partitions": "6b91d0683e74b6cf89428438fd192b137682b3b080c5d6788496cf11f9efb1c2",
+        "0002_partitions": "2e95dfd2da6b39d4c7fb80c83935457264eceb300559da75ea96719f144ec4ed",
     },
 }

@@ -275,7 +275,7 @@ class Store:
         if not rows or newest is None:
             return
         row, image = dict(zip(names, rows[0], strict=True)), record_class.upcast(from_json(newest[0]))
-        if differing := [name for name in row if row[name] != image.get(name)]:
+        if differing := [name for name in record_class.columns() if row[name] != image[name]]:
             raise Damaged(
                 f"{table} {record_id} differs from its newest entry in {', '.join(differing)}, so nothing is built on it",
                 hint="Somebody wrote to the database past Decklog. See: decklog verify",

@@ -222,7 +222,7 @@ class SqliteTransactions:
     def _check_schema(self, connection: apsw.Connection) -> None:
         row = connection.execute("pragma user_version").fetchone()
         found = row[0] if row else 0
-        if found != self.version:
+        if found > self.version:
             raise SchemaTooNew(
                 f"{self._connections.path} was migrated to schema {found} while this process had it open at {self.version}",
                 hint="Restart this process with the newer Decklog.",

@@ -44,7 +44,7 @@ def facts(connections: SqliteConnections) -> dict[str, Any]:
         "engine_version": apsw.sqlite_lib_version(),
         "path": connections.path,
         "filesystem": file.filesystem_of(connections.path),
-        "schema": pragma("user_version"),
+        "schema": connection.execute("select max(version) from schema_steps").fetchall()[0][0],
         "schema_supported": schema.latest("sqlite"),
         "journal_mode": pragma("journal_mode"),
         "synchronous": {1: "normal", 2: "full"}.get(pragma("synchronous"), "other"),
