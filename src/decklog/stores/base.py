@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cache
 from typing import Any, Protocol, TypeVar
 
 from decklog.core.clock import Clock
@@ -17,7 +16,7 @@ from decklog.journal.journal import Journal
 from decklog.journal.writer import Writer
 from decklog.records.record import Page, Record
 from decklog.records.values import from_json, to_json
-from decklog.stores.fields import bound_whole, check_fields, check_identity
+from decklog.stores.fields import bound_whole, check_fields, check_identity, facts_of
 
 T = TypeVar("T")
 
@@ -134,7 +133,7 @@ class Store:
         if redacted:
             check_identity(record_class, fields, bound)
         self._lock_first(record_class, bound)
-        self._db.count(_insert_of(record_class), bound)
+        self._db.count(facts_of(record_class).insert, bound)
         return self._added(record_class, bound, note, redacted, new_stream)
 
     def _add_all(self, record_class: type[Record], records: Sequence[tuple[dict[str, Any], str | None]]) -> None:
@@ -156,7 +155,7 @@ class Store:
     def _put(self, record_class: type[R], image: dict[str, Any], *, note: str | None = None, new_stream: bool = False) -> R:
         """Insert a record from already bound column values."""
         self._lock_first(record_class, image)
-        self._db.count(_insert_of(record_class), image)
+        self._db.count(facts_of(record_class).insert, image)
         return self._added(record_class, image, note, False, new_stream)
 
     def _added(
@@ -347,7 +346,7 @@ class Store:
         """Return a value as its column stores it. Values that redaction changes are compared in this form."""
         return self._db.values.bind({name: value})[0][name]
 
-    def _differing(self, record: Record, changes: Mapping[str, Any]) -> dict[str, Any]:
+    def _differing_fields(self, record: Record, changes: Mapping[str, Any]) -> dict[str, Any]:
         """Return the changes that differ from a record, compared as stored."""
         return {name: value for name, value in changes.items() if self._stored(name, value) != record.raw(name)}
 
@@ -444,10 +443,3 @@ def _place(cursor: str, parts: int) -> list[Any]:
 def _key(record_class: type[Record], record_id: str | Sequence[str]) -> dict[str, Any]:
     parts = (record_id,) if isinstance(record_id, str) else tuple(record_id)
     return dict(zip(record_class.identity, parts, strict=True))
-
-
-@cache
-def _insert_of(record_class: type[Record]) -> str:
-    names = record_class.columns()
-    values = ", ".join(":" + name for name in names)
-    return f"insert into {record_class.table} ({', '.join(names)}) values ({values})"

@@ -84,7 +84,7 @@ class RunBound(Store):
 
     def set_fields(self, record: R, changes: Mapping[str, Any], *, note: str | None = None) -> R:
         """Write the fields that differ. If none does, return the record marked `already` and write nothing."""
-        differing = self._differing(record, changes)
+        differing = self._differing_fields(record, changes)
         if not differing:
             return record.marked_already()
         return self._update(type(record), [getattr(record, name) for name in record.identity], differing, note=note)

@@ -205,7 +205,7 @@ class Criteria(RunBound):
             raise _stale(present)
         if fields.get("status", CriterionStatus.MET) is not CriterionStatus.MET:
             fields |= _UNBOUND
-        if self._differing(present, fields).keys() & {"status", "required"}:
+        if self._differing_fields(present, fields).keys() & {"status", "required"}:
             check_goes_on(self._db, run_id, _SETTLED)
         return self.set_fields(present, fields)
 

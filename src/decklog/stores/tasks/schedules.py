@@ -162,7 +162,7 @@ class Schedules(Store):
         return found
 
     def _check_same(self, schedule: Schedule, asked: Mapping[str, Any]) -> None:
-        if schedule.already and (differing := self._differing(schedule, asked)):
+        if schedule.already and (differing := self._differing_fields(schedule, asked)):
             raise Conflict(
                 f"run {schedule.run_id} has a schedule {schedule.name} already, with another {' and another '.join(differing)}",
                 hint=f"Change it: decklog schedules edit {schedule.id}",
@@ -227,7 +227,7 @@ class Schedules(Store):
             self._check_template(changes)
         if when is not None:
             changes["rule"] = " ".join(filled("when", when).split())
-        differing = self._differing(schedule, changes)
+        differing = self._differing_fields(schedule, changes)
         if not differing:
             return schedule.marked_already()
         rhythm = {"rule": differing.get("rule", schedule.rule), "zone": differing.get("zone", schedule.zone)}

@@ -206,7 +206,7 @@ class Tasks(Links):
     def _set(self, task_id: str, changes: dict[str, Any], note: str) -> Task:
         """Set fields of an unfinished task. Only some may change while a worker has it."""
         task = self._fetch_for_update(Task, task_id)
-        differing = self._differing(task, changes)
+        differing = self._differing_fields(task, changes)
         if not differing:
             return task.marked_already()
         relied_on = [name for name in differing if name not in (*EDITABLE_WHILE_RUNNING, "assigned_to")]

@@ -68,7 +68,7 @@ class Templates(Store):
 
         def same() -> Template | None:
             found = self._newest(name)
-            return None if found is None or self._differing(found, fields) else found
+            return None if found is None or self._differing_fields(found, fields) else found
 
         def add() -> Template:
             newest = self._newest(name)
