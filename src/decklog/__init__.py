@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from decklog.journal.verify import Problem, Verification
     from decklog.log import Decklog
     from decklog.records.record import Page, Record
+    from decklog.stores.approvals.answers import Answers
     from decklog.stores.approvals.approval import Approval, ApprovalState, Verdict
-    from decklog.stores.approvals.approvals import Answers
     from decklog.stores.approvals.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
     from decklog.stores.approvals.inbox import Message, MessageChannel, MessageSeverity, MessageState
     from decklog.stores.approvals.notices import Notice, NoticeChannel, NoticeEvent, NoticeState, NotifyRule
@@ -174,7 +174,7 @@ _NAMES = {
     "stores.artifacts.outputs": "SkillOutput",
     "stores.artifacts.states": "InvestigationStatus State StateVersion",
     "stores.approvals.approval": "Approval ApprovalState Verdict",
-    "stores.approvals.approvals": "Answers",
+    "stores.approvals.answers": "Answers",
     "stores.approvals.feedback": "Feedback FeedbackSeverity FeedbackState FixClass",
     "stores.approvals.inbox": "Message MessageChannel MessageSeverity MessageState",
     "stores.approvals.notices": "Notice NoticeChannel NoticeEvent NoticeState NotifyRule",

@@ -9,11 +9,10 @@ from typing import Any
 from decklog.core.clock import from_text, to_text
 from decklog.db.base import Database, Row
 from decklog.records.values import from_json
-from decklog.stores.base import cause_of
 from decklog.stores.overview import budgets
 from decklog.stores.overview.budgets import BudgetOverview
 from decklog.stores.overview.run_facts import RunOverview
-from decklog.stores.results.approvals import ApprovalCause
+from decklog.stores.results.approvals import ApprovalCause, cause_of
 
 
 class WaitingKind(StrEnum):
