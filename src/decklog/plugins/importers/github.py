@@ -14,7 +14,6 @@ from decklog.core.errors import Invalid, TimedOut, Unavailable
 from decklog.importing.exports import each
 from decklog.importing.files import json_values
 from decklog.importing.row import EPOCH, Row, kept_columns, kept_json
-from decklog.importing.source import PrivateFolder
 from decklog.importing.sync import Items, Sync
 from decklog.importing.tracker import COMMENTS, LINKS, Link, NestedRow, Tracker, moment_of, set_time
 from decklog.importing.writer import PendingRecord, describes
@@ -154,7 +153,7 @@ class GithubImport(Tracker):
         if REPOSITORY.match(self.path) is None:
             self._hold_all(self.path, self.run_id)
             return
-        with PrivateFolder() as folder:
+        with tempfile.TemporaryDirectory(prefix="decklog-import-") as folder:
             saved = os.path.join(folder, "issues.json")
             ask_gh(self.path, self.seconds, saved)
             self._hold_all(saved, self.path)
@@ -291,7 +290,7 @@ class GithubSync(Sync):
 
     def theirs(self) -> Items:
         """Ask `gh` for all issues."""
-        with PrivateFolder() as folder:
+        with tempfile.TemporaryDirectory(prefix="decklog-import-") as folder:
             saved = os.path.join(folder, "issues.json")
             ask_gh(self.path, self._seconds, saved)
             values, rest = json_values(saved)
