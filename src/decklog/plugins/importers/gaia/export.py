@@ -25,21 +25,21 @@ from decklog.plugins.importers.gaia.importer import (
     SELF_EDITS,
     VECTOR,
     WAS_RUNNING,
-    as_it_was,
     body_of,
+    edit_line,
     json_or_none,
     json_text,
+    learning_line,
     time_text,
-    times,
     title_of,
 )
 from decklog.plugins.importers.gaia.trust_files import BINDING, EM, SOURCE, binding_text, em_text
 from decklog.stores.approvals.feedback import Feedback
 from decklog.stores.approvals.inbox import Message
-from decklog.stores.approvals.self_edits import PASSES, SelfEdit
+from decklog.stores.approvals.self_edits import SelfEdit
 from decklog.stores.artifacts.checkpoints import TaskSnapshot
 from decklog.stores.effects.effects import Effect, EffectState
-from decklog.stores.memory.learnings import DISMISSED, Learning, LearningLine, format_entry
+from decklog.stores.memory.learnings import DISMISSED, Learning
 from decklog.stores.memory.lesson import Lesson
 from decklog.stores.memory.topics import TOPICS
 from decklog.stores.money.records import TOKENS, Charge
@@ -335,15 +335,13 @@ class GaiaHomeFiles:
     def _self_edits(self) -> Iterator[tuple[int | None, datetime, str]]:
         marks = self._marks()
         for edit in each(self.log, SelfEdit, "edited_at, id"):
-            number, key = marks.get(edit.id, (None, None))
-            line, is_other = as_it_was(_edit_lines(edit), key)
-            self.report.leave_out(f"the spelling of lines in {SELF_EDITS}", int(is_other))
-            yield number, edit.edited_at, line
+            line = self.kept.restored(f"self_edit {edit.id}", {"line": edit_line(edit)})["line"]
+            yield marks.get(edit.id), edit.edited_at, line
 
-    def _marks(self) -> dict[str, tuple[int | None, str | None]]:
-        """Find the number and the key of each line that became a self-edit, by the entry after its mark."""
+    def _marks(self) -> dict[str, int | None]:
+        """Find the number of each line that became a self-edit, by the entry after its mark."""
         found = every(lambda **page: self.log.journal.find(_DESK, subtype="imported", oldest_first=True, **page))
-        return {made: (_whole(mark.payload["id"]), mark.key) for mark in found if (made := self._after(mark)) is not None}
+        return {made: _whole(mark.payload["id"]) for mark in found if (made := self._after(mark)) is not None}
 
     def _after(self, mark: Entry) -> str | None:
         """Name the self-edit that the entry after a mark made; the mark of anything else has none."""
@@ -361,33 +359,11 @@ class GaiaHomeFiles:
         for learning in each(self.log, Learning, "noted_at, id"):
             imported = learning.key if (learning.key or "").startswith(prefix) else None
             number = _whole((imported or "").removeprefix(prefix).partition(":")[0])
-            line, is_other = as_it_was(_learning_lines(learning), imported)
-            is_undecided = learning.decided_at in (None, learning.noted_at)
-            self.report.leave_out(f"the spelling of lines in {LEARNINGS}", int(is_other and is_undecided))
+            line = self.kept.restored(f"learning {learning.id}", {"line": learning_line(learning)})["line"]
             # A line shows that a learning was dismissed, but not that it was promoted.
             placed = [*_LEARNING, *(["key"] if imported else []), *(["state"] if learning.candidate == DISMISSED else [])]
             self.report.leave_out_fields("learnings", learning, placed)
             yield number, learning.noted_at, line
-
-
-def _edit_lines(edit: SelfEdit) -> Iterator[str]:
-    """Yield the lines that a self-edit may have been: as its own program writes it, and as others write JSON."""
-    document: dict[str, Any] = {name: value for name, value in edit.as_dict().items() if name not in ("id", "edited_at")}
-    document["review_passes"] = {name: edit.review_passes[name] for name in PASSES}
-    for ts in times(edit.edited_at):
-        whole = {"ts": ts, **document}
-        yield json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
-        for shown in (whole, {name: value for name, value in whole.items() if value is not None}):
-            yield from (json.dumps(shown), json.dumps(shown, ensure_ascii=False), json.dumps(shown, sort_keys=True))
-            yield from (json.dumps(shown, separators=(",", ":")), json.dumps(shown, separators=(",", ":"), sort_keys=True))
-
-
-def _learning_lines(learning: Learning) -> Iterator[str]:
-    """Yield the lines that a learning may have been: there nothing in an observation is escaped."""
-    for ts in times(learning.noted_at):
-        line = LearningLine(ts, learning.task_id, learning.observation, learning.candidate)
-        yield f'{ts} [task={line.task_id}] Observed: "{line.observation}" → {line.candidate}'
-        yield format_entry(line)
 
 
 def _is_file_name(task_id: str) -> bool:

@@ -3,7 +3,7 @@
 import json
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 from functools import partial
@@ -23,8 +23,9 @@ from decklog.plugins.importers.gaia.trust_files import BINDING, EM, TrustProposa
 from decklog.records.values import to_json
 from decklog.stores.approvals.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
 from decklog.stores.approvals.inbox import Message, MessageChannel, MessageSeverity, MessageState
+from decklog.stores.approvals.self_edits import PASSES, SelfEdit
 from decklog.stores.memory import similarity
-from decklog.stores.memory.learnings import BadLine, parse_line
+from decklog.stores.memory.learnings import BadLine, Learning, parse_line
 from decklog.stores.memory.lesson import Lesson
 from decklog.stores.runs.run import Run, RunStatus
 from decklog.stores.tasks.task import Task, TaskState
@@ -60,26 +61,17 @@ def json_or_none(value: Any) -> str | None:
     return None if value is None or value == {} or value == [] else json_text(value)
 
 
-def times(moment: datetime) -> Iterator[str]:
-    """Yield the ways in which a log may have spelled a time, its own first."""
-    yield time_text(moment)
-    for digits in ("microseconds", "milliseconds", "seconds", "minutes"):
-        text = moment.isoformat(timespec=digits).removesuffix("+00:00")
-        yield from (f"{text}Z", f"{text}+00:00")
-    yield f"{moment:%Y-%m-%d}"
+def edit_line(edit: SelfEdit) -> str:
+    """Write a self-edit as its program does."""
+    document: dict[str, Any] = {name: value for name, value in edit.as_dict().items() if name not in ("id", "edited_at")}
+    document["review_passes"] = {name: edit.review_passes[name] for name in PASSES}
+    return json.dumps({"ts": time_text(edit.edited_at), **document}, ensure_ascii=False, separators=(",", ":"))
 
 
-def as_it_was(spellings: Iterable[str], key: str | None) -> tuple[str, bool]:
-    """Choose the spelling that an imported line had, by its key, which ends in the digest of the line as it was.
-
-    Without a key, and when none of them is it, the first is given; also return whether the line is known to differ now.
-    """
-    first = None
-    for text in spellings:
-        first = text if first is None else first
-        if key is None or key.endswith(f":{Row('', '', {'line': text}).digest()}"):
-            return text, False
-    return first or "", True
+def learning_line(learning: Learning) -> str:
+    """Write a learning as its program does, which escapes nothing."""
+    line = f'{time_text(learning.noted_at)} [task={learning.task_id}] Observed: "{learning.observation}"'
+    return f"{line} → {learning.candidate}"
 
 
 _JSON = (dict, list, str, int, float, bool)
@@ -294,7 +286,7 @@ class InboxTables:
             fields["last_seen_at"] = fields["created_at"]
         body, _ = self.log.db.values.text("body", fields["body"])
         fields["fingerprint"] = similarity.fingerprint(body)
-        self.writer.mark_clean(fields["fingerprint"])
+        self.log.db.values.mark_clean(fields["fingerprint"])
         outcomes = {self.writer.merge(lesson, fields)}
         if Outcome.CHANGED in outcomes and body != lesson.body:
             # The vector is that of the old text; the embedder makes another.
@@ -521,6 +513,7 @@ class GaiaImport(Import, GaiaWorkTables, InboxTables):
         first = self.writer.first_time(row)
         recorded = self.log.self_edits.record_document(document)
         if not first or not recorded.already:
+            _keep_spelling(row, f"self_edit {recorded.id}", edit_line(recorded))
             return saved_outcome(recorded)
         return self.writer.keep(row, "the same pull request at the same commit is recorded already")
 
@@ -533,8 +526,6 @@ class GaiaImport(Import, GaiaWorkTables, InboxTables):
             return self.writer.keep(row, problem.message)
         if line is None:
             return Outcome.ALREADY
-        if len(line.timestamp) == len("2026-11-15"):
-            row.left["line"] = text
         noted = self.log.learnings.note(
             line.task_id,
             line.observation,
@@ -542,4 +533,12 @@ class GaiaImport(Import, GaiaWorkTables, InboxTables):
             noted_at=from_text(line.timestamp),
             key=self.writer.key(row),
         )
+        _keep_spelling(row, f"learning {noted.id}", learning_line(noted))
         return saved_outcome(noted)
+
+
+def _keep_spelling(row: Row, made: str, line: str) -> None:
+    """Keep a line as it was, unless an export spells it so anyway."""
+    row.made, row.usual = made, ("line",)
+    if row.columns["line"] != line:
+        row.replace("line", line)
