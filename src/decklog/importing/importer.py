@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, ClassVar
 
+from decklog.core.errors import NotFound
 from decklog.importing.report import Report
 from decklog.importing.row import Row
 from decklog.importing.source import SqliteSource
-from decklog.importing.writer import Mapping, RowWriter
+from decklog.importing.writer import Mapping, RowWriter, run_id_of
 from decklog.log import Decklog
 from decklog.records.values import from_json
 from decklog.stores.tasks.task import LinkKind
@@ -40,6 +41,7 @@ class Import(ABC):
         self.seconds = seconds
         self.report = Report(self.system, path, dry_run)
         self.writer = RowWriter(log, self.report, progress)
+        self._known_runs: set[str] = set()
 
     @abstractmethod
     def mappings(self) -> dict[str, Mapping]:
@@ -78,6 +80,16 @@ class Import(ABC):
         names = self.keys.get(table, ("id",))
         for columns in found:
             yield Row(table, "/".join([str(columns.get(name)) for name in names]), columns)
+
+    def place_in_run(self, row: Row, name: str, what: str) -> str:
+        """Place a row in the run that its session, or whatever the source calls it, became; return the run's id."""
+        run_id = run_id_of(name)
+        if run_id not in self._known_runs:
+            if not self.writer.has_run(run_id):
+                raise NotFound(f"its {what} {name} is not in the file")
+            self._known_runs.add(run_id)
+        row.stream = run_id
+        return run_id
 
     def _name_unknown(self, source: SqliteSource) -> None:
         """Report what the system does not have: unknown columns are kept with their rows, unknown tables are not taken."""

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from decklog.core.clock import from_text, to_text
-from decklog.core.errors import Damaged, Invalid, NotFound
+from decklog.core.errors import Damaged, Invalid
 from decklog.core.ids import is_ours
 from decklog.importing.importer import Gathered, Import, Link, LinkOrder
 from decklog.importing.report import Outcome, Report
@@ -19,7 +19,6 @@ from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
 from decklog.records.values import to_json
 from decklog.stores.intake import ANY_OF, together
-from decklog.stores.runs.run import Run, RunStatus
 from decklog.stores.tasks.task import Dependency, Task, TaskComment, TaskState
 
 WAS_RUNNING = "it was being worked on when it was imported, and nobody here holds it; resume it when nobody there does"
@@ -65,7 +64,6 @@ class Tracker(Import):
         self.run_id = run_id
         self.gathered = Gathered()
         self.links = LinkOrder(self.gathered, self.items)
-        self.runs: dict[str, str] = {}
         # Items as the tasks that are here would be written: of these only what differs is brought.
         self.as_here: dict[str, dict[str, Any]] = {}
         # Items whose tasks are here in another run, which may be of another source.
@@ -180,20 +178,7 @@ class Tracker(Import):
     def _make_runs(self) -> None:
         started = from_text(self.first_at() or to_text(self.log.clock.now()))
         for run_id, goal in self.goals().items():
-            try:
-                self.log.runs.get(run_id)
-            except NotFound:
-                times: dict[str, Any] = {"started_at": started, "updated_at": started}
-                with self.log.transaction():
-                    self.writer.record(
-                        Run,
-                        new_stream=True,
-                        id=run_id,
-                        goal=goal,
-                        status=RunStatus.ACTIVE,
-                        metadata=self.facts_of(run_id),
-                        **times,
-                    )
+            self.writer.ensure_run(run_id, goal, started, self.facts_of(run_id))
 
     # Tables
 

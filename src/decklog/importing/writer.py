@@ -21,6 +21,7 @@ from decklog.records.record import Record
 from decklog.stores.intake import Intake
 from decklog.stores.money.bulk import Bulk
 from decklog.stores.overview import spending
+from decklog.stores.runs.run import Run, RunStatus
 
 M = TypeVar("M", bound=Callable[..., Any])
 # What the journal knows a keyed entry by: stream, subtype, group and key.
@@ -440,10 +441,18 @@ class RowWriter:
         return name
 
     def has_run(self, run_id: str) -> bool:
-        """Return whether a run is here."""
-        return number_of(self.log.db, run_id) is not None
+        """Return whether a run exists."""
+        return self.log.db.read(lambda: number_of(self.log.db, run_id)) is not None
 
     # What mappings write with
+
+    def ensure_run(self, run_id: str, goal: str, started_at: datetime, metadata: dict[str, object] | None = None) -> None:
+        """Add an active run, unless it exists."""
+        if not self.has_run(run_id):
+            times: dict[str, Any] = {"started_at": started_at, "updated_at": started_at}
+            facts = {"goal": goal, "status": RunStatus.ACTIVE, "metadata": metadata or {}}
+            with self.log.transaction():
+                self.record(Run, new_stream=True, id=run_id, **facts, **times)
 
     def entry(self, row: Row, entry: dict[str, Any]) -> PendingEntry:
         """Describe an entry of the row's stream, given as the arguments of `append`; it is written once."""
