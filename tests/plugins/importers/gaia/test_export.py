@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from decklog import Conflict, Decklog, ManualClock, NotFound
+from decklog import Decklog, ManualClock
 from decklog.cli.call import Invocation
 from decklog.cli.commands.exchange.exporting import export_gaia
 from decklog.core.errors import DiskFull
@@ -286,22 +286,6 @@ def test_an_empty_folder_is_filled(log: Decklog, written: Path) -> None:
     GaiaExport(log, f"{written}/").run()
 
     assert (written / "tasks.db").exists()
-
-
-@pytest.mark.parametrize("what", ["folder", "file"])
-def test_what_is_there_is_not_written_over(log: Decklog, written: Path, what: str) -> None:
-    mine = written / "mine" if what == "folder" else written
-    mine.parent.mkdir(exist_ok=True)
-    mine.write_text("mine")
-
-    with pytest.raises(Conflict, match="is there already"):
-        GaiaExport(log, str(written)).run()
-    assert mine.read_text() == "mine"
-
-
-def test_a_folder_that_is_not_there_is_named(log: Decklog, tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="no folder"):
-        GaiaExport(log, str(tmp_path / "nowhere" / "out")).run()
 
 
 @pytest.mark.parametrize("store", ["feedback", "memory", "learnings_log"])
