@@ -107,9 +107,7 @@ SHAPES = {
     "file for link": Shape("target.txt", _lay_file, lambda tree: _exchange(tree / "root/target.txt", tree / "root/other")),
     "parent for link": Shape("dir/canary.txt", _lay_parent, lambda tree: _exchange(tree / "root/dir", tree / "root/other")),
     "grandparent for link": Shape(
-        "top/inner/canary.txt",
-        _lay_grandparent,
-        lambda tree: _exchange(tree / "root/top", tree / "root/other"),
+        "top/inner/canary.txt", _lay_grandparent, lambda tree: _exchange(tree / "root/top", tree / "root/other")
     ),
     "directory moved away": Shape("dir/canary.txt", _lay_parent, _swap_away),
     "hard link renamed over": Shape("target.txt", _lay_file, _swap_hard_link),

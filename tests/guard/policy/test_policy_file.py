@@ -77,13 +77,7 @@ def test_a_json_file_says_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "not = [toml",
-        '[decisions]\ngit-push-unknown = "maybe"\n',
-        '[[programs]]\nnope = "x"\n',
-        '[patterns]\nurl = "("\n',
-    ],
+    "text", ["not = [toml", '[decisions]\ngit-push-unknown = "maybe"\n', '[[programs]]\nnope = "x"\n', '[patterns]\nurl = "("\n']
 )
 def test_a_broken_file_is_refused_by_its_name(tmp_path: Path, text: str) -> None:
     with pytest.raises(Invalid) as caught:

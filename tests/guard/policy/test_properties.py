@@ -118,10 +118,7 @@ def test_white_space_changes_nothing(command: str, spaces: list[str]) -> None:
     assert judge(text.rstrip(" \\\n\t")).decision is Decision.DENY
 
 
-@given(
-    st.sampled_from(["rm -rf /", "git push origin main", "sudo ls"]),
-    st.sampled_from(["echo '{}'", "grep '{}' README.md"]),
-)
+@given(st.sampled_from(["rm -rf /", "git push origin main", "sudo ls"]), st.sampled_from(["echo '{}'", "grep '{}' README.md"]))
 def test_a_quoted_mention_stays_harmless(command: str, form: str) -> None:
     assert judge(form.format(command)).decision is Decision.ALLOW
 
