@@ -77,10 +77,8 @@ def check_version(connections: SqliteConnections, latest: int) -> int:
 def _check_steps(connection: apsw.Connection, path: str) -> None:
     try:
         applied = connection.execute("select version, name, checksum from schema_steps order by version").fetchall()
-    except apsw.Error as problem:
+    except errors.TRANSLATED as problem:
         raise errors.translate(problem, path) from problem
-    except UnicodeDecodeError as problem:
-        raise errors.not_text(path) from problem
     schema.check_steps(applied, "sqlite", path)
 
 
