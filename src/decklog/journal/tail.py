@@ -202,9 +202,9 @@ class Undo:
         bound = {name: after[name] for name in record_class.identity} | {f"new_{name}": value for name, value in new.items()}
         names, (row,) = self._db.rows(f"update {record_class.table} set {assignments} where {condition} returning *", bound)
         note = f"undone ({', '.join(back)}): {reason}"
-        told = self._writer.changed(record_class, names, row, "changed", note=note, redacted=False)
-        told[STREAM] = stream
-        self._writer.write([told])
+        entry = list(self._writer.changed(record_class, names, row, "changed", note=note, redacted=False))
+        entry[STREAM] = stream
+        self._writer.write([entry])
         return record_class.from_row(names, row)
 
     def _never(self, record_id: str) -> DecklogError:

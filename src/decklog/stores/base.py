@@ -13,6 +13,7 @@ from decklog.db.base import Database
 from decklog.db.where import Where, page_size, suggest_id
 from decklog.journal.attribution import attributed, proving
 from decklog.journal.journal import Journal
+from decklog.journal.new_entry import EntryRow
 from decklog.journal.writer import Writer
 from decklog.records.record import Page, Record, default_of
 from decklog.records.values import Values, from_json, to_json
@@ -317,7 +318,7 @@ class Store:
         did: str,
         note: str | None,
         redacted: bool,
-    ) -> list[Any]:
+    ) -> EntryRow:
         """Build the entry columns for a record change."""
         return self._writer.changed(record_class, names, row, did, note, redacted)
 
