@@ -35,8 +35,9 @@ from decklog.journal.rows import (
     number_of,
     position_of,
 )
-from decklog.journal.tail import Tail, Undo, cursor_at_heads, moved
+from decklog.journal.tail import Tail, cursor_at_heads, moved
 from decklog.journal.time_index import Times
+from decklog.journal.undo import Undo
 from decklog.journal.verify import Audit, Verification, Verifier, verify_since
 from decklog.journal.writer import Writer, WrittenEntries
 from decklog.records.operations import (

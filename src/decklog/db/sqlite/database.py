@@ -23,7 +23,6 @@ from decklog.db.sqlite import backup, errors, file, migrate, search, upkeep
 from decklog.db.sqlite.clock import BootClock
 from decklog.db.sqlite.connections import SqliteConnections
 from decklog.db.sqlite.damage import Cause, damage_of
-from decklog.db.sqlite.holders import holders_of
 from decklog.db.sqlite.transactions import SqliteTransactions
 from decklog.db.sqlite.watcher import Watcher
 from decklog.db.statements import Statements, by_place
@@ -303,7 +302,7 @@ class SqliteDatabase(Database):
         if damage.cause is not Cause.KILLED:
             return [damage.what], []
         # A large transaction that is still open looks the same.
-        is_written = any(holder["exclusive"] for holder in holders_of(self.connections.lock_path))
+        is_written = any(holder["exclusive"] for holder in file.holders_of(self.connections.lock_path))
         return [], [] if is_written else [damage.what]
 
     def check_indexes(self, most: int) -> list[dict[str, Any]]:
