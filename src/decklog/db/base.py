@@ -107,18 +107,10 @@ class Database(ABC):
     def rows(self, sql: str, parameters: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Row]]:
         """Run one statement; give its column names and all its rows."""
 
-    def ask(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], tuple[tuple[str, ...], list[Row]]]:
-        """Run a statement together with the next one; what comes back gives its column names and all its rows.
-
-        A server gets both in one round trip. A file is read at once.
-        """
-        found = self.rows(sql, parameters)
-        return lambda: found
-
     def rows_ahead(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], list[Row]]:
-        """Do as `ask`, and give the rows alone."""
-        asked = self.ask(sql, parameters)
-        return lambda: asked()[1]
+        """Run a statement together with the next one, in one round trip to a server; return what returns its rows."""
+        _, rows = self.rows(sql, parameters)
+        return lambda: rows
 
     @abstractmethod
     def count(self, sql: str, parameters: Mapping[str, Any]) -> int:

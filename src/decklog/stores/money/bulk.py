@@ -78,7 +78,7 @@ class Bulk(Ledger):
             if isinstance(one, tuple):
                 batch.entries.append(one)
             elif "model" not in one:
-                batch.entries.append(self._writer.bound(one).values())
+                batch.entries.append(self._writer.prepare({**one, "at": one.get("at") or self._now()}))
             elif one["answer_id"] not in paid:
                 paid.add(one["answer_id"])
                 given = self._placed(one)
