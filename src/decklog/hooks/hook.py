@@ -262,7 +262,7 @@ def _object(payload: bytes) -> dict[str, Any]:
 
 
 def _take_in(place: "LogLocation", spool: Spool, *, closes_killed: bool = False) -> None:
-    from decklog.agents.entries import close_killed_sessions
+    from decklog.agents.closing import close_killed_sessions
     from decklog.agents.intake import take_in
 
     with place.open() as log:

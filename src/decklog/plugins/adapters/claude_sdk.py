@@ -13,7 +13,7 @@ from anyio import to_thread
 from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, HookMatcher, ResultMessage, SystemMessage, TextBlock
 
 from decklog.agents.claude.payloads import RESULT
-from decklog.agents.entries import own_identity
+from decklog.agents.closing import own_identity
 from decklog.agents.events import CallOutcome
 from decklog.agents.reading import GONE
 from decklog.aio.log import AsyncDecklog

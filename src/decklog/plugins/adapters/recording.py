@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from decklog.agents.entries import close_interrupted
+from decklog.agents.closing import close_interrupted
 from decklog.agents.intake import take_in
 from decklog.agents.spool import Spool
 from decklog.location.locate import LogLocation, locate, spool_folder
