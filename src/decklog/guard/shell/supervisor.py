@@ -12,7 +12,6 @@ import select
 import signal
 import sys
 import time
-import warnings  # noqa: F401: os.execvpe imports it, which a sandbox might not allow
 from typing import Any
 
 from decklog.core.disk import sync
