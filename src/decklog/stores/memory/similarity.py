@@ -16,7 +16,7 @@ from hashlib import sha256
 from decklog.stores.memory.text import STOP_WORDS, inflection_of, terms_of
 
 with open(os.path.join(os.path.dirname(__file__), "similarity.toml"), "rb") as _file:
-    _LISTS = {name: text.split() for name, text in tomllib.load(_file).items()}
+    _LISTS: dict[str, list[str]] = {name: text.split() for name, text in tomllib.load(_file).items()}
 PAIRS = tuple((one, other) for one, _, other in (pair.partition("/") for pair in _LISTS["opposites"]))
 NEGATIONS, COURTESIES, SUCCESSES = (frozenset(_LISTS[name]) for name in ("negations", "courtesies", "successes"))
 _ADVICE, _EMPTY, _CLAUSES = (frozenset(_LISTS[name]) for name in ("advice", "empty", "clauses"))

@@ -16,16 +16,8 @@ from decklog.records.values import to_json
 from decklog.stores.base import Store
 from decklog.stores.overview import recent, task_counts, waiting
 from decklog.stores.overview.budgets import BudgetOverview, standings
-from decklog.stores.overview.run_facts import (
-    NEWEST_GOING_ON,
-    STATES,
-    OverviewMoment,
-    OverviewOutdated,
-    RunFilter,
-    RunOverview,
-    look,
-    place_in,
-)
+from decklog.stores.overview.run_facts import OverviewMoment, OverviewOutdated, RunOverview, look
+from decklog.stores.overview.run_list import NEWEST_GOING_ON, STATES, RunFilter, place_in
 from decklog.stores.overview.status import Status, StatusLike
 from decklog.stores.overview.waiting import WaitingItem
 
