@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from decklog import Conflict, Damaged, Decklog, Invalid
+from decklog import Conflict, Damaged, Decklog, Invalid, NotFound
 from decklog.journal.verify import Verification
 from decklog.transfer.archive import Archive, where_archived
 from decklog.transfer.jsonl import JsonlExport
@@ -15,6 +15,7 @@ from decklog.transfer.move import Move
 from tests import programs
 from tests.db.test_partitions import entries_of, small_ranges
 from tests.prepared import Done
+from tests.web.asking import made
 
 
 @pytest.fixture
@@ -102,6 +103,27 @@ def test_an_extracted_run_is_whole(url: str, tmp_path: Path) -> None:
             assert old.journal.find(run_id, limit=1000) == entries
         assert old.runs.get("run_7") == log.runs.get("run_7")
         assert old.journal.verify().problems == []
+
+
+def test_overviews_and_pages_show_archived_runs(url: str, tmp_path: Path) -> None:
+    with Decklog.open(url) as log:
+        before = {run.id: run for run in log.overview.runs(limit=20)}
+        create(log, tmp_path)
+        for run in log.overview.runs(limit=20):
+            was = before.pop(run.id)
+            is_archived = where_archived(log, run.id) is not None
+            assert run.last_said == ("archived" if is_archived else was.last_said)
+            assert (run.tasks, run.entries, run.status, run.last_at) == (was.tasks, was.entries, was.status, was.last_at)
+        assert before == {}
+        with pytest.raises(NotFound, match=r"run_0 are archived in entries-16-18") as refused:
+            log.runs.totals("run_0")
+        assert "runs show run_0 --archives" in str(refused.value.hint)
+        stranger = made(log)
+        with stranger.runner:
+            browser = stranger.log_in()
+            assert "run_0" in browser.get("/runs?as=family").text
+            assert "archived in" in browser.get("/runs/run_0/overview").text
+            assert browser.get("/compare?a=run_0&b=run_7").status == 404
 
 
 def test_verify_finds_a_changed_body_and_a_missing_file(url: str, tmp_path: Path) -> None:

@@ -47,12 +47,11 @@ from decklog.stores.overview.attention import AttentionGroup
 from decklog.stores.overview.board import BoardColumn
 from decklog.stores.overview.budgets import BudgetOverview
 from decklog.stores.overview.families import Family
-from decklog.stores.overview.money import SpendingView
 from decklog.stores.overview.recent import Recent
 from decklog.stores.overview.run_facts import RunOverview
 from decklog.stores.overview.run_view import Comparison, RunView
 from decklog.stores.overview.search import SearchResult
-from decklog.stores.overview.spending import SpendKeyLike
+from decklog.stores.overview.spending import SpendingView, SpendKeyLike
 from decklog.stores.overview.status import StatusLike
 from decklog.stores.overview.summary import Summary
 from decklog.stores.overview.waiting import WaitingItem

@@ -108,17 +108,14 @@ class Database(ABC):
         """Run one statement; give its column names and all its rows."""
 
     def ask(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], tuple[tuple[str, ...], list[Row]]]:
-        """Run a statement together with the next one; what comes back gives its column names and all its rows.
-
-        A server gets both in one round trip. A file is read at once.
-        """
+        """Run a statement together with the next one, in one round trip to a server; return what returns its columns and rows."""
         found = self.rows(sql, parameters)
         return lambda: found
 
     def rows_ahead(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], list[Row]]:
-        """Do as `ask`, and give the rows alone."""
-        asked = self.ask(sql, parameters)
-        return lambda: asked()[1]
+        """Run a statement as `ask` does; return what returns its rows."""
+        answer = self.ask(sql, parameters)
+        return lambda: answer()[1]
 
     @abstractmethod
     def count(self, sql: str, parameters: Mapping[str, Any]) -> int:

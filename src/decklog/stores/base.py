@@ -13,6 +13,7 @@ from decklog.db.where import Where, page_size, suggest_id
 from decklog.journal import chain
 from decklog.journal.attribution import attributed, proving
 from decklog.journal.journal import Journal
+from decklog.journal.new_entry import EntryRow
 from decklog.journal.writer import Writer
 from decklog.records.record import Page, Record
 from decklog.records.values import from_json, to_json
@@ -323,7 +324,7 @@ class Store:
         did: str,
         note: str | None,
         redacted: bool,
-    ) -> list[Any]:
+    ) -> EntryRow:
         """Build the entry columns for a record change."""
         return self._writer.changed(record_class, names, row, did, note, redacted)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from decklog.journal.known_keys import Identity
+from decklog.journal.new_entry import Identity, positions_of
 from decklog.journal.rows import rows_at
 from decklog.records.record import Record
 from decklog.stores.base import Store
@@ -40,13 +40,11 @@ class Intake(Store):
 
     def prepared_all(self, given: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
         """Return the columns of entries that are given as arguments of `append`."""
-        return [tuple(one) for one in self._writer.prepared_many(given)]
+        return self._writer.prepare_many(given)
 
     def known_rows(self, identities: Iterable[Identity]) -> dict[Identity, tuple[Any, ...]]:
         """Return the existing entries with some keys as whole rows, by stream, subtype, group and key."""
-        from decklog.journal import known_keys
-
-        known = known_keys.positions(self._db, identities)
+        known = positions_of(self._db, identities)
         found = rows_at(self._db, [*known.values()])
         return {identity: found[position] for identity, position in known.items()}
 

@@ -50,7 +50,14 @@ _START = "Start it first: decklog runs start GOAL --run ID"
 
 
 def no_run(db: Database, run_id: str, otherwise: str = _START) -> NotFound:
-    """Return a NotFound error that suggests the closest existing run."""
+    """Return a NotFound error that names the archive of a run, or suggests the closest existing run."""
+    if (file := db.read(db.archived).get(run_id)) is not None:
+        return NotFound(
+            f"the entries of run {run_id} are archived in {file}",
+            hint=f"Read them: decklog runs show {run_id} --archives FOLDER. Bring them back: decklog archive restore FILE",
+            id=run_id,
+            archive=file,
+        )
     return NotFound(
         f"there is no run {run_id!r}",
         hint=suggest_id(db, "runs", run_id, otherwise),

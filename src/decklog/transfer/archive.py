@@ -29,6 +29,7 @@ from decklog.journal.replication import FIELDS, Replication
 from decklog.journal.rows import COLUMNS, SELECT
 from decklog.journal.texts import Texts
 from decklog.log import Decklog
+from decklog.stores.overview import task_counts
 from decklog.transfer.progress import Progress, WorkResult, silent
 
 Row = tuple[Any, ...]
@@ -98,6 +99,7 @@ class Archive:
         os.makedirs(self._folder, exist_ok=True)
         for done, (first, end) in enumerate(ranges):
             self._progress("archiving partitions", done, len(ranges))
+            self._count(first, end)
             manifest = self._write(first, end)
             self._note(manifest)
             self._db.write(lambda manifest=manifest: self._drop(manifest))  # type: ignore[misc]
@@ -134,6 +136,12 @@ class Archive:
                 packed.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
                 entries += 1
         return Manifest(first_no=first, end_no=end, file=name, sha256="", entries=entries, heads=heads)
+
+    def _count(self, first: int, end: int) -> None:
+        """Bring the task counts of runs up to date: later nobody can read their entries."""
+        heads = self._db.read(lambda: self._db.rows(_HEADS, {"first": first, "end": end})[1])
+        for run_id, *_ in heads:
+            task_counts.catch_up(self._db, run_id)
 
     def _note(self, manifest: Manifest) -> None:
         self._log.journal.append(

@@ -12,7 +12,7 @@ from decklog.core.clock import to_text
 from decklog.core.errors import Damaged, DecklogError, Invalid
 from decklog.core.figures import counted
 from decklog.db.sqlite.errors import is_full
-from decklog.db.sqlite.holders import holders_of
+from decklog.db.sqlite.file import holders_of
 from decklog.journal.findings import Verification
 from decklog.journal.journal import LOST_WRITES
 from decklog.journal.rows import StreamHead

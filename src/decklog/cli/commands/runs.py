@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from decklog.agents.entries import close_killed_sessions
+from decklog.agents.closing import close_killed_sessions
 from decklog.cli import show as shown
 from decklog.cli.call import Invocation
 from decklog.cli.derived import of_records

@@ -423,7 +423,7 @@ class PostgresTransactions:
         self._connections.close()
 
     def before_fork(self) -> None:
-        self._gate.shut(own=int(self.current() is not None))
+        self._gate.shut()
 
     def after_fork_in_parent(self) -> None:
         self._gate.open()

@@ -68,10 +68,8 @@ def check_version(connections: SqliteConnections, latest: int) -> int:
             )
         sql = "select version, name, checksum from schema_steps order by version"
         applied: list[tuple[Any, ...]] = connection.execute(sql).fetchall()
-    except apsw.Error as problem:
+    except errors.TRANSLATED as problem:
         raise errors.translate(problem, connections.path) from problem
-    except UnicodeDecodeError as problem:
-        raise errors.not_text(connections.path) from problem
     schema.check_steps(applied, "sqlite", connections.path)
     return int(applied[-1][0])
 
