@@ -194,7 +194,7 @@ def drawn(db: Database, wanted: Wished, base: Any, record: type[Record], history
     return RunView(
         **_head(db, base, history, place, seq, counts, found),
         activity=activity,
-        lanes=history.lanes(place, story, span, wanted.lanes, counts["attempts"]) if wanted.lanes else _no_lanes(run_id, *span),
+        lanes=history.lanes(place, story, span, wanted.lanes) if wanted.lanes else _no_lanes(run_id, *span),
         entries=found.entries,
         texts=texts(db, found.entries),
         tasks=list(tasks),
