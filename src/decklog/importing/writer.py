@@ -20,7 +20,6 @@ from decklog.log import Decklog
 from decklog.records.record import Record
 from decklog.stores.intake import Intake
 from decklog.stores.money.bulk import Bulk
-from decklog.stores.overview import spending
 from decklog.stores.runs.run import Run, RunStatus
 
 M = TypeVar("M", bound=Callable[..., Any])
@@ -294,7 +293,6 @@ class RowWriter:
             if present is None:
                 outcomes.append(Outcome.NEW)
             elif self.bulk.correct(present, charge, note=NOTE):
-                spending.reopen(self.log.db, charge["run_id"])
                 outcomes.append(Outcome.CHANGED)
             else:
                 outcomes.append(Outcome.ALREADY)
