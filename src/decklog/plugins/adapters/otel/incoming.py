@@ -262,7 +262,7 @@ class _OwnSpan:
         """Yield an attempt at a task as a step: spans do not contain the task itself."""
         span = copy(self.span)
         # It is directly below the run, which is no step.
-        span.parent_id, span.resource, span.source = "", {}, ""
+        span.parent_id, span.resource, span.scope = "", {}, {}
         yield from (piece for _, piece in OtherSpan(span).pieces(with_source=False) if piece[1] == ENTRY)
 
     def _entry(self, name: str, at: str) -> tuple[str, str, dict[str, Any]]:
