@@ -5,9 +5,9 @@ import re
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.web.pages.charts.lanes import WIDTH, gantt_of
-from decklog.web.pages.charts.line import line_of
+from decklog.web.pages.charts import line_of
 from decklog.web.pages.run import TABS
+from decklog.web.pages.timeline import WIDTH, gantt_of
 from tests.conftest import on_both
 from tests.every import every
 from tests.pictures import sample_log, sample_parts

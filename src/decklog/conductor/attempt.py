@@ -8,17 +8,24 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from decklog.conductor import commands, escalation, overlaps, planning
-from decklog.conductor.agents.description import LONGEST_ARGUMENT, OUTAGES, Description
-from decklog.conductor.agents.launch import READABLE, agent_command, driven, policy_hook
+from decklog.conductor import commands, escalation, overlaps
+from decklog.conductor.agents.description import (
+    LONGEST_ARGUMENT,
+    OUTAGES,
+    READABLE,
+    Description,
+    agent_command,
+    driven,
+    policy_hook,
+)
 from decklog.conductor.agents.session import ASKED, AgentSession, SessionMessages, SessionOutcome, Terms, answers_of
-from decklog.conductor.brief import brief
+from decklog.conductor.brief import brief, goal_part, strategist_brief, stuck_item_part
 from decklog.conductor.commands import Command, Running
 from decklog.conductor.context import RunContext, WantedEnd
 from decklog.conductor.git.changes import NO_CHANGE, faults
-from decklog.conductor.items.rounds import Rounds
+from decklog.conductor.items.item import Rounds
 from decklog.conductor.outages import Outages
-from decklog.conductor.plan import read_back
+from decklog.conductor.plan import FILE, as_json, read_back, read_proposal
 from decklog.conductor.stages import WORK, is_cut_anew
 from decklog.core.errors import DecklogError, Invalid, NotFound, Unavailable
 from decklog.guard.calls.tool import EffectCheck
@@ -413,20 +420,20 @@ class PlanningAttempt(WorkAttempt):
         checks = [f"{check.name} ({' '.join(check.command)})" for check in context.configuration.gates]
         refused = context.stages.was_denied(task) or (task.reason if task.failures else None)
         goal = context.log.runs.get(context.run_id).goal
-        what = planning.of_a_stuck_item(task, goal) if is_cut_anew(task) else planning.of_a_goal(task.objective)
-        return planning.brief(what, files, checks, refused=refused)
+        what = stuck_item_part(task, goal) if is_cut_anew(task) else goal_part(task.objective)
+        return strategist_brief(what, files, checks, refused=refused)
 
     def _judge(self, outcome: SessionOutcome, kept: dict[str, Any]) -> None:
-        content = self._context.repository.read(str(kept["folder"]), planning.FILE)
+        content = self._context.repository.read(str(kept["folder"]), FILE)
         try:
             goal = self._task.title if is_cut_anew(self._task) else self._task.objective
-            proposed = planning.read(content, outcome.text, goal, self._context.stages.names())
+            proposed = read_proposal(content, outcome.text, goal, self._context.stages.names())
             self._context.configuration.check_plan(proposed)
         except DecklogError as problem:
             words = " ".join(part for part in (problem.message + ".", problem.hint) if part)
             self._context.stages.unfinished(self._claim, "bad-plan", words)
             return
-        self._context.stages.proposed(self._claim, planning.as_json(proposed))
+        self._context.stages.proposed(self._claim, as_json(proposed))
 
 
 def work_granted_plan(context: RunContext, claim: Claim) -> bool:

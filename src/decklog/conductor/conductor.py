@@ -14,7 +14,7 @@ from decklog.conductor.attempt import PlanningAttempt, WorkAttempt, find_unrepor
 from decklog.conductor.checks.examination import Interrupted
 from decklog.conductor.context import RunContext, WantedEnd
 from decklog.conductor.git.changes import changes
-from decklog.conductor.items.rounds import Rounds
+from decklog.conductor.items.item import Rounds
 from decklog.conductor.outages import Outages
 from decklog.conductor.overlaps import OverlapProbe
 from decklog.conductor.recovery import Recovery

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from decklog.conductor import commands, settings
-from decklog.conductor.agents.description import Description
-from decklog.conductor.agents.launch import READABLE, agent_command
+from decklog.conductor.agents.description import READABLE, Description, agent_command
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.git.refs import Remote
 from decklog.conductor.git.repository import HOME, Repository, starting_commit, write_git_directory

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from decklog.conductor import plan, settings
+from decklog.conductor import settings
 from decklog.conductor.checks.examination import Examiner, refuse_red_base
 from decklog.conductor.context import RunContext, machine
 from decklog.conductor.git.refs import Remote, RunRefs, home_of, run_refs
 from decklog.conductor.git.repository import Repository, starting_commit
-from decklog.conductor.plan import WorkPlan
+from decklog.conductor.plan import WorkPlan, checked_goal
 from decklog.conductor.settings import Configuration
 from decklog.conductor.stages import LAND, all_tasks
 from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
@@ -64,7 +64,7 @@ def begin(
     if configuration.remote is not None:
         Remote(repository, configuration.remote).check()
     run = log.runs.start(
-        plan.checked_goal(wanted.goal),
+        checked_goal(wanted.goal),
         key=f"{key}:{len(earlier) + 1}",
         status="planning",
         repo=str(repository.folder),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from decklog.web.names import Names
+from decklog.web.hosts import Names
 from decklog.web.sessions import BrowserSessions
 from decklog.web.site import MetricsToken
 

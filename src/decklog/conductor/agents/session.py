@@ -16,8 +16,16 @@ from decklog.agents.events import CallOutcome
 from decklog.agents.sessions import charge_of_session
 from decklog.agents.texts import as_text
 from decklog.conductor.agents.description import OUTAGES, Description
-from decklog.conductor.agents.stream import FIGURES, INPUT, Follower, StreamEvent, StreamReader, parse_reset_time
-from decklog.conductor.agents.transcripts import model_in_transcript, tokens_in_transcript
+from decklog.conductor.agents.stream import (
+    FIGURES,
+    INPUT,
+    Follower,
+    StreamEvent,
+    StreamReader,
+    model_in_transcript,
+    parse_reset_time,
+    tokens_in_transcript,
+)
 from decklog.conductor.commands import Running, killed_by
 from decklog.log import Decklog
 from decklog.records.values import to_json

@@ -17,9 +17,7 @@ from decklog.conductor.commands import Running
 from decklog.conductor.context import AttemptWorkspace, RunContext
 from decklog.conductor.git.changes import NO_CHANGE, changes, faults
 from decklog.conductor.git.workspaces import Workspace
-from decklog.conductor.items.change import workspace_of
-from decklog.conductor.items.item import BY_HAND, Item, find_item
-from decklog.conductor.items.rounds import Rounds
+from decklog.conductor.items.item import BY_HAND, Item, Rounds, find_item, workspace_of
 from decklog.conductor.stages import WORK
 from decklog.core.errors import Conflict
 from decklog.core.figures import counted

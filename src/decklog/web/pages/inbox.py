@@ -1,14 +1,13 @@
-"""Inbox: the exact request, what happens without an answer, and earlier decisions."""
+"""Inbox: the exact request, what happens without an answer, earlier decisions, and deciding with the owner's signature."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from decklog import TrustStatus, WaitingItem
-from decklog.core.errors import DecklogError, Invalid, NotFound
+from decklog import WaitingItem
+from decklog.core.errors import Conflict, DecklogError, Denied, Invalid, NotFound
 from decklog.log import Decklog
-from decklog.web.answers import told
-from decklog.web.pages.tasks import is_lapsed
-from decklog.web.site import PageView, SiteRequest, command
+from decklog.web.forms import Paused, form_error, proof_by, proven, reason_of
+from decklog.web.site import PageView, SiteRequest, command, is_lapsed, status_of, visible_error
 
 PAGE = 50
 _DECIDED, _LAPSED = 8, 3
@@ -74,7 +73,7 @@ def _decided(log: Decklog) -> Any:
     try:
         return log.approvals.answers(limit=_DECIDED).latest
     except DecklogError as problem:
-        return told(problem)
+        return visible_error(problem)
 
 
 def _item(asked: SiteRequest, kind: str, item_id: str, page: Any) -> dict[str, Any]:
@@ -155,33 +154,57 @@ def _far(asked: SiteRequest, kind: str, item_id: str, after: str | None) -> Any:
     raise NotFound(f"no {kind} {item_id!r} waits any more", hint="It was answered, or its time is over.")
 
 
-def proof_of(asked: SiteRequest) -> dict[str, Any]:
-    """Return how the owner signs decisions here: by password, by a key's passphrase, or not on this page."""
-    return proof_by(asked, asked.log.trust.status())
-
-
-def proof_by(asked: SiteRequest, shown: TrustStatus) -> dict[str, Any]:
-    """Return the same for a known trust status."""
-    if asked.site.is_read_only:
-        return {
-            "how": "none",
-            "why": "This log is open for reading only (--read-only, or no permission to write), so nothing can be decided here.",
-        }
-    if not shown["is_bound"]:
-        return {"how": "none", "why": "This log has no owner yet, so no decision can be signed here.", "bind": True}
-    if "problem" in shown:
-        return {"how": "none", "why": "The record of who the owner is does not verify. For details: decklog verify"}
-    found = {"manager": shown["manager"], "why": None}
-    if shown["has_password"]:
-        return {"how": "password", **found}
-    if asked.site.key is not None:
-        return {"how": "key", **found}
-    why = f"{shown['manager']} signs decisions with a key: start the dashboard with --key FILE, or decide at the terminal."
-    return {"how": "none", **found, "why": why}
-
-
 def verdict_of(asked: SiteRequest, kind: str) -> str:
     verdict = asked.form.get("verdict", "")
     if verdict not in VERDICTS[kind]:
         raise Invalid(f"an answer is one of {', '.join(VERDICTS[kind])}", field="verdict")
     return verdict
+
+
+# Decisions
+
+
+def decide(asked: SiteRequest) -> PageView | str:
+    """Record the decision of a form. Return the next address, or the page again with the problem and the typed values."""
+    kind, item_id = asked.path["kind"], asked.path["id"]
+    if kind not in VERBS:
+        raise NotFound(f"a {kind} is not decided here")
+    if not asked.session.is_form_token(asked.form.get("token", ""), VERBS.get(kind, ""), item_id):
+        raise Denied("this form is not of this session", hint="Reload the page and answer again.")
+    try:
+        (_decide_approval if kind == "approval" else _reconcile)(asked, item_id)
+    except DecklogError as problem:
+        return _again(asked, problem)
+    return f"/inbox/{kind}/{item_id}"
+
+
+def _again(asked: SiteRequest, problem: DecklogError) -> PageView:
+    typed = {name: asked.form.get(name, "") for name in TYPED}
+    wanted = typed["verdict"] if typed["verdict"] in VERDICTS[asked.path["kind"]] else None
+    view = item(asked, problem=form_error(problem), typed=typed, wanted=wanted)
+    status = 429 if isinstance(problem, Paused) else status_of(problem)
+    return PageView(**{**vars(view), "status": status})
+
+
+def _decide_approval(asked: SiteRequest, approval_id: str) -> None:
+    verdict, reason = verdict_of(asked, "approval"), reason_of(asked)
+    record = asked.log.approvals.show(approval_id)
+    if asked.form.get("digest", "") != (record["subject_digest"] or ""):
+        raise Conflict("what is asked about is no longer what this page showed", hint="Reload the page and read it again.")
+    if verdict == "denied" and not reason:
+        raise Invalid("give a reason to deny it: the agent that asked reads it", field="reason")
+    digest = record["subject_digest"]
+    if verdict == "granted" and record["about"]["check"] == "not in the log":
+        digest = asked.form.get("typed_digest", "").strip()
+        if not digest:
+            raise Invalid("only a digest was given with this question: type the digest of what you looked at", field="digest")
+    with proven(asked) as manager:
+        asked.log.approvals.decide(approval_id, verdict, by=manager, rationale=reason or None, subject_digest=digest)  # type: ignore[arg-type]
+
+
+def _reconcile(asked: SiteRequest, effect_id: str) -> None:
+    answer, reason = verdict_of(asked, "effect"), reason_of(asked)
+    if not reason:
+        raise Invalid("say how you know", field="reason")
+    with proven(asked) as manager:
+        asked.log.effects.reconcile(effect_id, answer, by=manager, reason=reason)  # type: ignore[arg-type]

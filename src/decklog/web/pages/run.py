@@ -1,19 +1,13 @@
 """Run: what happened, who did it, and the run's state at any entry."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from markupsafe import Markup
-
 from decklog.core.errors import NotFound
-from decklog.web.pages import run_moment, run_parts
-from decklog.web.pages.charts.spans import STEPS, strip_of
-from decklog.web.pages.entries.rows import SHORT, folded, lines_of, row_of
-from decklog.web.pages.entries.tool_calls import ShownCall, call_of, paired
-from decklog.web.pages.run_moment import RunMoment
-from decklog.web.pages.run_parts import items_of, outcome_of
-from decklog.web.rendering import NOTHING, name_of, segment, state_sign, text_of, when
+from decklog.web.pages import run_parts
+from decklog.web.pages.charts import STEPS, strip_of
+from decklog.web.pages.entries import EntryRow, ShownCall, call_of, entries_between, folded, paired, row_of
+from decklog.web.pages.run_parts import RunMoment, items_of, moment_of, outcome_of
 from decklog.web.site import PageView, SiteRequest, command
 
 _FIRST = {"overview": "Overview", "journal": "Journal", "tasks": "Tasks", "reasoning": "Reasoning", "tools": "Tools"}
@@ -60,7 +54,7 @@ def read(asked: SiteRequest) -> PageView:
     since = asked.number("since") if tab == "lanes" else at
     moments: dict[str, Any] = {"at": None if at is None else str(at), "since": None if since is None else str(since)}
     picture = asked.log.overview.run_view(run_id, **moments, **sizes, **places)
-    head = run_moment.of(picture)
+    head = moment_of(picture)
     data, shown = _TAB[tab](asked, head, picture)
     shown |= {"run": head, "tab": tab, "strip": strip_of(picture.activity), "last_at": head.moment}
     counts = asked.log.overview.contents(run_id)
@@ -125,9 +119,9 @@ def rows(asked: SiteRequest) -> PageView:
     if last[-1].seq <= start + 1:
         found = [entry for entry in reversed(last) if entry.seq > start]
     else:
-        found = run_moment.entries(asked.log, run_id, after=start, until=newest)
+        found = entries_between(asked.log, run_id, after=start, until=newest)
     left_out = newest - NEWEST - after if is_far else 0
-    shown = {"entries": lines_of(folded(found), run_id), "left_out": left_out, "after": after, "run_id": run_id}
+    shown = {"entries": folded(found), "left_out": left_out, "after": after, "run_id": run_id}
     return PageView("rows.html", "Entries", command("journal", "tail", run_id), found, shown, decisions=0)
 
 
@@ -142,7 +136,7 @@ def _overview(_: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, 
     return data, {
         "tasks": shown,
         "more_tasks": max(0, sum(head.tasks.values()) - len(shown)),
-        "entries": lines_of(folded(data["entries"], picture.texts), head.id),
+        "entries": folded(data["entries"], picture.texts),
         "items": items,
         "milestones": milestones,
         "outcome": outcome_of(head, tasks, [row for what, row in milestones if what == "failure"], picture.records["verdicts"]),
@@ -153,7 +147,7 @@ def _overview(_: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, 
 def _journal(_: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     found = picture.entries[::-1]
     first, last = (found[0].seq, found[-1].seq) if found else (1, 0)
-    shown = {"entries": lines_of(folded(found, picture.texts), head.id), "older": first if first > 1 else None}
+    shown = {"entries": folded(found, picture.texts), "older": first if first > 1 else None}
     return {"entries": found}, {**shown, "is_last": last == head.newest, "last": last}
 
 
@@ -163,57 +157,25 @@ def _is_table(asked: SiteRequest) -> bool:
 
 
 def _tasks(asked: SiteRequest, _: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    shown = {"lines": _lines(picture.tasks), "next": picture.next_tasks, "board": picture.board, "is_table": _is_table(asked)}
+    shown = {"found_tasks": picture.tasks, "next": picture.next_tasks, "board": picture.board, "is_table": _is_table(asked)}
     return {"tasks": picture.tasks, "board": picture.board}, {**shown, "columns": COLUMNS}
 
 
-def _lines(tasks: Iterable[Any]) -> Markup:
-    """Render the rows of the task table without a template, as for runs."""
-    return Markup("".join([_line(task) for task in tasks]))
-
-
-def _line(task: Any) -> str:
-    said = task.reason or task.summary
-    return (
-        f'<tr id="task-{name_of(task.id)}" data-row><td>{state_sign(task.state.value)}</td>'
-        f'<td class="g"><a href="/tasks/{segment(task.id)}">{text_of(task.title)}</a></td>'
-        f"<td>{text_of(task.worker) if task.worker else NOTHING}</td><td>{text_of(task.role) if task.role else NOTHING}</td>"
-        f'<td class="n">{task.attempts:d} / {task.max_attempts:d}</td><td class="n">{task.priority:d}</td>'
-        f'<td class="d">{text_of(said) if said else NOTHING}</td></tr>\n'
-    )
-
-
-def _of_kind(asked: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _of_kind(asked: SiteRequest, _: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     found = picture.entries
     older = found[-1].seq if len(found) == PAGE else None
     shown: dict[str, Any] = {"kind": _KINDS[asked.path["tab"]], "older": older, "calls": None}
     if asked.path["tab"] == "tools":
-        shown["calls"] = _calls(found, picture.texts, head.id)
+        shown["calls"] = _calls(found, picture.texts)
     rows = [row_of(entry, picture.texts) for entry in found]
-    return {"entries": found}, {**shown, "entries": lines_of([(False, rows)], head.id)}
+    return {"entries": found}, {**shown, "entries": [(False, rows)] if rows else []}
 
 
-def _calls(entries: list[Any], texts: dict[str, Any], run_id: str) -> Markup:
-    """Render the rows of the tool call table; other entries show their text."""
+def _calls(entries: list[Any], texts: dict[str, Any]) -> list[tuple[EntryRow, ShownCall | None]]:
+    """Return the rows of the tool call table, each with its call; other entries show their text."""
     calls = {entry.seq: call for entry, call in paired(entries)}
     results = {entry.seq for entry in entries if (call := call_of(entry)) and call.is_result and entry.seq not in calls}
-    base = f"/runs/{segment(run_id)}/entries/"
-    shown = [(row_of(entry, texts), calls.get(entry.seq)) for entry in entries if entry.seq not in results]
-    return Markup("".join([_call_line(row, call, base) for row, call in shown]))
-
-
-def _call_line(row: Any, call: ShownCall | None, base: str) -> str:
-    end = (
-        f'<span class="{"ended bad" if call.is_failed else "ended"}">{text_of(call.end)}</span>' if call and call.end else NOTHING
-    )
-    first = next((line for line in call.output.split("\n") if line.strip()), "")[:SHORT] if call else ""
-    said = text_of((call.command if call else row.text).strip().split("\n")[0][:SHORT]) or "entry"
-    return (
-        f'<tr id="e-{row.seq:d}" data-row><td><time datetime="{row.time}Z" title="{row.time} UTC">{when(row.time)}</time></td>'
-        f'<td class="wide">{name_of(row.who)}</td><td class="g"><a href="{base}{row.seq:d}"><code>{said}</code></a></td>'
-        f'<td>{end}</td><td class="n">{call.duration if call and call.duration else NOTHING}</td>'
-        f'<td class="d">{text_of(first) if first else NOTHING}</td></tr>\n'
-    )
+    return [(row_of(entry, texts), calls.get(entry.seq)) for entry in entries if entry.seq not in results]
 
 
 _SIZES: dict[str, dict[str, Any]] = {

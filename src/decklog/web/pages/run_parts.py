@@ -1,23 +1,137 @@
-"""The tabs of a run for its records: timeline, checks, money, plan, states, files and forks."""
+"""Tabs of a run: timeline, dependencies, checks, spending, plan, states, files and forks; work items and the outcome."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from markupsafe import Markup
-
+from decklog import Run, Status
 from decklog.core.errors import Invalid
 from decklog.core.figures import counted, dollars
-from decklog.web.pages.charts.graph import draw_graph, item_of, nodes_of
-from decklog.web.pages.charts.lanes import TaskLabel, gantt_of
-from decklog.web.pages.charts.line import line_of
-from decklog.web.pages.entries.rows import EntryRow
-from decklog.web.pages.run_moment import RunMoment
-from decklog.web.rendering import NOTHING, age, name_of, segment, text_of
+from decklog.web.pages.charts import line_of
+from decklog.web.pages.entries import EntryRow
+from decklog.web.pages.graph import draw_graph, item_of, nodes_of
+from decklog.web.pages.timeline import TaskLabel, gantt_of
+from decklog.web.rendering import segment
 from decklog.web.site import SiteRequest
+
+# A run now, or as of an entry
+
+
+_ENDED = {"completed": Status.DONE, "failed": Status.FAILED, "cancelled": Status.CANCELLED}
+
+
+STATES = ("pending", "running", "waiting", "paused", "blocked", "done", "abandoned")
+
+
+@dataclass(frozen=True)
+class RunMoment:
+    """What the head of a run's page shows. `at` is the entry that it is as of; None means now."""
+
+    id: str
+    goal: str
+    word: str
+    seq: int
+    newest: int
+    at: int | None
+    moment: datetime
+    started_at: datetime
+    ended_at: datetime | None
+    repo: str | None
+    branch: str | None
+    parent: str | None
+    parent_seq: int | None
+    tasks: dict[str, int]
+    workers: list[str]
+    waiting: int
+    cost: int
+    calls: int
+    unpriced: int
+    summary: str | None = None
+    working_on: list[dict[str, Any]] = field(default_factory=list)
+    stalled_since: datetime | None = None
+
+    @property
+    def planned(self) -> int:
+        return sum(count for state, count in self.tasks.items() if state != "abandoned")
+
+    @property
+    def stalled_tasks(self) -> set[str]:
+        """The tasks whose lease has ended, which are shown as stalled."""
+        return {task["task_id"] for task in self.working_on if task["lease_ended"]}
+
+    def as_dict(self) -> dict[str, Any]:
+        times = {name: value.isoformat() if isinstance(value, datetime) else value for name, value in vars(self).items()}
+        return times | {"planned": self.planned}
+
+
+def moment_of(picture: Any) -> RunMoment:
+    """Build the head of a run's page from its run view."""
+    return _now(picture.overview) if picture.is_now else _past(picture)
+
+
+def _now(shown: Any) -> RunMoment:
+    return RunMoment(
+        id=shown.id,
+        goal=shown.goal,
+        word=shown.status.value,
+        seq=shown.entries,
+        newest=shown.entries,
+        at=None,
+        moment=shown.last_at,
+        started_at=shown.started_at,
+        ended_at=shown.ended_at,
+        repo=shown.repo,
+        branch=shown.branch,
+        parent=shown.parent_run_id,
+        parent_seq=shown.parent_seq,
+        tasks={state: shown.tasks[state] for state in STATES},
+        workers=shown.agents,
+        waiting=shown.waiting,
+        cost=shown.cost_microdollars,
+        calls=shown.calls,
+        unpriced=shown.unpriced_calls,
+        summary=shown.summary,
+        working_on=shown.working_on,
+        stalled_since=shown.stalled_since,
+    )
+
+
+def _past(picture: Any) -> RunMoment:
+    run, totals = Run.from_image(picture.run), picture.totals
+    under_way = [one for one in picture.lanes["attempts"] if one["outcome"] is None]
+    return RunMoment(
+        id=picture.run_id,
+        goal=run.goal,
+        word=_word(run.status.value, picture.waiting),
+        seq=picture.seq,
+        newest=picture.last,
+        at=picture.seq,
+        moment=picture.moment,
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+        repo=run.repo,
+        branch=run.branch,
+        parent=run.parent_run_id,
+        parent_seq=run.parent_seq,
+        tasks={state: totals[state] for state in STATES},
+        workers=list(dict.fromkeys(one["worker"] for one in under_way)),
+        waiting=picture.waiting,
+        cost=totals["cost_microdollars"],
+        calls=totals["calls"],
+        unpriced=totals["unpriced_calls"],
+        summary=run.summary,
+    )
+
+
+def _word(state: str, waiting: int) -> str:
+    """Return a run's status as of an entry. It had just been written, so the run was neither stalled nor idle."""
+    if state in _ENDED:
+        return _ENDED[state].value
+    return (Status.NEEDS_ATTENTION if waiting else Status.PAUSED if state == "paused" else Status.RUNNING).value
+
 
 STAGES = {"work": "work", "check": "check", "land": "landing"}
 
@@ -172,32 +286,17 @@ def _task_names(asked: SiteRequest, records: Iterable[Any]) -> dict[str, str]:
     return asked.log.overview.names(task_ids=ids) if ids else {}
 
 
-def spend(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
+def spend(_: SiteRequest, head: RunMoment, picture: Any) -> Part:
     spent, charges = picture.spent, picture.records["charges"]
     budget = next((one for one in spent.budgets if one.unit == "microdollars" and one.scope == "run"), None)
     ceiling = budget.ceiling if budget else None
     shown = {
         "by": spent.by,
-        "charges": _charges(charges, asked.log.clock.now()),
+        "charges": charges,
         "budget": budget,
         "older": picture.older["charges"],
     }
     return {"spent": spent, "charges": charges}, {**shown, "line": line_of(spent.line, head.seq, head.cost, dollars, ceiling)}
-
-
-def _charges(charges: Iterable[Any], now: datetime) -> Markup:
-    """Render the rows of the table of calls without a template, as for runs."""
-    return Markup("".join([_charge(one, now) for one in charges]))
-
-
-def _charge(one: Any, now: datetime) -> str:
-    cost, read = one.cost_microdollars, one.input_tokens + one.cache_read_tokens + one.cache_create_tokens
-    return (
-        f'<tr id="charge-{name_of(one.id)}" data-row><td>{text_of(one.model)}</td>'
-        f"<td>{text_of(one.agent) if one.agent else NOTHING}</td>"
-        f'<td class="n">{"unknown" if cost is None else dollars(cost)}</td><td class="n wide">{read:,}</td>'
-        f'<td class="n wide">{one.output_tokens:,}</td><td class="n">{age(one.occurred_at, now)}</td></tr>'
-    )
 
 
 def plan(_: SiteRequest, __: RunMoment, picture: Any) -> Part:

@@ -1,21 +1,17 @@
-"""Tasks: running, waiting, blocked and paused tasks of all runs, and the page of one task."""
+"""Tasks: those of all runs by state, the page of one task, and the form that changes it."""
 
+from collections.abc import Callable
 from typing import Any
 
-from decklog import Task, TaskState
-from decklog.core.errors import Invalid
-from decklog.web.pages.entries.rows import folded, lines_of
-from decklog.web.site import PageView, SiteRequest, command
+from decklog import TaskState
+from decklog.core.errors import DecklogError, Denied, Invalid
+from decklog.web.forms import Paused, form_error, reason_of, signature_of, signed
+from decklog.web.pages.entries import folded
+from decklog.web.site import PageView, SiteRequest, command, status_of
 
 PAGE, ENTRIES = 50, 40
 # States that can be listed over all runs. Pending and finished tasks are listed in their run.
 STATES = ("running", "waiting", "blocked", "paused")
-
-
-def is_lapsed(asked: SiteRequest, task: Task) -> bool:
-    """Return whether a running task's lease has expired."""
-    until = task.leased_until
-    return task.state.value == "running" and until is not None and until < asked.log.clock.now()
 
 
 def read(asked: SiteRequest) -> PageView:
@@ -50,8 +46,80 @@ def one(asked: SiteRequest) -> PageView:
         "word": log.overview.words(task_ids=[task_id])["tasks"][task_id],
         "why": found["why"],
         "names": log.overview.names(run_ids=[found["task"]["run_id"]]),
-        "entries": lines_of(folded(entries[::-1]), found["task"]["run_id"]),
+        "entries": folded(entries[::-1]),
         "more": entries.next,
     }
     title = f"{found['task']['title']} · Task"
     return PageView("task.html", title, command("tasks", "details", task_id), found, shown, place="tasks")
+
+
+# Changing a task
+
+
+FORM = "tasks.change"
+_TYPED = ("verb", "reason", "priority")
+_ANY_VERBS = {"priority": "Change priority", "abandon": "Abandon, which can't be undone"}
+_OPEN_VERBS = {"pause": "Pause", **_ANY_VERBS}
+_STOPPED_VERBS = {"resume": "Resume", **_ANY_VERBS}
+VERBS: dict[TaskState, dict[str, str]] = {
+    **dict.fromkeys((TaskState.PENDING, TaskState.RUNNING), _OPEN_VERBS),
+    **dict.fromkeys((TaskState.PAUSED, TaskState.WAITING, TaskState.BLOCKED), _STOPPED_VERBS),
+}
+
+
+def read_change(asked: SiteRequest, **answer: Any) -> PageView:
+    """Read what can be done with a task, and how the owner signs it."""
+    task = asked.log.tasks.get(asked.path["task_id"])
+    verbs = VERBS.get(task.state, {})
+    shown = {
+        "task": task,
+        "verbs": verbs,
+        "proof": signature_of(asked) if verbs else None,
+        "token": asked.session.form_token(FORM, task.id),
+        "typed": dict.fromkeys(_TYPED, ""),
+        "problem": None,
+    }
+    said = command("tasks", next(iter(verbs), "get"), task.id)
+    return PageView(
+        "task_change.html", f"Change {task.title}", said, {"task": task, "verbs": verbs}, shown | answer, place="tasks"
+    )
+
+
+def change(asked: SiteRequest) -> PageView | str:
+    """Change the task as the form asks. Return the next address, or the form again with the problem and the typed values."""
+    task_id = asked.path["task_id"]
+    if not asked.session.is_form_token(asked.form.get("token", ""), FORM, task_id):
+        raise Denied("this form is not of this session", hint="Reload the page and answer again.")
+    try:
+        _change(asked, task_id)
+    except DecklogError as problem:
+        typed = {name: asked.form.get(name, "") for name in _TYPED}
+        view = read_change(asked, problem=form_error(problem), typed=typed)
+        return PageView(**{**vars(view), "status": 429 if isinstance(problem, Paused) else status_of(problem)})
+    return f"/tasks/{task_id}"
+
+
+def _change(asked: SiteRequest, task_id: str) -> None:
+    verb, reason = asked.form.get("verb", ""), reason_of(asked)
+    act = _act(asked, task_id, verb, reason)
+    if not reason:
+        raise Invalid("give a reason: the agent that works on it reads it", field="reason")
+    # Anybody may change a task. Where an owner is registered, a signature shows who did.
+    with signed(asked), asked.log.transaction():
+        asked.log.proofs.under(f"tasks.{verb}", {"task_id": task_id, "reason": reason}, act)
+
+
+def _act(asked: SiteRequest, task_id: str, verb: str, reason: str) -> Callable[[], object]:
+    tasks = asked.log.tasks
+    if verb == "pause":
+        return lambda: tasks.pause(task_id, reason=reason)
+    if verb == "abandon":
+        return lambda: tasks.abandon(task_id, reason=reason)
+    if verb == "resume":
+        return lambda: (tasks.resume(task_id), tasks.comment(task_id, reason))
+    if verb == "priority":
+        given = asked.form.get("priority", "").strip()
+        if not (given.isascii() and given.removeprefix("-").isdecimal() and len(given) < 6):
+            raise Invalid("a priority is a whole number", field="priority")
+        return lambda: tasks.edit(task_id, reason=reason, priority=int(given))
+    raise Invalid(f"a task is changed by {', '.join({**_OPEN_VERBS, **_STOPPED_VERBS})}", field="verb")

@@ -1,15 +1,13 @@
-"""The form of an action: what it does, its fields, the owner's signature if one is registered, and the terminal command."""
+"""Forms: their fields and tokens, the owner's signature if one is registered, and the equivalent terminal command."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from decklog.core.errors import Conflict, DecklogError, Denied, Invalid
-from decklog.web.answers import status_of
-from decklog.web.deciding import Paused, form_error, proven
-from decklog.web.pages.inbox import proof_of
-from decklog.web.site import PageView, SiteRequest
+from decklog import TrustStatus
+from decklog.core.errors import Conflict, DecklogError, Denied, Invalid, Unproven
+from decklog.web.site import PageView, SiteRequest, status_of
 
 LONGEST_TEXT = 4000
 # The actor if no owner is registered.
@@ -161,3 +159,90 @@ def _given(asked: SiteRequest, one: FormField) -> str:
     if len(text) > LONGEST_TEXT:
         raise Invalid(f"{one.label.lower()} has at most {LONGEST_TEXT} characters", field=one.name)
     return text
+
+
+# The owner's signature
+
+
+def proof_of(asked: SiteRequest) -> dict[str, Any]:
+    """Return how the owner signs decisions here: by password, by a key's passphrase, or not on this page."""
+    return proof_by(asked, asked.log.trust.status())
+
+
+def proof_by(asked: SiteRequest, shown: TrustStatus) -> dict[str, Any]:
+    """Return the same for a known trust status."""
+    if asked.site.is_read_only:
+        return {
+            "how": "none",
+            "why": "This log is open for reading only (--read-only, or no permission to write), so nothing can be decided here.",
+        }
+    if not shown["is_bound"]:
+        return {"how": "none", "why": "This log has no owner yet, so no decision can be signed here.", "bind": True}
+    if "problem" in shown:
+        return {"how": "none", "why": "The record of who the owner is does not verify. For details: decklog verify"}
+    found = {"manager": shown["manager"], "why": None}
+    if shown["has_password"]:
+        return {"how": "password", **found}
+    if asked.site.key is not None:
+        return {"how": "key", **found}
+    why = f"{shown['manager']} signs decisions with a key: start the dashboard with --key FILE, or decide at the terminal."
+    return {"how": "none", **found, "why": why}
+
+
+class Paused(Denied):
+    """Too many signatures were wrong; none is accepted for a moment."""
+
+    code = "paused"
+
+
+def form_error(problem: DecklogError) -> DecklogError:
+    """Return the problem of a form as a page shows it. A wrong signature is reported without any detail."""
+    return Unproven("Wrong password.", hint="Nothing was decided.") if _is_wrong_proof(problem) else problem
+
+
+def reason_of(asked: SiteRequest) -> str:
+    reason = asked.form.get("reason", "").strip()
+    if len(reason) > LONGEST_TEXT:
+        raise Invalid(f"a reason has at most {LONGEST_TEXT} characters", field="reason")
+    return reason
+
+
+class proven(AbstractContextManager[str]):
+    """Context manager that acts as the owner with the password or key of the form. A wrong one is counted."""
+
+    def __init__(self, asked: SiteRequest) -> None:
+        self._guesses = asked.site.sessions.proofs
+        wait = self._guesses.pause()
+        if wait > 0:
+            raise Paused(f"too many wrong passwords: wait {wait:.0f} s")
+        proof = proof_of(asked)
+        if proof["how"] == "none":
+            raise Denied(proof["why"], hint="At the terminal: decklog approvals decide")
+        self._manager = str(proof["manager"])
+        self._blocks = _blocks(asked, proof["how"], self._manager)
+
+    def __enter__(self) -> str:
+        for block in self._blocks:
+            block.__enter__()
+        return self._manager
+
+    def __exit__(self, kind: Any, problem: BaseException | None, trace: Any) -> None:
+        for block in reversed(self._blocks):
+            block.__exit__(None, None, None)
+        if problem is None:
+            self._guesses.forget_wrong()
+        elif _is_wrong_proof(problem):
+            self._guesses.count_wrong()
+
+
+def _blocks(asked: SiteRequest, how: str, manager: str) -> list[AbstractContextManager[None]]:
+    given = asked.form.get("proof", "")
+    if not given:
+        raise Invalid("type the owner's password" if how == "password" else "type the key's passphrase", field="proof")
+    log = asked.log
+    proving = log.proving(password=given) if how == "password" else log.proving(key=asked.site.key, passphrase=given)
+    return [log.acting(manager, agent_id=asked.session.name), proving]
+
+
+def _is_wrong_proof(problem: BaseException) -> bool:
+    return isinstance(problem, Unproven) or (isinstance(problem, Denied) and "path" in problem.details)

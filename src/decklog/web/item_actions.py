@@ -3,16 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from decklog.conductor import starting
+from decklog.conductor import landing, starting
 from decklog.conductor.context import RunContext
-from decklog.conductor.items.change import change_of, located
-from decklog.conductor.items.item import BY_HAND, Item, find_item, split_name
-from decklog.conductor.items.rounds import Rounds
-from decklog.conductor.results import landing
+from decklog.conductor.items.item import BY_HAND, Item, Rounds, change_of, find_item, located, split_name
 from decklog.core.errors import Conflict, Invalid
 from decklog.core.figures import counted
 from decklog.guard.toolbox.toolbox import state_home
-from decklog.web.actions.forms import REASON, ActionForm, FormField, Offer, WebAction, actor_of, is_registered, signed
+from decklog.web.forms import REASON, ActionForm, FormField, Offer, WebAction, actor_of, is_registered, signed
 from decklog.web.site import SiteRequest, command
 
 COMMENT, MESSAGE = "comment-item", "message-item"
@@ -237,7 +234,7 @@ def _land(asked: SiteRequest, run_id: str, _: Mapping[str, str]) -> str:
     return f"/runs/{run_id}/changes"
 
 
-ACTIONS = {
+ITEM_ACTIONS = {
     COMMENT: WebAction(_commenting, _comment, is_one_change=False),
     MESSAGE: WebAction(_messaging, _message, is_one_change=False),
     PAUSE: WebAction(_pausing, _pause),
