@@ -48,13 +48,53 @@ class ActionForm:
 
 
 @dataclass(frozen=True)
-class WebAction:
-    """An action: `describe` builds its form or raises Conflict, `perform` executes it and returns the next address."""
+class Subject:
+    """What an action is about: its record, title and page. The action is refused if the state changed since the form was read."""
 
-    describe: Callable[[SiteRequest, str], ActionForm]
-    perform: Callable[[SiteRequest, str, Mapping[str, str]], str]
-    # Whether `perform` runs as one transaction that the owner signs; otherwise the verb signs what needs it.
+    record: Any
+    title: str
+    link: str
+    state: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebAction:
+    """An action as data. Values that depend on the subject are functions of the request and the subject's record.
+
+    `load` finds the subject, and raises Conflict if the action is not possible now. With `is_one_change`, `perform` runs as one
+    transaction that the owner signs; otherwise the verb signs what needs it.
+    """
+
+    load: Callable[[SiteRequest, str], Subject]
+    title: str | Callable[[SiteRequest, Any], str]
+    button: str
+    explanation: str | Callable[[SiteRequest, Any], str]
+    command: Callable[[SiteRequest, Any], str]
+    perform: Callable[[SiteRequest, Any, Mapping[str, str]], object]
+    fields: tuple[FormField, ...] | Callable[[SiteRequest, Any], tuple[FormField, ...]] = ()
+    facts: Callable[[SiteRequest, Any], tuple[tuple[str, str], ...]] = lambda _, __: ()
+    is_signed: bool = True
     is_one_change: bool = True
+
+    def form(self, asked: SiteRequest, subject_id: str) -> ActionForm:
+        """Build the form for a subject."""
+        subject = self.load(asked, subject_id)
+
+        def value(given: Any) -> Any:
+            return given(asked, subject.record) if callable(given) else given
+
+        return ActionForm(
+            title=value(self.title),
+            button=self.button,
+            subject=subject.title,
+            link=subject.link,
+            explanation=value(self.explanation),
+            command=value(self.command),
+            fields=value(self.fields),
+            facts=value(self.facts),
+            is_signed=self.is_signed,
+            state=subject.state,
+        )
 
 
 @dataclass(frozen=True)
@@ -107,7 +147,7 @@ def send(asked: SiteRequest, verb: str, action: WebAction) -> PageView | str:
     """Perform the action of a form. Return the next address, or the form again with the problem and the typed values."""
     subject_id = asked.path["id"]
     check_token(asked, verb, subject_id)
-    form = action.describe(asked, subject_id)
+    form = action.form(asked, subject_id)
     try:
         if asked.form.get("state", form.state) != form.state:
             raise Conflict("this changed while you read it", hint="Read it again, then decide.")
@@ -121,13 +161,15 @@ def send(asked: SiteRequest, verb: str, action: WebAction) -> PageView | str:
 
 def _performed(asked: SiteRequest, verb: str, action: WebAction, form: ActionForm, given: Mapping[str, str]) -> str:
     subject_id = asked.path["id"]
+
+    def perform() -> str:
+        action.perform(asked, action.load(asked, subject_id).record, given)
+        return form.link
+
     if not action.is_one_change:
-        return action.perform(asked, subject_id, given)
+        return perform()
     with signed(asked, is_needed=form.is_signed), asked.log.transaction():
-        if form.is_signed:
-            said = {"id": subject_id, **given}
-            return asked.log.proofs.under(f"web.{verb}", said, lambda: action.perform(asked, subject_id, given))
-        return action.perform(asked, subject_id, given)
+        return asked.log.proofs.under(f"web.{verb}", {"id": subject_id, **given}, perform) if form.is_signed else perform()
 
 
 @contextmanager

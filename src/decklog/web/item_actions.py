@@ -1,6 +1,7 @@
 """Actions on a work item of a conductor's run: comment on a line, message, pause, resume, retry, give up; and landing a run."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from decklog.conductor import landing, starting
@@ -9,11 +10,11 @@ from decklog.conductor.items.item import BY_HAND, Item, Rounds, change_of, find_
 from decklog.core.errors import Conflict, Invalid
 from decklog.core.figures import counted
 from decklog.guard.toolbox.toolbox import state_home
-from decklog.web.forms import REASON, ActionForm, FormField, Offer, WebAction, actor_of, is_registered, signed
+from decklog.web.forms import REASON, FormField, Offer, Subject, WebAction, actor_of, is_registered, signed
 from decklog.web.site import SiteRequest, command
 
 COMMENT, MESSAGE = "comment-item", "message-item"
-PAUSE, RESUME, RETRY, STOP, LAND = "pause-item", "resume-item", "retry-item", "stop-item", "land-run"
+PAUSE, RESUME, RETRY, STOP = "pause-item", "resume-item", "retry-item", "stop-item"
 
 
 def context_of(asked: SiteRequest, run_id: str) -> RunContext:
@@ -59,29 +60,26 @@ def _paused(item: Item) -> list[Any]:
     return [task for task in item.open_tasks if task.state.value == "paused" and BY_HAND not in task.inputs]
 
 
-def _form(item: Item, **given: Any) -> ActionForm:
-    title = item.landing.title.removeprefix("Land: ")
-    return ActionForm(**{"subject": f"{item.name}: {title}", "link": page_of(item), **given})
+def _item_with(tasks_of: Callable[[Item], list[Any]], problem: str) -> Callable[[SiteRequest, str], Subject]:
+    """Return the loader of an item that must have tasks of a kind; otherwise it raises Conflict with a problem."""
+
+    def load(asked: SiteRequest, subject_id: str) -> Subject:
+        item = named(asked, subject_id)
+        if not tasks_of(item):
+            raise Conflict(problem.format(item.name), item=item.name)
+        return Subject(item, f"{item.name}: {item.landing.title.removeprefix('Land: ')}", page_of(item))
+
+    return load
 
 
-# Messages to the item's agent
+def _held(item: Item) -> list[Any]:
+    return [task for task in item.open_tasks if task.state.value in ("blocked", "waiting")]
 
 
-def _commenting(asked: SiteRequest, subject_id: str) -> ActionForm:
-    item = named(asked, subject_id)
-    return _form(
-        item,
-        title="Comment on a line",
-        button="Send comment",
-        explanation="Another round works on it, from the change as it is. Send as many as you like.",
-        command=command("run", "comment", subject_id, "FILE:LINE", "TEXT"),
-        fields=(FormField("where", "File and line", "line", hint="src/lexer.py:12"), FormField("text", "Comment")),
-        is_signed=False,
-    )
+_any_item = _item_with(lambda item: list(item.tasks), "{} has no task")
 
 
-def _comment(asked: SiteRequest, subject_id: str, given: Mapping[str, str]) -> str:
-    item = named(asked, subject_id)
+def _comment(asked: SiteRequest, item: Item, given: Mapping[str, str]) -> None:
     context = context_of(asked, item.run_id)
     path, _, number = given["where"].rpartition(":")
     if not path or not number.isdecimal() or len(number) > 9:
@@ -90,156 +88,130 @@ def _comment(asked: SiteRequest, subject_id: str, given: Mapping[str, str]) -> s
     quoted = located(context.repository, "" if change is None else change.tip, path, int(number))
     with signed(asked, is_needed=False) as who:
         Rounds(context).post(item, given["text"], by=who, where=(path, int(number)), quoted=quoted)
-    return page_of(item)
 
 
-def _messaging(asked: SiteRequest, subject_id: str) -> ActionForm:
-    return _form(
-        named(asked, subject_id),
-        title="Message to the agent",
-        button="Send message",
-        explanation="Its agent gets the message at its next turn, or in the next round.",
-        command=command("run", "message", subject_id, "TEXT"),
-        fields=(FormField("text", "Message"),),
-        is_signed=False,
-    )
-
-
-def _message(asked: SiteRequest, subject_id: str, given: Mapping[str, str]) -> str:
-    item = named(asked, subject_id)
+def _message(asked: SiteRequest, item: Item, given: Mapping[str, str]) -> None:
     context = context_of(asked, item.run_id)
     with signed(asked, is_needed=False) as who:
         Rounds(context).post(item, given["text"], by=who)
-    return page_of(item)
 
 
-# Pausing, resuming and retrying
-
-
-def _pausing(asked: SiteRequest, subject_id: str) -> ActionForm:
-    item = named(asked, subject_id)
-    tasks = _pausable(item)
-    if not tasks:
-        raise Conflict(f"nothing of {item.name} runs or is next", item=item.name)
-    return _form(
-        item,
-        title="Pause the work item",
-        button="Pause item",
-        explanation="Its agent is ended, and what it has done so far is kept. Nobody claims it until you resume it.",
-        command=command("tasks", "pause", tasks[0].id, "--reason", "WHY"),
-        fields=(REASON,),
-    )
-
-
-def _pause(asked: SiteRequest, subject_id: str, given: Mapping[str, str]) -> str:
-    item = named(asked, subject_id)
+def _pause(asked: SiteRequest, item: Item, given: Mapping[str, str]) -> None:
     for task in _pausable(item):
         asked.log.tasks.pause(task.id, reason=given["reason"])
-    return page_of(item)
 
 
-def _resuming(asked: SiteRequest, subject_id: str) -> ActionForm:
-    item = named(asked, subject_id)
-    tasks = _paused(item)
-    if not tasks:
-        raise Conflict(f"{item.name} is not paused", item=item.name)
-    return _form(
-        item,
-        title="Resume the work item",
-        button="Resume item",
-        explanation="It goes back to the queue.",
-        command=command("tasks", "resume", tasks[0].id),
-    )
-
-
-def _resume(asked: SiteRequest, subject_id: str, _: Mapping[str, str]) -> str:
-    item = named(asked, subject_id)
+def _resume(asked: SiteRequest, item: Item, _: Mapping[str, str]) -> None:
     for task in _paused(item):
         asked.log.tasks.resume(task.id)
-    return page_of(item)
 
 
-def _retrying(asked: SiteRequest, subject_id: str) -> ActionForm:
-    item = named(asked, subject_id)
-    held = [task for task in item.open_tasks if task.state.value in ("blocked", "waiting")]
-    if not held:
-        raise Conflict(f"{item.name} is not blocked", item=item.name)
-    return _form(
-        item,
-        title="Retry the work item",
-        button="Retry item",
-        explanation="It begins again with the first agent, and an open question about it is withdrawn.",
-        command=command("run", "continue", subject_id),
-        facts=tuple((task.state.value, str(task.blocker or task.reason or "no reason given")) for task in held[:3]),
-    )
-
-
-def _retry(asked: SiteRequest, subject_id: str, _: Mapping[str, str]) -> str:
-    item = named(asked, subject_id)
-    Rounds(context_of(asked, item.run_id)).wake(item)
-    return page_of(item)
-
-
-def _stopping(asked: SiteRequest, subject_id: str) -> ActionForm:
-    item = named(asked, subject_id)
-    if item.is_over:
-        raise Conflict(f"{item.name} is over", item=item.name)
-    return _form(
-        item,
-        title="Give the work item up",
-        button="Give up item",
-        explanation="Its agent is ended and it does not land. Items that need it stay blocked. This can't be undone.",
-        command=command("tasks", "abandon", item.landing.id, "--reason", "WHY"),
-        fields=(REASON,),
-    )
-
-
-def _stop(asked: SiteRequest, subject_id: str, given: Mapping[str, str]) -> str:
-    item = named(asked, subject_id)
+def _stop(asked: SiteRequest, item: Item, given: Mapping[str, str]) -> None:
     for task in item.open_tasks:
         asked.log.tasks.abandon(task.id, reason=given["reason"])
-    return page_of(item)
 
 
 # Landing
 
 
-def _landing(asked: SiteRequest, run_id: str) -> ActionForm:
+@dataclass(frozen=True)
+class _Landing:
+    """The landing of a run that is asked about."""
+
+    context: RunContext
+    plan: landing.LandingPlan
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        plan = self.plan
+        how = "a merge, which is checked first" if plan.is_merge else "fast-forward"
+        change = f"{counted(plan.files, 'file')}, {plan.old[:12]} to {plan.new[:12]}, {how}"
+        return (("repository", str(self.context.repository.folder)), ("change", change))
+
+
+def _landing(asked: SiteRequest, run_id: str) -> Subject:
     context = context_of(asked, run_id)
     plan = landing.prepare(context, None, cwd=context.repository.folder)
     if plan.is_done:
         raise Conflict(f"{plan.branch} has everything of the run already", run_id=run_id)
-    how = "a merge, which is checked first" if plan.is_merge else "fast-forward"
-    return ActionForm(
-        title=f"Land on {plan.branch}",
-        button="Land",
-        subject=asked.log.runs.get(run_id).goal,
-        link=f"/runs/{run_id}/changes",
-        explanation="The branch moves forward to what the run has landed. Commits that no check has passed are checked first.",
-        command=command("run", "land", run_id, "--branch", plan.branch),
-        facts=(
-            ("repository", str(context.repository.folder)),
-            ("change", f"{counted(plan.files, 'file')}, {plan.old[:12]} to {plan.new[:12]}, {how}"),
-        ),
-        state=f"{plan.branch} {plan.old} {plan.new}",
-    )
+    goal, state = asked.log.runs.get(run_id).goal, f"{plan.branch} {plan.old} {plan.new}"
+    return Subject(_Landing(context, plan), goal, f"/runs/{run_id}/changes", state)
 
 
-def _land(asked: SiteRequest, run_id: str, _: Mapping[str, str]) -> str:
-    context = context_of(asked, run_id)
-    plan = landing.prepare(context, None, cwd=context.repository.folder)
-    landing.examine(context, plan)
-    by = actor_of(asked) if is_registered(asked) else context.person.name
-    landing.land(context, plan, by=by, proof=signed(asked))
-    return f"/runs/{run_id}/changes"
+def _land(asked: SiteRequest, found: _Landing, _: Mapping[str, str]) -> None:
+    landing.examine(found.context, found.plan)
+    by = actor_of(asked) if is_registered(asked) else found.context.person.name
+    landing.land(found.context, found.plan, by=by, proof=signed(asked))
 
 
 ITEM_ACTIONS = {
-    COMMENT: WebAction(_commenting, _comment, is_one_change=False),
-    MESSAGE: WebAction(_messaging, _message, is_one_change=False),
-    PAUSE: WebAction(_pausing, _pause),
-    RESUME: WebAction(_resuming, _resume),
-    RETRY: WebAction(_retrying, _retry),
-    STOP: WebAction(_stopping, _stop),
-    LAND: WebAction(_landing, _land, is_one_change=False),
+    COMMENT: WebAction(
+        load=_any_item,
+        title="Comment on a line",
+        button="Send comment",
+        explanation="Another round works on it, from the change as it is. Send as many as you like.",
+        command=lambda _, item: command("run", "comment", subject_of(item), "FILE:LINE", "TEXT"),
+        fields=(FormField("where", "File and line", "line", hint="src/lexer.py:12"), FormField("text", "Comment")),
+        is_signed=False,
+        perform=_comment,
+        is_one_change=False,
+    ),
+    MESSAGE: WebAction(
+        load=_any_item,
+        title="Message to the agent",
+        button="Send message",
+        explanation="Its agent gets the message at its next turn, or in the next round.",
+        command=lambda _, item: command("run", "message", subject_of(item), "TEXT"),
+        fields=(FormField("text", "Message"),),
+        is_signed=False,
+        perform=_message,
+        is_one_change=False,
+    ),
+    PAUSE: WebAction(
+        load=_item_with(_pausable, "nothing of {} runs or is next"),
+        title="Pause the work item",
+        button="Pause item",
+        explanation="Its agent is ended, and what it has done so far is kept. Nobody claims it until you resume it.",
+        command=lambda _, item: command("tasks", "pause", _pausable(item)[0].id, "--reason", "WHY"),
+        fields=(REASON,),
+        perform=_pause,
+    ),
+    RESUME: WebAction(
+        load=_item_with(_paused, "{} is not paused"),
+        title="Resume the work item",
+        button="Resume item",
+        explanation="It goes back to the queue.",
+        command=lambda _, item: command("tasks", "resume", _paused(item)[0].id),
+        perform=_resume,
+    ),
+    RETRY: WebAction(
+        load=_item_with(_held, "{} is not blocked"),
+        title="Retry the work item",
+        button="Retry item",
+        explanation="It begins again with the first agent, and an open question about it is withdrawn.",
+        command=lambda _, item: command("run", "continue", subject_of(item)),
+        facts=lambda _, item: tuple(
+            (task.state.value, str(task.blocker or task.reason or "no reason given")) for task in _held(item)[:3]
+        ),
+        perform=lambda asked, item, _: Rounds(context_of(asked, item.run_id)).wake(item),
+    ),
+    STOP: WebAction(
+        load=_item_with(lambda item: [] if item.is_over else item.open_tasks, "{} is over"),
+        title="Give the work item up",
+        button="Give up item",
+        explanation="Its agent is ended and it does not land. Items that need it stay blocked. This can't be undone.",
+        command=lambda _, item: command("tasks", "abandon", item.landing.id, "--reason", "WHY"),
+        fields=(REASON,),
+        perform=_stop,
+    ),
+    "land-run": WebAction(
+        load=_landing,
+        title=lambda _, found: f"Land on {found.plan.branch}",
+        button="Land",
+        explanation="The branch moves forward to what the run has landed. Commits that no check has passed are checked first.",
+        command=lambda _, found: command("run", "land", found.context.run_id, "--branch", found.plan.branch),
+        facts=lambda _, found: found.facts,
+        perform=_land,
+        is_one_change=False,
+    ),
 }
