@@ -220,7 +220,7 @@ class RunContext:
             wanted_end=wanted_end,
         )
 
-    def examined(self, task: Task, base: str, tip: str, wanted_end: WantedEnd) -> Examination:
+    def examine(self, task: Task, base: str, tip: str, wanted_end: WantedEnd) -> Examination:
         """Examine a change for a task: by the checks, and if these pass by the review that the settings ask for."""
         runner = self.runner(wanted_end)
         examiner = Examiner(self.log, self.run_id, self.configuration, runner, task_id=task.id, fence=task.fence)

@@ -111,21 +111,21 @@ def approve(
 ) -> str:
     """Record a person's approval of exactly one act, and use it up; return its id. A registered owner has to sign it."""
     log = context.log
-    asked = log.approvals.ask(context.run_id, question, by="conductor", about=about, source=source)
-    digest = str(asked.subject_digest)
+    approval = log.approvals.ask(context.run_id, question, by="conductor", about=about, source=source)
+    digest = str(approval.subject_digest)
     try:
         with proof:
-            log.approvals.decide(asked.id, "granted", by=by, subject_digest=digest, rationale="decklog run land")
+            log.approvals.decide(approval.id, "granted", by=by, subject_digest=digest, rationale="decklog run land")
     except DecklogError:
         # Nobody else may answer it: a later landing asks again.
-        log.approvals.withdraw(asked.id, reason="it was not landed")
+        log.approvals.withdraw(approval.id, reason="it was not landed")
         raise
     if log.approvals.use(context.run_id, digest) is None:
         raise Denied(
             f"{question.partition('?')[0].lower()} needs the owner's signature",
             hint="Give the key: decklog run land RUN --key FILE, or run it in a terminal to be asked for the password.",
         )
-    return asked.id
+    return approval.id
 
 
 def land(context: RunContext, landing: LandingPlan, *, by: str, proof: AbstractContextManager[object]) -> None:
@@ -181,15 +181,15 @@ class Forge:
         already = self.opened(folder, request.branch)
         if already.happened:
             return str(already.result)
-        said = self._call(folder, self.create(request), given=request.body if self.reads_body else "")
+        output = self._call(folder, self.create(request), given=request.body if self.reads_body else "")
         # The address is in the last line; glab writes other lines before it.
-        words = [word for line in said.splitlines() for word in line.split() if word.startswith(("https://", "http://"))]
-        return words[-1] if words else said.strip().splitlines()[-1]
+        words = [word for line in output.splitlines() for word in line.split() if word.startswith(("https://", "http://"))]
+        return words[-1] if words else output.strip().splitlines()[-1]
 
     def opened(self, folder: Path, branch: str) -> EffectCheck:
         """Look for an open request of a branch."""
-        said = self._call(folder, self.find(branch))
-        found = json.loads(said) if said.strip() else []
+        output = self._call(folder, self.find(branch))
+        found = json.loads(output) if output.strip() else []
         return EffectCheck(bool(found), str(found[0][self.address]) if found else None)
 
     def _call(self, folder: Path, words: Sequence[str], given: str = "") -> str:
@@ -377,10 +377,10 @@ def _commit_of(result: object) -> str:
 
 def _check_lines(context: RunContext, commit: str) -> list[str]:
     """List the verdict of each check on the published tree."""
-    tree, said = context.repository.tree(commit), {}
+    tree, outcomes = context.repository.tree(commit), {}
     for verdict in reversed(list(context.log.verdicts.find(context.run_id, tree=tree, limit=200))):
-        said[verdict.name] = verdict.outcome.value
-    return ["\n".join(f"- {check.name}: {said.get(check.name, 'not run')}" for check in context.configuration.checks)]
+        outcomes[verdict.name] = verdict.outcome.value
+    return ["\n".join(f"- {check.name}: {outcomes.get(check.name, 'not run')}" for check in context.configuration.checks)]
 
 
 def _review_lines(context: RunContext) -> str:

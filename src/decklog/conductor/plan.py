@@ -143,14 +143,14 @@ _BLOCK = re.compile(r"\{.*\}", re.DOTALL)
 _WILD = re.compile(r"[*?\[]")
 
 
-def read_proposal(content: bytes | None, said: str, goal: str, taken: Collection[str] = ()) -> WorkPlan:
+def read_proposal(content: bytes | None, last_text: str, goal: str, taken: Collection[str] = ()) -> WorkPlan:
     """Parse a proposal: the file, or JSON in the agent's last text. The goal stays the person's.
 
     `taken` are the names of existing work items.
     """
     if content is not None and len(content) > LARGEST:
         raise Invalid(f"{FILE} is larger than {LARGEST} bytes", field="plan")
-    found = _BLOCK.search(said) if content is None else None
+    found = _BLOCK.search(last_text) if content is None else None
     if content is None and found is None:
         raise Invalid(f"there is no plan: no file {FILE}, and no JSON in the last text", hint=f"Write {FILE}.", field="plan")
     text = found[0] if found is not None else (content or b"").decode(errors="replace")

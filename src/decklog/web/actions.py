@@ -24,8 +24,8 @@ _MICRO = 1_000_000
 def _run_in(states: tuple[str, ...], what: str) -> Callable[[SiteRequest, str], Subject]:
     """Return the loader of a run that has to be in one of these states; with none it may be in any."""
 
-    def load(asked: SiteRequest, run_id: str) -> Subject:
-        run = asked.log.runs.get(run_id)
+    def load(request: SiteRequest, run_id: str) -> Subject:
+        run = request.log.runs.get(run_id)
         if states and run.status.value not in states:
             raise Conflict(f"run {run_id} is {run.status.value}: it can't be {what}", run_id=run_id)
         return Subject(run, run.goal, f"/runs/{run_id}/overview", run.status.value if states else "")
@@ -46,24 +46,24 @@ def _with_agents(explanation: str, run: Any) -> str:
     )
 
 
-def _pause_run(asked: SiteRequest, run: Any, given: Mapping[str, str]) -> None:
-    asked.log.runs.update(run.id, status="paused")
-    asked.log.journal.append(run.id, f"paused: {given['reason']}", kind="event", subtype="run.paused")
+def _pause_run(request: SiteRequest, run: Any, given: Mapping[str, str]) -> None:
+    request.log.runs.update(run.id, status="paused")
+    request.log.journal.append(run.id, f"paused: {given['reason']}", kind="event", subtype="run.paused")
 
 
-def _running(asked: SiteRequest, run: Any) -> tuple[tuple[str, str], ...]:
-    running = asked.log.tasks.find(run.id, state="running", limit=_MOST_TASKS)
+def _running(request: SiteRequest, run: Any) -> tuple[tuple[str, str], ...]:
+    running = request.log.tasks.find(run.id, state="running", limit=_MOST_TASKS)
     return tuple((str(task.worker), task.title) for task in running[:5])
 
 
-def _stop_run(asked: SiteRequest, run: Any, given: Mapping[str, str]) -> None:
-    for task in asked.log.tasks.find(run.id, state="running", limit=_MOST_TASKS):
-        asked.log.tasks.pause(task.id, reason=f"{_STOPPED}{given['reason']}")
-    asked.log.runs.finish(run.id, status="cancelled", summary=given["reason"])
+def _stop_run(request: SiteRequest, run: Any, given: Mapping[str, str]) -> None:
+    for task in request.log.tasks.find(run.id, state="running", limit=_MOST_TASKS):
+        request.log.tasks.pause(task.id, reason=f"{_STOPPED}{given['reason']}")
+    request.log.runs.finish(run.id, status="cancelled", summary=given["reason"])
 
 
-def _retry_run(asked: SiteRequest, run: Any, _: Mapping[str, str]) -> None:
-    log = asked.log
+def _retry_run(request: SiteRequest, run: Any, _: Mapping[str, str]) -> None:
+    log = request.log
     log.runs.update(run.id, status="active")
     blocked = log.tasks.find(run.id, state="blocked", limit=_MOST_TASKS)
     paused = log.tasks.find(run.id, state="paused", limit=_MOST_TASKS)
@@ -89,7 +89,7 @@ _RUN_ACTIONS = {
         button="Resume run",
         explanation=lambda _, run: _with_agents("Its tasks can be claimed again.", run),
         command=lambda _, run: command("runs", "update", run.id, "--status", "active"),
-        perform=lambda asked, run, _: asked.log.runs.update(run.id, status="active"),
+        perform=lambda request, run, _: request.log.runs.update(run.id, status="active"),
     ),
     "stop-run": WebAction(
         load=_run_in(("planning", "active", "paused"), "stopped"),
@@ -117,44 +117,44 @@ _RUN_ACTIONS = {
         title="Message to the agents",
         button="Send message",
         explanation="Agents of the run read it at the next break in their work.",
-        command=lambda asked, run: command("inbox", "post", actor_of(asked), "TEXT", "--run", run.id),
+        command=lambda request, run: command("inbox", "post", actor_of(request), "TEXT", "--run", run.id),
         fields=_MESSAGE,
         is_signed=False,
-        perform=lambda asked, run, given: asked.log.inbox.post(actor_of(asked), given["text"], run_id=run.id),
+        perform=lambda request, run, given: request.log.inbox.post(actor_of(request), given["text"], run_id=run.id),
     ),
 }
 
 # Tasks
 
 
-def _task(asked: SiteRequest, task_id: str) -> Subject:
-    task = asked.log.tasks.get(task_id)
+def _task(request: SiteRequest, task_id: str) -> Subject:
+    task = request.log.tasks.get(task_id)
     return Subject(task, task.title, f"/tasks/{task_id}")
 
 
-def _lapsed_task(asked: SiteRequest, task_id: str) -> Subject:
-    task = asked.log.tasks.get(task_id)
-    if not is_lapsed(asked, task):
+def _lapsed_task(request: SiteRequest, task_id: str) -> Subject:
+    task = request.log.tasks.get(task_id)
+    if not is_lapsed(request, task):
         raise Conflict(f"the lease of {task_id} has not lapsed", hint="To take it from its agent, pause it.", task_id=task_id)
     return Subject(task, task.title, f"/tasks/{task_id}", str(task.fence))
 
 
-def _blocked_task(asked: SiteRequest, task_id: str) -> Subject:
-    task = asked.log.tasks.get(task_id)
+def _blocked_task(request: SiteRequest, task_id: str) -> Subject:
+    task = request.log.tasks.get(task_id)
     if task.state.value != "blocked":
         raise Conflict(f"task {task_id} is {task.state.value}, not blocked", task_id=task_id)
     return Subject(task, task.title, f"/tasks/{task_id}", str(task.fence))
 
 
-def _requeue(asked: SiteRequest, task: Task, given: Mapping[str, str]) -> None:
+def _requeue(request: SiteRequest, task: Task, given: Mapping[str, str]) -> None:
     # Pausing takes the task from its worker, whose next call is refused; resuming queues it again.
-    asked.log.tasks.pause(task.id, reason=given["reason"])
-    asked.log.tasks.resume(task.id)
+    request.log.tasks.pause(task.id, reason=given["reason"])
+    request.log.tasks.resume(task.id)
 
 
-def _retry_task(asked: SiteRequest, task: Task, given: Mapping[str, str]) -> None:
-    asked.log.tasks.resume(task.id)
-    asked.log.tasks.comment(task.id, given["reason"])
+def _retry_task(request: SiteRequest, task: Task, given: Mapping[str, str]) -> None:
+    request.log.tasks.resume(task.id)
+    request.log.tasks.comment(task.id, given["reason"])
 
 
 _TASK_ACTIONS = {
@@ -186,11 +186,13 @@ _TASK_ACTIONS = {
         title="Message to the agent",
         button="Send message",
         explanation=lambda _, task: f"{task.worker or 'The agent that claims the task'} reads it at the next break in the work.",
-        command=lambda asked, task: command("inbox", "post", actor_of(asked), "TEXT", "--run", task.run_id, "--task", task.id),
+        command=lambda request, task: command(
+            "inbox", "post", actor_of(request), "TEXT", "--run", task.run_id, "--task", task.id
+        ),
         fields=_MESSAGE,
         is_signed=False,
-        perform=lambda asked, task, given: asked.log.inbox.post(
-            actor_of(asked), given["text"], run_id=task.run_id, task_id=task.id
+        perform=lambda request, task, given: request.log.inbox.post(
+            actor_of(request), given["text"], run_id=task.run_id, task_id=task.id
         ),
     ),
 }
@@ -198,8 +200,8 @@ _TASK_ACTIONS = {
 # Budgets
 
 
-def _budget(asked: SiteRequest, budget_id: str) -> Subject:
-    found = next((one for one in asked.log.overview.budgets() if one.id == budget_id), None)
+def _budget(request: SiteRequest, budget_id: str) -> Subject:
+    found = next((one for one in request.log.overview.budgets() if one.id == budget_id), None)
     if found is None:
         raise NotFound(f"there is no budget {budget_id!r} that is in force", hint="See: decklog budgets find")
     link = f"/runs/{found.run_id}/spend" if found.run_id else "/spend"
@@ -218,27 +220,27 @@ def _new_limit(_: SiteRequest, budget: Any) -> tuple[FormField, ...]:
     return (FormField("limit", "New limit", "line", hint=f"now {now}", unit="$" if is_money else "tokens"),)
 
 
-def _raise_budget(asked: SiteRequest, budget: Any, given: Mapping[str, str]) -> None:
+def _raise_budget(request: SiteRequest, budget: Any, given: Mapping[str, str]) -> None:
     limit = _limit(given["limit"], budget.unit)
     amount: dict[str, Any] = {"limit_microdollars" if budget.unit == "microdollars" else "limit_tokens": limit}
     kept = {"period": budget.period, "action": budget.action, "warn_percent": budget.warn_percent}
-    with signed(asked):
-        asked.log.budgets.set(budget.scope, scope_id=budget.scope_id, **amount, **kept)
+    with signed(request):
+        request.log.budgets.set(budget.scope, scope_id=budget.scope_id, **amount, **kept)
 
 
-def _run_of_budget(asked: SiteRequest, run_id: str) -> Subject:
-    run = asked.log.runs.get(run_id)
+def _run_of_budget(request: SiteRequest, run_id: str) -> Subject:
+    run = request.log.runs.get(run_id)
     return Subject(run, run.goal, f"/runs/{run_id}/spend")
 
 
-def _spent(asked: SiteRequest, run: Any) -> tuple[tuple[str, str], ...]:
-    return (("spent", dollars(int(asked.log.ledger.summary(run.id)["total"]["cost_microdollars"]))),)
+def _spent(request: SiteRequest, run: Any) -> tuple[tuple[str, str], ...]:
+    return (("spent", dollars(int(request.log.ledger.summary(run.id)["total"]["cost_microdollars"]))),)
 
 
-def _set_budget(asked: SiteRequest, run: Any, given: Mapping[str, str]) -> None:
+def _set_budget(request: SiteRequest, run: Any, given: Mapping[str, str]) -> None:
     limit = _limit(given["limit"], "microdollars")
-    with signed(asked):
-        asked.log.budgets.set("run", scope_id=run.id, limit_microdollars=limit)
+    with signed(request):
+        request.log.budgets.set("run", scope_id=run.id, limit_microdollars=limit)
 
 
 def _limit(text: str, unit: str) -> int:
@@ -281,8 +283,8 @@ _BUDGET_ACTIONS = {
 # Questions
 
 
-def _question(asked: SiteRequest, message_id: str) -> Subject:
-    message = asked.log.inbox.get(message_id)
+def _question(request: SiteRequest, message_id: str) -> Subject:
+    message = request.log.inbox.get(message_id)
     if message.state.value not in ("pending", "seen"):
         raise Conflict(f"message {message_id} is {message.state.value}", hint="Reload the inbox.")
     return Subject(message, message.body, "/inbox", message.state.value)
@@ -294,30 +296,30 @@ _QUESTION_ACTIONS = {
         title="Answer the question",
         button="Send answer",
         explanation=lambda _, message: f"{message.from_handle} reads the answer at the next break in the work.",
-        command=lambda asked, message: command("inbox", "answer", message.id, "TEXT", "--by", actor_of(asked)),
+        command=lambda request, message: command("inbox", "answer", message.id, "TEXT", "--by", actor_of(request)),
         fields=(FormField("text", "Answer"),),
         is_signed=False,
-        perform=lambda asked, message, given: asked.log.inbox.answer(message.id, given["text"], by=actor_of(asked)),
+        perform=lambda request, message, given: request.log.inbox.answer(message.id, given["text"], by=actor_of(request)),
     ),
 }
 
 ACTIONS: dict[str, WebAction] = {**_RUN_ACTIONS, **_TASK_ACTIONS, **_BUDGET_ACTIONS, **_QUESTION_ACTIONS, **ITEM_ACTIONS}
 
 
-def _find(asked: SiteRequest) -> tuple[str, WebAction]:
-    verb = asked.path["verb"]
+def _find(request: SiteRequest) -> tuple[str, WebAction]:
+    verb = request.path["verb"]
     if verb not in ACTIONS:
         raise NotFound(f"there is no action {verb!r}")
     return verb, ACTIONS[verb]
 
 
-def read(asked: SiteRequest) -> PageView:
+def read(request: SiteRequest) -> PageView:
     """Load the form of an action."""
-    verb, action = _find(asked)
-    return build_view(asked, verb, action.form(asked, asked.path["id"]))
+    verb, action = _find(request)
+    return build_view(request, verb, action.form(request, request.path["id"]))
 
 
-def act(asked: SiteRequest) -> PageView | str:
+def act(request: SiteRequest) -> PageView | str:
     """Perform the action of a form."""
-    verb, action = _find(asked)
-    return send(asked, verb, action)
+    verb, action = _find(request)
+    return send(request, verb, action)

@@ -121,8 +121,7 @@ def _lifespan(site: DashboardSite) -> Any:
 
 def _request_of(site: DashboardSite, request: Request, form: dict[str, str] | None = None) -> SiteRequest:
     path = {name: str(value) for name, value in request.path_params.items()}
-    part = request.headers.get("x-part", "")
-    return SiteRequest(site, request.state.session, path, dict(request.query_params), form or {}, _twin(request), part)
+    return SiteRequest(site, request.state.session, path, dict(request.query_params), form or {}, _twin(request))
 
 
 def _twin(request: Request) -> str:
@@ -133,12 +132,12 @@ def _twin(request: Request) -> str:
 
 def _page(site: DashboardSite, read: Reader) -> Endpoint:
     def endpoint(request: Request) -> Response:
-        asked = _request_of(site, request)
+        site_request = _request_of(site, request)
         try:
-            view = read(asked)
-            return _to(view.to) if view.to else _html(asked, view)
+            view = read(site_request)
+            return _to(view.to) if view.to else _html(site_request, view)
         except Exception as problem:  # noqa: BLE001 - every error becomes an error page
-            return _failed(asked, problem)
+            return _failed(site_request, problem)
 
     return endpoint
 
@@ -199,29 +198,33 @@ def _envelope(content: dict[str, Any], status: int) -> Response:
     return Response(text, status, media_type="application/json; charset=utf-8")
 
 
-def _html(asked: SiteRequest, view: PageView) -> Response:
-    decisions = asked.log.overview.decisions() if view.decisions is None else view.decisions
-    now_ = asked.log.clock.now()
-    token = asked.session.form_token("logout", "")
-    text = page(asked, view, now=now_, decisions=decisions, site=asked.site, logout_token=token, twin=asked.twin)
+def _html(site_request: SiteRequest, view: PageView) -> Response:
+    decisions = site_request.log.overview.decisions() if view.decisions is None else view.decisions
+    now_ = site_request.log.clock.now()
+    token = site_request.session.form_token("logout", "")
+    text = page(
+        site_request, view, now=now_, decisions=decisions, site=site_request.site, logout_token=token, twin=site_request.twin
+    )
     return Response(text, view.status, media_type="text/html; charset=utf-8")
 
 
-def _failed(asked: SiteRequest, problem: Exception) -> Response:
+def _failed(site_request: SiteRequest, problem: Exception) -> Response:
     _note(problem)
     status = status_of(problem)
     shown = {"problem": visible_error(problem), "status": status}
-    view = PageView("error.html", TITLES[status], "decklog doctor", None, shown, status=status, decisions=_decisions(asked))
+    view = PageView(
+        "error.html", TITLES[status], "decklog doctor", None, shown, status=status, decisions=_decisions(site_request)
+    )
     try:
-        return _html(asked, view)
+        return _html(site_request, view)
     except DecklogError:
         return Response(f"{TITLES[status]}.\n", status, media_type="text/plain; charset=utf-8")
 
 
-def _decisions(asked: SiteRequest) -> int:
+def _decisions(site_request: SiteRequest) -> int:
     """Count the open decisions for the navigation bar of an error page. Return 0 if the log can't be read."""
     try:
-        return asked.log.overview.decisions()
+        return site_request.log.overview.decisions()
     except DecklogError:
         return 0
 
@@ -257,17 +260,17 @@ def _sent(site: DashboardSite, act: Callable[[SiteRequest], PageView | str]) -> 
     """Build the endpoint that passes a form to `act`. It redirects to the returned address, or shows the form again."""
 
     async def endpoint(request: Request) -> Response:
-        asked = _request_of(site, request)
+        site_request = _request_of(site, request)
         try:
-            asked = _request_of(site, request, await _form(request))
-            answer = await run_in_threadpool(act, asked)
+            site_request = _request_of(site, request, await _form(request))
+            answer = await run_in_threadpool(act, site_request)
             if isinstance(answer, str):
-                return _to(segment(answer)) if site.sessions.has(asked.session) else _to_login()
-            return await run_in_threadpool(_html, asked, answer)
+                return _to(segment(answer)) if site.sessions.has(site_request.session) else _to_login()
+            return await run_in_threadpool(_html, site_request, answer)
         except BodyTooLarge:
             raise
         except Exception as problem:  # noqa: BLE001 - every error becomes an error page
-            return await run_in_threadpool(_failed, asked, problem)
+            return await run_in_threadpool(_failed, site_request, problem)
 
     return endpoint
 

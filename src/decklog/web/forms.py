@@ -76,12 +76,12 @@ class WebAction:
     is_signed: bool = True
     is_one_change: bool = True
 
-    def form(self, asked: SiteRequest, subject_id: str) -> ActionForm:
+    def form(self, request: SiteRequest, subject_id: str) -> ActionForm:
         """Build the form for a subject."""
-        subject = self.load(asked, subject_id)
+        subject = self.load(request, subject_id)
 
         def value(given: Any) -> Any:
-            return given(asked, subject.record) if callable(given) else given
+            return given(request, subject.record) if callable(given) else given
 
         return ActionForm(
             title=value(self.title),
@@ -107,14 +107,14 @@ class Offer:
     is_urgent: bool = field(default=False)
 
 
-def is_registered(asked: SiteRequest) -> bool:
-    return bool(asked.log.trust.status()["is_bound"])
+def is_registered(request: SiteRequest) -> bool:
+    return bool(request.log.trust.status()["is_bound"])
 
 
-def signature_of(asked: SiteRequest, *, is_needed: bool = True) -> dict[str, Any] | None:
+def signature_of(request: SiteRequest, *, is_needed: bool = True) -> dict[str, Any] | None:
     """Return how the owner signs a form; None if it needs no signature, or no owner is registered."""
-    is_signed = asked.site.is_read_only or (is_needed and is_registered(asked))
-    return proof_of(asked) if is_signed else None
+    is_signed = request.site.is_read_only or (is_needed and is_registered(request))
+    return proof_of(request) if is_signed else None
 
 
 def token_of(verb: str) -> str:
@@ -122,15 +122,15 @@ def token_of(verb: str) -> str:
     return f"act.{verb}"
 
 
-def build_view(asked: SiteRequest, verb: str, form: ActionForm, **answer: Any) -> PageView:
+def build_view(request: SiteRequest, verb: str, form: ActionForm, **answer: Any) -> PageView:
     """Build the page of a form."""
-    subject_id = asked.path["id"]
+    subject_id = request.path["id"]
     shown: dict[str, Any] = {
         "form": form,
         "verb": verb,
         "subject_id": subject_id,
-        "proof": signature_of(asked, is_needed=form.is_signed),
-        "token": asked.session.form_token(token_of(verb), subject_id),
+        "proof": signature_of(request, is_needed=form.is_signed),
+        "token": request.session.form_token(token_of(verb), subject_id),
         "typed": {one.name: one.value for one in form.fields},
         "problem": None,
     }
@@ -138,64 +138,64 @@ def build_view(asked: SiteRequest, verb: str, form: ActionForm, **answer: Any) -
     return PageView("action.html", form.title, form.command, data, shown | answer)
 
 
-def check_token(asked: SiteRequest, verb: str, subject_id: str) -> None:
-    if not asked.session.is_form_token(asked.form.get("token", ""), token_of(verb), subject_id):
+def check_token(request: SiteRequest, verb: str, subject_id: str) -> None:
+    if not request.session.is_form_token(request.form.get("token", ""), token_of(verb), subject_id):
         raise Denied("this form belongs to another session", hint="Reload the page and try again.")
 
 
-def send(asked: SiteRequest, verb: str, action: WebAction) -> PageView | str:
+def send(request: SiteRequest, verb: str, action: WebAction) -> PageView | str:
     """Perform the action of a form. Return the next address, or the form again with the problem and the typed values."""
-    subject_id = asked.path["id"]
-    check_token(asked, verb, subject_id)
-    form = action.form(asked, subject_id)
+    subject_id = request.path["id"]
+    check_token(request, verb, subject_id)
+    form = action.form(request, subject_id)
     try:
-        if asked.form.get("state", form.state) != form.state:
+        if request.form.get("state", form.state) != form.state:
             raise Conflict("this changed while you read it", hint="Read it again, then decide.")
-        given = {one.name: _given(asked, one) for one in form.fields}
-        return _performed(asked, verb, action, form, given)
+        given = {one.name: _given(request, one) for one in form.fields}
+        return _performed(request, verb, action, form, given)
     except DecklogError as problem:
-        typed = {one.name: asked.form.get(one.name, "") for one in form.fields}
-        view = build_view(asked, verb, form, problem=form_error(problem), typed=typed)
+        typed = {one.name: request.form.get(one.name, "") for one in form.fields}
+        view = build_view(request, verb, form, problem=form_error(problem), typed=typed)
         return PageView(**{**vars(view), "status": 429 if isinstance(problem, Paused) else status_of(problem)})
 
 
-def _performed(asked: SiteRequest, verb: str, action: WebAction, form: ActionForm, given: Mapping[str, str]) -> str:
-    subject_id = asked.path["id"]
+def _performed(request: SiteRequest, verb: str, action: WebAction, form: ActionForm, given: Mapping[str, str]) -> str:
+    subject_id = request.path["id"]
 
     def perform() -> str:
-        action.perform(asked, action.load(asked, subject_id).record, given)
+        action.perform(request, action.load(request, subject_id).record, given)
         return form.link
 
     if not action.is_one_change:
         return perform()
-    with signed(asked, is_needed=form.is_signed), asked.log.transaction():
-        return asked.log.proofs.under(f"web.{verb}", {"id": subject_id, **given}, perform) if form.is_signed else perform()
+    with signed(request, is_needed=form.is_signed), request.log.transaction():
+        return request.log.proofs.under(f"web.{verb}", {"id": subject_id, **given}, perform) if form.is_signed else perform()
 
 
 @contextmanager
-def signed(asked: SiteRequest, *, is_needed: bool = True) -> Iterator[str]:
+def signed(request: SiteRequest, *, is_needed: bool = True) -> Iterator[str]:
     """Act as the owner inside the block, with the signature of the form. Yield the actor.
 
     If no owner is registered or no signature is needed, entries name the session.
     """
-    if is_needed and is_registered(asked):
-        with proven(asked) as owner:
+    if is_needed and is_registered(request):
+        with proven(request) as owner:
             yield owner
         return
-    if asked.site.is_read_only:
+    if request.site.is_read_only:
         raise Denied("this log is open for reading only", hint="Start the dashboard without --read-only.")
-    with asked.log.acting(actor_of(asked), agent_id=asked.session.name):
-        yield actor_of(asked)
+    with request.log.acting(actor_of(request), agent_id=request.session.name):
+        yield actor_of(request)
 
 
-def actor_of(asked: SiteRequest) -> str:
+def actor_of(request: SiteRequest) -> str:
     """Return the actor: the owner if one is registered."""
-    trust = asked.log.trust.status()
+    trust = request.log.trust.status()
     return str(trust["manager"]) if trust["is_bound"] else PERSON
 
 
-def _given(asked: SiteRequest, one: FormField) -> str:
-    text = asked.form.get(one.name, "").strip()
+def _given(request: SiteRequest, one: FormField) -> str:
+    text = request.form.get(one.name, "").strip()
     if one.is_required and not text:
         raise Invalid(f"{one.label.lower()} is missing", field=one.name)
     if len(text) > LONGEST_TEXT:
@@ -206,14 +206,14 @@ def _given(asked: SiteRequest, one: FormField) -> str:
 # The owner's signature
 
 
-def proof_of(asked: SiteRequest) -> dict[str, Any]:
+def proof_of(request: SiteRequest) -> dict[str, Any]:
     """Return how the owner signs decisions here: by password, by a key's passphrase, or not on this page."""
-    return proof_by(asked, asked.log.trust.status())
+    return proof_by(request, request.log.trust.status())
 
 
-def proof_by(asked: SiteRequest, shown: TrustStatus) -> dict[str, Any]:
+def proof_by(request: SiteRequest, shown: TrustStatus) -> dict[str, Any]:
     """Return the same for a known trust status."""
-    if asked.site.is_read_only:
+    if request.site.is_read_only:
         return {
             "how": "none",
             "why": "This log is open for reading only (--read-only, or no permission to write), so nothing can be decided here.",
@@ -225,7 +225,7 @@ def proof_by(asked: SiteRequest, shown: TrustStatus) -> dict[str, Any]:
     found = {"manager": shown["manager"], "why": None}
     if shown["has_password"]:
         return {"how": "password", **found}
-    if asked.site.key is not None:
+    if request.site.key is not None:
         return {"how": "key", **found}
     why = f"{shown['manager']} signs decisions with a key: start the dashboard with --key FILE, or decide at the terminal."
     return {"how": "none", **found, "why": why}
@@ -242,8 +242,8 @@ def form_error(problem: DecklogError) -> DecklogError:
     return Unproven("Wrong password.", hint="Nothing was decided.") if _is_wrong_proof(problem) else problem
 
 
-def reason_of(asked: SiteRequest) -> str:
-    reason = asked.form.get("reason", "").strip()
+def reason_of(request: SiteRequest) -> str:
+    reason = request.form.get("reason", "").strip()
     if len(reason) > LONGEST_TEXT:
         raise Invalid(f"a reason has at most {LONGEST_TEXT} characters", field="reason")
     return reason
@@ -252,16 +252,16 @@ def reason_of(asked: SiteRequest) -> str:
 class proven(AbstractContextManager[str]):
     """Context manager that acts as the owner with the password or key of the form. A wrong one is counted."""
 
-    def __init__(self, asked: SiteRequest) -> None:
-        self._guesses = asked.site.sessions.proofs
+    def __init__(self, request: SiteRequest) -> None:
+        self._guesses = request.site.sessions.proofs
         wait = self._guesses.pause()
         if wait > 0:
             raise Paused(f"too many wrong passwords: wait {wait:.0f} s")
-        proof = proof_of(asked)
+        proof = proof_of(request)
         if proof["how"] == "none":
             raise Denied(proof["why"], hint="At the terminal: decklog approvals decide")
         self._manager = str(proof["manager"])
-        self._blocks = _blocks(asked, proof["how"], self._manager)
+        self._blocks = _blocks(request, proof["how"], self._manager)
 
     def __enter__(self) -> str:
         for block in self._blocks:
@@ -277,13 +277,13 @@ class proven(AbstractContextManager[str]):
             self._guesses.count_wrong()
 
 
-def _blocks(asked: SiteRequest, how: str, manager: str) -> list[AbstractContextManager[None]]:
-    given = asked.form.get("proof", "")
+def _blocks(request: SiteRequest, how: str, manager: str) -> list[AbstractContextManager[None]]:
+    given = request.form.get("proof", "")
     if not given:
         raise Invalid("type the owner's password" if how == "password" else "type the key's passphrase", field="proof")
-    log = asked.log
-    proving = log.proving(password=given) if how == "password" else log.proving(key=asked.site.key, passphrase=given)
-    return [log.acting(manager, agent_id=asked.session.name), proving]
+    log = request.log
+    proving = log.proving(password=given) if how == "password" else log.proving(key=request.site.key, passphrase=given)
+    return [log.acting(manager, agent_id=request.session.name), proving]
 
 
 def _is_wrong_proof(problem: BaseException) -> bool:

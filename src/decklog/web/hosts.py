@@ -155,8 +155,8 @@ class Elsewhere:
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(str(self.certificate), str(self.certificate_key))
         except (OSError, ssl.SSLError) as problem:
-            said = getattr(problem, "reason", None) or getattr(problem, "strerror", None) or "they can't be read"
-            raise Invalid(f"the certificate and its key can't be used: {said}", field="tls_cert") from None
+            reason = getattr(problem, "reason", None) or getattr(problem, "strerror", None) or "they can't be read"
+            raise Invalid(f"the certificate and its key can't be used: {reason}", field="tls_cert") from None
 
     def password(self) -> Password:
         """Load the password from its file. Raise Invalid if other users can read the file."""

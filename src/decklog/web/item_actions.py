@@ -17,15 +17,15 @@ COMMENT, MESSAGE = "comment-item", "message-item"
 PAUSE, RESUME, RETRY, STOP = "pause-item", "resume-item", "retry-item", "stop-item"
 
 
-def context_of(asked: SiteRequest, run_id: str) -> RunContext:
+def context_of(request: SiteRequest, run_id: str) -> RunContext:
     """Return the context of a run's repository. Raise Unavailable if it is on another machine."""
-    return starting.found_here(asked.log, run_id, state=state_home())
+    return starting.open_run_here(request.log, run_id, state=state_home())
 
 
-def named(asked: SiteRequest, subject_id: str) -> Item:
+def named(request: SiteRequest, subject_id: str) -> Item:
     """Return the work item with the name RUN.ITEM."""
     run_id, name = split_name(subject_id)
-    return find_item(asked.log, run_id or "", name)
+    return find_item(request.log, run_id or "", name)
 
 
 def subject_of(item: Item) -> str:
@@ -63,8 +63,8 @@ def _paused(item: Item) -> list[Any]:
 def _item_with(tasks_of: Callable[[Item], list[Any]], problem: str) -> Callable[[SiteRequest, str], Subject]:
     """Return the loader of an item that must have tasks of a kind; otherwise it raises Conflict with a problem."""
 
-    def load(asked: SiteRequest, subject_id: str) -> Subject:
-        item = named(asked, subject_id)
+    def load(request: SiteRequest, subject_id: str) -> Subject:
+        item = named(request, subject_id)
         if not tasks_of(item):
             raise Conflict(problem.format(item.name), item=item.name)
         return Subject(item, f"{item.name}: {item.landing.title.removeprefix('Land: ')}", page_of(item))
@@ -79,36 +79,36 @@ def _held(item: Item) -> list[Any]:
 _any_item = _item_with(lambda item: list(item.tasks), "{} has no task")
 
 
-def _comment(asked: SiteRequest, item: Item, given: Mapping[str, str]) -> None:
-    context = context_of(asked, item.run_id)
+def _comment(request: SiteRequest, item: Item, given: Mapping[str, str]) -> None:
+    context = context_of(request, item.run_id)
     path, _, number = given["where"].rpartition(":")
     if not path or not number.isdecimal() or len(number) > 9:
         raise Invalid(f"{given['where']!r} names no line: write FILE:LINE, such as src/lexer.py:12", field="where")
     change = change_of(context, item)
     quoted = located(context.repository, "" if change is None else change.tip, path, int(number))
-    with signed(asked, is_needed=False) as who:
+    with signed(request, is_needed=False) as who:
         Rounds(context).post(item, given["text"], by=who, where=(path, int(number)), quoted=quoted)
 
 
-def _message(asked: SiteRequest, item: Item, given: Mapping[str, str]) -> None:
-    context = context_of(asked, item.run_id)
-    with signed(asked, is_needed=False) as who:
+def _message(request: SiteRequest, item: Item, given: Mapping[str, str]) -> None:
+    context = context_of(request, item.run_id)
+    with signed(request, is_needed=False) as who:
         Rounds(context).post(item, given["text"], by=who)
 
 
-def _pause(asked: SiteRequest, item: Item, given: Mapping[str, str]) -> None:
+def _pause(request: SiteRequest, item: Item, given: Mapping[str, str]) -> None:
     for task in _pausable(item):
-        asked.log.tasks.pause(task.id, reason=given["reason"])
+        request.log.tasks.pause(task.id, reason=given["reason"])
 
 
-def _resume(asked: SiteRequest, item: Item, _: Mapping[str, str]) -> None:
+def _resume(request: SiteRequest, item: Item, _: Mapping[str, str]) -> None:
     for task in _paused(item):
-        asked.log.tasks.resume(task.id)
+        request.log.tasks.resume(task.id)
 
 
-def _stop(asked: SiteRequest, item: Item, given: Mapping[str, str]) -> None:
+def _stop(request: SiteRequest, item: Item, given: Mapping[str, str]) -> None:
     for task in item.open_tasks:
-        asked.log.tasks.abandon(task.id, reason=given["reason"])
+        request.log.tasks.abandon(task.id, reason=given["reason"])
 
 
 # Landing
@@ -129,19 +129,19 @@ class _Landing:
         return (("repository", str(self.context.repository.folder)), ("change", change))
 
 
-def _landing(asked: SiteRequest, run_id: str) -> Subject:
-    context = context_of(asked, run_id)
+def _landing(request: SiteRequest, run_id: str) -> Subject:
+    context = context_of(request, run_id)
     plan = landing.prepare(context, None, cwd=context.repository.folder)
     if plan.is_done:
         raise Conflict(f"{plan.branch} has everything of the run already", run_id=run_id)
-    goal, state = asked.log.runs.get(run_id).goal, f"{plan.branch} {plan.old} {plan.new}"
+    goal, state = request.log.runs.get(run_id).goal, f"{plan.branch} {plan.old} {plan.new}"
     return Subject(_Landing(context, plan), goal, f"/runs/{run_id}/changes", state)
 
 
-def _land(asked: SiteRequest, found: _Landing, _: Mapping[str, str]) -> None:
+def _land(request: SiteRequest, found: _Landing, _: Mapping[str, str]) -> None:
     landing.examine(found.context, found.plan)
-    by = actor_of(asked) if is_registered(asked) else found.context.person.name
-    landing.land(found.context, found.plan, by=by, proof=signed(asked))
+    by = actor_of(request) if is_registered(request) else found.context.person.name
+    landing.land(found.context, found.plan, by=by, proof=signed(request))
 
 
 ITEM_ACTIONS = {
@@ -193,7 +193,7 @@ ITEM_ACTIONS = {
         facts=lambda _, item: tuple(
             (task.state.value, str(task.blocker or task.reason or "no reason given")) for task in _held(item)[:3]
         ),
-        perform=lambda asked, item, _: Rounds(context_of(asked, item.run_id)).wake(item),
+        perform=lambda request, item, _: Rounds(context_of(request, item.run_id)).wake(item),
     ),
     STOP: WebAction(
         load=_item_with(lambda item: [] if item.is_over else item.open_tasks, "{} is over"),

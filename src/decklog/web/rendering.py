@@ -256,7 +256,7 @@ def environment() -> Environment:
     return made
 
 
-def page(asked: SiteRequest | None, view: PageView, **more: Any) -> str:
+def page(request: SiteRequest | None, view: PageView, **more: Any) -> str:
     """Render a whole page."""
-    base: dict[str, Any] = {"view": view, "title": view.title, "asked": asked, **view.shown, **more}
+    base: dict[str, Any] = {"view": view, "title": view.title, "request": request, **view.shown, **more}
     return environment().get_template(view.template).render(base)

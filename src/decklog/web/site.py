@@ -49,9 +49,6 @@ def command(*words: object) -> str:
     return shlex.join(("decklog", *(str(word) for word in words)))
 
 
-# The parts of a page that an open page can request.
-LIVE, STRIP = "live", "strip"
-PARTS = (LIVE, STRIP)
 # Time limit for work whose size depends on the request.
 PATIENCE_SECONDS = 0.3
 
@@ -67,13 +64,6 @@ class SiteRequest:
     form: dict[str, str] = field(default_factory=dict)
     # The address of the page's JSON form.
     twin: str = ""
-    # The part that an open page requests: what may have changed, or also the strip above its slider. Empty for the whole page.
-    part: str = ""
-
-    @property
-    def is_part(self) -> bool:
-        """Return whether an open page requests only what changes. It keeps the rest and adds new entries itself."""
-        return self.part in PARTS
 
     @property
     def log(self) -> Decklog:
@@ -106,10 +96,10 @@ class PageView:
     to: str | None = None
 
 
-def is_lapsed(asked: SiteRequest, task: Task) -> bool:
+def is_lapsed(request: SiteRequest, task: Task) -> bool:
     """Return whether a running task's lease has expired."""
     until = task.leased_until
-    return task.state.value == "running" and until is not None and until < asked.log.clock.now()
+    return task.state.value == "running" and until is not None and until < request.log.clock.now()
 
 
 # Errors
@@ -146,9 +136,9 @@ def visible_error(problem: BaseException) -> errors.DecklogError:
     if isinstance(problem, errors.DecklogError) and not isinstance(problem, errors.Unavailable) and not _is_of_engine(problem):
         return problem
     if isinstance(problem, errors.DecklogError):
-        said = errors.Unavailable("the log is out of reach, busy or damaged", hint="At the terminal: decklog doctor")
-        said.code, said.retryable = problem.code, problem.retryable
-        return said
+        shown = errors.Unavailable("the log is out of reach, busy or damaged", hint="At the terminal: decklog doctor")
+        shown.code, shown.retryable = problem.code, problem.retryable
+        return shown
     return errors.DecklogError("this is a fault in Decklog itself", hint="The terminal where it was started says more.")
 
 

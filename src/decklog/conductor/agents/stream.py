@@ -248,8 +248,8 @@ def _tokens(taken: Mapping[str, Any], *, cached_within_input: bool) -> dict[str,
     if cached_within_input and "input_tokens" in figures:
         figures["input_tokens"] = max(0, figures["input_tokens"] - cached)
     if "total_tokens" in taken and "output_tokens" in figures:
-        said = int(taken["total_tokens"]) - figures.get("input_tokens", 0) - cached
-        figures["output_tokens"] = max(figures["output_tokens"], said)
+        rest = int(taken["total_tokens"]) - figures.get("input_tokens", 0) - cached
+        figures["output_tokens"] = max(figures["output_tokens"], rest)
     return figures
 
 

@@ -182,7 +182,7 @@ def _hand_over(context: RunContext, item: Item, task: Task, result: dict[str, An
         context.run_id, worker=_worker(context), task_id=task.id, lease_seconds=_LEASE_SECONDS
     )
     assert claim is not None, "a task that is named is claimed or refused"
-    context.stages.worked(claim, result)
+    context.stages.finish_work(claim, result)
 
 
 def _allow(context: RunContext, item: Item, changed: list[str]) -> None:

@@ -50,7 +50,7 @@ class Chart:
 
 
 def chart_of(
-    places: Sequence[str], values: Mapping[str, Mapping[str, int]], said: Callable[[int], str], *, ceiling: int | None = None
+    places: Sequence[str], values: Mapping[str, Mapping[str, int]], label: Callable[[int], str], *, ceiling: int | None = None
 ) -> Chart:
     """Build the chart of values by kind and place, with the largest kind at the bottom."""
     order = sorted(values, key=lambda kind: (-sum(values[kind].values()), kind))
@@ -64,11 +64,11 @@ def chart_of(
     names = [*kinds, *([rest[0] if len(rest) == 1 else f"{len(rest)} others"] if rest else [])]
     width = COLUMNS_WIDTH / max(1, len(places))
     line = round(COLUMNS_HEIGHT - ceiling * COLUMNS_HEIGHT / top, 2) if is_near and ceiling else None
-    shown = [_shown(place, names, column, said) for place, column in zip(places, columns, strict=True) if any(column)]
-    grid = [(round(COLUMNS_HEIGHT - value * COLUMNS_HEIGHT / top, 1), said(value)) for value in range(step, top + 1, step)]
+    shown = [_shown(place, names, column, label) for place, column in zip(places, columns, strict=True) if any(column)]
+    grid = [(round(COLUMNS_HEIGHT - value * COLUMNS_HEIGHT / top, 1), label(value)) for value in range(step, top + 1, step)]
     ticks = "".join(f"M{(number + 0.4) * width:.1f} {COLUMNS_HEIGHT}v{TICK}" for number in range(len(places)))
     percent = f"{100 / max(1, len(places)):.3f}"
-    return Chart(_bars(columns, len(names), width, top), shown, percent, names, said(top), grid, ticks, line, len(rest))
+    return Chart(_bars(columns, len(names), width, top), shown, percent, names, label(top), grid, ticks, line, len(rest))
 
 
 def _step(most: int) -> int:
@@ -92,9 +92,9 @@ def _bars(columns: Sequence[Sequence[int]], shades: int, width: float, top: int)
     return paths
 
 
-def _shown(place: str, names: Sequence[str], column: Sequence[int], said: Callable[[int], str]) -> ChartColumn:
-    parts = [f"{name} {said(value)}" for name, value in zip(names, column, strict=True) if value]
-    return ChartColumn(place, said(sum(column)), parts[::-1])
+def _shown(place: str, names: Sequence[str], column: Sequence[int], label: Callable[[int], str]) -> ChartColumn:
+    parts = [f"{name} {label(value)}" for name, value in zip(names, column, strict=True) if value]
+    return ChartColumn(place, label(sum(column)), parts[::-1])
 
 
 def _column(place: str, kinds: Sequence[str], rest: Sequence[str], values: Mapping[str, Mapping[str, int]]) -> list[int]:
@@ -120,7 +120,7 @@ class ChartLine:
 
 
 def line_of(
-    points: list[tuple[int, int]], last: int, value: int, said: Callable[[int], str], ceiling: int | None = None
+    points: list[tuple[int, int]], last: int, value: int, label: Callable[[int], str], ceiling: int | None = None
 ) -> ChartLine | None:
     """Draw a growing value as steps that end at the last entry. Return None if there is nothing to draw."""
     if not value:
@@ -130,7 +130,7 @@ def line_of(
     steps = [(seq * LINE_WIDTH / max(1, last), LINE_HEIGHT - min(reached, top) * LINE_HEIGHT / top) for seq, reached in points]
     edge = f"M0 {LINE_HEIGHT}" + "".join(f"H{x:.1f}V{y:.1f}" for x, y in steps) + f"H{LINE_WIDTH}"
     line = round(LINE_HEIGHT - ceiling * LINE_HEIGHT / top, 1) if is_near and ceiling is not None else None
-    return ChartLine(edge, f"{edge}V{LINE_HEIGHT}z", said(top), line, last)
+    return ChartLine(edge, f"{edge}V{LINE_HEIGHT}z", label(top), line, last)
 
 
 STEPS = 120
@@ -167,7 +167,9 @@ def strip_of(activity: dict[str, Any]) -> Strip:
     return _drawn(activity["first"], last, steps, marks, activity["left_out"])
 
 
-def _drawn(first: int, last: int, given: tuple[tuple[int, str], ...], told: tuple[tuple[str, int], ...], left_out: int) -> Strip:
+def _drawn(
+    first: int, last: int, given: tuple[tuple[int, str], ...], marks_given: tuple[tuple[str, int], ...], left_out: int
+) -> Strip:
     steps = [(seq, from_text(at).timestamp()) for seq, at in given]
     pauses = [(seq, at - before, seq - earlier) for (earlier, before), (seq, at) in pairwise(steps)]
     rates = [count / (max(0.0, seconds) + 1) for _, seconds, count in pauses]
@@ -178,9 +180,9 @@ def _drawn(first: int, last: int, given: tuple[tuple[int, str], ...], told: tupl
     scale = WIDTH / max(1, last - first + 1)
     silences = [(_x(seq - first, scale), span(timedelta(seconds=seconds))) for seconds, seq in _silences(pauses)]
     marks: dict[str, str] = {}
-    for what, seq in told:
+    for what, seq in marks_given:
         marks[what] = marks.get(what, "") + f"M{_x(seq - first, scale)} 0h2.5v{HEIGHT}h-2.5z"
-    listed = [{"what": what, "seq": seq, "shape": _SHAPES[what]} for what, seq in told[-_LISTED:]]
+    listed = [{"what": what, "seq": seq, "shape": _SHAPES[what]} for what, seq in marks_given[-_LISTED:]]
     return Strip(bars, round(min(width * 0.7, _WIDEST), 1), marks, listed, silences, left_out, _zones(given, width))
 
 
@@ -191,8 +193,8 @@ def _zones(steps: tuple[tuple[int, str], ...], width: float) -> list[tuple[float
     for start in range(0, len(steps), size):
         part = steps[start : start + size]
         (first, began), (last, ended) = part[0], part[-1]
-        said = f"entries {first:,} to {last:,}, {began[:10]} {began[11:16]} to {ended[11:16]} UTC"
-        found.append((round(start * width, 1), round(len(part) * width, 1), said))
+        label = f"entries {first:,} to {last:,}, {began[:10]} {began[11:16]} to {ended[11:16]} UTC"
+        found.append((round(start * width, 1), round(len(part) * width, 1), label))
     return found
 
 

@@ -94,9 +94,9 @@ def _with(call: ShownCall, result: ShownCall | None) -> ShownCall:
 
 def _command(entry: Any, image: dict[str, Any]) -> str:
     given = image.get("arguments")
-    said = given.get("command") if isinstance(given, dict) else None
-    if isinstance(said, str):
-        return said
+    line = given.get("command") if isinstance(given, dict) else None
+    if isinstance(line, str):
+        return line
     if entry.body:
         return str(entry.body)
     return f"{image.get('tool') or ''} {json.dumps(given, ensure_ascii=False)}".strip()
@@ -199,10 +199,10 @@ def row_of(entry: Any, texts: Mapping[str, Any] | None = None) -> EntryRow:
         rest = max(0, len(call.command) - LONGEST) + max(0, len(call.output) - LONGEST)
         shown = [revealed(text[:LONGEST], tabs=True) for text in (call.command, call.output)]
         return EntryRow(*given, shown[0], rest, call.facts, shown[1], call.is_failed)
-    said = entry.body if entry.body is not None else _untold(entry)
-    digest = (entry.body_digest or entry.payload_digest) if not said else None
+    body = entry.body if entry.body is not None else _untold(entry)
+    digest = (entry.body_digest or entry.payload_digest) if not body else None
     long = (texts or {}).get(digest or "")
-    text = plain(long["head"] if long else said)
+    text = plain(long["head"] if long else body)
     size = len(text) if not long else len(text) + long["bytes"] - len(long["head"].encode())
     return EntryRow(*given, revealed(text[:LONGEST], tabs=True), max(0, size - LONGEST))
 
@@ -257,14 +257,14 @@ _NEAR, _LONGEST_PART = 50, 400_000
 _PAGES = {"tasks": "/tasks/{}", "approvals": "/inbox/approval/{}", "runs": "/runs/{}/overview", "reviews": "/reviews/{}"}
 
 
-def read_entry(asked: SiteRequest) -> PageView:
+def read_entry(request: SiteRequest) -> PageView:
     """Load an entry, the newest entry number, and the output of a tool call."""
-    log, stream = asked.log, asked.path["run_id"]
-    entry = log.journal.get(stream, int(asked.path["seq"]))
+    log, stream = request.log, request.path["run_id"]
+    entry = log.journal.get(stream, int(request.path["seq"]))
     newest = log.journal.find(stream, limit=1)[0].seq
     # Records without a run have streams that start with `@`.
     run = None if stream.startswith("@") else log.runs.get(stream)
-    call = _call(asked, entry)
+    call = _call(request, entry)
     text = plain(entry.body or "") if call is None or call.command != entry.body else ""
     shown = {
         "entry": entry,
@@ -284,12 +284,12 @@ def read_entry(asked: SiteRequest) -> PageView:
     return PageView("entry.html", title, command("journal", "get", f"{stream}:{entry.seq}"), entry, shown, place="runs")
 
 
-def _call(asked: SiteRequest, entry: Entry) -> ShownCall | None:
+def _call(request: SiteRequest, entry: Entry) -> ShownCall | None:
     call = call_of(entry)
     # Only a call with an id can have its result in another entry.
     if call is None or call.is_result or not call.id:
         return call
-    near = entries_between(asked.log, entry.stream, after=entry.seq, until=entry.seq + _NEAR)
+    near = entries_between(request.log, entry.stream, after=entry.seq, until=entry.seq + _NEAR)
     return next(call for one, call in paired([entry, *near]) if one.seq == entry.seq)
 
 

@@ -49,30 +49,30 @@ def words_of(text: str) -> Words:
     return Words(" ".join(rest.split()), {name: value for name, value in narrowed.items() if value})
 
 
-def search(asked: SiteRequest) -> PageView:
+def search(request: SiteRequest) -> PageView:
     """Load a page of hits, or redirect to the page of an id."""
-    text = (asked.word("q") or "")[:_LONGEST].strip()
+    text = (request.word("q") or "")[:_LONGEST].strip()
     typed = words_of(text)
-    place = _place(asked.log, text) if text and not asked.word("after") else None
+    place = _place(request.log, text) if text and not request.word("after") else None
     found, is_stopped = None, False
     if typed.words and place is None:
         try:
-            found = _found(asked, typed)
+            found = _found(request, typed)
         except TimedOut:
             is_stopped = True
-    shown = {"text": text, "typed": typed, "result": found, "is_first": asked.word("after") is None, "is_stopped": is_stopped}
-    shown |= {"pieces": pieces, "leads_to": leads_to, "names": _names(asked.log, typed, found)}
-    said = command("overview", "search", typed.words or "WORDS", *_options(typed))
+    shown = {"text": text, "typed": typed, "result": found, "is_first": request.word("after") is None, "is_stopped": is_stopped}
+    shown |= {"pieces": pieces, "leads_to": leads_to, "names": _names(request.log, typed, found)}
+    shell_line = command("overview", "search", typed.words or "WORDS", *_options(typed))
     title = f"Search: {text}" if text else "Search"
     data: Any = {"leads_to": place} if place else {"is_stopped": True} if is_stopped else found
-    return PageView("search.html", title, said, data, shown, found.next if found else None, "search", to=place)
+    return PageView("search.html", title, shell_line, data, shown, found.next if found else None, "search", to=place)
 
 
-def _found(asked: SiteRequest, typed: Words) -> SearchResult:
+def _found(request: SiteRequest, typed: Words) -> SearchResult:
     narrowed = {"run_id" if name == "run" else name: value for name, value in typed.narrowed.items() if name != "since"}
-    since = since_of(typed.narrowed.get("since"), asked.log.clock.now(), "q")
-    log, going_on = asked.log, not asked.site.whole_searches.is_time()
-    given: dict[str, Any] = {**narrowed, "since": since, "going_on": going_on, "limit": HITS, "after": asked.word("after")}
+    since = since_of(typed.narrowed.get("since"), request.log.clock.now(), "q")
+    log, going_on = request.log, not request.site.whole_searches.is_time()
+    given: dict[str, Any] = {**narrowed, "since": since, "going_on": going_on, "limit": HITS, "after": request.word("after")}
     with log.db.within(PATIENCE_SECONDS):
         return log.overview.search(typed.words, **given)
 
@@ -170,23 +170,23 @@ class SavedView:
         return {**asdict(self), "at": self.at.isoformat()}
 
 
-def views(asked: SiteRequest, **answer: Any) -> PageView:
+def views(request: SiteRequest, **answer: Any) -> PageView:
     """Load all views, with the form for a new one."""
-    views = saved_views(asked)
+    views = saved_views(request)
     shown: dict[str, Any] = {
         "views": views,
-        "token": asked.session.form_token(token_of(SAVE), ""),
-        "tokens": {view.name: asked.session.form_token(token_of(REMOVE), view.name) for view in views},
-        "typed": {"name": "", "path": (asked.word("save") or "")[:LONGEST_ADDRESS]},
+        "token": request.session.form_token(token_of(SAVE), ""),
+        "tokens": {view.name: request.session.form_token(token_of(REMOVE), view.name) for view in views},
+        "typed": {"name": "", "path": (request.word("save") or "")[:LONGEST_ADDRESS]},
         "problem": None,
     }
-    said = command("journal", "find", STREAM, "--subtype", SAVED)
-    return PageView("work/views.html", "Saved views", said, views, shown | answer, place="more")
+    shell_line = command("journal", "find", STREAM, "--subtype", SAVED)
+    return PageView("work/views.html", "Saved views", shell_line, views, shown | answer, place="more")
 
 
-def saved_views(asked: SiteRequest) -> list[SavedView]:
+def saved_views(request: SiteRequest) -> list[SavedView]:
     """List the saved views that were not removed, by name. Entries with an invalid address are left out."""
-    journal = asked.log.journal
+    journal = request.log.journal
     entries = [*journal.find(STREAM, subtype=SAVED, limit=MOST), *journal.find(STREAM, subtype=REMOVED, limit=MOST)]
     known: dict[str, SavedView | None] = {}
     for entry in sorted(entries, key=lambda one: one.seq):
@@ -216,34 +216,34 @@ def _is_view_name(name: str) -> bool:
     return bool(name.strip()) and len(name) <= LONGEST_NAME and name.isprintable()
 
 
-def save_view(asked: SiteRequest) -> PageView | str:
+def save_view(request: SiteRequest) -> PageView | str:
     """Save a view under the name of the form. It replaces a view with the same name."""
-    check_token(asked, SAVE, "")
-    name, given = asked.form.get("name", "").strip(), asked.form.get("path", "").strip()
+    check_token(request, SAVE, "")
+    name, given = request.form.get("name", "").strip(), request.form.get("path", "").strip()
     path = checked_address(given)
     if not _is_view_name(name) or path is None:
         wrong = (
             "an address of a list, such as /runs?status=running" if path is None else f"a name of 1 to {LONGEST_NAME} characters"
         )
         problem = Invalid(f"a view needs {wrong}", field="path" if path is None else "name")
-        view = views(asked, problem=problem, typed={"name": name, "path": given})
+        view = views(request, problem=problem, typed={"name": name, "path": given})
         return PageView(**{**vars(view), "status": 400})
-    _write_view(asked, SAVED, {"name": name, "path": path})
+    _write_view(request, SAVED, {"name": name, "path": path})
     return "/views"
 
 
-def remove_view(asked: SiteRequest) -> PageView | str:
+def remove_view(request: SiteRequest) -> PageView | str:
     """Remove the view that a form names."""
-    name = asked.form.get("name", "")
-    check_token(asked, REMOVE, name)
-    _write_view(asked, REMOVED, {"name": name})
+    name = request.form.get("name", "")
+    check_token(request, REMOVE, name)
+    _write_view(request, REMOVED, {"name": name})
     return "/views"
 
 
-def _write_view(asked: SiteRequest, subtype: str, payload: dict[str, str]) -> None:
-    with signed(asked, is_needed=False):
-        asked.log.journal.append(
-            STREAM, f"{actor_of(asked)}: {payload['name']}", kind="event", subtype=subtype, payload=dict(payload)
+def _write_view(request: SiteRequest, subtype: str, payload: dict[str, str]) -> None:
+    with signed(request, is_needed=False):
+        request.log.journal.append(
+            STREAM, f"{actor_of(request)}: {payload['name']}", kind="event", subtype=subtype, payload=dict(payload)
         )
 
 
@@ -271,13 +271,13 @@ class PaletteRow:
     is_action: bool = False
 
 
-def palette(asked: SiteRequest) -> PageView:
+def palette(request: SiteRequest) -> PageView:
     """Find what matches the words. Without words, list what is useful on the current page."""
-    words = (asked.word("q") or "")[:200].lower().split()
-    run_id = asked.word("on")
-    found = [*_here(asked, run_id), *_views(asked), *_pages(), *_runs(asked), *(_tasks(asked) if words else ())]
+    words = (request.word("q") or "")[:200].lower().split()
+    run_id = request.word("on")
+    found = [*_here(request, run_id), *_views(request), *_pages(), *_runs(request), *(_tasks(request) if words else ())]
     rows = _fitting(found, words)
-    shown = {"rows": rows, "text": asked.word("q") or ""}
+    shown = {"rows": rows, "text": request.word("q") or ""}
     data = [asdict(row) for row in rows]
     return PageView("work/palette.html", "Go to, or do", command("overview", "search", "WORDS"), data, shown)
 
@@ -300,40 +300,40 @@ def _pages() -> list[PaletteRow]:
     return [PaletteRow("page", name, path) for path, name in PAGES.items()]
 
 
-def _views(asked: SiteRequest) -> list[PaletteRow]:
-    return [PaletteRow("view", view.name, view.path) for view in saved_views(asked)]
+def _views(request: SiteRequest) -> list[PaletteRow]:
+    return [PaletteRow("view", view.name, view.path) for view in saved_views(request)]
 
 
-def _here(asked: SiteRequest, run_id: str | None) -> list[PaletteRow]:
+def _here(request: SiteRequest, run_id: str | None) -> list[PaletteRow]:
     """List the actions and tabs of the run whose page is open."""
     if run_id is None:
         return []
     try:
-        run = asked.log.runs.get(run_id)
+        run = request.log.runs.get(run_id)
     except NotFound:
         return []
     tabs = [PaletteRow("this run", title, f"/runs/{segment(run.id)}/{name}") for name, title in BAR.items()]
     if "conductor" in run.metadata:
         tabs.append(PaletteRow("this run", "Changes", f"/runs/{segment(run.id)}/changes"))
-    return [*_verbs(asked, run), *tabs]
+    return [*_verbs(request, run), *tabs]
 
 
-def _verbs(asked: SiteRequest, run: Any) -> list[PaletteRow]:
-    if asked.site.is_read_only:
+def _verbs(request: SiteRequest, run: Any) -> list[PaletteRow]:
+    if request.site.is_read_only:
         return []
     state = "active" if run.status.value == "planning" else run.status.value
     verbs = dict(_VERBS.get(state, {})) | ({"land-run": "Land"} if "conductor" in run.metadata else {})
-    return [PaletteRow("action", f"{said}: {run.goal}", f"/act/{verb}/{segment(run.id)}", True) for verb, said in verbs.items()]
+    return [PaletteRow("action", f"{label}: {run.goal}", f"/act/{verb}/{segment(run.id)}", True) for verb, label in verbs.items()]
 
 
-def _runs(asked: SiteRequest) -> Iterable[PaletteRow]:
-    for run in asked.log.runs.find(limit=MOST_RUNS):
+def _runs(request: SiteRequest) -> Iterable[PaletteRow]:
+    for run in request.log.runs.find(limit=MOST_RUNS):
         yield PaletteRow("run", run.goal, f"/runs/{segment(run.id)}/overview")
-        yield from _verbs(asked, run)
+        yield from _verbs(request, run)
 
 
-def _tasks(asked: SiteRequest) -> Iterable[PaletteRow]:
+def _tasks(request: SiteRequest) -> Iterable[PaletteRow]:
     """List tasks that are running, blocked, waiting or paused. Finished tasks are found by a search."""
     for state in (TaskState.RUNNING, TaskState.BLOCKED, TaskState.WAITING, TaskState.PAUSED):
-        for task in asked.log.tasks.find(state=state, limit=MOST_TASKS // 4):
+        for task in request.log.tasks.find(state=state, limit=MOST_TASKS // 4):
             yield PaletteRow("task", task.title, f"/tasks/{segment(task.id)}")

@@ -28,13 +28,13 @@ _FIGURES = {
 }
 
 
-def compare(asked: SiteRequest) -> PageView:
+def compare(request: SiteRequest) -> PageView:
     """Load two moments, each given as RUN or RUN:ENTRY, and their differences."""
-    a, b = asked.word("a"), asked.word("b")
+    a, b = request.word("a"), request.word("b")
     compared, is_stopped = None, False
     try:
-        with asked.log.db.within(PATIENCE_SECONDS):
-            compared = asked.log.overview.compare(a, b) if a and b else None
+        with request.log.db.within(PATIENCE_SECONDS):
+            compared = request.log.overview.compare(a, b) if a and b else None
     except TimedOut:
         is_stopped = True
     both = [_side(picture, text) for picture, text in zip(compared.sides, (a, b), strict=True)] if compared else None
@@ -50,16 +50,16 @@ def compare(asked: SiteRequest) -> PageView:
         "left_out": max(0, len(found) - MOST_SHOWN),
         "is_long": is_stopped or (compared is not None and compared.differences is None),
     }
-    shown |= {"figures": _FIGURES, "parting": _parting(both), "names": _names_of_changes(asked, tables)}
+    shown |= {"figures": _FIGURES, "parting": _parting(both), "names": _names_of_changes(request, tables)}
     data = {"sides": [one["head"] for one in both or ()], "differences": found[:MOST_SHOWN]}
     decisions = compared.decisions if compared else None
     return PageView("compare.html", "Compare", command("runs", "diff", a or "A", b or "B"), data, shown, None, "more", decisions)
 
 
-def _names_of_changes(asked: SiteRequest, tables: dict[str, list[dict[str, Any]]]) -> dict[str, str]:
+def _names_of_changes(request: SiteRequest, tables: dict[str, list[dict[str, Any]]]) -> dict[str, str]:
     """Return the titles of the first tasks and the goals of the runs that differ."""
     run_ids, task_ids = ([one["record_id"] for one in tables.get(table, [])][:_MOST_NAMED] for table in ("runs", "tasks"))
-    return asked.log.overview.names(run_ids=run_ids, task_ids=task_ids)
+    return request.log.overview.names(run_ids=run_ids, task_ids=task_ids)
 
 
 def _side(picture: Any, text: str | None) -> dict[str, Any]:
@@ -94,10 +94,10 @@ def _parting(both: list[dict[str, Any]] | None) -> str | None:
 PAGE, HITS = 50, 20
 
 
-def memory(asked: SiteRequest) -> PageView:
+def memory(request: SiteRequest) -> PageView:
     """Load the lessons that a search would find, one lesson with its evidence, or the newest of a topic."""
-    query, topic, lesson_id = asked.word("q"), asked.word("topic"), asked.word("lesson")
-    log = asked.log
+    query, topic, lesson_id = request.word("q"), request.word("topic"), request.word("lesson")
+    log = request.log
     base: dict[str, Any] = {
         "query": query,
         "topic": topic,
@@ -116,18 +116,18 @@ def memory(asked: SiteRequest) -> PageView:
     if query:
         hits = log.memory.peek(query[:400], topic=topic, limit=HITS)
         return _memory_view("Memory", command("memory", "peek", query), hits, base | {"hits": hits}, None)
-    lessons = log.memory.find(topic=topic, limit=PAGE, after=asked.word("after"))
+    lessons = log.memory.find(topic=topic, limit=PAGE, after=request.word("after"))
     # Topics with the most lessons come first.
     base |= {"lessons": lessons, "topics": sorted(log.memory.topics(), key=lambda one: -one["lessons"])}
-    if asked.word("health"):
+    if request.word("health"):
         base["health"] = log.memory.health()
     return _memory_view("Memory", command("memory", "find", *(("--topic", topic) if topic else ())), lessons, base, lessons.next)
 
 
-def _memory_view(title: str, said: str, data: Any, shown: dict[str, Any], following: str | None) -> PageView:
+def _memory_view(title: str, shell_line: str, data: Any, shown: dict[str, Any], following: str | None) -> PageView:
     given = {name: shown[name] for name in ("topic",) if shown[name]}
     shown = {"topics": [], **shown, "older": f"/memory?{urlencode({**given, 'after': following})}" if following else None}
-    return PageView("memory.html", title, said, data, shown, following, "memory")
+    return PageView("memory.html", title, shell_line, data, shown, following, "memory")
 
 
 # Workflow
@@ -146,19 +146,19 @@ _PERSON = "a person"
 _MOST_COUNTED = 1000
 
 
-def workflow_page(asked: SiteRequest) -> PageView:
+def workflow_page(request: SiteRequest) -> PageView:
     """Load the active workflow, and the work at each of its roles."""
-    workflow = asked.log.workflow
+    workflow = request.log.workflow
     steps, versions = workflow.transitions(), workflow.versions(limit=20)
     by_agent: dict[str, list[object]] = {}
     for step in steps:
         by_agent.setdefault(step.agent, []).append(step)
-    decisions = asked.log.overview.decisions()
-    stations = stations_of(list(by_agent), asked.log.overview.stations())
+    decisions = request.log.overview.decisions()
+    stations = stations_of(list(by_agent), request.log.overview.stations())
     shown: dict[str, Any] = {"versions": versions, "rules": workflow.rules(), "counted_as": COUNTED}
     shown |= {"stations": stations, "most": _MOST_COUNTED, "idle": [one["who"] for one in stations if not one["has_any"]]}
     shown["has_work"] = any(one["has_any"] for one in stations)
-    shown |= _roles(by_agent, stations, is_all=asked.word("roles") == "all")
+    shown |= _roles(by_agent, stations, is_all=request.word("roles") == "all")
     shown["picture"] = sha256(repr(notes_of(stations, decisions)).encode()).hexdigest()[:12]
     data = {"transitions": steps, "versions": versions, "stations": stations}
     return PageView("workflow.html", "Workflow", "decklog overview stations", data, shown, place="more", decisions=decisions)
@@ -199,9 +199,9 @@ def _many(count: int) -> str:
     return f"{count}+" if count >= _MOST_COUNTED else str(count)
 
 
-def workflow_picture(asked: SiteRequest) -> str:
+def workflow_picture(request: SiteRequest) -> str:
     """Draw the workflow with its counts as SVG."""
-    workflow, overview = asked.log.workflow, asked.log.overview
+    workflow, overview = request.log.workflow, request.log.overview
     agents = dict.fromkeys(step.agent for step in workflow.transitions())
     notes = notes_of(stations_of(list(agents), overview.stations()), overview.decisions())
     return workflow.draw(format=WorkflowDrawing.SVG, notes=notes)
@@ -263,9 +263,9 @@ def matrix(log: Any) -> tuple[list[Any], list[PermissionRow]]:
     return levels, rows
 
 
-def trust(asked: SiteRequest) -> PageView:
+def trust(request: SiteRequest) -> PageView:
     """Load the trust contract, its history and the latest signatures."""
-    log = asked.log
+    log = request.log
     contract, history, proofs = log.trust.show(), log.trust.history(limit=PAGE), log.proofs.find(limit=PAGE)
     levels, rows = matrix(log)
     shown = {"contract": contract, "history": history[::-1], "proofs": proofs, "levels": levels, "rows": rows}
@@ -282,15 +282,15 @@ _PASS: dict[str, Any] = {"name": "", "status": "", "why": "", "score": None, "by
 _FINDING: dict[str, Any] = {"pass": None, "severity": "", "kind": "", "text": "", "file": None, "line": None, "remedy": ""}
 
 
-def review_page(asked: SiteRequest) -> PageView:
+def review_page(request: SiteRequest) -> PageView:
     """Load a review with all findings of its stages."""
-    review = asked.log.reviews.get(asked.path["review_id"])
+    review = request.log.reviews.get(request.path["review_id"])
     passes = [_all_fields(_PASS, one) for one in review.passes]
     findings = sorted((_all_fields(_FINDING, one) for one in review.findings), key=lambda one: _rank(one["severity"]))
-    names = asked.log.overview.names(run_ids=[review.run_id], task_ids=[review.task_id] if review.task_id else [])
+    names = request.log.overview.names(run_ids=[review.run_id], task_ids=[review.task_id] if review.task_id else [])
     shown = {"review": review, "passes": passes, "findings": findings, "names": names}
-    said = command("reviews", "show", review.id)
-    return PageView("review.html", f"Review: {review.verdict.value}", said, review, shown, place="runs")
+    shell_line = command("reviews", "show", review.id)
+    return PageView("review.html", f"Review: {review.verdict.value}", shell_line, review, shown, place="runs")
 
 
 def _all_fields(fields: dict[str, Any], kept: object) -> dict[str, Any]:
@@ -312,32 +312,32 @@ _TOLD = ("engine", "engine_version", "schema", "bytes", "wal_bytes", "journal_mo
 _MOST_SESSIONS = 50
 
 
-def system(asked: SiteRequest) -> PageView:
+def system(request: SiteRequest) -> PageView:
     """Load the facts of the log and this server; with `look`, also the findings of the health check."""
-    facts, site = asked.log.db.facts(), asked.site
+    facts, site = request.log.db.facts(), request.site
     told = {name: value for name, value in facts.items() if name in _TOLD}
-    told["not_indexed"] = asked.log.db.read(asked.log.journal.not_indexed)
+    told["not_indexed"] = request.log.db.read(request.log.journal.not_indexed)
     findings: list[dict[str, Any]] | None = None
-    if asked.word("look"):
-        findings = [dict(one) for one in check_up(asked.log, facts, deep=False)]
-    sessions, verifying = _sessions(asked), site.verifying.standing
+    if request.word("look"):
+        findings = [dict(one) for one in check_up(request.log, facts, deep=False)]
+    sessions, verifying = _sessions(request), site.verifying.standing
     shown: dict[str, Any] = {"facts": told, "version": decklog.__version__, "findings": findings, "streams": site.feed.count}
     shown |= {"sessions": sessions[:_MOST_SESSIONS], "more_sessions": len(sessions[_MOST_SESSIONS:]), "verifying": verifying}
-    shown |= {"tokens": _tokens(asked, sessions), "token": asked.session.form_token("logout", "")}
-    shown |= {"verify_token": asked.session.form_token(VERIFY, "")}
+    shown |= {"tokens": _tokens(request, sessions), "token": request.session.form_token("logout", "")}
+    shown |= {"verify_token": request.session.form_token(VERIFY, "")}
     data = {"version": decklog.__version__, **told, "findings": findings}
     data |= {"verification": verifying.as_dict(), "sessions": sessions}
     return PageView("system.html", "System", "decklog doctor", data, shown, place="more")
 
 
-def _sessions(asked: SiteRequest) -> list[dict[str, Any]]:
+def _sessions(request: SiteRequest) -> list[dict[str, Any]]:
     """List the sessions: the reader's own first, then the most recently seen."""
-    known = [{**one.as_dict(), "is_mine": one is asked.session} for one in asked.site.sessions.open()]
+    known = [{**one.as_dict(), "is_mine": one is request.session} for one in request.site.sessions.open()]
     return sorted(known, key=lambda one: not one["is_mine"])
 
 
-def _tokens(asked: SiteRequest, sessions: list[dict[str, Any]]) -> dict[str, str]:
-    return {one["name"]: asked.session.form_token(END, one["name"]) for one in sessions}
+def _tokens(request: SiteRequest, sessions: list[dict[str, Any]]) -> dict[str, str]:
+    return {one["name"]: request.session.form_token(END, one["name"]) for one in sessions}
 
 
 END, VERIFY = "sessions.end", "journal.verify"
@@ -345,28 +345,28 @@ END, VERIFY = "sessions.end", "journal.verify"
 ANEW, STOP = "anew", "stop"
 
 
-def end_session(asked: SiteRequest) -> str:
+def end_session(request: SiteRequest) -> str:
     """End the session that a form names. Ending one's own session leads to the login."""
-    name = asked.path["name"]
-    _check_form(asked, END, name)
-    asked.site.sessions.end(name)
+    name = request.path["name"]
+    _check_form(request, END, name)
+    request.site.sessions.end(name)
     # Its stream ends now, and open lists of sessions reload.
-    asked.site.feed.renew()
+    request.site.feed.renew()
     return "/system"
 
 
-def verify_log(asked: SiteRequest) -> str:
+def verify_log(request: SiteRequest) -> str:
     """Start a verification from the last position or from the beginning, or stop the one that runs."""
-    _check_form(asked, VERIFY, "")
-    how, verifying = asked.form.get("how"), asked.site.verifying
+    _check_form(request, VERIFY, "")
+    how, verifying = request.form.get("how"), request.site.verifying
     if how == STOP:
         verifying.stop()
     else:
-        verifying.begin(asked.log, asked.site.feed.renew, anew=how == ANEW)
-    asked.site.feed.renew()
+        verifying.begin(request.log, request.site.feed.renew, anew=how == ANEW)
+    request.site.feed.renew()
     return "/system"
 
 
-def _check_form(asked: SiteRequest, verb: str, record_id: str) -> None:
-    if not asked.session.is_form_token(asked.form.get("token", ""), verb, record_id):
+def _check_form(request: SiteRequest, verb: str, record_id: str) -> None:
+    if not request.session.is_form_token(request.form.get("token", ""), verb, record_id):
         raise Denied("this form is not of this session", hint="Reload the page and try again.")

@@ -41,17 +41,17 @@ _WORDS = (
 )
 
 
-def read(asked: SiteRequest) -> PageView:
+def read(request: SiteRequest) -> PageView:
     """Load one page of runs."""
-    log, word = asked.log, asked.word("status")
+    log, word = request.log, request.word("status")
     if word is not None and word not in _WORDS:
         raise Invalid(f"there is no status {word!r}; there are {', '.join(_WORDS)}", field="status")
-    narrowed = {name: value for name in _NARROWS if (value := asked.word(name))}
+    narrowed = {name: value for name in _NARROWS if (value := request.word(name))}
     given: dict[str, Any] = {"parent_run_id" if name == "parent" else name: value for name, value in narrowed.items()}
-    now, by_family = log.clock.now(), asked.word("as") == FAMILY
+    now, by_family = log.clock.now(), request.word("as") == FAMILY
     given["since"] = since_of(narrowed.get("since"), now, "since")
-    place: dict[str, Any] = {"status": Status(word) if word else None, "limit": PAGE, "after": asked.word("after")}
-    sort, descending = _sort(asked.word("sort"))
+    place: dict[str, Any] = {"status": Status(word) if word else None, "limit": PAGE, "after": request.word("after")}
+    sort, descending = _sort(request.word("sort"))
     page: Page[Any]
     counts, is_cut = dict[str, int](), False
     if by_family:
@@ -64,13 +64,13 @@ def read(asked: SiteRequest) -> PageView:
     sorting = None if sort is RunSort.ATTENTION else f"{'-' if descending else ''}{sort.value}"
     chosen = {"as": FAMILY if by_family else None, "status": word, "sort": sorting, **narrowed}
     shown: dict[str, Any] = {"found": page, "strips": strips, "by_family": by_family, "word": word, "words": _WORDS}
-    shown |= {"is_first": asked.word("after") is None, "narrowed": narrowed}
+    shown |= {"is_first": request.word("after") is None, "narrowed": narrowed}
     parent = narrowed.get("parent")
     shown["names"] = log.overview.names(run_ids=[parent]) if parent else {}
     shown |= {"counts": counts, "is_cut": is_cut, "heads": None if by_family else _heads(sort, descending=descending)}
     shown["address"] = lambda **changed: _address({**chosen, **changed})
-    said = _command("families" if by_family else "runs", {"status": word, **given})
-    return PageView("runs.html", "Runs", said, page, shown, next=page.next, place="runs", decisions=decisions)
+    shell_line = _command("families" if by_family else "runs", {"status": word, **given})
+    return PageView("runs.html", "Runs", shell_line, page, shown, next=page.next, place="runs", decisions=decisions)
 
 
 def _sort(text: str | None) -> tuple[RunSort, bool]:
@@ -90,22 +90,22 @@ def _heads(sort: RunSort, *, descending: bool) -> dict[str, tuple[str, str]]:
         is_this = one is sort
         # Texts sort ascending first, numbers descending. The head of the sorted column reverses the order.
         is_down = not descending if is_this else one is not RunSort.RUN
-        said = "none" if not is_this else "descending" if descending else "ascending"
-        heads[one.value] = (said, f"{'-' if is_down else ''}{one.value}")
+        order = "none" if not is_this else "descending" if descending else "ascending"
+        heads[one.value] = (order, f"{'-' if is_down else ''}{one.value}")
     heads["attention"] = ("other" if sort is RunSort.ATTENTION else "none", "")
     return heads
 
 
-def _address(asked: Mapping[str, str | None]) -> str:
+def _address(filters: Mapping[str, str | None]) -> str:
     """Build the address of the list with these filters."""
-    given = [f"{name}={quote_plus(value)}" for name, value in asked.items() if value]
+    given = [f"{name}={quote_plus(value)}" for name, value in filters.items() if value]
     return f"/runs?{'&'.join(given)}" if given else "/runs"
 
 
-def _command(verb: str, asked: Mapping[str, Any]) -> str:
+def _command(verb: str, filters: Mapping[str, Any]) -> str:
     """Build the terminal command that lists the same runs."""
-    said = {name: f"{value:%Y-%m-%dT%H:%M:%SZ}" if isinstance(value, datetime) else value for name, value in asked.items()}
-    options = [word for name, value in said.items() if value for word in (f"--{_OPTIONS.get(name, name)}", value)]
+    values = {name: f"{value:%Y-%m-%dT%H:%M:%SZ}" if isinstance(value, datetime) else value for name, value in filters.items()}
+    options = [word for name, value in values.items() if value for word in (f"--{_OPTIONS.get(name, name)}", value)]
     return command("overview", verb, *options)
 
 
@@ -124,9 +124,9 @@ MOST_RUNS = 12
 _LEAST_HOURS = 2
 
 
-def read_now(asked: SiteRequest) -> PageView:
+def read_now(request: SiteRequest) -> PageView:
     """Load the first page. A part that can't be loaded shows an error of just that part."""
-    log = asked.log
+    log = request.log
     summary = log.overview.now(limit=MOST_RUNS)
     waiting = summary.waiting[: MOST_WHOLE + 1]
     recent = _part(lambda: log.overview.recent(lately(summary.runs, summary.at)))

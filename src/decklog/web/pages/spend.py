@@ -136,16 +136,16 @@ _SHOWN = ("cost_microdollars", "calls", "unpriced_calls")
 _TIP, _GOAL = 40, 60
 
 
-def read(asked: SiteRequest) -> PageView:
+def read(request: SiteRequest) -> PageView:
     """Load what was spent in a span of days, by model, agent or run."""
-    now = asked.log.clock.now().astimezone(UTC)
-    since, until, by = asked.word("since"), asked.word("until"), asked.word("by") or "model"
-    days = asked.number("days") or (0 if since or until else 30)
+    now = request.log.clock.now().astimezone(UTC)
+    since, until, by = request.word("since"), request.word("until"), request.word("by") or "model"
+    days = request.number("days") or (0 if since or until else 30)
     if (days and days not in SPANS) or by not in KEYS:
         raise Invalid(f"days is one of {', '.join(map(str, SPANS))}, and by one of {', '.join(KEYS)}", field="days")
     span = span_of(since, until, days or 1, now.date())
     first, last = _midnight(span.first), _midnight(span.last)
-    money = asked.log.overview.money(since=first, until=last, by=SpendKey(by), limit=ROWS)
+    money = request.log.overview.money(since=first, until=last, by=SpendKey(by), limit=ROWS)
     chart = _chart(money)
     budget_runs = list({one.run_id for one in money.budgets[:50] if one.run_id})
     shown = {
@@ -159,14 +159,14 @@ def read(asked: SiteRequest) -> PageView:
         "parts_of_table": _rows(span, money),
         "pace": _pace(money, now),
         "names": _names(money),
-        "budget_names": asked.log.overview.names(run_ids=budget_runs) if budget_runs else {},
+        "budget_names": request.log.overview.names(run_ids=budget_runs) if budget_runs else {},
         "runs": {run.id: run for run in money.runs},
         "day_budget": _day_budget(money),
         "shares": shares([*(row["cost_microdollars"] for row in money.by), money.others["cost_microdollars"]]),
         **_around(span, now.date()),
     }
-    said = command("overview", "money", "--since", span.first, "--until", span.last, "--by", by)
-    return PageView("spend.html", "Spend", said, money, shown, None, "spend", money.decisions)
+    shell_line = command("overview", "money", "--since", span.first, "--until", span.last, "--by", by)
+    return PageView("spend.html", "Spend", shell_line, money, shown, None, "spend", money.decisions)
 
 
 def _midnight(day: date) -> datetime:
@@ -176,7 +176,7 @@ def _midnight(day: date) -> datetime:
 def _around(span: DaySpan, today: date) -> dict[str, Any]:
     """Return the neighbouring spans: the same number of days before and after, and the next wider one."""
     places = {"earlier": span.before(), "later": span.behind(today), "wider": span.around(today)}
-    return {"span": span, "places": {said: place for said, place in places.items() if place is not None}}
+    return {"span": span, "places": {label: place for label, place in places.items() if place is not None}}
 
 
 class Zone(NamedTuple):

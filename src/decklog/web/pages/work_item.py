@@ -87,11 +87,11 @@ def _shortened(file: ChangedFile, most: int) -> ChangedFile:
 STEPS, _MOST_OPEN = 40, 200
 
 
-def read(asked: SiteRequest) -> PageView:
+def read(request: SiteRequest) -> PageView:
     """Load a work item: its state, newest steps, current change and messages."""
-    log, run_id = asked.log, asked.path["run_id"]
-    item = find_item(log, run_id, asked.path["item"])
-    tasks, lapsed = {task.id for task in item.tasks}, [task.id for task in item.tasks if is_lapsed(asked, task)]
+    log, run_id = request.log, request.path["run_id"]
+    item = find_item(log, run_id, request.path["item"])
+    tasks, lapsed = {task.id for task in item.tasks}, [task.id for task in item.tasks if is_lapsed(request, task)]
     steps, messages = recent_steps(log, item, STEPS), messages_of(log, item)
     shown: dict[str, Any] = {
         "run": log.runs.get(run_id),
@@ -104,30 +104,30 @@ def read(asked: SiteRequest) -> PageView:
         "steps": [(False, [row_of(entry) for entry in reversed(steps)])] if steps else [],
         "messages": messages,
         "questions": [one for one in log.approvals.find(run_id, state="open", limit=_MOST_OPEN) if one.task_id in tasks],
-        "offers": [] if asked.site.is_read_only else [*map(_requeue, lapsed), *acts.offers(item)],
+        "offers": [] if request.site.is_read_only else [*map(_requeue, lapsed), *acts.offers(item)],
         "last_at": steps[-1].at if steps else None,
     }
     subject = acts.subject_of(item)
-    verbs = () if asked.site.is_read_only else (acts.COMMENT, acts.MESSAGE)
-    shown |= {"subject": subject, "tokens": {verb: asked.session.form_token(token_of(verb), subject) for verb in verbs}}
-    shown |= _shown(asked, _item_change(asked, item, messages, shown["tokens"]), acts.page_of(item))
-    said = command("run", "watch", subject)
+    verbs = () if request.site.is_read_only else (acts.COMMENT, acts.MESSAGE)
+    shown |= {"subject": subject, "tokens": {verb: request.session.form_token(token_of(verb), subject) for verb in verbs}}
+    shown |= _shown(request, _item_change(request, item, messages, shown["tokens"]), acts.page_of(item))
+    shell_line = command("run", "watch", subject)
     data = {"item": item.name, "run_id": run_id, "state": vars(shown["stands"]), "cost_microdollars": shown["cost"]}
     data |= {"steps": steps, "messages": messages, "files": _files(shown["change"].diff)}
     title = item.landing.title.removeprefix("Land: ")
-    return PageView("work/item.html", f"{item.name} · {title}", said, data, shown, place="runs")
+    return PageView("work/item.html", f"{item.name} · {title}", shell_line, data, shown, place="runs")
 
 
-def changes(asked: SiteRequest) -> PageView:
+def changes(request: SiteRequest) -> PageView:
     """Load everything that a run has landed, as one change."""
-    run = asked.log.runs.get(asked.path["run_id"])
+    run = request.log.runs.get(request.path["run_id"])
     if "conductor" not in run.metadata:
         raise NotFound(f"run {run.id} was not started by decklog run, so its commits are not known")
-    shown: dict[str, Any] = {"run": run, "items": run_status(asked.log, run.id).items}
-    shown |= _shown(asked, _run_change(asked, run), f"/runs/{run.id}/changes")
+    shown: dict[str, Any] = {"run": run, "items": run_status(request.log, run.id).items}
+    shown |= _shown(request, _run_change(request, run), f"/runs/{run.id}/changes")
     data = {"run_id": run.id, "files": _files(shown["change"].diff)}
-    said = command("run", "land", run.id, "--dry-run")
-    return PageView("work/changes.html", f"Changes · {run.goal}", said, data, shown, place="runs")
+    shell_line = command("run", "land", run.id, "--dry-run")
+    return PageView("work/changes.html", f"Changes · {run.goal}", shell_line, data, shown, place="runs")
 
 
 def _requeue(task_id: str) -> Offer:
@@ -160,22 +160,22 @@ class ShownChange:
     commenting: Commenting | None = None
 
 
-def _shown(asked: SiteRequest, change: ShownChange, page: str) -> dict[str, Any]:
-    view = SPLIT if asked.word("view") == SPLIT else UNIFIED
+def _shown(request: SiteRequest, change: ShownChange, page: str) -> dict[str, Any]:
+    view = SPLIT if request.word("view") == SPLIT else UNIFIED
     return {"change": change, "view_name": view, "page": segment(page)}
 
 
-def _item_change(asked: SiteRequest, item: Item, messages: list[Any], tokens: Mapping[str, str]) -> ShownChange:
+def _item_change(request: SiteRequest, item: Item, messages: list[Any], tokens: Mapping[str, str]) -> ShownChange:
     try:
-        context = acts.context_of(asked, item.run_id)
+        context = acts.context_of(request, item.run_id)
         change = change_of(context, item)
         patch = "" if change is None else write_patch(context, change)
     except (DecklogError, OSError) as problem:
         return ShownChange(problem=_visible_error(problem))
     commenting = None
     if tokens:
-        address = f"{segment(acts.page_of(item))}?" + (f"view={SPLIT}&" if asked.word("view") == SPLIT else "")
-        on = _place(asked.word("on"), ":")
+        address = f"{segment(acts.page_of(item))}?" + (f"view={SPLIT}&" if request.word("view") == SPLIT else "")
+        on = _place(request.word("on"), ":")
         commenting = Commenting(acts.subject_of(item), tokens[acts.COMMENT], address, _unanswered(messages), on)
     return ShownChange(change, view_of(patch), commenting=commenting)
 
@@ -196,9 +196,9 @@ def _unanswered(messages: Iterable[Any]) -> dict[Place, list[Any]]:
     return found
 
 
-def _run_change(asked: SiteRequest, run: Any) -> ShownChange:
+def _run_change(request: SiteRequest, run: Any) -> ShownChange:
     try:
-        context = acts.context_of(asked, run.id)
+        context = acts.context_of(request, run.id)
         change = ItemChange(first_commit(run), context.target_commit())
         return ShownChange(change, view_of(write_patch(context, change)))
     except (DecklogError, OSError) as problem:

@@ -46,7 +46,7 @@ def found_item(log: Decklog, name: str) -> tuple[RunContext, Item]:
     run_id, item = split_name(name)
     run_id = run_id or starting.newest(log, cwd=Path.cwd(), state=state_home())
     found = find_item(log, run_id, item)
-    return starting.found(log, run_id, cwd=Path.cwd(), state=state_home()), found
+    return starting.open_run(log, run_id, cwd=Path.cwd(), state=state_home()), found
 
 
 def person_of(log: Decklog, context: RunContext, by: str | None) -> str:
@@ -472,7 +472,7 @@ def land(
     as about every push.
     """
     with call.open() as log:
-        context = starting.found(log, _find_run(log, run_id), cwd=Path.cwd(), state=state_home())
+        context = starting.open_run(log, _find_run(log, run_id), cwd=Path.cwd(), state=state_home())
         who, proof = person_of(log, context, by), proving(log, key)
         if pr:
             pushed = {"remote": remote, "branch": new_branch, "base": branch}
