@@ -9,7 +9,7 @@ from decklog.conductor.context import RunContext
 from decklog.conductor.items.item import BY_HAND, Item, Rounds, change_of, find_item, located, split_name
 from decklog.core.errors import Conflict, Invalid
 from decklog.core.figures import counted
-from decklog.guard.toolbox.toolbox import state_home
+from decklog.core.folders import state_home
 from decklog.web.forms import REASON, FormField, Offer, Subject, WebAction, actor_of, is_registered, signed
 from decklog.web.site import SiteRequest, command
 
