@@ -22,12 +22,12 @@ LINES = 500
 _MOST_FILES = 50
 
 
-def read(asked: SiteRequest) -> PageView:
+def read(request: SiteRequest) -> PageView:
     """List the newest commits, each with the share of every origin."""
     with git_failures():
         repo = _repository()
         commits = list(read_changes(repo, f"--max-count={_COMMITS}", "HEAD")) if repo.resolve("HEAD^{commit}") else []
-        origins = CommitOrigins(repo, asked.log)
+        origins = CommitOrigins(repo, request.log)
         for commit in commits:
             origins.take(commit)
         found = []
@@ -54,12 +54,12 @@ def shares_of(lines: dict[str, int]) -> list[dict[str, Any]]:
     return [{"kind": kind, "lines": lines[kind], "percent": lines[kind] * 100 // whole} for kind in KINDS if lines.get(kind)]
 
 
-def commit(asked: SiteRequest) -> PageView:
+def commit(request: SiteRequest) -> PageView:
     """Show a commit: the share of each origin, its files and sessions."""
-    revision = asked.word("rev") or "HEAD"
+    revision = request.word("rev") or "HEAD"
     with git_failures():
         repo = _repository()
-        story = explain_commit(repo, asked.log, _revision(revision))
+        story = explain_commit(repo, request.log, _revision(revision))
         files = [
             {
                 "path": file.change.path,
@@ -71,7 +71,7 @@ def commit(asked: SiteRequest) -> PageView:
                         "end": one.end,
                         "kind": one.origin.kind,
                         "who": origin_text(one.origin),
-                        "run": _run_of(asked.log, one.origin.edits),
+                        "run": _run_of(request.log, one.origin.edits),
                     }
                     for one in file.ranges
                 ],
@@ -80,18 +80,18 @@ def commit(asked: SiteRequest) -> PageView:
         ]
     shown = {"story": story, "files": files, "shares": shares_of(story.lines), "left_out": max(0, len(story.files) - _MOST_FILES)}
     title = f"Commit {story.changes.commit[:10]}"
-    said = command("commit", "show", story.changes.commit[:10])
-    return PageView("lines/commit.html", title, said, story, {**shown, "address": address}, place="more")
+    shell_line = command("commit", "show", story.changes.commit[:10])
+    return PageView("lines/commit.html", title, shell_line, story, {**shown, "address": address}, place="more")
 
 
-def file(asked: SiteRequest) -> PageView:
+def file(request: SiteRequest) -> PageView:
     """Show the lines of a file, each with its origin."""
-    path, rev = _path(asked), asked.word("rev")
-    first = asked.number("from") or 1
+    path, rev = _path(request), request.word("rev")
+    first = request.number("from") or 1
     with git_failures():
         repo = _repository()
-        found = _blame(repo, asked.log, path, rev and _revision(rev), first)
-        lines = [_line_data(asked.log, one) for one in found]
+        found = _blame(repo, request.log, path, rev and _revision(rev), first)
+        lines = [_line_data(request.log, one) for one in found]
     data = {"path": path, "rev": rev, "first": first, "lines": lines}
     more = address("file", path, rev, first + LINES) if len(lines) == LINES else None
     words = ("blame", path, *([rev] if rev else []))
@@ -99,14 +99,14 @@ def file(asked: SiteRequest) -> PageView:
     return PageView("lines/file.html", path, command(*words), data, shown, place="more")
 
 
-def why(asked: SiteRequest) -> PageView:
+def why(request: SiteRequest) -> PageView:
     """Show why a line is as it is."""
-    path, rev, line = _path(asked), asked.word("rev"), asked.number("line") or 1
+    path, rev, line = _path(request), request.word("rev"), request.number("line") or 1
     with git_failures():
-        story = explain_line(_repository(), asked.log, path, line, rev and _revision(rev))
+        story = explain_line(_repository(), request.log, path, line, rev and _revision(rev))
     shown = {"story": story, "facts": list(facts_of(story)), "path": path, "line": line, "rev": rev, "address": address}
-    said = command("why", f"{path}:{line}", *([rev] if rev else []))
-    return PageView("lines/why.html", f"{path}:{line}", said, story, shown, place="more")
+    shell_line = command("why", f"{path}:{line}", *([rev] if rev else []))
+    return PageView("lines/why.html", f"{path}:{line}", shell_line, story, shown, place="more")
 
 
 def address(place: str, path: str, rev: str | None = None, number: int | None = None) -> str:
@@ -116,8 +116,8 @@ def address(place: str, path: str, rev: str | None = None, number: int | None = 
     return f"/lines/{place}?{urlencode({key: value for key, value in query.items() if value is not None})}"
 
 
-def _path(asked: SiteRequest) -> str:
-    path = asked.word("path")
+def _path(request: SiteRequest) -> str:
+    path = request.word("path")
     if path is None:
         raise Invalid("name a file of the repository", field="path")
     return path

@@ -129,7 +129,7 @@ class Cleaner:
         if folder.is_dir():
             self.cleaned.folders.append(str(folder))
             if not self._is_trial:
-                context = starting.found(self._log, run.id, cwd=self._cwd, state=self._state)
+                context = starting.open_run(self._log, run.id, cwd=self._cwd, state=self._state)
                 Recovery(context).clean_up()
                 remove_folder(folder)
         landed = self._landed(run)

@@ -86,12 +86,12 @@ def test_four_who_meet_a_quota_close_one_gate_and_tell_it_once(context: RunConte
         Outages(context).met(who, SessionOutcome(error_class="quota", until=clock.now() + timedelta(minutes=5)), began)
     weather = Outages(context)
     assert (weather.are_all_shut([who]), weather.are_all_shut([who, other])) == (True, False)
-    assert (weather.chosen([who]), weather.chosen([who, other])) == (None, other)
+    assert (weather.choose([who]), weather.choose([who, other])) == (None, other)
     assert len(context.log.inbox.find()) == 1
     clock.advance(minutes=5)
-    assert (weather.chosen([who]), weather.chosen([who])) == (who, None), "one tries, the others wait for what it finds"
-    weather.answered(who)
-    assert [weather.chosen([who]) for _ in range(2)] == [who, who]
+    assert (weather.choose([who]), weather.choose([who])) == (who, None), "one tries, the others wait for what it finds"
+    weather.report_answer(who)
+    assert [weather.choose([who]) for _ in range(2)] == [who, who]
 
 
 def test_a_lost_login_is_tried_by_its_own_program_and_by_no_agent(
@@ -101,13 +101,13 @@ def test_a_lost_login_is_tried_by_its_own_program_and_by_no_agent(
     met(context, "login", who)
     weather = Outages(context)
     for is_in in (False, True):
-        assert weather.chosen([who]) is None
+        assert weather.choose([who]) is None
         if is_in:
             (tmp_path / "logged-in").touch()
         clock.advance(seconds=4 * RETRY_SECONDS["login"])
-        assert weather.chosen([who]) is None, "an agent is not what finds it out"
+        assert weather.choose([who]) is None, "an agent is not what finds it out"
         weather.probe([who])
-    assert weather.chosen([who]) == who
+    assert weather.choose([who]) == who
     (message,) = context.log.inbox.find()
     assert "no longer logged in" in message.body
 
@@ -116,10 +116,10 @@ def test_a_lost_login_that_no_program_can_see_waits_for_a_person(context: RunCon
     met(context, "login", agent(), until=clock.now() + timedelta(seconds=1))
     weather = Outages(context)
     clock.advance(days=3)
-    assert (weather.is_hopeless([agent()], weather.closed()), weather.chosen([agent()])) == (True, None)
-    weather.person_came([agent()])
+    assert (weather.is_hopeless([agent()], weather.closed_gates()), weather.choose([agent()])) == (True, None)
+    weather.allow_retry([agent()])
     clock.advance(seconds=1)
-    assert weather.chosen([agent()]) is not None
+    assert weather.choose([agent()]) is not None
     assert context.log.gates.get(gate_name(agent())).state == "closed", "until it has been answered"
 
 
@@ -131,11 +131,11 @@ def test_a_login_that_is_refused_though_its_program_reports_it_waits_for_a_perso
     weather = Outages(context)
     clock.advance(days=3)
     weather.probe([who])
-    assert (weather.is_hopeless([who], weather.closed()), weather.chosen([who])) == (True, None)
+    assert (weather.is_hopeless([who], weather.closed_gates()), weather.choose([who])) == (True, None)
     assert len(context.log.inbox.find()) == 1
-    weather.person_came([who])
+    weather.allow_retry([who])
     weather.probe([who])
-    assert weather.chosen([who]) == who
+    assert weather.choose([who]) == who
 
 
 def test_a_variable_that_has_a_login_is_one_that_no_probe_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
