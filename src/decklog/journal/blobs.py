@@ -1,5 +1,6 @@
 """Bytes kept once, under their digest: long texts, documents and the contents of artifacts."""
 
+from hashlib import sha256
 from typing import Any
 
 from decklog.core.errors import Damaged
@@ -13,8 +14,6 @@ _INSERT = "insert into blobs (digest, size, bytes) values (:digest, :size, :byte
 
 def keep(db: Database, content: bytes, digest: str | None = None) -> str:
     """Store bytes once, under their digest."""
-    from hashlib import sha256
-
     digest = digest or sha256(content).hexdigest()
     bound = {"digest": digest, "size": len(content), "bytes": content}
     if db.packs_blobs and len(content) >= SHORTEST:
@@ -27,8 +26,6 @@ def keep(db: Database, content: bytes, digest: str | None = None) -> str:
 
 def keep_all(db: Database, contents: list[bytes]) -> list[str]:
     """Store many bytes, each once; give their digests in their order."""
-    from hashlib import sha256
-
     digests = [sha256(content).hexdigest() for content in contents]
     short: list[dict[str, Any]] = []
     for digest, content in dict(zip(digests, contents, strict=True)).items():

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import get_ident
+from threading import get_ident, main_thread
 from typing import Any
 
 import apsw
@@ -332,6 +332,4 @@ def _is_of_a_job(problem: BaseException) -> bool:
     """Return whether a job raised this: only in the main thread can it come from a signal handler."""
     if isinstance(problem, Exception):
         return True
-    from threading import main_thread
-
     return get_ident() != main_thread().ident
