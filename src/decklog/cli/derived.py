@@ -110,7 +110,7 @@ def run_operation(call: Invocation) -> int:
 
     with call.open(writing=operation.writes) as log, acting(log, call), _proving(log, call, store, operation, arguments):
         if store == "runs" and not operation.writes:
-            from decklog.agents.entries import close_killed_sessions
+            from decklog.agents.closing import close_killed_sessions
 
             close_killed_sessions(log, call.spool())
         result = getattr(getattr(log, store), operation.name)(**arguments)

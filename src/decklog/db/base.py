@@ -9,7 +9,7 @@ from decklog.core.clock import Clock
 from decklog.core.errors import LostWrites
 from decklog.db import callers
 from decklog.db.callers import TaskContext
-from decklog.db.schema import latest
+from decklog.db.schema import APPLIED, latest, required
 from decklog.db.text_search import Found, Search, Span
 from decklog.records.values import Values
 
@@ -224,10 +224,11 @@ class Database(ABC):
     def facts(self) -> dict[str, Any]:
         """Describe the engine, its version and its settings."""
 
-    def schema_versions(self) -> tuple[int, int]:
-        """Return the schema of the log, and the one that this Decklog needs. In a transaction."""
-        found = self.one("select max(version) from schema_steps", {})
-        return (found[0] if found else 0) or 0, latest(self.engine)
+    def schema_versions(self) -> tuple[int, int, int]:
+        """Return the log's newest step, the newest that a program must know, and the newest that this one knows."""
+        applied = self.rows(APPLIED, {})[1]
+        newest = max((version for version, *_ in applied), default=0)
+        return newest, required(applied), latest(self.engine)
 
     def server_gauges(self) -> dict[str, float]:
         """Measure the connections and the replication of a server; a file has none. In a transaction."""

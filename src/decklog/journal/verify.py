@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from decklog.core.disk import sync_descriptor
-from decklog.core.errors import Denied, Invalid, NotFound, ReadOnly
+from decklog.core.errors import Denied, Invalid, NotFound, ReadOnly, SchemaTooNew
 from decklog.db.base import Database
 from decklog.db.search.entries import indexed, sampled
 from decklog.db.search.marks import entries_in
@@ -248,7 +248,7 @@ class Verifier:
             try:
                 for problem in self.db.check_schema():
                     self.result.bad(**problem)
-            except (Denied, ReadOnly) as refusal:
+            except (Denied, ReadOnly, SchemaTooNew) as refusal:
                 self.result.unchecked.append(f"the schema: {refusal.message}")
 
     # The anchors

@@ -287,9 +287,9 @@ _EXPIRED = "select count(*) from tasks where state = 'running' and leased_until 
 def check_ready(log: Decklog) -> None:
     """Raise an error if the log can't be read, or has another schema than this Decklog needs."""
     with log.db.within(_SECONDS):
-        found, needed = log.db.read(log.db.schema_versions)
-    if found != needed:
-        raise Invalid(f"the log has schema {found}; this Decklog needs {needed}", found=found, needed=needed)
+        found, required, known = log.db.read(log.db.schema_versions)
+    if found < known or required > known:
+        raise Invalid(f"the log has schema {found}; this Decklog needs {known}", found=found, needed=known)
 
 
 def gauges(log: Decklog) -> list[Gauge]:

@@ -247,7 +247,7 @@ def test_a_fork_of_a_recorded_run_is_not_closed_as_interrupted(log: Decklog, clo
     import subprocess
     import sys
 
-    code = "from decklog.agents.entries import own_identity; print(own_identity())"
+    code = "from decklog.agents.closing import own_identity; print(own_identity())"
     gone = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     run = log.runs.start("A loop", metadata={"process": gone, "agent": "a"})
     fork = log.runs.fork(run.id)

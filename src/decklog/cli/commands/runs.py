@@ -1,10 +1,12 @@
 """Runs for a person: the status of a run on one screen, and its timeline."""
 
+import os
+from contextlib import ExitStack
 from typing import Any
 
 import click
 
-from decklog.agents.entries import close_killed_sessions
+from decklog.agents.closing import close_killed_sessions
 from decklog.cli import show as shown
 from decklog.cli.call import Invocation
 from decklog.cli.derived import of_records
@@ -13,8 +15,9 @@ from decklog.cli.screens.session import timeline as draw
 from decklog.cli.show import fitted, plain
 from decklog.cli.styles import STRONG, painted
 from decklog.cli.terminal import put, say
+from decklog.core.errors import NotFound
 from decklog.core.figures import counted, dollars
-from decklog.transfer.archive import where_archived
+from decklog.transfer.archive import archived_run, where_archived
 
 _RECENT = 10
 _MOST = 50
@@ -25,17 +28,27 @@ _ELSEWHERE = ("recent_entries", "attempts", "dependencies")
 @click.command()
 @click.argument("run_id", metavar="RUN")
 @click.option("--at", metavar="ENTRY|TIME", help="as it was then")
+@click.option(
+    "--archives", default="archives", metavar="FOLDER", help="where the files of archived runs are; otherwise ./archives"
+)
 @click.pass_obj
-def show(call: Invocation, run_id: str, at: str | None) -> int:
-    """Show a run on one screen: state, tasks, agents, money and the latest entries; with --at as it was then."""
-    with call.open(writing=False) as log:
+def show(call: Invocation, run_id: str, at: str | None, archives: str) -> int:
+    """Show a run on one screen: state, tasks, agents, money and the latest entries; with --at as it was then.
+
+    The entries of an archived run are read from its file.
+    """
+    with ExitStack() as opened:
+        log = opened.enter_context(call.open(writing=False))
         close_killed_sessions(log, call.spool())
-        archive = where_archived(log, run_id)
-        if archive is not None:
-            run = log.runs.get(run_id).as_dict()
-            shown.show({**run, "archive": archive}, as_json=call.json)
-            say(f"Its entries are archived. Bring them back: decklog archive restore FOLDER/{archive}")
-            return 0
+        if (archive := where_archived(log, run_id)) is not None:
+            file = os.path.join(archives, archive)
+            if not os.path.exists(file):
+                raise NotFound(
+                    f"run {run_id} is archived in {archive}, which is not in {os.path.abspath(archives)}",
+                    hint="Name the folder: --archives FOLDER",
+                    archive=archive,
+                )
+            log = opened.enter_context(archived_run(log, file, run_id))
         picture = log.runs.snapshot(run_id, at=at)
         data = picture.as_dict()
         if at is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from decklog.agents.entries import close_killed_sessions
+from decklog.agents.closing import close_killed_sessions
 from decklog.agents.views.listing import SessionSummary, find_session, hits_by_session, priced
 from decklog.agents.views.listing import sessions as all_sessions
 from decklog.agents.views.steps import steps_of

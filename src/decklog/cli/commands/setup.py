@@ -20,7 +20,7 @@ from decklog.cli.short.program import is_a_person
 from decklog.cli.show import show
 from decklog.cli.terminal import written_out
 from decklog.core.errors import Busy, Conflict, DecklogError, Denied, NotAccepted, SchemaTooOld
-from decklog.guard.toolbox.toolbox import state_home
+from decklog.core.folders import state_home
 from decklog.location.locate import (
     ADDRESS,
     FILE,

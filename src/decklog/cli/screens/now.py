@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from decklog.agents.entries import close_killed_sessions
+from decklog.agents.closing import close_killed_sessions
 from decklog.cli import terminal
 from decklog.cli.call import Invocation
 from decklog.cli.screens.lines import Line, StyledText, cells, clipped, fit, say, wrapped

@@ -211,7 +211,7 @@ def voices_here(log: "Decklog") -> "Voices":
     from decklog.conductor.git.repository import Repository
     from decklog.conductor.settings import require_consent
     from decklog.core.errors import DecklogError
-    from decklog.guard.toolbox.toolbox import state_home
+    from decklog.core.folders import state_home
     from decklog.models.asking import nobody, voices_of
 
     try:

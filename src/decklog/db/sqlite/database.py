@@ -286,9 +286,10 @@ class SqliteDatabase(SqliteTransactions):
         self.write(lambda: search.forget_all(self))
 
     def check_schema(self) -> Iterator[dict[str, Any]]:
+        applied = list(self.each_as_is(schema.APPLIED, {}))
+        schema.check_known(applied, "sqlite")
         found = upkeep.objects_in(self.each_as_is(upkeep.OBJECTS, {}))
         yield from schema.differences(upkeep.expected_objects(), found)
-        applied = self.each_as_is(schema.APPLIED, {})
         yield from schema.step_differences(applied, "sqlite")
         yield from upkeep.settings_differences(self)
 

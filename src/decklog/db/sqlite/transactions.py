@@ -218,7 +218,7 @@ class SqliteTransactions(Database):
     def _check_version(self, connection: apsw.Connection) -> None:
         row = connection.execute("pragma user_version").fetchone()
         found = row[0] if row else 0
-        if found != self.version:
+        if found > self.version:
             raise SchemaTooNew(
                 f"{self.connections.path} was migrated to schema {found} while this process had it open at {self.version}",
                 hint="Restart this process with the newer Decklog.",

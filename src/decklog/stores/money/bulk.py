@@ -14,7 +14,8 @@ from decklog.journal import chain
 from decklog.journal.attribution import acting
 from decklog.journal.rows import RESERVED
 from decklog.records.operations import is_late
-from decklog.stores.base import StoreParts, complete
+from decklog.stores.base import StoreParts
+from decklog.stores.fields import complete
 from decklog.stores.money.ledger import Ledger
 from decklog.stores.money.meter import BudgetMeter
 from decklog.stores.money.prices import PriceList

@@ -11,7 +11,7 @@ from decklog.conductor.items.rounds import Rounds
 from decklog.conductor.results import landing
 from decklog.core.errors import Conflict, Invalid
 from decklog.core.figures import counted
-from decklog.guard.toolbox.toolbox import state_home
+from decklog.core.folders import state_home
 from decklog.web.actions.forms import REASON, ActionForm, FormField, Offer, WebAction, actor_of, is_registered, signed
 from decklog.web.site import SiteRequest, command
 

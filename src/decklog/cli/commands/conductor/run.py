@@ -36,8 +36,8 @@ from decklog.conductor.starting import RunRequest
 from decklog.conductor.status import ConductorStatus, run_status
 from decklog.core.errors import NotFound
 from decklog.core.figures import counted
+from decklog.core.folders import state_home
 from decklog.guard.policy import Publication
-from decklog.guard.toolbox.toolbox import state_home
 from decklog.log import Decklog
 from decklog.review.publishing import push_block_reason
 

@@ -12,7 +12,7 @@ from decklog.cli.meant import SuggestingGroup
 from decklog.cli.show import show
 from decklog.cli.terminal import visible
 from decklog.conductor.git.repository import Repository, starting_commit
-from decklog.guard.toolbox.toolbox import state_home
+from decklog.core.folders import state_home
 from decklog.models.composer import Composed, Composer, known_sites, read_settings
 
 

@@ -13,7 +13,7 @@ from decklog.cli.show import show
 from decklog.cli.terminal import say, visible
 from decklog.conductor.git.repository import Repository
 from decklog.core.errors import NotFound
-from decklog.guard.toolbox.toolbox import state_home
+from decklog.core.folders import state_home
 from decklog.log import Decklog
 from decklog.review.agent_tool import markdown, sarif
 from decklog.review.change import Change, of_worktree

@@ -11,10 +11,10 @@ from decklog import Busy, FixClass, Mend
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.show import show
 from decklog.cli.terminal import say
+from decklog.core.folders import state_home
 from decklog.fixes.failed_runs import UNKNOWN, take_up
 from decklog.fixes.fixing import asked_about
 from decklog.fixes.loop import STAGES, FixInput, FixLoop, ways_out
-from decklog.guard.toolbox.toolbox import state_home
 from decklog.log import Decklog
 
 _CLASSES = ("prompt", "doc", "test", "tool", "policy", "architectural", "state-machine", "out-of-scope")

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -46,8 +47,7 @@ def _log(call: Invocation) -> "Iterator[Decklog]":
         with call.open() as log:
             yield log
         return
-    from decklog.importing.source import PrivateFolder
     from decklog.log import Decklog
 
-    with PrivateFolder() as folder, Decklog.open(os.path.join(folder, "log.db")) as log:
+    with TemporaryDirectory(prefix="decklog-import-") as folder, Decklog.open(os.path.join(folder, "log.db")) as log:
         yield log
