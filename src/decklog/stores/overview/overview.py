@@ -18,7 +18,7 @@ from decklog.stores.of_run import no_run
 from decklog.stores.overview import attention, recent, run_list, spending, task_counts, waiting
 from decklog.stores.overview.attention import AttentionGroup
 from decklog.stores.overview.board import BoardColumn, columns, workloads
-from decklog.stores.overview.budgets import BudgetOverview, standings
+from decklog.stores.overview.budgets import BudgetOverview, budget_overviews
 from decklog.stores.overview.families import Base, Families
 from decklog.stores.overview.recent import Recent
 from decklog.stores.overview.run_facts import RunOverview
@@ -315,8 +315,8 @@ class Overview(Families):
         if run_id is not None and number is None:
             raise no_run(self._db, run_id, "List them: decklog overview runs")
         beginning = None if since is None else to_text(since)
-        asked = SearchQuery(words, kind, agent, size, place, number, going_on, beginning)
-        return self._db.read(lambda: searched(self._db, asked, STREAM_SIZE))
+        query = SearchQuery(words, kind, agent, size, place, number, going_on, beginning)
+        return self._db.read(lambda: searched(self._db, query, STREAM_SIZE))
 
     @reads_in_steps
     def days(
@@ -352,7 +352,7 @@ class Overview(Families):
     @reads
     def budgets(self) -> list[BudgetOverview]:
         """List the status of the budgets in their present periods, without those of runs that are over."""
-        return standings(self._db, self._now())
+        return budget_overviews(self._db, self._now())
 
     @reads
     def attention(self) -> list[AttentionGroup]:
@@ -418,8 +418,8 @@ class Overview(Families):
         bound, _ = self._db.values.bind(ids)
         names, rows = self._db.rows(TASK_FACTS.format(ids=marks), bound)
         facts = [TaskFacts(dict(zip(names, row, strict=True))) for row in rows]
-        steady_now, asked = base.moment.steady_now, base.tasks
-        return {task.id: of_task(task, needs_person=task.id in asked, steady_now=steady_now).value for task in facts}
+        steady_now, held_up = base.moment.steady_now, base.tasks
+        return {task.id: of_task(task, needs_person=task.id in held_up, steady_now=steady_now).value for task in facts}
 
     def _summary(self, base: Base, size: int) -> Summary:
         found = self._look(base, NEWEST_GOING_ON, {})
