@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from decklog.core.clock import to_text
@@ -55,7 +56,7 @@ class Looking(Store):
             except OverviewOutdated as outdated:
                 with suppress(Denied, ReadOnly, Busy):
                     for run_id in outdated.run_ids:
-                        task_counts.catch_up(self._db, run_id)
+                        self._db.write(partial(task_counts.catch_up, self._db, run_id))
         return self._db.read(lambda: job(self._base()), same_plans=True)
 
     def _base(self, *, can_move_marks: bool = False) -> Base:

@@ -160,17 +160,13 @@ class Overview(Families):
     @reads_in_steps
     def words(self, *, run_ids: list[str] | None = None, task_ids: list[str] | None = None) -> StatusWords:
         """Return the status of runs and tasks by their ids, up to 200 of each."""
-        runs, tasks = run_ids or [], task_ids or []
-        if len(runs) > MOST_GOING_ON or len(tasks) > MOST_GOING_ON:
-            raise Invalid(f"ask for the words of up to {MOST_GOING_ON} runs or tasks at once", field="run_ids")
+        runs, tasks = _within_limit(run_ids), _within_limit(task_ids)
         return self._looked(lambda base: self._words(base, runs, tasks))
 
     @reads
     def names(self, *, run_ids: list[str] | None = None, task_ids: list[str] | None = None) -> dict[str, str]:
         """Return the goals of runs and the titles of tasks by their ids, up to 200 of each."""
-        runs, tasks = run_ids or [], task_ids or []
-        if len(runs) > MOST_GOING_ON or len(tasks) > MOST_GOING_ON:
-            raise Invalid(f"ask for the names of up to {MOST_GOING_ON} runs or tasks at once", field="run_ids")
+        runs, tasks = _within_limit(run_ids), _within_limit(task_ids)
         found: dict[str, str] = {}
         for sql, ids in (("select id, goal from runs", runs), ("select id, title from tasks", tasks)):
             if ids:
@@ -376,20 +372,18 @@ class Overview(Families):
     @reads
     def activity(self, run_ids: list[str], *, span_seconds: int = 3600, buckets: int = 24) -> dict[str, list[int]]:
         """Count the newest 120 entries of each run over the last `span_seconds`, in even steps."""
-        if not 1 <= buckets <= 300 or not 1 <= span_seconds <= 3600 * 24 * 366 or len(run_ids) > MOST_GOING_ON:
-            raise Invalid("a pulse has 1 to 300 steps of up to a year, of at most 200 runs", field="buckets")
-        return recent.activity(self._db, run_ids, self._now(), timedelta(seconds=span_seconds), buckets)
+        if not 1 <= buckets <= 300 or not 1 <= span_seconds <= 3600 * 24 * 366:
+            raise Invalid("activity has 1 to 300 steps, and covers up to a year", field="buckets")
+        return recent.activity(self._db, _within_limit(run_ids), self._now(), timedelta(seconds=span_seconds), buckets)
 
     @reads
     def recent(self, run_ids: list[str], *, limit: int = 5) -> Recent:
         """Show what happened lately: the last hour of some runs, tasks that failed today, runs that ended since yesterday."""
-        if len(run_ids) > MOST_GOING_ON:
-            raise Invalid(f"ask for the last hour of up to {MOST_GOING_ON} runs at once", field="run_ids")
         now = self._now()
         midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         size = page_size(limit)
         return Recent(
-            activity=recent.activity(self._db, run_ids, now),
+            activity=recent.activity(self._db, _within_limit(run_ids), now),
             failed=recent.failed_tasks(self._db, midnight, size),
             ended=recent.ended_runs(self._db, now - timedelta(days=1), size),
         )
@@ -507,3 +501,10 @@ class Overview(Families):
     def derive(self) -> None:
         self._db.write(lambda: task_counts.derive(self._db))
         self._db.write(lambda: spending.derive(self._db))
+
+
+def _within_limit(ids: list[str] | None) -> list[str]:
+    """Return some ids. Raise Invalid if there are too many."""
+    if ids is not None and len(ids) > MOST_GOING_ON:
+        raise Invalid(f"ask for up to {MOST_GOING_ON} runs or tasks at once", field="run_ids")
+    return ids or []
