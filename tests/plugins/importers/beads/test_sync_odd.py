@@ -9,7 +9,7 @@ import pytest
 
 from decklog import Decklog, Invalid
 from decklog.cli.call import Invocation
-from decklog.cli.commands.exchange.syncing import sync_beads
+from decklog.cli.commands.exchange.exporting import sync_beads
 from decklog.importing.sync import Synced
 from decklog.plugins.importers.beads import BeadsExport, BeadsImport, BeadsSync
 from tests.conftest import on_both
