@@ -120,10 +120,7 @@ def _pull_request(context: FixContext, branch: str) -> dict[str, Any]:
     request = Request(branch=branch, base=base, title=title, body=body.strip(), is_draft=True)
     folder = context.repository.folder
     opened = context.acts.perform(
-        f"pr:{branch}:{head}",
-        lambda: GITHUB.open(folder, request),
-        lambda _: GITHUB.opened(folder, branch),
-        task_id=None,
+        f"pr:{branch}:{head}", lambda: GITHUB.open(folder, request), lambda _: GITHUB.opened(folder, branch), task_id=None
     )
     return {"url": str(opened)}
 

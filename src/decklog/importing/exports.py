@@ -18,7 +18,7 @@ from decklog.core.disk import sync_descriptor
 from decklog.core.errors import Conflict, Denied, DiskFull, Invalid, NotFound
 from decklog.db.where import MAX_PAGE
 from decklog.importing.row import unplain
-from decklog.journal.entry import COLUMNS_KEPT, ROW_KEPT
+from decklog.journal.entry import COLUMNS_KEPT, IMPORT_KEY, ROW_KEPT
 from decklog.log import Decklog
 from decklog.records.record import Page, Record
 from decklog.records.values import to_json
@@ -488,6 +488,18 @@ def _marked(value: Any, mark: str) -> Any:
     if isinstance(value, dict):
         return {name: _marked(item, mark) for name, item in value.items()}
     return [_marked(item, mark) for item in value] if isinstance(value, list) else value
+
+
+def number_of(key: str | None, system: str, table: str) -> int | None:
+    """Return the number that a row had in the source, from the key of the record made of it."""
+    prefix = f"{IMPORT_KEY}{system}:{table}:"
+    return whole_number(key.removeprefix(prefix)) if key and key.startswith(prefix) else None
+
+
+def whole_number(text: object) -> int | None:
+    """Parse a number that a database can hold."""
+    digits = str(text)
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else None
 
 
 def short_time(moment: datetime | None) -> str | None:

@@ -16,7 +16,7 @@ from decklog.core.disk import sync, sync_descriptor
 from decklog.core.errors import Conflict, NotFound
 from decklog.importing.exports import folder_of
 from decklog.importing.files import MOST_BYTES, opened
-from decklog.importing.row import kept_value
+from decklog.importing.row import plain
 from decklog.log import Decklog
 from decklog.records.values import to_json
 from decklog.redaction import scan_json
@@ -137,7 +137,7 @@ def _put(item: Item, one: str, value: Any) -> None:
 
 def _plain(value: Any) -> Any:
     """Return a value as the log would hold it: a secret there is a marker here, and and an empty value is none."""
-    return None if value in (None, "", [], {}) else scan_json(kept_value(value))[0]
+    return None if value in (None, "", [], {}) else scan_json(plain(value))[0]
 
 
 def _digest(value: Any) -> str:

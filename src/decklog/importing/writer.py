@@ -20,7 +20,7 @@ from decklog.log import Decklog
 from decklog.records.record import Record
 from decklog.stores.intake import Intake
 from decklog.stores.money.bulk import Bulk
-from decklog.stores.overview import spending
+from decklog.stores.runs.run import Run, RunStatus
 
 M = TypeVar("M", bound=Callable[..., Any])
 # What the journal knows a keyed entry by: stream, subtype, group and key.
@@ -84,8 +84,8 @@ def only_describes(mapping: Callable[..., object]) -> bool:
 NOTE = "imported"
 SUBTYPE = COLUMNS.index("subtype")
 # The columns to compare of entries with the same key, without those that the log itself derives.
-_SAYING = [place for place, name in enumerate(COLUMNS) if name not in ("pos", "stream", "seq", "hash", "key", "redacted")]
-_REDACTED, _PLACES = COLUMNS.index("redacted"), {name: place for place, name in enumerate(COLUMNS)}
+_COMPARED = [place for place, name in enumerate(COLUMNS) if name not in ("pos", "stream", "seq", "hash", "key", "redacted")]
+_AT = COLUMNS.index("at")
 _DIGESTS = {chain.BODY: chain.BODY_DIGEST, chain.PAYLOAD: chain.PAYLOAD_DIGEST}
 
 
@@ -133,14 +133,14 @@ class Versions:
         return list(every(lambda **page: self._log.journal.history(table, record_id, **page)))
 
 
-def has_same_columns(said: Sequence[Any], present: tuple[Any, ...]) -> bool:
-    """Return whether a row's columns, as they would be written, are those of the entry that is here: so it is with nearly all.
+def is_same_entry(pending: PendingEntry, said: Sequence[Any], present: tuple[Any, ...]) -> bool:
+    """Return whether a row's columns, as they would be written, are those of the existing entry.
 
-    What the row leaves out counts for nothing, and a text that is kept elsewhere, or was dropped since, by its digest.
+    Empty columns are not compared, and a text that is stored elsewhere or was pruned is compared by its digest.
     """
-    for place in _SAYING:
+    for place in _COMPARED:
         value, held = said[place], present[place]
-        if value is None or value == held or value == "":
+        if value is None or value == held or value == "" or (place == _AT and pending.entry.get("at") is None):
             continue
         digest = _DIGESTS.get(place)
         if digest is None or held is not None or chain.digest(value) != present[digest]:
@@ -154,16 +154,6 @@ def identity_of(entry: dict[str, Any]) -> Identity | None:
     subtype, group_id = entry.get("subtype") or "", entry.get("group_id") or ""
     identity = (stream, subtype, group_id, key)
     return identity if all(type(part) is str for part in identity) else None  # type: ignore[return-value]
-
-
-def same_entry(log: Decklog, entry: Entry, given: dict[str, Any]) -> bool:
-    """Return whether an entry equals a row of the source, as given or as columns hold it."""
-    said = log.db.values.bind({name: value for name, value in given.items() if _has_value(name, value)})[0]
-    return said == log.db.values.bind({name: getattr(entry, name) for name in said})[0]
-
-
-def _has_value(name: str, value: object) -> bool:
-    return name not in ("key", "stream") and value not in (None, "")
 
 
 _ROWS = 1000
@@ -303,7 +293,6 @@ class RowWriter:
             if present is None:
                 outcomes.append(Outcome.NEW)
             elif self.bulk.correct(present, charge, note=NOTE):
-                spending.reopen(self.log.db, charge["run_id"])
                 outcomes.append(Outcome.CHANGED)
             else:
                 outcomes.append(Outcome.ALREADY)
@@ -397,9 +386,7 @@ class RowWriter:
 
     def _known(self, pending: PendingEntry, said: tuple[Any, ...], present: tuple[Any, ...] | None) -> Outcome:
         """Check whether a row differs from the entry made of it; the entry stays, and the changed row is kept with it."""
-        if present is None or has_same_columns(said, present):
-            return Outcome.ALREADY
-        if same_entry(self.log, load(self.log.db, present), pending.entry):
+        if present is None or is_same_entry(pending, said, present):
             return Outcome.ALREADY
         return self._keep_changed(pending.row, present)
 
@@ -449,24 +436,21 @@ class RowWriter:
         name = f"{key_start(self.report.system, row.table)}{row.id}"
         if row.stream.startswith("@"):
             name = f"{name}:{row.digest()}"
-        if row.id.isascii() and row.id.isdigit():
-            # All of it is ours but for a number, and it is too long to pass for a name: say so, or every row's is scanned.
-            self.mark_clean(name)
         return name
 
-    def mark_clean(self, name: str) -> None:
-        """Remember that a name holds no secret."""
-        self.log.db.values.mark_clean(name)
-
     def has_run(self, run_id: str) -> bool:
-        """Return whether a run is here."""
-        return number_of(self.log.db, run_id) is not None
-
-    def streams(self) -> frozenset[str]:
-        """Name all that entries can be written to."""
-        return frozenset(name for (name,) in self.log.db.read(lambda: self.log.db.rows("select name from streams", {}))[1])
+        """Return whether a run exists."""
+        return self.log.db.read(lambda: number_of(self.log.db, run_id)) is not None
 
     # What mappings write with
+
+    def ensure_run(self, run_id: str, goal: str, started_at: datetime, metadata: dict[str, object] | None = None) -> None:
+        """Add an active run, unless it exists."""
+        if not self.has_run(run_id):
+            times: dict[str, Any] = {"started_at": started_at, "updated_at": started_at}
+            facts = {"goal": goal, "status": RunStatus.ACTIVE, "metadata": metadata or {}}
+            with self.log.transaction():
+                self.record(Run, new_stream=True, id=run_id, **facts, **times)
 
     def entry(self, row: Row, entry: dict[str, Any]) -> PendingEntry:
         """Describe an entry of the row's stream, given as the arguments of `append`; it is written once."""

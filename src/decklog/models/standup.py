@@ -22,12 +22,7 @@ from decklog.stores.workflow.reviews import Review
 from decklog.transfer.report.page import everything
 
 SITE = "standup"
-FORM = {
-    "type": "object",
-    "properties": {"markdown": {"type": "string"}},
-    "required": ["markdown"],
-    "additionalProperties": False,
-}
+FORM = {"type": "object", "properties": {"markdown": {"type": "string"}}, "required": ["markdown"], "additionalProperties": False}
 _DAY = timedelta(days=1)
 _MOST = 20
 _GOES_ON = (RunStatus.PLANNING, RunStatus.ACTIVE, RunStatus.PAUSED)

@@ -11,7 +11,7 @@ from decklog.conductor.planning import plan_of
 from decklog.conductor.starting import RunRequest
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Invalid
-from decklog.importing.row import Row
+from decklog.importing.row import Row, plain
 from decklog.importing.sync import Sync, Synced
 from decklog.importing.tracker import COMMENTS, LINKS, Link, Tracker
 from decklog.importing.writer import Mapping, PendingEntry, PendingRecord, describes
@@ -129,7 +129,7 @@ class RecordImport(Tracker):
             self.report.note(note)
 
     def _add(self, record: Imported) -> None:
-        columns = {name: to_text(value) if hasattr(value, "tzinfo") else value for name, value in vars(record).items()}
+        columns = plain({name: to_text(value) if hasattr(value, "tzinfo") else value for name, value in vars(record).items()})
         match record:
             case ImportedTask():
                 clock = columns["updated_at"] or ""

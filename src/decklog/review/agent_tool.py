@@ -130,12 +130,7 @@ def _lines(context: RunContext, review: Review) -> str | None:
 
 
 def _review(
-    context: RunContext,
-    task: Task,
-    change: Change,
-    settings: ReviewSettings,
-    wanted_end: Callable[[], str | None],
-    **given: Any,
+    context: RunContext, task: Task, change: Change, settings: ReviewSettings, wanted_end: Callable[[], str | None], **given: Any
 ) -> Review:
     folder = context.checks_folder / context.holder / f"review-{ref_part(task.id)}-{task.fence}"
     try:

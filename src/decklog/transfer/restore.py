@@ -15,8 +15,7 @@ from decklog.core.disk import sync
 from decklog.core.errors import Busy, Conflict, Damaged, Invalid, NotADatabase, NotFound
 from decklog.db.sqlite.backup import alone, copy_file, publish, use_wal
 from decklog.db.sqlite.fair_lock import FairLock
-from decklog.db.sqlite.file import FileState, filesystem_of, is_network, look
-from decklog.db.sqlite.holders import holders_of
+from decklog.db.sqlite.file import FileState, filesystem_of, holders_of, is_network, look
 from decklog.log import Decklog
 from decklog.transfer.move import Move, is_same
 from decklog.transfer.progress import Progress, WorkResult, silent

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from decklog.agents.claude.payloads import events_of, transcripts_of
 from decklog.agents.events import (
     Begun,
     Called,
@@ -20,6 +19,7 @@ from decklog.agents.events import (
     SessionEvent,
     Spawned,
 )
+from decklog.agents.programs.claude import events_of, transcripts_of
 
 AT = datetime(2026, 11, 15, 12, tzinfo=UTC)
 PLACE: dict[str, Any] = {"session_id": "s1", "at": AT}

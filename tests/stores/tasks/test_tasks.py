@@ -7,16 +7,6 @@ from decklog import Conflict, Decklog, Invalid, LeaseLost, ManualClock, NotFound
 from tests.every import every
 
 
-def test_the_most_urgent_oldest_task_is_claimed_first(log: Decklog, run_id: str, clock: ManualClock) -> None:
-    for title, priority in [("old", 50), ("urgent", 90), ("new", 50), ("idle", 0)]:
-        clock.advance(seconds=1)
-        log.tasks.add(run_id, title, priority=priority)
-    claimed = []
-    while (claim := log.tasks.claim(run_id, worker="w")) is not None:
-        claimed.append(claim.task.title)
-    assert claimed == ["urgent", "old", "new", "idle"]
-
-
 def test_a_claim_may_name_group_role_and_tag(log: Decklog, run_id: str) -> None:
     log.tasks.add(run_id, "plain")
     log.tasks.add(run_id, "in B", group_id="B")
@@ -26,14 +16,6 @@ def test_a_claim_may_name_group_role_and_tag(log: Decklog, run_id: str) -> None:
     assert log.tasks.claim(run_id, worker="w", role="qa").task.title == "for qa"
     assert log.tasks.claim(run_id, worker="w", tag="slo") is None
     assert log.tasks.claim(run_id, worker="w", tag="gpu").task.title == "slow one"
-
-
-def test_a_claim_without_a_run_takes_from_any(log: Decklog, run_id: str) -> None:
-    other = log.runs.start("other").id
-    log.tasks.add(run_id, "a", priority=10)
-    log.tasks.add(other, "b", priority=80)
-    assert [log.tasks.claim(worker="w").task.title for _ in range(2)] == ["b", "a"]
-    assert log.tasks.claim(worker="w") is None
 
 
 def test_an_expired_lease_goes_to_the_next_worker(log: Decklog, run_id: str, clock: ManualClock) -> None:
@@ -275,18 +257,6 @@ def test_a_claim_can_wait_for_a_task(target: str) -> None:
         threading.Timer(0.2, lambda: log.tasks.add(run_id, "late")).start()
         assert log.tasks.claim(run_id, worker="w", wait_seconds=20).task.title == "late"
         assert log.tasks.claim(run_id, worker="w", wait_seconds=0.05) is None
-
-
-def test_every_version_of_a_task_can_be_seen_again(log: Decklog, run_id: str) -> None:
-    task = log.tasks.add(run_id, "x", max_attempts=99)
-    versions = [task]
-    for number in range(5):
-        claim = log.tasks.claim(run_id, worker=f"w{number}")
-        versions.append(claim.task)
-        versions.append(log.tasks.fail(task.id, fence=claim.task.fence, summary=str(number)))
-    for entry, version in zip(log.journal.history("tasks", task.id), versions, strict=True):
-        assert log.journal.at("tasks", task.id, entry.id) == version
-    assert log.journal.verify().ok
 
 
 def test_a_run_that_does_not_exist_has_no_tasks_to_ask_for(log: Decklog) -> None:

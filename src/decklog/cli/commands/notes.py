@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -197,8 +198,7 @@ def _log_or_private(call: Invocation) -> "Iterator[Decklog]":
         with call.open() as log:
             yield log
         return
-    from decklog.importing.source import PrivateFolder
     from decklog.log import Decklog
 
-    with PrivateFolder() as folder, Decklog.open(os.path.join(folder, "log.db")) as log:
+    with TemporaryDirectory(prefix="decklog-import-") as folder, Decklog.open(os.path.join(folder, "log.db")) as log:
         yield log

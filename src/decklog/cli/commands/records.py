@@ -1,5 +1,7 @@
 """Records for a person: runs, approvals, the board of tasks, and the model for recall."""
 
+import os
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 import click
@@ -14,8 +16,10 @@ from decklog.cli.screens.lines import draw, print_lines
 from decklog.cli.screens.session import timeline as draw_timeline
 from decklog.cli.show import fitted, painted_entry, plain, show
 from decklog.cli.terminal import STRONG, painted, put, say, width
+from decklog.core.errors import NotFound
 from decklog.core.extras import install_hint
 from decklog.core.figures import counted, dollars
+from decklog.log import Decklog
 
 _RECENT = 10
 _MOST = 50
@@ -26,17 +30,20 @@ _ELSEWHERE = ("recent_entries", "attempts", "dependencies")
 @click.command("show")
 @click.argument("run_id", metavar="RUN")
 @click.option("--at", metavar="ENTRY|TIME", help="as it was then")
+@click.option(
+    "--archives", default="archives", metavar="FOLDER", help="where the files of archived runs are; otherwise ./archives"
+)
 @click.pass_obj
-def show_run(call: Invocation, run_id: str, at: str | None) -> int:
-    """Show a run on one screen: state, tasks, agents, money and the latest entries; with --at as it was then."""
-    with call.open(writing=False) as log:
+def show_run(call: Invocation, run_id: str, at: str | None, archives: str) -> int:
+    """Show a run on one screen: state, tasks, agents, money and the latest entries; with --at as it was then.
+
+    The entries of an archived run are read from its file.
+    """
+    with ExitStack() as opened:
+        log = opened.enter_context(call.open(writing=False))
         close_killed_sessions(log, call.spool())
-        archive = log.db.read(log.db.archived).get(run_id)
-        if archive is not None:
-            run = log.runs.get(run_id).as_dict()
-            show({**run, "archive": archive}, as_json=call.json)
-            say(f"Its entries are archived. Bring them back: decklog archive restore FOLDER/{archive}")
-            return 0
+        if (archive := log.db.read(log.db.archived).get(run_id)) is not None:
+            log = opened.enter_context(_archived(log, run_id, archive, archives))
         snapshot = log.runs.snapshot(run_id, at=at)
         data = snapshot.as_dict()
         if at is None:
@@ -56,6 +63,20 @@ def show_run(call: Invocation, run_id: str, at: str | None) -> int:
     for entry in snapshot.recent[-_RECENT:]:
         put(painted_entry(entry, of_one_stream=True))
     return 0
+
+
+def _archived(log: Decklog, run_id: str, archive: str, folder: str) -> AbstractContextManager[Decklog]:
+    """Open the file that has the entries of an archived run."""
+    from decklog.transfer.archive import archived_run
+
+    file = os.path.join(folder, archive)
+    if not os.path.exists(file):
+        raise NotFound(
+            f"run {run_id} is archived in {archive}, which is not in {os.path.abspath(folder)}",
+            hint="Name the folder: --archives FOLDER",
+            archive=archive,
+        )
+    return archived_run(log, file, run_id)
 
 
 def _unpriced(spent: dict[str, int]) -> str:

@@ -173,5 +173,18 @@ def restore_archive(call: Invocation, file: str) -> int:
         return show(Archive(log, os.path.dirname(file) or ".", meter).restore(file), as_json=call.json)
 
 
+@archive.command()
+@click.argument("file")
+@click.argument("target", metavar="LOG")
+@click.pass_obj
+def extract(call: Invocation, file: str, target: str) -> int:
+    """Copy the runs of an archive to another log, such as old.db, to search and browse them there."""
+    from decklog.log import Decklog
+    from decklog.transfer.archive import Archive
+
+    with call.open(writing=False) as log, Decklog.open(target) as other, ProgressMeter() as meter:
+        return show(Archive(log, os.path.dirname(file) or ".", meter).extract(file, other), as_json=call.json)
+
+
 for_the_manager(create)
 for_the_manager(restore_archive)

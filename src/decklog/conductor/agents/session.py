@@ -23,7 +23,7 @@ from decklog.log import Decklog
 from decklog.records.values import to_json
 from decklog.stores.approvals.approval import Approval
 from decklog.stores.approvals.inbox import Message
-from decklog.stores.base import cause_of
+from decklog.stores.results.approvals import cause_of
 
 _OUTCOMES = {
     **dict.fromkeys(("completed", "success", "ok"), CallOutcome.OK),

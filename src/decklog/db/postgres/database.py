@@ -152,10 +152,8 @@ class PostgresDatabase(Database):
 
     def _run(self, sql: str, parameters: Mapping[str, Any]) -> "PGresult":
         text, names = self._numbered.get(sql) or self._number(sql)
-        try:
+        with self._translated():
             return self._session(sql).run(text, [parameters[name] for name in names])
-        except (psycopg.Error, NotBegun, UnicodeEncodeError) as problem:
-            raise self._translate(problem) from problem.__cause__ or problem
 
     def _queue(self, sql: str, parameters: Mapping[str, Any], take: Take | None = None) -> Statement:
         """Send a statement together with the next one."""
@@ -172,16 +170,13 @@ class PostgresDatabase(Database):
         """Raise our errors instead of psycopg's."""
         try:
             yield
-        except (psycopg.Error, NotBegun, UnicodeEncodeError) as problem:
-            raise self._translate(problem) from problem.__cause__ or problem
-
-    def _translate(self, problem: Exception) -> Exception:
-        if isinstance(problem, NotBegun):
+        except psycopg.Error as problem:
+            raise errors.translate(problem) from problem
+        except UnicodeEncodeError as problem:
+            raise Invalid(f"a value can't be stored: {problem}") from problem
+        except NotBegun as problem:
             # A block of the caller's own code is never run again.
-            return given_up(problem) if self._transactions.is_held() else problem
-        if isinstance(problem, psycopg.Error):
-            return errors.translate(problem)
-        return Invalid(f"a value can't be stored: {problem}")
+            raise given_up(problem) if self._transactions.is_held() else problem from problem.__cause__
 
     def rows(self, sql: str, parameters: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Row]]:
         result = self._run(sql, parameters)
@@ -195,14 +190,14 @@ class PostgresDatabase(Database):
             names = self._names.keep(sql, tuple(column.decode() for column in columns))
         return names
 
-    def ask(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], tuple[tuple[str, ...], list[Row]]]:
+    def rows_ahead(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], list[Row]]:
         statement = self._queue(sql, parameters)
 
-        def answer() -> tuple[tuple[str, ...], list[Row]]:
+        def answer() -> list[Row]:
             if statement.result is None:
                 self._flush()
             assert statement.result is not None
-            return self._names_of(sql, statement.result), self._transactions.session().rows_of(statement.result)
+            return self._transactions.session().rows_of(statement.result)
 
         return answer
 

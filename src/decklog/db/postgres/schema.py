@@ -62,17 +62,17 @@ def _applied(database: Database) -> list[Row]:
 
 
 def check_version(database: Database) -> int:
-    """Refuse a schema that is not the one this Decklog knows; give its version."""
+    """Raise an error for a schema that this Decklog does not know. Return the newest version that it knows."""
     applied = _applied(database)
-    version = max((row[0] for row in applied), default=0)
+    version, required = max((row[0] for row in applied), default=0), schema.required(applied)
     latest = schema.latest("postgres")
     if version < latest:
         raise schema.too_old("this database", version, "postgres", hint="Run: decklog migrate")
-    if version > latest:
+    if required > latest:
         raise SchemaTooNew(
-            f"this database has schema {version}; this Decklog knows up to {latest}",
+            f"this database has schema {required}; this Decklog knows up to {latest}",
             hint="Upgrade Decklog, and try again.",
-            found=version,
+            found=required,
             supported=latest,
         )
     schema.check_steps(applied, "postgres", "this database")
@@ -197,6 +197,8 @@ _SETTING = ("setting", "", "session_replication_role")
 
 def differences(database: Database, url: str) -> Iterator[dict[str, Any]]:
     """Name what is not as the migrations made it. A role that may not create a schema to compare with gets an error."""
+    applied = database.rows(schema.APPLIED, {})[1]
+    schema.check_known(applied, "postgres")
     expected = _expected_objects(url)
     found = _objects_in(database.rows(_OF_THE_LOG, {})[1])
     # A new log has one range for its first runs.
@@ -215,7 +217,6 @@ def differences(database: Database, url: str) -> Iterator[dict[str, Any]]:
     }
     role = database.one("select current_setting('session_replication_role')", {})
     yield from schema.differences(expected, {**ours, _SETTING: str(role and role[0])})
-    applied = database.rows(schema.APPLIED, {})[1]
     yield from schema.step_differences(applied, "postgres")
 
 

@@ -19,6 +19,7 @@ from decklog.db.postgres import errors
 from decklog.db.postgres.connections import BLOCK_SECONDS, VERB_SECONDS, AcknowledgedHeads, Pool, PostgresConnections
 from decklog.db.postgres.session import LogConnection as Connection
 from decklog.db.postgres.session import NotBegun, NotSent, Session
+from decklog.db.schema import REQUIRED
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -238,7 +239,7 @@ class PostgresTransactions:
     def _check_schema(self, session: Session) -> None:
         """Refuse to write to a log that was migrated while it was open, unless a statement of this transaction has checked."""
         if self.version and not session.is_checked:
-            self._compare(session, session.rows_of(session.run(b"select max(version) from schema_steps"))[0][0])
+            self._compare(session, session.rows_of(session.run(REQUIRED.encode()))[0][0])
 
     def check_version(self, found: int) -> None:
         """Refuse to go on with a schema that is not the one this process knows."""
@@ -246,7 +247,7 @@ class PostgresTransactions:
 
     def _compare(self, session: Session, found: int) -> None:
         session.is_checked = True
-        if self.version and found != self.version:
+        if self.version and found > self.version:
             raise SchemaTooNew(
                 f"this database was migrated to schema {found} while this process had it open at {self.version}",
                 hint="Restart this process with the newer Decklog.",
@@ -422,7 +423,7 @@ class PostgresTransactions:
         self._connections.close()
 
     def before_fork(self) -> None:
-        self._gate.shut(own=int(self.current() is not None))
+        self._gate.shut()
 
     def after_fork_in_parent(self) -> None:
         self._gate.open()

@@ -74,13 +74,11 @@ class SqliteTransactions:
     def write(self, job: Callable[[], T]) -> T:
         if self.owner == get_ident():
             return self._nested(job)
-        if self.block is not None:
-            if self.is_held():
-                with self._at_work():
-                    return self._nested(job)
-            self._check_free()
-        if not self._connections.is_writable:
-            self._connections.check_writable()
+        if self.is_held():
+            with self._at_work():
+                return self._nested(job)
+        self._check_free()
+        self._connections.check_writable()
         result: T = self._group.run(job)
         return result
 
@@ -172,11 +170,10 @@ class SqliteTransactions:
     def _begin(self) -> None:
         """Take the lock and start a transaction. What was found out before still holds if nobody else has written since."""
         connections = self._connections
-        cursor = connections.cursor or connections.running()
-        connection, lock = cursor.connection, connections.open_lock or connections.lock
+        connection, lock = connections.writing(), connections.lock
         lock.acquire()
         try:
-            cursor.execute("begin immediate")
+            connection.execute("begin immediate")
             connections.check_in_place()
             if connection.data_version() != self._seen_version:
                 self.memo.clear()
@@ -192,15 +189,14 @@ class SqliteTransactions:
 
     def _commit(self) -> None:
         connections = self._connections
-        cursor = connections.cursor or connections.running()
+        connection = connections.writing()
         try:
-            cursor.execute("commit")
+            connection.execute("commit")
         except apsw.Error as problem:
             raise errors.translate(problem, connections.path) from problem
-        self._seen_version = cursor.connection.data_version()
+        self._seen_version = connection.data_version()
         self._committed = True
-        if self._undoing.acts:
-            self._undoing.keep()
+        self._undoing.keep()
         connections.checkpoints.after_commit()
 
     def _end(self) -> None:
@@ -215,14 +211,13 @@ class SqliteTransactions:
                 if connection.in_transaction:
                     connection.execute("rollback")
         finally:
-            (connections.open_lock or connections.lock).release()
-            if self._undoing.acts:
-                self._undoing.undo()
+            connections.lock.release()
+            self._undoing.undo()
 
     def _check_schema(self, connection: apsw.Connection) -> None:
         row = connection.execute("pragma user_version").fetchone()
         found = row[0] if row else 0
-        if found != self.version:
+        if found > self.version:
             raise SchemaTooNew(
                 f"{self._connections.path} was migrated to schema {found} while this process had it open at {self.version}",
                 hint="Restart this process with the newer Decklog.",
@@ -256,19 +251,14 @@ class SqliteTransactions:
     def read(self, job: Callable[[], T], *, same_plans: bool = False) -> T:  # noqa: ARG002 - it plans without the values
         if self.owner == get_ident():
             return job()
-        if self.block is not None and self.is_held():
+        if self.is_held():
             with self._at_work():
                 return job()
         if self._connections.readers.is_reading():
             return job()
         self._connections.check_in_place_now_and_then()
-        # As `Readers.held` does. Every verb that reads comes by here, and a generator costs as much as to begin and end a read.
-        while True:
-            reader = self._connections.readers.mine()
-            with reader.lock:
-                if not reader.is_closed:
-                    reader.is_new = False
-                    return self._read_with(reader, job)
+        with self._connections.readers.held() as reader:
+            return self._read_with(reader, job)
 
     def _read_with(self, reader: ReadConnection, job: Callable[[], T]) -> T:
         until = deadline()

@@ -12,10 +12,10 @@ import claude_agent_sdk
 from anyio import to_thread
 from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, HookMatcher, ResultMessage, SystemMessage, TextBlock
 
-from decklog.agents.claude.payloads import RESULT
 from decklog.agents.closing import own_identity
 from decklog.agents.events import CallOutcome
-from decklog.agents.reading import GONE
+from decklog.agents.programs.base import GONE
+from decklog.agents.programs.claude import RESULT
 from decklog.aio.log import AsyncDecklog
 from decklog.hooks.judging import held
 from decklog.log import Decklog

@@ -7,7 +7,6 @@ too; the next one who takes events in finds it there.
 import atexit
 import json
 import logging
-import os
 import threading
 import time
 from collections import deque
@@ -150,20 +149,16 @@ class EventRecorder:
 
     def _note(self, events: Iterable[RecordedEvent]) -> None:
         try:
-            os.makedirs(self._spool.folder, mode=0o700, exist_ok=True)
             for session, facts, payload in events:
                 content = json.dumps(as_json(payload)).encode()
-                if self._spool.has_room(len(content)):
-                    self._spool.append(self._program, session, {**facts, "session": session}, content)
-                else:
-                    self._spool.drop(self._program, len(content))
+                self._spool.put(self._program, session, {**facts, "session": session}, content, is_synced=False)
         except Exception as problem:  # noqa: BLE001
             # A full disk is nothing that an agent should stop for.
             self.warn(problem)
 
     def _leave_word(self, problem: BaseException) -> None:
         try:
-            self._spool.say_trouble(problem)
+            self._spool.keep_trouble(problem)
         except OSError as other:
             self.warn(other)
 

@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 from decklog.core.errors import Invalid, TimedOut, Unavailable
 from decklog.importing.exports import each
 from decklog.importing.files import json_values
-from decklog.importing.row import EPOCH, Row, kept_columns, kept_json
-from decklog.importing.source import PrivateFolder
+from decklog.importing.row import EPOCH, Row, plain, plain_json
 from decklog.importing.sync import Items, Sync
 from decklog.importing.tracker import COMMENTS, LINKS, Link, NestedRow, Tracker, moment_of, set_time
 from decklog.importing.writer import PendingRecord, describes
+from decklog.records.values import to_json
 from decklog.stores.tasks.task import LinkKind, Task, TaskComment, TaskState
 
 REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+\Z")
@@ -154,7 +154,7 @@ class GithubImport(Tracker):
         if REPOSITORY.match(self.path) is None:
             self._hold_all(self.path, self.run_id)
             return
-        with PrivateFolder() as folder:
+        with tempfile.TemporaryDirectory(prefix="decklog-import-") as folder:
             saved = os.path.join(folder, "issues.json")
             ask_gh(self.path, self.seconds, saved)
             self._hold_all(saved, self.path)
@@ -173,11 +173,11 @@ class GithubImport(Tracker):
             for one in found:
                 self._hold(one, otherwise)
             return
-        issue = plain_names(found) if isinstance(found, dict) else {}
+        issue: dict[str, Any] = plain(plain_names(found)) if isinstance(found, dict) else {}
         try:
             name = name_of(issue, otherwise)
         except Invalid as problem:
-            self.hold_line(kept_json(found), problem.message)
+            self.hold_line(plain_json(found), problem.message)
             return
         if isinstance(issue.get("body"), str):
             issue["body"], made_of = unmarked(issue["body"])
@@ -192,7 +192,7 @@ class GithubImport(Tracker):
 
     def _hold_comment(self, name: str, comment: dict[str, Any]) -> None:
         at, clock = moment_of(comment.get("created_at")), moment_of(comment.get("updated_at"))
-        _, text = kept_columns({**comment, "issue": name})
+        text = to_json({**comment, "issue": name})
         self.gathered.add(COMMENTS, f"{name}#{comment.get('id')}", text, at=at, clock=clock)
 
     def parts_of(self, item: Row) -> Iterator[NestedRow]:
@@ -291,7 +291,7 @@ class GithubSync(Sync):
 
     def theirs(self) -> Items:
         """Ask `gh` for all issues."""
-        with PrivateFolder() as folder:
+        with tempfile.TemporaryDirectory(prefix="decklog-import-") as folder:
             saved = os.path.join(folder, "issues.json")
             ask_gh(self.path, self._seconds, saved)
             values, rest = json_values(saved)

@@ -36,7 +36,7 @@ _TASK = (
 _ITS_WORKERS = ("claim_lock", "claim_expires", "worker_pid", "last_heartbeat_at", "current_run_id")
 _TAKEN = ("id", "title", "body", "assignee", "status", "priority", "created_at", "result", *_ITS_WORKERS)
 _SHOWN = tuple(name for name in _TASK if name not in _TAKEN)
-_OF_TASK = ("task_id", "tasks")
+_OF_TASK = (("task_id", "tasks"),)
 _WHEN = ("created_at", "started_at", "ended_at", "completed_at", "last_heartbeat_at", "claim_expires")
 _LATEST = 253_402_300_799
 _USUAL = 50
@@ -50,7 +50,7 @@ class HermesImport(TableTracker):
     goal = "A board of Hermes Kanban"
     layout: ClassVar = {
         "tasks": Table(_TASK, at="created_at"),
-        "task_links": Table(("parent_id", "child_id"), ("child_id", "parent_id"), of=("child_id", "tasks"), kind=LINKS),
+        "task_links": Table(("parent_id", "child_id"), ("child_id", "parent_id"), of=(("child_id", "tasks"),), kind=LINKS),
         "task_comments": Table(("id", "task_id", "author", "body", "created_at"), at="created_at", of=_OF_TASK, kind=COMMENTS),
         "task_runs": Table(
             (

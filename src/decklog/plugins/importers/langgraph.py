@@ -17,7 +17,6 @@ from decklog.journal.entry import EntryKind
 from decklog.plugins.langgraph_values import pack, readable, unpack
 from decklog.stores.artifacts.checkpoints import Checkpoint
 from decklog.stores.artifacts.graphs import Encoded
-from decklog.stores.runs.run import Run, RunStatus
 
 _LEFT = (Outcome.KEPT, Outcome.REFUSED)
 # LangGraph's own maps have no order: they are written in the same one from either saver.
@@ -263,11 +262,8 @@ class LangGraphImport(Import):
     def _add_checkpoints(self, content: list[dict[str, Any]]) -> list[bool]:
         """Add checkpoints; the run of a thread begins with its first one."""
         for run_id, first in {one["run_id"]: one for one in reversed(content)}.items():
-            if self.writer.intake.seek(Run, run_id) is None:
-                goal = f"Thread {first['thread']} of LangGraph"
-                times: dict[str, Any] = {"started_at": first["created_at"], "updated_at": first["created_at"]}
-                facts = {"langgraph": {"thread_id": first["thread"]}}
-                self.writer.record(Run, new_stream=True, id=run_id, goal=goal, status=RunStatus.ACTIVE, metadata=facts, **times)
+            facts: dict[str, object] = {"langgraph": {"thread_id": first["thread"]}}
+            self.writer.ensure_run(run_id, f"Thread {first['thread']} of LangGraph", first["created_at"], facts)
         return self.log.states.import_checkpoints(content)
 
     @describes

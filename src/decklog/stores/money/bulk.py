@@ -14,7 +14,8 @@ from decklog.journal import chain
 from decklog.journal.attribution import acting
 from decklog.journal.rows import RESERVED
 from decklog.records.operations import is_late
-from decklog.stores.base import StoreParts, complete
+from decklog.stores.base import StoreParts
+from decklog.stores.fields import complete
 from decklog.stores.money.ledger import Ledger
 from decklog.stores.money.meter import BudgetMeter
 from decklog.stores.money.prices import PriceList
@@ -77,7 +78,7 @@ class Bulk(Ledger):
             if isinstance(one, tuple):
                 batch.entries.append(one)
             elif "model" not in one:
-                batch.entries.append(self._writer.bound(one).values())
+                batch.entries.append(self._writer.prepare({**one, "at": one.get("at") or self._now()}))
             elif one["answer_id"] not in paid:
                 paid.add(one["answer_id"])
                 given = self._placed(one)

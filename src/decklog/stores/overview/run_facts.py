@@ -13,7 +13,7 @@ from decklog.db.where import placed
 from decklog.journal.rows import STREAM_SIZE
 from decklog.records.record import Page
 from decklog.records.values import from_json
-from decklog.stores.overview import spending, task_counts
+from decklog.stores.overview import task_counts
 from decklog.stores.overview.status import Status, of_run, silence_of
 
 # A run's usual gap between entries is the average of its last hundred.
@@ -22,15 +22,17 @@ _LOOK_BACK = 100
 _SHOWN_TASKS, _SHOWN_OF_ONE = 3, 20
 _MOST_LEASES = 1000
 _SHOWN_CHARACTERS = 120
+SPENT = ("calls", "cost_microdollars", "unpriced_calls")
 _FACTS = f"""
 select s.no, r.id, r.goal, r.status, r.repo, r.branch, r.parent_run_id, r.parent_seq, r.summary, r.started_at, r.ended_at,
-       h.seq, h.at, h.kind, h.subtype, h.agent, h.record_table, h.record_id, substr(h.body, 1, 400),
+       s.head_seq, s.head_at, h.kind, h.subtype, h.agent, h.record_table, h.record_id, substr(h.body, 1, 400),
        b.seq, b.at, coalesce(t.seq, 0),
-       case when m.stream is null then h.seq else coalesce(m.seq, 0) end,
-       {", ".join(f"coalesce(t.{name}, 0)" for name in task_counts.FIELDS)}
+       {", ".join(f"coalesce(t.{name}, 0)" for name in task_counts.FIELDS)},
+       {", ".join(f"(select cast(coalesce(sum({name}), 0) as bigint) from spend_days where run_id = r.id)" for name in SPENT)}
   from ({{runs}}) r
-  join stream_heads s on s.name = r.id
-  join entries h on h.pos = s.head_pos
+  join all_stream_heads s on s.name = r.id
+  -- The entries of an archived run are in a file.
+  left join entries h on h.pos = s.head_pos
   -- The pace of entries decides whether an active run is stalled.
   left join entries b on b.pos = case
          when r.status = 'completed' or r.status = 'failed' or r.status = 'cancelled' then null
@@ -38,19 +40,13 @@ select s.no, r.id, r.goal, r.status, r.repo, r.branch, r.parent_run_id, r.parent
          else s.no * {STREAM_SIZE} + 1
        end
   left join {task_counts.TABLE} t on t.run_id = r.id
-  -- The marks of the few streams with charges that are not added up yet; joined to the runs, all marks would be read.
-  left join (
-    select p.stream, k.seq
-      from {spending.OPEN} p
-      left join {spending.MARKS} k on k.stream = p.stream
-  ) m on m.stream = r.id
  order by r.started_at desc, r.id desc
 """
 _COLUMNS = (
     *("no", "id", "goal", "state", "repo", "branch", "parent_run_id", "parent_seq", "summary", "started_at", "ended_at"),
     *("seq", "at", "kind", "subtype", "agent", "record_table", "record_id", "body"),
-    *("earlier_seq", "earlier_at", "mark", "spend_mark"),
-    *task_counts.FIELDS,
+    *("earlier_seq", "earlier_at", "mark"),
+    *(*task_counts.FIELDS, *SPENT),
 )
 # Find the tasks before the join, in the order of the index of running tasks: otherwise SQLite scans all tasks of the run.
 _ONE = f"""
@@ -64,19 +60,13 @@ select f.*, t.id, t.title, t.worker, t.stage, t.leased_at, t.leased_until
      limit {_MOST_LEASES}
   ) t on true
 """
-# The leases, with the same number of columns as the task changes after the marks: both are loaded with one query.
 _LEASES = f"""
-select * from (
-  select run_id, id, title, worker, stage, leased_at, leased_until
-    from tasks
-   where state = 'running' and run_id in ({{marks}})
-   order by run_id, leased_until
-   limit {_MOST_LEASES}
-) leases
+select run_id, id, title, worker, stage, leased_at, leased_until
+  from tasks
+ where state = 'running' and run_id in ({{marks}})
+ order by run_id, leased_until
+ limit {_MOST_LEASES}
 """
-_NO_LEASE = ", ".join(["null"] * 4)
-
-
 _PLANNED = tuple(name for name in task_counts.STATES if name != "abandoned")
 
 
@@ -130,18 +120,11 @@ class RunOverview:
 
 
 class OverviewOutdated(Exception):
-    """The sums of runs or spending are outdated. The caller moves the marks and reads again."""
+    """The marks of some runs are far behind. The caller moves them and reads again."""
 
-    def __init__(self, run_ids: list[str], *, of_spending: bool) -> None:
+    def __init__(self, run_ids: list[str]) -> None:
         super().__init__(run_ids)
         self.run_ids = run_ids
-        self.of_spending = of_spending
-
-
-def check_marks(streams: Sequence[spending.Charged], can_move_marks: bool) -> None:
-    """Raise OverviewOutdated if the marks of spending are far behind and can be moved."""
-    if can_move_marks and spending.is_far(streams):
-        raise OverviewOutdated([], of_spending=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,83 +137,58 @@ class OverviewMoment:
 
 
 def look(
-    db: Database,
-    runs: str,
-    bound: Mapping[str, Any],
-    moment: OverviewMoment,
-    waiting: Mapping[str, int],
-    *,
-    with_money: bool = True,
+    db: Database, runs: str, bound: Mapping[str, Any], moment: OverviewMoment, waiting: Mapping[str, int]
 ) -> list[RunOverview]:
     """Load the runs of a statement as an overview shows them. Raise `OverviewOutdated` if marks must be moved first."""
     facts = _facts(db, runs, bound)
     ids = [fact["id"] for fact in facts]
-    behind = _behind(facts, "mark", task_counts.MOST_BEHIND)
-    spent_behind = with_money and bool(_behind(facts, "spend_mark", spending.MOST_BEHIND))
-    if (behind or spent_behind) and moment.can_move_marks:
-        raise OverviewOutdated(behind, of_spending=spent_behind)
-    kept = {fact["id"]: {name: fact[name] for name in task_counts.FIELDS} for fact in facts}
-    leases, moved = _leases_and_moved(db, ids if behind else _at_work(facts), [] if behind else _spans(facts, "mark"))
-    counts = task_counts.counted(db, ids) if behind else task_counts.added(kept, moved)
-    spent = spending.of_runs(db, ids, _spans(facts, "spend_mark")) if with_money else {}
-    return [_overview(fact, counts[fact["id"]], leases, spent.get(fact["id"], {}), moment, waiting) for fact in facts]
+    behind = task_counts.behind({fact["id"]: fact["seq"] - fact["mark"] for fact in facts})
+    if behind and moment.can_move_marks:
+        raise OverviewOutdated(behind)
+    if behind:
+        counts = task_counts.counted(db, ids)
+    else:
+        counts = {fact["id"]: {name: fact[name] for name in task_counts.FIELDS} for fact in facts}
+        task_counts.add_later(db, counts, _spans(facts))
+    at_work = [run_id for run_id in ids if counts[run_id]["running"]]
+    leases = _leases(db, at_work) if at_work else {}
+    return [_overview(fact, counts[fact["id"]], leases, moment, waiting) for fact in facts]
 
 
 def look_at_one(
     db: Database, run_id: str, counts: Mapping[str, int], moment: OverviewMoment, waiting: Mapping[str, int]
 ) -> RunOverview:
-    """Load one run whose task counts and spending are known already."""
+    """Load one run whose task counts are known already."""
     rows = db.rows(_ONE, {"run_id": run_id})[1]
     fact = dict(zip(_COLUMNS, rows[0], strict=False))
     leases = sorted((tuple(row[len(_COLUMNS) :]) for row in rows if row[-1] is not None), key=lambda lease: lease[-1])
     tasks = {name: counts[name] for name in task_counts.FIELDS}
-    return _overview(fact, tasks, {run_id: leases}, dict(counts), moment, waiting, _SHOWN_OF_ONE)
+    return _overview(fact, tasks, {run_id: leases}, moment, waiting, _SHOWN_OF_ONE)
 
 
 def _facts(db: Database, runs: str, bound: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(_COLUMNS, row, strict=True)) for row in db.rows(_FACTS.format(runs=runs), bound)[1]]
 
 
-def _behind(facts: Sequence[dict[str, Any]], mark: str, most: int) -> list[str]:
-    """Return the runs whose marks are too far behind to read the entries after them."""
-    lags = {fact["id"]: fact["seq"] - fact[mark] for fact in facts}
-    allowed = task_counts.most_behind(list(lags.values()), most)
-    return [run_id for run_id, lag in lags.items() if lag > allowed]
-
-
-def _spans(facts: Sequence[dict[str, Any]], mark: str) -> list[tuple[int, int]]:
+def _spans(facts: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:
     """Return the positions of the entries after each run's mark."""
-    starts = [(fact["no"] * STREAM_SIZE, fact) for fact in facts if fact["seq"] > fact[mark]]
-    return [(start + fact[mark], start + fact["seq"]) for start, fact in starts]
+    starts = [(fact["no"] * STREAM_SIZE, fact) for fact in facts if fact["seq"] > fact["mark"]]
+    return [(start + fact["mark"], start + fact["seq"]) for start, fact in starts]
 
 
-def _at_work(facts: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the runs that may have running tasks, by their counts or later entries. Most runs of a page are finished."""
-    return [fact["id"] for fact in facts if fact["running"] or fact["seq"] > fact["mark"]]
-
-
-def _leases_and_moved(
-    db: Database, ids: Sequence[str], spans: Sequence[tuple[int, int]]
-) -> tuple[dict[str, list[tuple[Any, ...]]], list[tuple[Any, ...]]]:
-    """Load the leases, and the task changes in some ranges of entries."""
+def _leases(db: Database, ids: Sequence[str]) -> dict[str, list[tuple[Any, ...]]]:
+    """Load the leases of some runs."""
     marks, bound = placed(ids)
-    rows: list[Any] = []
-    for number, part in enumerate(task_counts.in_parts(spans)):
-        later, places = task_counts.moved(part, _NO_LEASE)
-        both = (later, places) if number else (f"{_LEASES.format(marks=marks)} union all {later}", {**bound, **places})
-        rows += db.rows(*both)[1]
-    leases: dict[str, list[tuple[Any, ...]]] = {}
-    for run_id, *lease in rows:
-        if lease[-1] is not None:
-            leases.setdefault(run_id, []).append(tuple(lease))
-    return leases, [row[:3] for row in rows if row[-1] is None]
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for run_id, *lease in db.rows(_LEASES.format(marks=marks), bound)[1]:
+        found.setdefault(run_id, []).append(tuple(lease))
+    return found
 
 
 def _overview(
     fact: dict[str, Any],
     counts: dict[str, int],
     all_leases: Mapping[str, Sequence[tuple[Any, ...]]],
-    spent: dict[str, int],
     moment: OverviewMoment,
     waiting: Mapping[str, int],
     shown_tasks: int = _SHOWN_TASKS,
@@ -262,9 +220,7 @@ def _overview(
         agents=list(dict.fromkeys(lease[2] for lease, end in zip(leases, ends, strict=True) if end > moment.steady_now)),
         working_on=[_task(lease, moment.steady_now) for lease in leases[:shown_tasks]],
         waiting=needs_person,
-        cost_microdollars=spent.get("cost_microdollars", 0),
-        calls=spent.get("calls", 0),
-        unpriced_calls=spent.get("unpriced_calls", 0),
+        **{name: fact[name] for name in SPENT},
     )
     if status is not Status.STALLED:
         return shown
@@ -309,6 +265,8 @@ _DEEDS = {
 
 def _last_line_of(fact: dict[str, Any]) -> str:
     """Return a run's last entry in one line."""
+    if fact["kind"] is None:
+        return "archived"
     what = fact["subtype"] or fact["kind"]
     text = " ".join((fact["body"] or "").split())
     if table := fact["record_table"]:

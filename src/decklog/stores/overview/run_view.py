@@ -243,7 +243,7 @@ def _first_tasks(db: Database, record: type[Record], run_id: str, most: int) -> 
 
 def _spent(db: Database, base: Any, place: Any, is_now: bool, line: list[tuple[int, int]]) -> RunSpending:
     """Load the spending by model and agent, if it is for now, and the run's budgets."""
-    by = spending.of_run(db, place.run_id, base.charged) if is_now else []
+    by = spending.of_run(db, place.run_id) if is_now else []
     return RunSpending(line, by, [one for one in base.budgets if one.run_id == place.run_id])
 
 

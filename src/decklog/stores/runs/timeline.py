@@ -46,19 +46,6 @@ select e.seq, e.at, e.record_table, e.record_id,
 """
 
 
-# The last mark at or before an entry, as one row with a null time, and the relevant entries after it.
-_SINCE_MARK = f"""
-with m as (select * from {MARKS} where run_id = :run_id and seq <= :at order by seq desc limit 1)
-select m.seq, cast(null as text) as at, cast(null as text) as record_table, cast(null as text) as record_id,
-       {" || ',' || ".join(f"cast(m.{name} as text)" for name in FIELDS)} as payload, m.under_way as before
-  from m
-union all
-select * from (
-  {_TOLD.replace("e.pos > :start", "e.pos > cast(:start as bigint) + coalesce((select seq from m), 0)")}
-) changes
-"""
-
-
 class Moment(NamedTuple):
     """An important entry: its number, kind, record and time."""
 
@@ -86,10 +73,6 @@ class RunStory:
         # The total spending after each charge.
         self.spent: list[tuple[int, int]] = []
         self.firsts: dict[str, list[tuple[int, str]]] = {}
-        # Strips up to the mark, by number of steps; valid until the mark moves.
-        self.strips: dict[int, list[Row]] = {}
-        # Lines of spending, by number of points.
-        self.lines: dict[int, list[tuple[int, int]]] = {}
         self._at = ""
 
     def copied(self) -> "RunStory":
@@ -99,7 +82,6 @@ class RunStory:
         new.earlier, new.later = list(self.earlier), dict(self.later)
         new.marks, new.moments, new.spent = list(self.marks), list(self.moments), list(self.spent)
         new.firsts = {table: list(found) for table, found in self.firsts.items()}
-        new.strips, new.lines = self.strips, self.lines
         return new
 
     def add(self, rows: Iterable[Row], until: int) -> None:
@@ -195,19 +177,6 @@ def came_of(image: dict[str, Any]) -> dict[str, Any]:
 def changes(db: Database, start: int, since: int, until: int) -> list[Row]:
     """Load the relevant entries after one number up to another. `start` is the stream's first position."""
     return db.rows(_TOLD, {"start": start + since, "until": start + until})[1]
-
-
-def story_until(db: Database, run_id: str, start: int, seq: int) -> RunStory:
-    """Evaluate a run up to an entry from the last mark before it, with one query."""
-    bound = {"run_id": run_id, "at": seq, "start": start, "until": start + seq}
-    rows = sorted(db.rows(_SINCE_MARK, bound)[1], key=lambda row: (row[1] is not None, row[0]))
-    mark = None
-    if rows and rows[0][1] is None:
-        counts = dict(zip(FIELDS, map(int, rows[0][4].split(",")), strict=True))
-        mark, rows = {"seq": rows[0][0], **counts, "under_way": rows[0][5]}, rows[1:]
-    story = story_from(mark)
-    story.add(rows, seq)
-    return story
 
 
 def marked(row: Row) -> dict[str, Any]:

@@ -82,14 +82,6 @@ def same_commit(one: str, other: str) -> bool:
     return short == long or (_HEX.fullmatch(short) is not None and long.startswith(short))
 
 
-def files_column(files: Mapping[str, str] | None) -> list[dict[str, str]] | None:
-    """Return file digests in the form of their column."""
-    if files is None:
-        return None
-    # Not an object with paths as keys: redaction would take a file called `token` for a token and remove its digest.
-    return [{"path": path, "sha256": files[path]} for path in sorted(files)]
-
-
 def check_commit(name: str, value: object) -> str:
     """Check a commit id."""
     commit = filled(name, value)
@@ -213,7 +205,7 @@ class Criteria(RunBound):
             raise _stale(present)
         if fields.get("status", CriterionStatus.MET) is not CriterionStatus.MET:
             fields |= _UNBOUND
-        if self.differing(present, fields).keys() & {"status", "required"}:
+        if self._differing_fields(present, fields).keys() & {"status", "required"}:
             check_goes_on(self._db, run_id, _SETTLED)
         return self.set_fields(present, fields)
 
@@ -292,10 +284,6 @@ class Criteria(RunBound):
             if criterion.required and (criterion.status is not CriterionStatus.MET or criterion.is_stale)
         ]
 
-    def shaped(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return fields in the form of their columns."""
-        return {name: files_column(value) if name == "evidence_files" else value for name, value in fields.items()}
-
     def _held(self, run_id: str, criterion: str) -> Criterion:
         self.hold(run_id)
         return self._get(run_id, criterion)
@@ -335,9 +323,11 @@ def _binding(commit: str | None, files: dict[str, object] | None) -> dict[str, A
     if commit is not None:
         bound["evidence_commit"] = check_commit("evidence_commit", commit)
     if files is not None:
-        bound["evidence_files"] = check_files("evidence_files", files)
         if not files:
             raise Invalid("evidence_files names no file; leave it out or name one", field="evidence_files")
+        digests = check_files("evidence_files", files)
+        # Not an object with paths as keys: redaction would take a file called `token` for a token and remove its digest.
+        bound["evidence_files"] = [{"path": path, "sha256": digests[path]} for path in sorted(digests)]
     return bound
 
 

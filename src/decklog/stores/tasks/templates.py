@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from decklog.core.errors import Invalid, NotFound
-from decklog.db.where import Where
+from decklog.db.where import Where, suggest_id
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store, StoreParts
@@ -68,8 +68,7 @@ class Templates(Store):
 
         def same() -> Template | None:
             found = self._newest(name)
-            new, old = (self._db.values.bind(values)[0] for values in (fields, _content(found)))
-            return found if found is not None and new == old else None
+            return None if found is None or self._differing_fields(found, fields) else found
 
         def add() -> Template:
             newest = self._newest(name)
@@ -87,8 +86,6 @@ class Templates(Store):
         found = self._newest(name) if version is None else self._seek(Template, (name, version))  # type: ignore[arg-type]
         if found is None:
             which = name if version is None else f"{name}, version {version}"
-            from decklog.db.where import suggest_id
-
             hint = suggest_id(self._db, "templates", name, "List what there is: decklog templates find", column="name")
             raise NotFound(f"there is no template {which}", hint=hint, name=name)
         return found
@@ -171,10 +168,6 @@ def planned(tasks: list[dict[str, object]]) -> list[dict[str, object]]:
     # Sorted only to find cycles: the tasks are stored in the given order.
     in_order([{**task, "task_id": task["name"]} for task in named])
     return named
-
-
-def _content(template: Template | None) -> dict[str, Any]:
-    return {} if template is None else {"tasks": template.tasks, "description": template.description}
 
 
 def _places(value: object) -> Iterator[str]:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -346,10 +347,9 @@ def _log(call: Invocation, source: str, dry_run: bool) -> "Iterator[Decklog]":
         with call.open(create=True) as log:
             yield log
         return
-    from decklog.importing.source import PrivateFolder
     from decklog.log import Decklog
 
-    with PrivateFolder() as folder, Decklog.open(os.path.join(folder, "log.db")) as log:
+    with TemporaryDirectory(prefix="decklog-import-") as folder, Decklog.open(os.path.join(folder, "log.db")) as log:
         yield log
 
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from math import isfinite
 from typing import Any, TypeVar
 
@@ -45,6 +46,8 @@ class OtelSpan:
     rest: dict[str, Any] = field(default_factory=dict)
     resource: dict[str, Any] = field(default_factory=dict)
     scope: dict[str, Any] = field(default_factory=dict)
+    # Identifies resource and scope; empty for a span without them.
+    source: str = field(default="", compare=False)
 
 
 def nanoseconds_of(moment: datetime) -> int:
@@ -154,14 +157,17 @@ def spans_in(request: dict[str, Any]) -> Iterator[OtelSpan | Unreadable]:
         resource = _attributes(_object(resource_spans, "resource"))
         for scope_spans in _objects(resource_spans, "scopeSpans"):
             scope = _scope(_object(scope_spans, "scope"))
+            source = digest_of(resource, scope) if resource or scope else ""
             for found in _objects(scope_spans, "spans"):
                 try:
-                    yield _span(found, resource, scope)
+                    span = _span(found)
+                    span.resource, span.scope, span.source = resource, scope, source
+                    yield span
                 except Invalid as problem:
                     yield Unreadable(str(found.get("spanId") or found.get("name") or "a span")[:80], problem.message)
 
 
-def _span(found: dict[str, Any], resource: dict[str, Any], scope: dict[str, Any]) -> OtelSpan:
+def _span(found: dict[str, Any]) -> OtelSpan:
     status = _object(found, "status")
     start, end = _whole(found, "startTimeUnixNano"), _whole(found, "endTimeUnixNano")
     if start <= 0:
@@ -181,9 +187,12 @@ def _span(found: dict[str, Any], resource: dict[str, Any], scope: dict[str, Any]
         attributes=_attributes(found),
         events=[_event(event, start) for event in _objects(found, "events")],
         rest={name: value for name, value in found.items() if name not in _SPAN_PARTS and value},
-        resource=resource,
-        scope=scope,
     )
+
+
+def digest_of(*parts: dict[str, Any]) -> str:
+    """Return a digest of some attributes."""
+    return sha256(json.dumps(parts, sort_keys=True, default=str).encode(errors="replace")).hexdigest()[:16]
 
 
 def _event(found: dict[str, Any], start: int) -> SpanEvent:

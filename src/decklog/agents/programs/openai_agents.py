@@ -1,8 +1,7 @@
-"""Conversion of OpenAI Agents SDK traces: a trace is a session, and an agent run by a tool is a sub-agent."""
+"""OpenAI Agents SDK: conversion of its traces. A trace is a session, and an agent run by a tool is a sub-agent."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import Any
 
 from decklog.agents.events import (
     Begun,
@@ -17,27 +16,34 @@ from decklog.agents.events import (
     SessionEvent,
     Spawned,
 )
-from decklog.agents.reading import answered
+from decklog.agents.programs.base import Common, Payload, Reading, TranscriptReader, answered, arguments_of, numbered
 from decklog.agents.texts import as_text, as_time, text_or_none, whole
-
-Payload = dict[str, Any]
-Place = dict[str, Any]
 
 
 def events_of(payload: Payload, at: datetime | None) -> list[SessionEvent]:
     """Return the events of a payload; an unknown kind becomes a note."""
     name = str(payload.get("hook_event_name") or "")
-    place: Place = {
+    common: Common = {
         "session_id": str(payload["session_id"]),
         "at": as_time(payload.get("at")) or at,
         "agent_id": text_or_none(payload.get("agent_id")),
     }
-    return list(_EVENTS.get(name, _other)(payload, place))
+    return list(_EVENTS.get(name, _other)(payload, common))
 
 
-def _begun(payload: Payload, place: Place) -> Iterator[SessionEvent]:
+def transcripts_of(_payload: Payload) -> list[tuple[str, str | None]]:
+    """Return no transcripts: the SDK leaves none."""
+    return []
+
+
+def reader(_reading: Reading) -> TranscriptReader:
+    """Raise AssertionError: there are no transcripts."""
+    raise AssertionError("the OpenAI Agents SDK leaves no transcripts")
+
+
+def _begun(payload: Payload, common: Common) -> Iterator[SessionEvent]:
     yield Begun(
-        **place,
+        **common,
         source=str(payload.get("source") or "startup"),
         cwd=text_or_none(payload.get("cwd")),
         goal=text_or_none(payload.get("goal")),
@@ -45,46 +51,45 @@ def _begun(payload: Payload, place: Place) -> Iterator[SessionEvent]:
         version=text_or_none(payload.get("version")),
     )
     if facts := {name: payload[name] for name in ("workflow", "group", "metadata") if payload.get(name)}:
-        yield Noted(**place, name="trace", text=as_text(payload.get("workflow")), facts=facts, note_id="trace")
+        yield Noted(**common, name="trace", text=as_text(payload.get("workflow")), facts=facts, note_id="trace")
 
 
-def _ended(payload: Payload, place: Place) -> Iterator[SessionEvent]:
-    yield Ended(**place, outcome=_outcome(payload), text=text_or_none(payload.get("text")), reason=payload.get("outcome"))
+def _ended(payload: Payload, common: Common) -> Iterator[SessionEvent]:
+    yield Ended(**common, outcome=_outcome(payload), text=text_or_none(payload.get("text")), reason=payload.get("outcome"))
 
 
-def _agent_begun(payload: Payload, place: Place) -> Iterator[SessionEvent]:
+def _agent_begun(payload: Payload, common: Common) -> Iterator[SessionEvent]:
     name = as_text(payload.get("name")) or "agent"
     if payload.get("is_below"):
-        yield Spawned(**place, role=name)
+        yield Spawned(**common, role=name)
     span = payload.get("span")
     facts = {"step": span, "tools": payload.get("tools"), "handoffs": payload.get("handoffs")}
-    yield Noted(**place, name="step", text=name, facts=facts, note_id=f"step:{span}")
+    yield Noted(**common, name="step", text=name, facts=facts, note_id=f"step:{span}")
 
 
-def _agent_ended(payload: Payload, place: Place) -> Iterator[SessionEvent]:
+def _agent_ended(payload: Payload, common: Common) -> Iterator[SessionEvent]:
     name, span, outcome = as_text(payload.get("name")) or "agent", payload.get("span"), _outcome(payload)
     facts = {"step": span, "name": name, "outcome": outcome.value}
     text = as_text(payload.get("error")) or f"{name}: {outcome.value}"
-    yield Noted(**place, name="step.ended", text=text, facts=facts, note_id=f"step-ended:{span}")
+    yield Noted(**common, name="step.ended", text=text, facts=facts, note_id=f"step-ended:{span}")
 
 
-def _joined(payload: Payload, place: Place) -> Iterator[SessionEvent]:
-    yield Joined(**place, outcome=_outcome(payload), text=text_or_none(payload.get("text")))
+def _joined(payload: Payload, common: Common) -> Iterator[SessionEvent]:
+    yield Joined(**common, outcome=_outcome(payload), text=text_or_none(payload.get("text")))
 
 
-def _called(payload: Payload, place: Place) -> Iterator[SessionEvent]:
-    arguments = payload.get("arguments")
+def _called(payload: Payload, common: Common) -> Iterator[SessionEvent]:
     yield Called(
-        **place,
+        **common,
         call_id=str(payload["span"]),
         tool=as_text(payload.get("name")) or "tool",
-        arguments=arguments if isinstance(arguments, dict) else {"input": arguments},
+        arguments=arguments_of(payload.get("arguments")),
     )
 
 
-def _returned(payload: Payload, place: Place) -> Iterator[SessionEvent]:
+def _returned(payload: Payload, common: Common) -> Iterator[SessionEvent]:
     yield Returned(
-        **place,
+        **common,
         call_id=str(payload["span"]),
         tool=text_or_none(payload.get("name")),
         outcome=_outcome(payload),
@@ -93,49 +98,49 @@ def _returned(payload: Payload, place: Place) -> Iterator[SessionEvent]:
     )
 
 
-def _answered(payload: Payload, place: Place) -> Iterator[SessionEvent]:
+def _answered(payload: Payload, common: Common) -> Iterator[SessionEvent]:
     span, answer = str(payload["span"]), str(payload.get("answer") or payload["span"])
     for number, text in payload.get("prompts") or ():
-        yield Prompted(**place, prompt_id=f"{place['agent_id'] or place['session_id']}:{number}", text=as_text(text))
+        yield Prompted(**common, prompt_id=f"{common['agent_id'] or common['session_id']}:{number}", text=as_text(text))
     for number, text in enumerate(payload.get("said") or (), 1):
-        yield Said(**place, text=as_text(text), message_id=answer if number == 1 else f"{answer}:{number}")
+        yield Said(**common, text=as_text(text), message_id=numbered(answer, number))
     if payload.get("error") or _outcome(payload) is not CallOutcome.OK:
         text = as_text(payload.get("error")) or _outcome(payload).value
-        yield Noted(**place, name="error", text=text, facts={"model": payload.get("model")}, note_id=f"error:{span}")
+        yield Noted(**common, name="error", text=text, facts={"model": payload.get("model")}, note_id=f"error:{span}")
     usage = payload.get("usage")
     if isinstance(usage, dict):
-        yield from _paid(usage, answer, as_text(payload.get("model")) or "unknown", place)
+        yield from _paid(usage, answer, as_text(payload.get("model")) or "unknown", common)
 
 
-def _paid(usage: Payload, answer: str, model: str, place: Place) -> Iterator[SessionEvent]:
+def _paid(usage: Payload, answer: str, model: str, common: Common) -> Iterator[SessionEvent]:
     """Yield a charge with the four token counts. The SDK includes cached tokens in its input count."""
     details = usage.get("input_tokens_details")
     details = details if isinstance(details, dict) else {}
     given, read = whole(usage.get("input_tokens")), whole(details.get("cached_tokens"))
     created = whole(details.get("cache_write_tokens"))
-    yield from answered(place, answer, model, [max(0, given - read - created), read, created, whole(usage.get("output_tokens"))])
+    yield from answered(common, answer, model, [max(0, given - read - created), read, created, whole(usage.get("output_tokens"))])
 
 
-def _guardrail(payload: Payload, place: Place) -> Iterator[SessionEvent]:
+def _guardrail(payload: Payload, common: Common) -> Iterator[SessionEvent]:
     name, is_tripped = as_text(payload.get("name")) or "guardrail", bool(payload.get("triggered"))
     outcome = _outcome(payload)
-    told = "tripped" if is_tripped else "passed" if outcome is CallOutcome.OK else outcome.value
+    result = "tripped" if is_tripped else "passed" if outcome is CallOutcome.OK else outcome.value
     facts = {"guardrail": name, "triggered": is_tripped, "outcome": outcome.value, "error": payload.get("error")}
-    yield Noted(**place, name="guardrail", text=f"{name}: {told}", facts=facts, note_id=f"guardrail:{payload.get('span')}")
+    yield Noted(**common, name="guardrail", text=f"{name}: {result}", facts=facts, note_id=f"guardrail:{payload.get('span')}")
 
 
-def _handoff(payload: Payload, place: Place) -> Iterator[SessionEvent]:
+def _handoff(payload: Payload, common: Common) -> Iterator[SessionEvent]:
     facts = {name: payload.get(name) for name in ("from", "to", "error")}
     text = f"{as_text(payload.get('from')) or 'agent'} → {as_text(payload.get('to')) or 'nobody'}"
-    yield Noted(**place, name="handoff", text=text, facts=facts, note_id=f"handoff:{payload.get('span')}")
+    yield Noted(**common, name="handoff", text=text, facts=facts, note_id=f"handoff:{payload.get('span')}")
 
 
-def _other(payload: Payload, place: Place) -> Iterator[SessionEvent]:
+def _other(payload: Payload, common: Common) -> Iterator[SessionEvent]:
     known = ("session_id", "agent_id", "hook_event_name", "at", "name")
     facts = {name: value for name, value in payload.items() if name not in known}
     name = str(payload.get("hook_event_name") or "unknown")
     note = f"{name}:{payload['span']}" if payload.get("span") else None
-    yield Noted(**place, name=name, text=text_or_none(payload.get("name")), facts=facts, note_id=note)
+    yield Noted(**common, name=name, text=text_or_none(payload.get("name")), facts=facts, note_id=note)
 
 
 def _outcome(payload: Payload) -> CallOutcome:
@@ -143,7 +148,7 @@ def _outcome(payload: Payload) -> CallOutcome:
     return CallOutcome(found) if found in tuple(CallOutcome) else CallOutcome.OK
 
 
-_EVENTS: dict[str, Callable[[Payload, Place], Iterator[SessionEvent]]] = {
+_EVENTS: dict[str, Callable[[Payload, Common], Iterator[SessionEvent]]] = {
     "trace": _begun,
     "trace.ended": _ended,
     "agent": _agent_begun,

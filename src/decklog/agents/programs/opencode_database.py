@@ -20,7 +20,8 @@ from decklog.agents.events import (
     Spawned,
     Thought,
 )
-from decklog.agents.opencode.payloads import answers_of
+from decklog.agents.programs.base import Common, numbered
+from decklog.agents.programs.opencode import answers_of
 from decklog.agents.texts import as_text, text_or_none
 from decklog.core.errors import Invalid
 from decklog.importing.row import parsed_json
@@ -75,7 +76,7 @@ class _Sessions:
         self._rows = {str(row["id"]): row for row in source.rows("session", ("time_created", "id")) if row.get("id")}
         self._last: dict[str, datetime | None] = {}
 
-    def _place(self, session: str, at: datetime | None) -> dict[str, Any]:
+    def _place(self, session: str, at: datetime | None) -> Common:
         """Return the session fields of an event. A nested session is a sub-agent of the topmost one."""
         top, seen = session, {session}
         while (above := self._rows.get(top, {}).get("parent_id")) and above not in seen:
@@ -86,20 +87,20 @@ class _Sessions:
     def begun(self) -> Iterator[SessionEvent]:
         """Yield the start of every session, parents first."""
         for name, row in self._rows.items():
-            place = self._place(name, _time(row.get("time_created")))
-            self._last[name] = place["at"]
-            if place["agent_id"] is not None:
+            common = self._place(name, _time(row.get("time_created")))
+            self._last[name] = common["at"]
+            if common["agent_id"] is not None:
                 role = text_or_none(row.get("agent")) or "agent"
-                yield Spawned(**place, role=role, task=text_or_none(row.get("title")))
+                yield Spawned(**common, role=role, task=text_or_none(row.get("title")))
                 continue
             cwd, version = text_or_none(row.get("directory")), text_or_none(row.get("version"))
-            yield Begun(**place, source=IMPORTED, cwd=cwd, version=version)
+            yield Begun(**common, source=IMPORTED, cwd=cwd, version=version)
 
     def ended(self) -> Iterator[SessionEvent]:
         """Yield the end of every session, children first."""
         for name, at in reversed(self._last.items()):
-            place = self._place(name, at)
-            yield Joined(**place) if place["agent_id"] is not None else Ended(**place, reason=IMPORTED)
+            common = self._place(name, at)
+            yield Joined(**common) if common["agent_id"] is not None else Ended(**common, reason=IMPORTED)
 
     def message(
         self, session: str, name: str, data: Data, parts: list[tuple[str, Data]], created: object
@@ -107,27 +108,25 @@ class _Sessions:
         """Yield the events of a message."""
         times = data.get("time")
         at = _time(times.get("created") if isinstance(times, dict) else created)
-        place = self._place(session, at)
+        common = self._place(session, at)
         self._last[session] = at or self._last.get(session)
         if data.get("role") == "user":
-            yield from _prompt_events(place, name, parts)
+            yield from _prompt_events(common, name, parts)
         elif data.get("role") == "assistant":
             is_over = isinstance(times, dict) and bool(times.get("completed"))
-            yield from _answer(place, name, data, parts, is_over=is_over)
+            yield from _answer(common, name, data, parts, is_over=is_over)
 
 
-def _prompt_events(place: dict[str, Any], name: str, parts: list[tuple[str, Data]]) -> Iterator[SessionEvent]:
+def _prompt_events(common: Common, name: str, parts: list[tuple[str, Data]]) -> Iterator[SessionEvent]:
     texts = [as_text(part.get("text")) for _, part in parts if part.get("type") == "text" and not part.get("synthetic")]
     if "".join(texts).strip():
-        yield Prompted(**place, prompt_id=name, text="\n".join(texts), by="program" if place["agent_id"] else "person")
+        yield Prompted(**common, prompt_id=name, text="\n".join(texts), by="program" if common["agent_id"] else "person")
     for _, part in parts:
         if part.get("type") == "compaction":
-            yield Compacted(**place, trigger="auto" if part.get("auto") else "manual")
+            yield Compacted(**common, trigger="auto" if part.get("auto") else "manual")
 
 
-def _answer(
-    place: dict[str, Any], name: str, data: Data, parts: list[tuple[str, Data]], *, is_over: bool
-) -> Iterator[SessionEvent]:
+def _answer(common: Common, name: str, data: Data, parts: list[tuple[str, Data]], *, is_over: bool) -> Iterator[SessionEvent]:
     number = 0
     for part_id, part in parts:
         times = part.get("time")
@@ -136,21 +135,21 @@ def _answer(
         if part.get("type") == "text":
             number += 1
             if is_whole and text.strip():
-                yield Said(**place, text=text, message_id=name if number == 1 else f"{name}:{number}")
+                yield Said(**common, text=text, message_id=numbered(name, number))
         elif part.get("type") == "reasoning" and is_whole and text.strip():
-            yield Thought(**place, text=text, message_id=part_id)
+            yield Thought(**common, text=text, message_id=part_id)
         elif part.get("type") == "tool":
-            yield from _used(place, part)
+            yield from _call_events(common, part)
     if is_over:
-        told = {"tokens": data.get("tokens"), "model": data.get("modelID"), "cost": data.get("cost")}
-        yield from answers_of(told, name, place)
+        usage = {"tokens": data.get("tokens"), "model": data.get("modelID"), "cost": data.get("cost")}
+        yield from answers_of(usage, name, common)
     if isinstance(error := data.get("error"), dict):
         detail = error.get("data")
-        said = text_or_none(detail.get("message")) if isinstance(detail, dict) else None
-        yield Noted(**place, name="error", text=said or as_text(error.get("name")), note_id=f"error:{name}")
+        message = text_or_none(detail.get("message")) if isinstance(detail, dict) else None
+        yield Noted(**common, name="error", text=message or as_text(error.get("name")), note_id=f"error:{name}")
 
 
-def _used(place: dict[str, Any], part: Data) -> Iterator[SessionEvent]:
+def _call_events(common: Common, part: Data) -> Iterator[SessionEvent]:
     """Yield a tool call, and its end if there is one."""
     found = part.get("state")
     state: Data = found if isinstance(found, dict) else {}
@@ -164,13 +163,13 @@ def _used(place: dict[str, Any], part: Data) -> Iterator[SessionEvent]:
         arguments = {**arguments, "file_path": arguments["filePath"]}
     word = str(part.get("tool") or "tool")
     tool = _NAMES.get(word, word)
-    yield Called(**{**place, "at": began or place["at"]}, call_id=call, tool=tool, arguments=arguments)
+    yield Called(**{**common, "at": began or common["at"]}, call_id=call, tool=tool, arguments=arguments)
     if state.get("status") in ("completed", "error"):
-        outcome, output = _came_to(state)
-        yield Returned(**{**place, "at": ended or place["at"]}, call_id=call, outcome=outcome, tool=tool, output=output)
+        outcome, output = _result_of(state)
+        yield Returned(**{**common, "at": ended or common["at"]}, call_id=call, outcome=outcome, tool=tool, output=output)
 
 
-def _came_to(state: Data) -> tuple[CallOutcome, str]:
+def _result_of(state: Data) -> tuple[CallOutcome, str]:
     if state["status"] == "error":
         error = as_text(state.get("error"))
         if any(words in error for words in _DENIED):

@@ -1,4 +1,4 @@
-"""Reader of Gemini CLI's chat files. A message is written again whenever it grows; the last version counts."""
+"""Gemini CLI: conversion of its hook payloads, and reader of its chat files."""
 
 import os
 from collections.abc import Iterator
@@ -10,14 +10,89 @@ from decklog.agents.events import (
     Begun,
     Called,
     CallOutcome,
+    Compacted,
+    Joined,
     Prompted,
+    Rested,
     Returned,
     Said,
     SessionEvent,
     Thought,
 )
-from decklog.agents.reading import Reading, Sums, add, answered
-from decklog.agents.texts import as_text, as_time, text_or_none, whole
+from decklog.agents.programs import claude
+from decklog.agents.programs.base import (
+    Common,
+    Payload,
+    Reading,
+    TranscriptReader,
+    add,
+    answered,
+    arguments_of,
+    common_fields,
+)
+from decklog.agents.texts import as_name, as_text, as_time, text_or_none, whole
+
+# Hook payloads
+
+# Tool calls and prompts are read from the chat file, because payloads lack their ids.
+_IN_THE_CHAT = frozenset(["BeforeAgent", "BeforeTool", "AfterTool"])
+_READ_AFTER = frozenset(["SessionStart", "AfterTool", "AfterAgent", "PreCompress", "SessionEnd"])
+
+
+def events_of(payload: Payload, at: datetime | None) -> list[SessionEvent]:
+    """Return the events of a payload. If the chat file exists, its events are left out here."""
+    event, common = str(payload.get("hook_event_name") or ""), common_fields(payload, at)
+    if common is None or (event in _IN_THE_CHAT and _chat_files(payload)):
+        return []
+    match event:
+        case "BeforeAgent":
+            return [Prompted(**common, prompt_id=None, text=as_text(payload.get("prompt")))]
+        case "AfterAgent":
+            return [*_joined(payload, common), Rested(**common)]
+        case "SessionEnd":
+            return [*_joined(payload, common), *claude.events_of(payload, at)]
+        case "PreCompress":
+            # Automatic triggers occur before every request, even if nothing is compressed.
+            return [Compacted(**common, trigger="manual", is_over=False)] if payload.get("trigger") == "manual" else []
+        case "BeforeTool" | "AfterTool":
+            return [_call_event(event, payload, common)]
+        case _:
+            return claude.events_of(payload, at)
+
+
+def _joined(payload: Payload, common: Common) -> list[SessionEvent]:
+    """Return the ends of the sub-agents: all have ended when a turn ends, and nothing else reports it."""
+    return [Joined(**{**common, "agent_id": agent}) for _, agent in _chat_files(payload) if agent is not None]
+
+
+def _call_event(event: str, payload: Payload, common: Common) -> SessionEvent:
+    """Return a tool event; its call id is made of the tool name and the time."""
+    name, moment = str(payload.get("tool_name") or "tool"), payload.get("timestamp") or common["at"]
+    if event == "BeforeTool":
+        return Called(**common, call_id=f"{name}:{moment}", tool=name, arguments=arguments_of(payload.get("tool_input")))
+    response = payload.get("tool_response")
+    error = response.get("error") if isinstance(response, dict) else None
+    outcome = CallOutcome.FAILED if error else CallOutcome.OK
+    return Returned(**common, call_id=f"{name}:{moment}", tool=name, outcome=outcome, output=as_text(error or response))
+
+
+def _chat_files(payload: Payload) -> list[tuple[str, str | None]]:
+    """Return the session's chat file, if it exists, and those of its sub-agents."""
+    path, session = payload.get("transcript_path"), as_name(str(payload.get("session_id")))
+    if not isinstance(path, str) or not os.path.isfile(path):
+        return []
+    below = os.path.join(os.path.dirname(path), session)
+    names = sorted(os.listdir(below)) if os.path.isdir(below) else []
+    agents = (name.removesuffix(".jsonl") for name in names if name.endswith(".jsonl"))
+    return [(path, None), *((os.path.join(below, f"{agent}.jsonl"), agent) for agent in agents)]
+
+
+def transcripts_of(payload: Payload) -> list[tuple[str, str | None]]:
+    """Return the chat files that have grown by this event."""
+    return _chat_files(payload) if payload.get("hook_event_name") in _READ_AFTER else []
+
+
+# Chat files
 
 Line = dict[str, Any]
 
@@ -35,22 +110,15 @@ _PRINTED, _NOTHING = "Output: ", "(empty)"
 _BEHIND = frozenset(["Exit Code", "Signal", "Background PIDs", "Process Group PGID"])
 
 
-class Chat:
-    """Reader of the lines of one chat in order."""
+class Chat(TranscriptReader):
+    """Reader of one chat. A message is written again whenever it grows; the last version counts."""
 
     def __init__(self, reading: Reading) -> None:
-        kept = reading.kept
-        self._is_backstop = reading.is_backstop
-        self._session_id: str | None = reading.session_id or kept.get("session")
-        self._agent_id: str | None = reading.agent_id or kept.get("agent")
-        self._path = reading.path
-        self._has_begun = bool(kept)
-        self.answers: Sums = kept.get("answers") or {}
+        super().__init__(reading)
+        self.state["session"] = reading.session_id or self.state.get("session")
+        self.state["agent"] = reading.agent_id or self.state.get("agent")
+        self._has_begun = reading.is_backstop or bool(reading.kept)
         self._held: dict[str, Line] = {}
-
-    def kept(self) -> dict[str, Any]:
-        """Return the state that is needed to read on from here."""
-        return {"session": self._session_id, "agent": self._agent_id, "answers": self.answers}
 
     def events(self, line: Line) -> Iterator[SessionEvent]:
         """Yield the events of a line; unknown kinds of lines have none."""
@@ -60,10 +128,11 @@ class Chat:
             if len(self._held) > _MOST_HELD:
                 yield from self._message(self._held.pop(next(iter(self._held))))
         elif isinstance(session := line.get("sessionId"), str):
-            if line.get("kind") == "subagent" and self._path:
+            if line.get("kind") == "subagent" and self.reading.path:
                 # The folder of a sub-agent's file has the session's name.
-                self._session_id, self._agent_id = self._session_id or os.path.basename(os.path.dirname(self._path)), session
-            self._session_id = self._session_id or session
+                self.state["agent"] = session
+                session = os.path.basename(os.path.dirname(self.reading.path))
+            self.state["session"] = self.state["session"] or session
             yield from self._begun(line, as_time(line.get("startTime")))
 
     def rest(self) -> Iterator[SessionEvent]:
@@ -73,36 +142,37 @@ class Chat:
             yield from self._message(line)
 
     def _begun(self, line: Line, at: datetime | None) -> Iterator[SessionEvent]:
-        if self._has_begun or self._is_backstop or self._session_id is None:
+        if self._has_begun:
             return
         self._has_begun = True
         folders = line.get("directories")
         cwd = folders[0] if isinstance(folders, list) and folders else None
-        place: dict[str, Any] = {"session_id": self._session_id, "agent_id": self._agent_id, "at": at}
-        yield Begun(**place, source=IMPORTED, cwd=text_or_none(cwd) or _project_of(self._path))
+        yield Begun(**self._common(at), source=IMPORTED, cwd=text_or_none(cwd) or _project_of(self.reading.path))
+
+    def _common(self, at: datetime | None) -> Common:
+        return {"session_id": self.state["session"], "agent_id": self.state["agent"], "at": at}
 
     def _message(self, line: Line) -> Iterator[SessionEvent]:
-        if self._session_id is None:
+        if self.state["session"] is None:
             return
-        at = as_time(line.get("timestamp"))
-        place: dict[str, Any] = {"session_id": self._session_id, "agent_id": self._agent_id, "at": at}
+        common = self._common(as_time(line.get("timestamp")))
         name, text = str(line["id"]), _texts_of(line.get("content"))
         if line["type"] == "user":
             if text.strip():
-                by = "program" if self._agent_id or text.startswith(_OWN) else "person"
-                yield Prompted(**place, prompt_id=name, text=text, by=by)
+                by = "program" if self.state["agent"] or text.startswith(_OWN) else "person"
+                yield Prompted(**common, prompt_id=name, text=text, by=by)
             return
         if thoughts := _thoughts(line):
-            yield Thought(**place, text=thoughts, message_id=name)
+            yield Thought(**common, text=thoughts, message_id=name)
         if text.strip():
-            yield Said(**place, text=text, message_id=name)
-        yield from self._spent(line, place)
+            yield Said(**common, text=text, message_id=name)
+        yield from self._spent(line, common)
         calls = line.get("toolCalls")
         for call in calls if isinstance(calls, list) else ():
             if isinstance(call, dict) and isinstance(call.get("id"), str):
-                yield from _used(call, place)
+                yield from _call_events(call, common)
 
-    def _spent(self, line: Line, place: dict[str, Any]) -> Iterator[SessionEvent]:
+    def _spent(self, line: Line, common: Common) -> Iterator[SessionEvent]:
         """Yield the usage of an answer. Input counts include cached tokens; thoughts are charged as output."""
         tokens = line.get("tokens")
         if not isinstance(tokens, dict):
@@ -113,7 +183,10 @@ class Chat:
         if given or cached or output:
             model, spent = str(line.get("model") or "gemini"), [given, cached, 0, output]
             add(self.answers, model, spent)
-            yield from answered(place, str(line["id"]), model, spent)
+            yield from answered(common, str(line["id"]), model, spent)
+
+
+reader = Chat
 
 
 def _project_of(path: str | None) -> str | None:
@@ -142,19 +215,17 @@ def _thoughts(line: Line) -> str:
     return "\n".join(filter(None, parts))
 
 
-def _used(call: dict[str, Any], place: dict[str, Any]) -> Iterator[SessionEvent]:
+def _call_events(call: dict[str, Any], common: Common) -> Iterator[SessionEvent]:
     """Yield a tool call, and its end if there is one."""
-    name, tool, arguments = str(call["id"]), str(call.get("name") or "tool"), call.get("args")
-    at = as_time(call.get("timestamp")) or place["at"]
-    given = arguments if isinstance(arguments, dict) else {"input": arguments}
-    yield Called(**{**place, "at": at}, call_id=name, tool=_TOOLS.get(tool, tool), arguments=given)
+    name, tool = str(call["id"]), str(call.get("name") or "tool")
+    at = as_time(call.get("timestamp")) or common["at"]
+    common = {**common, "at": at}
+    yield Called(**common, call_id=name, tool=_TOOLS.get(tool, tool), arguments=arguments_of(call.get("args")))
     status = call.get("status")
     if status in ("success", "error", *_DENIED):
         output, facts = _printed(_output(call)) if tool in _TOOLS else (_output(call), {})
         outcome = _outcome(str(status), output, facts)
-        yield Returned(
-            **{**place, "at": at}, call_id=name, tool=_TOOLS.get(tool, tool), outcome=outcome, output=output, facts=facts
-        )
+        yield Returned(**common, call_id=name, tool=_TOOLS.get(tool, tool), outcome=outcome, output=output, facts=facts)
 
 
 def _outcome(status: str, output: str, facts: dict[str, Any]) -> CallOutcome:
@@ -164,11 +235,11 @@ def _outcome(status: str, output: str, facts: dict[str, Any]) -> CallOutcome:
     return CallOutcome.FAILED if status == "error" or facts else CallOutcome.OK
 
 
-def _printed(told: str) -> tuple[str, dict[str, Any]]:
+def _printed(text: str) -> tuple[str, dict[str, Any]]:
     """Split a shell result into the command's output and the facts of its failure."""
-    if not told.startswith(_PRINTED):
-        return told, {}
-    lines, behind = told.rsplit("\n", len(_BEHIND)), dict[str, str]()
+    if not text.startswith(_PRINTED):
+        return text, {}
+    lines, behind = text.rsplit("\n", len(_BEHIND)), dict[str, str]()
     while len(lines) > 1 and (name := lines[-1].partition(": ")[0]) in _BEHIND and name not in behind:
         behind[name] = lines.pop().partition(": ")[2]
     output = "\n".join(lines).removeprefix(_PRINTED)
@@ -186,6 +257,6 @@ def _output(call: dict[str, Any]) -> str:
     parts = call.get("result")
     responses = [each.get("functionResponse") for each in parts if isinstance(each, dict)] if isinstance(parts, list) else []
     answers = [each.get("response") for each in responses if isinstance(each, dict)]
-    told = (as_text(each.get("output") or each.get("error") or each) for each in answers if isinstance(each, dict))
-    texts = [each.removeprefix(_AROUND[0]).removesuffix(_AROUND[1]) for each in told]
+    shown = (as_text(each.get("output") or each.get("error") or each) for each in answers if isinstance(each, dict))
+    texts = [each.removeprefix(_AROUND[0]).removesuffix(_AROUND[1]) for each in shown]
     return "\n".join(filter(None, texts)) or as_text(call.get("resultDisplay") or (parts if not answers else None))
