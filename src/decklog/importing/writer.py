@@ -448,7 +448,7 @@ class RowWriter:
         """Add an active run, unless it exists."""
         if not self.has_run(run_id):
             times: dict[str, Any] = {"started_at": started_at, "updated_at": started_at}
-            facts = {"goal": goal, "status": RunStatus.ACTIVE, "metadata": metadata or {}}
+            facts: dict[str, Any] = {"goal": goal, "status": RunStatus.ACTIVE, "metadata": metadata or {}}
             with self.log.transaction():
                 self.record(Run, new_stream=True, id=run_id, **facts, **times)
 

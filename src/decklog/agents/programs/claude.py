@@ -239,7 +239,7 @@ class Transcript(TranscriptReader):
         common: Common = {"session_id": session, "agent_id": agent, "at": at}
         if not self._has_begun:
             self._has_begun = True
-            facts = {"cwd": line.get("cwd"), "branch": line.get("gitBranch"), "version": line.get("version")}
+            facts: dict[str, Any] = {"cwd": line.get("cwd"), "branch": line.get("gitBranch"), "version": line.get("version")}
             yield Begun(**common, source=IMPORTED, **facts)
         if kind == "assistant":
             yield from self._assistant(line, common)

@@ -190,14 +190,14 @@ class PostgresDatabase(Database):
             names = self._names.keep(sql, tuple(column.decode() for column in columns))
         return names
 
-    def rows_ahead(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], list[Row]]:
+    def ask(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], tuple[tuple[str, ...], list[Row]]]:
         statement = self._queue(sql, parameters)
 
-        def answer() -> list[Row]:
+        def answer() -> tuple[tuple[str, ...], list[Row]]:
             if statement.result is None:
                 self._flush()
             assert statement.result is not None
-            return self._transactions.session().rows_of(statement.result)
+            return self._names_of(sql, statement.result), self._transactions.session().rows_of(statement.result)
 
         return answer
 
