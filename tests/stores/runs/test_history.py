@@ -292,7 +292,7 @@ def test_a_log_that_may_only_be_read_is_added_up_in_memory_and_goes_on(log: Deck
             reader.runs.lanes("commas")
     assert log.db.read(lambda: log.db.one("select count(*) from run_marks", {})) == (0,)
     # Only what came since it last looked was read.
-    assert [sql for sql, _ in seen].count(timeline._TOLD) <= 1
+    assert [sql for sql, _ in seen].count(timeline._CHANGES) <= 1
 
 
 def test_only_what_came_since_the_last_look_is_read(log: Decklog, clock: ManualClock) -> None:
@@ -302,7 +302,7 @@ def test_only_what_came_since_the_last_look_is_read(log: Decklog, clock: ManualC
         entry = log.journal.append("commas", "one more")
         with statements(log) as seen:
             log.runs.totals("commas")
-        spans = [bound["until"] - bound["start"] for sql, bound in seen if sql == timeline._TOLD]
+        spans = [bound["until"] - bound["start"] for sql, bound in seen if sql == timeline._CHANGES]
         assert spans == [1] or entry.seq % 7 == 0
 
 

@@ -141,7 +141,7 @@ _UNBOUND = {"evidence_commit": None, "evidence_files": None, **_FRESH}
 
 
 class Criteria(RunBound):
-    """Keeps the success criteria of every run. One is named by its exact text, or by its number within the run."""
+    """Stores the success criteria of runs. One is identified by its exact text, or by its number within the run."""
 
     records = (Criterion,)
 
@@ -331,7 +331,7 @@ def _binding(commit: str | None, files: dict[str, object] | None) -> dict[str, A
 def _facts(commit: str | None, files: dict[str, object] | None) -> tuple[str | None, dict[str, str | None]]:
     """Parse the present commit and files that a caller states."""
     if commit is None and not files:
-        raise Invalid("say what is true now: a commit, or files with their digests", field="commit")
+        raise Invalid("give the present state: a commit, or files with their digests", field="commit")
     seen = None if commit is None else check_commit("commit", commit)
     return seen, check_files("files", files or {}, may_be_gone=True)
 

@@ -256,7 +256,7 @@ def checked(given: dict[str, Any]) -> dict[str, Any]:
 
 
 class Groups(RunBound):
-    """Keeps the task groups of every run: who has them, how their reviews go, and whether they are merged."""
+    """Stores the task groups of runs, with their reviews and merges."""
 
     records = (Group,)
 
