@@ -199,7 +199,7 @@ class RowWriter:
 
     # Batches
 
-    def take_all(self, rows: Iterable[Row], mapping: Mapping, whole: int = 0, after: After | None = None) -> None:
+    def import_rows(self, rows: Iterable[Row], mapping: Mapping, whole: int = 0, after: After | None = None) -> None:
         """Import rows in batches of limited size, each in a transaction."""
         batch: list[Row] = []
         done = room = 0
@@ -248,7 +248,7 @@ class RowWriter:
             if len(rows) == 1:
                 return [self.keep(rows[0], problem.message)]
         for row in rows:
-            row.begin_again()
+            row.reset()
         middle = len(rows) // 2
         return self._take(rows[:middle], mapping) + self._take(rows[middle:], mapping)
 
@@ -401,7 +401,7 @@ class RowWriter:
 
     def _left(self, row: Row) -> PendingEntry:
         columns = {name: plain(value) for name, value in row.left.items()}
-        named = sorted(columns.keys() - {"id", *row.usual})
+        named = sorted(columns.keys() - {"id", *row.expected})
         payload = {"columns": columns, "instead": row.instead, "made": row.made}
         pending = self._as_it_was(row, COLUMNS_KEPT, payload, f"{row}: columns as they were")
         pending.note = f"{row}: {', '.join(named)} kept with the record" if named else None
@@ -448,7 +448,7 @@ class RowWriter:
         """Add an active run, unless it exists."""
         if not self.has_run(run_id):
             times: dict[str, Any] = {"started_at": started_at, "updated_at": started_at}
-            facts = {"goal": goal, "status": RunStatus.ACTIVE, "metadata": metadata or {}}
+            facts: dict[str, Any] = {"goal": goal, "status": RunStatus.ACTIVE, "metadata": metadata or {}}
             with self.log.transaction():
                 self.record(Run, new_stream=True, id=run_id, **facts, **times)
 
