@@ -10,7 +10,7 @@ from decklog.importing.importer import Import
 from decklog.importing.report import Outcome
 from decklog.importing.row import EPOCH, Row
 from decklog.importing.source import SqliteSource
-from decklog.importing.writer import Mapping, PendingEntry, describes, run_id_of, saved_outcome
+from decklog.importing.writer import Mapping, PendingCharge, PendingEntry, describes, run_id_of, saved_outcome
 from decklog.journal.entry import Confidence, EntryKind, ReasoningPhase
 from decklog.log import Decklog
 from decklog.records.values import to_json
@@ -244,7 +244,7 @@ class BazingaImport(Import):
         return saved_at is not None and saved_at < present.saved_at
 
     @describes
-    def tokens(self, row: Row) -> PendingEntry:
+    def tokens(self, row: Row) -> PendingCharge:
         """Charge an estimate of tokens; neither model nor price is known."""
         self.in_run(row)
         row.take("id")

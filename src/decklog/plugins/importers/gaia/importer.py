@@ -16,7 +16,7 @@ from decklog.importing.importer import Import
 from decklog.importing.report import Outcome, Report
 from decklog.importing.row import EPOCH, Row, parsed_json
 from decklog.importing.source import SqliteSource
-from decklog.importing.writer import NOTE, Mapping, PendingEntry, describes, saved_outcome
+from decklog.importing.writer import NOTE, Mapping, PendingCharge, PendingEntry, describes, saved_outcome
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
 from decklog.plugins.importers.gaia.trust_files import BINDING, EM, TrustProposals, parse_binding, parse_em
@@ -256,7 +256,7 @@ class GaiaImport(Import):
         return self.writer.entry(row, entry)
 
     @describes
-    def spend(self, row: Row) -> PendingEntry:
+    def spend(self, row: Row) -> PendingCharge:
         """Charge a call; dollars become whole micro-dollars, and a finer amount is a kept column."""
         row.stream = self.run_id
         row.take("id")
