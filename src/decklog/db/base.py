@@ -107,10 +107,15 @@ class Database(ABC):
     def rows(self, sql: str, parameters: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Row]]:
         """Run one statement; give its column names and all its rows."""
 
+    def ask(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], tuple[tuple[str, ...], list[Row]]]:
+        """Run a statement together with the next one, in one round trip to a server; return what returns its columns and rows."""
+        found = self.rows(sql, parameters)
+        return lambda: found
+
     def rows_ahead(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], list[Row]]:
-        """Run a statement together with the next one, in one round trip to a server; return what returns its rows."""
-        _, rows = self.rows(sql, parameters)
-        return lambda: rows
+        """Run a statement as `ask` does; return what returns its rows."""
+        answer = self.ask(sql, parameters)
+        return lambda: answer()[1]
 
     @abstractmethod
     def count(self, sql: str, parameters: Mapping[str, Any]) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from decklog.conductor.git.repository import Repository
-from decklog.conductor.planning import plan_of
+from decklog.conductor.plan import plan_of
 from decklog.conductor.starting import RunRequest
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Invalid
