@@ -105,7 +105,7 @@ def test_a_long_transcript_keeps_nobody_waiting_until_it_is_read(
     monkeypatch.setattr(intake, "_LINES_TOGETHER", 2)
     with Decklog.open(tmp_path / "log.db") as log, Decklog.open(tmp_path / "log.db", read_only=True) as other:
 
-        def read(*arguments: Any) -> Any:
+        def read(*arguments: Any, **options: Any) -> Any:
             # What others see of it is what was committed.
             seen.append(len(other.journal.find("claude-s", kind=EntryKind.INTERACTION)) if seen else 0)
             yield from lines_of(*arguments)

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from decklog.agents import claude
 from decklog.agents.entries import run_of
 from decklog.agents.events import (
     IMPORTED,
@@ -22,8 +21,9 @@ from decklog.agents.events import (
 )
 from decklog.agents.lines import lines_of, opened
 from decklog.agents.marks import OF_A_RUN, ReadMarks
+from decklog.agents.programs import claude
 from decklog.agents.programs import program as known_program
-from decklog.agents.reading import Reading, Sums
+from decklog.agents.programs.base import Reading, Sums
 from decklog.provenance.reconstructing import EditCall, is_edit
 
 Named = tuple[str, str | None]
@@ -120,7 +120,6 @@ class SessionFileReader:
         self._name = program
         self._paths = paths
         self._program = known_program(program)
-        self._has_events = claude.has_events if self._program is claude else None
         self._remembered = marks
         self._summary = summary
         self._part = EventBatch()
@@ -210,7 +209,7 @@ class SessionFileReader:
 
     def _stored(self, path: str, extent: int, marks: dict[str, dict[str, Any]]) -> Iterator[SessionEvent]:
         """Yield all events of a database; those that are known have the same ids."""
-        from decklog.agents.opencode.sessions import events_in
+        from decklog.agents.programs.opencode_database import events_in
 
         yield from events_in(path, self._count_unread)
         marks[path] = self._remembered.of_state(extent)
@@ -227,7 +226,7 @@ class SessionFileReader:
         reader, folder = self._program.reader(reading), os.path.dirname(path)
         self._known_folders.add(folder)
         last: SessionEvent | None = None
-        for line, end in lines_of(path, place, self._count_unread, self._has_events):
+        for line, end in lines_of(path, place, self._count_unread, reader.has_events):
             for event in () if self._is_copied(line, folder, reading) else reader.events(line):
                 yield event
                 last = event
@@ -240,7 +239,7 @@ class SessionFileReader:
             outcome = CallOutcome.FAILED if is_failed else CallOutcome.OK
             yield Ended(session_id=last.session_id, agent_id=last.agent_id, at=last.at, reason=IMPORTED, outcome=outcome)
         of_a_run = {name: mark[name] for name in OF_A_RUN if name in mark}
-        marks[path] = {**self._remembered.after(path, place, reader.kept()), **of_a_run}
+        marks[path] = {**self._remembered.after(path, place, reader.state), **of_a_run}
         self._marks[path] = marks[path]
 
     def _below(self, path: str, marks: dict[str, dict[str, Any]]) -> Iterator[SessionEvent | Sums]:

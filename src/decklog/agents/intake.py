@@ -1,23 +1,20 @@
 """Intake of the spool into the log: events of hooks and editor connections, with their transcripts."""
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
-from decklog.agents import claude
-from decklog.agents.acp.wire import Wires, transcripts_of_session
+from decklog.agents.acp.wire import AcpReaders, transcripts_of_session
 from decklog.agents.entries import run_of_agent
 from decklog.agents.events import CallOutcome, Noted, Returned, SessionEvent
 from decklog.agents.lines import lines_of
 from decklog.agents.marks import ReadMarks, age_of, bear_witness
-from decklog.agents.programs import program
-from decklog.agents.reading import Reading, Sums, TranscriptProgram
+from decklog.agents.programs import claude, program
+from decklog.agents.programs.base import Reading, Sums, TranscriptProgram
 from decklog.agents.recorder import Recorder
 from decklog.agents.spool import DROPPED, Spool
 from decklog.agents.texts import text_or_none
@@ -25,59 +22,6 @@ from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
 from decklog.log import Decklog
 from decklog.provenance.git import GitFailed
 from decklog.provenance.recording import keep_objects, record_captured
-
-_SUFFIX = ".open"
-# Larger than any line number: the end follows all lines.
-_LAST = 2**53
-
-
-class Connection:
-    """File of one connection in a spool: it lists the sessions that the connection reports."""
-
-    def __init__(self, folder: str, name: str) -> None:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        self._path = os.path.join(folder, f"{name}{_SUFFIX}")
-        fresh = f"{self._path}.new"
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._file = os.open(fresh, flags, 0o600)
-        # Lock the file before it is visible: an unlocked file means that the connection has ended.
-        fcntl.flock(self._file, fcntl.LOCK_EX)
-        os.rename(fresh, self._path)
-
-    def add(self, program: str, session: str, facts: dict[str, Any]) -> None:
-        """Add a session, with the facts to record when the connection ends."""
-        line = json.dumps({"program": program, "session": session, "facts": facts})
-        os.write(self._file, line.encode() + b"\n")
-
-
-def has_ended(spool: Spool) -> bool:
-    """Return whether a connection has ended and was not closed yet."""
-    return next(_ended(spool.folder), None) is not None
-
-
-def close_ended(spool: Spool) -> None:
-    """Append an end event for each session of a connection whose process is gone. Repeats are dropped on intake."""
-    for path, lines in _ended(spool.folder):
-        for line in lines:
-            with suppress(ValueError, KeyError, TypeError, RecursionError):
-                told = json.loads(line)
-                facts = told["facts"]
-                end = {**facts, "acp": {**facts["acp"], "n": _LAST, "end": True}}
-                spool.append(told["program"], told["session"], end, b"{}", is_synced=True)
-        with suppress(FileNotFoundError):
-            os.unlink(path)
-
-
-def _ended(folder: str) -> Iterator[tuple[str, list[bytes]]]:
-    names: list[str] = []
-    with suppress(FileNotFoundError):
-        names = sorted(name for name in os.listdir(folder) if name.endswith(_SUFFIX))
-    for name in names:
-        path = os.path.join(folder, name)
-        with suppress(FileNotFoundError, BlockingIOError), open(path, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield path, file.read().splitlines()
-
 
 _UNREAD = "unread"
 _SHOWN_OF_UNREAD = 2000
@@ -105,11 +49,11 @@ def take_in(log: Decklog, spool: Spool, *, is_one_round: bool = False) -> Taken:
             if not is_mine:
                 taken.is_left_to_another = True
                 return taken
-            close_ended(spool)
+            spool.close_ended()
             for name in spool.waiting():
                 _File(log, spool, name, taken).take_in()
         # A process that found the lock taken left its events to us.
-        is_empty = spool.is_empty and not has_ended(spool)
+        is_empty = spool.is_empty and not spool.ended_connections()
         if is_empty:
             spool.forget_trouble()
         if is_empty or is_one_round:
@@ -126,7 +70,7 @@ class _File:
         self._taken = taken
         self._remembered = ReadMarks(spool, age_of(log, spool))
         self._marks: dict[str, dict[str, Any]] = {}
-        self._wires = Wires(spool)
+        self._readers = AcpReaders(spool)
         self._last_run: str | None = None
         # The run and task ids that the current facts name.
         self._named: dict[str, str] = {}
@@ -138,43 +82,36 @@ class _File:
         for start in range(0, len(lines), _BATCH):
             self._write(lines[start : start + _BATCH])
         # Store partial state before its lines are removed: it exists nowhere else. Lines read twice are known by number.
-        self._wires.keep()
+        self._readers.keep()
         self._keep_objects()
         self._spool.done(self._name, end)
-        self._wires.forget_ended()
+        self._readers.forget_ended()
         for path, mark in self._marks.items():
             self._spool.set_mark(path, mark)
         if self._marks:
             bear_witness(self._log, self._spool, self._remembered.age, self._last_run)
 
     def _write(self, lines: list[tuple[dict[str, Any], bytes]]) -> None:
-        """Write lines in one transaction; if one fails, write each in a separate transaction."""
+        """Write lines in one transaction; if it fails, write each line in its own, and keep a failing one as unread."""
         for facts, payload in lines:
             self._catch_up(facts, payload)
-        marks, wires = dict(self._marks), self._wires.copied()
+        marks, readers = dict(self._marks), self._readers.copied()
         try:
             with self._log.transaction():
-                counted = sum(self._record(facts, payload) for facts, payload in lines)
-            self._taken.events += counted
-        except Unavailable:
-            raise
-        except Exception:  # noqa: BLE001
-            # Other programs may send invalid data. It must not lose the other events.
-            self._marks, self._wires = marks, wires
-            for facts, payload in lines:
-                self._write_one(facts, payload)
-
-    def _write_one(self, facts: dict[str, Any], payload: bytes) -> None:
-        marks, wires = dict(self._marks), self._wires.copied()
-        try:
-            with self._log.transaction():
-                self._taken.events += self._record(facts, payload)
+                count = sum(self._record(facts, payload) for facts, payload in lines)
         except Unavailable:
             raise
         except Exception as problem:  # noqa: BLE001
-            self._marks, self._wires = marks, wires
+            # Other programs may send invalid data. It must not lose the other events.
+            self._marks, self._readers = marks, readers
+            if len(lines) > 1:
+                for line in lines:
+                    self._write([line])
+                return
             with self._log.transaction():
-                self._keep(facts, payload, f"{type(problem).__name__}: {problem}")
+                self._keep(*lines[0], f"{type(problem).__name__}: {problem}")
+            count = 0
+        self._taken.events += count
 
     def _record(self, facts: dict[str, Any], payload: bytes) -> int:
         if self._name == DROPPED and not payload:
@@ -273,14 +210,14 @@ class _File:
     def _editor_events(self, facts: dict[str, Any], told: dict[str, Any]) -> Iterator[SessionEvent]:
         """Return the events of a message between editor and agent. At the end of a turn, add those of the session's files."""
         name, session = str(facts.get("program") or "agent"), str(facts.get("session"))
-        wire = self._wires.of(name, session, str(facts["acp"].get("c")))
-        wire.own_files = lambda: self._own_files(name, session, facts["acp"])
+        reader = self._readers.of(name, session, str(facts["acp"].get("c")))
+        reader.own_files = lambda: self._own_files(name, session, facts["acp"])
         # Read the session's files before its end.
         if facts["acp"].get("end"):
-            yield from wire.own_files()
-        yield from wire.events(facts["acp"], told, _time_of(facts))
-        if wire.is_at_rest:
-            yield from wire.own_files()
+            yield from reader.own_files()
+        yield from reader.events(facts["acp"], told, _time_of(facts))
+        if reader.is_at_rest:
+            yield from reader.own_files()
 
     def _own_files(self, name: str, session: str, facts: dict[str, Any]) -> Iterator[SessionEvent]:
         for path, agent_id in transcripts_of_session(name, session, facts):
@@ -308,7 +245,7 @@ class _File:
         )
         reader, place = known.reader(reading), int(kept.get("place") or 0)
         try:
-            for line, end in islice(lines_of(path, place), most_lines):
+            for line, end in islice(lines_of(path, place, has_events=reader.has_events), most_lines):
                 yield from reader.events(line)
                 place = end
             yield from reader.rest()
@@ -316,7 +253,7 @@ class _File:
             # The transcript only repeats what hooks report; the next intake reads on.
             yield from reader.rest()
         of_a_run = {"session": session_id, **self._named} if self._named else {}
-        self._marks[path] = {**self._remembered.after(path, place, reader.kept()), **of_a_run}
+        self._marks[path] = {**self._remembered.after(path, place, reader.state), **of_a_run}
 
     def _below(self, known: TranscriptProgram, path: str, session_id: str) -> Iterator[SessionEvent | Sums]:
         for below, agent_id in claude.transcripts_below(path):

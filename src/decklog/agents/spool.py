@@ -24,6 +24,9 @@ DROPPED = "dropped"
 _TROUBLE = "trouble"
 _CHUNK = 65536
 _OF_FOLDER = 24
+_CONNECTION = ".open"
+# Larger than any line number: the end follows all lines.
+_LAST = 2**53
 
 
 class Spool:
@@ -34,24 +37,23 @@ class Spool:
 
     # Hooks
 
-    def put(self, program: str, session: str, facts: dict[str, Any], payload: bytes) -> bool:
-        """Append an event and sync it to disk; return False if the spool is full."""
-        self._make_folder()
-        if not self.has_room(len(payload)):
-            self.drop(program, len(payload))
-            return False
-        self.append(program, session, facts, payload, is_synced=True)
-        return True
+    def put(self, program: str, session: str, facts: dict[str, Any], payload: bytes, *, is_synced: bool = True) -> bool:
+        """Append an event; return False if the spool is full.
 
-    def append(self, program: str, session: str, facts: dict[str, Any], payload: bytes, *, is_synced: bool = False) -> None:
-        """Append an event. Without a sync it survives the end of this process, but not a power cut."""
+        Without a sync the event survives the end of this process, but not a power cut.
+        """
+        self._make_folder()
+        name = f"{program}-{as_name(session)}{_SUFFIX}"
+        if is_full := self._size() + len(payload) > MOST_BYTES:
+            name, facts, payload = DROPPED, {"bytes": len(payload)}, b""
         head = json.dumps({"at": time.time(), "program": program, **facts}, separators=(",", ":"))
         # In JSON, line breaks only occur between tokens.
         line = head.encode() + b"\t" + payload.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n"
-        with self._appending(f"{program}-{as_name(session)}{_SUFFIX}") as descriptor:
+        with self._appending(name) as descriptor:
             _write(descriptor, line)
             if is_synced:
                 sync_descriptor(descriptor)
+        return not is_full
 
     def _make_folder(self) -> None:
         """Create the folder; raise NotADirectoryError for a symbolic link, which a repository could have planted."""
@@ -60,10 +62,6 @@ class Spool:
             os.mkdir(self.folder, mode=0o700)
         if not stat.S_ISDIR(os.lstat(self.folder).st_mode):
             raise NotADirectoryError(f"{self.folder} is not a folder of its own")
-
-    def has_room(self, size: int) -> bool:
-        """Return whether the spool has room for this number of bytes."""
-        return self._size() + size <= MOST_BYTES
 
     @contextmanager
     def _appending(self, name: str) -> Iterator[int]:
@@ -87,13 +85,6 @@ class Spool:
             with suppress(FileNotFoundError):
                 size += os.lstat(os.path.join(self.folder, name)).st_size
         return size
-
-    def drop(self, program: str, size: int) -> None:
-        """Append to the file of dropped events that an event found no room."""
-        line = json.dumps({"at": time.time(), "program": program, "bytes": size}, separators=(",", ":"))
-        with self._appending(DROPPED) as descriptor:
-            _write(descriptor, line.encode() + b"\n")
-            sync_descriptor(descriptor)
 
     def sync(self) -> None:
         """Sync all waiting events to disk, including those of other processes."""
@@ -152,30 +143,24 @@ class Spool:
 
     def done(self, name: str, end: int) -> None:
         """Remove the lines up to `end`; delete the file if nothing follows."""
-        path = os.path.join(self.folder, name)
-        with suppress(FileNotFoundError), self._appending_existing(path) as descriptor:
-            size = os.fstat(descriptor).st_size
-            if size <= end:
-                os.unlink(path)
-                return
-            rest = os.pread(descriptor, size - end, end)
-            fresh = f"{path}.rest"
-            with open(fresh, "wb") as file:
-                file.write(rest)
-                file.flush()
-                sync_descriptor(file.fileno())
-            os.rename(fresh, path)
+        with self._appending(name) as descriptor:
+            rest = os.pread(descriptor, os.fstat(descriptor).st_size, end)
+            if rest:
+                self._replace(name, rest, is_synced=True)
+            else:
+                os.unlink(os.path.join(self.folder, name))
 
-    @contextmanager
-    def _appending_existing(self, path: str) -> Iterator[int]:
-        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield descriptor
-        finally:
-            os.close(descriptor)
+    def _replace(self, name: str, content: bytes, *, is_synced: bool) -> None:
+        fresh = f"{name}.new"
+        # Two processes may replace a file at the same moment.
+        with self._appending(fresh) as descriptor:
+            os.ftruncate(descriptor, 0)
+            _write(descriptor, content)
+            if is_synced:
+                sync_descriptor(descriptor)
+            os.rename(os.path.join(self.folder, fresh), os.path.join(self.folder, name))
 
-    def say_trouble(self, problem: BaseException) -> None:
+    def keep_trouble(self, problem: BaseException) -> None:
         """Store the error that stopped the intake: its process has nobody to report to."""
         descriptor = os.open(self._trouble, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
@@ -196,11 +181,42 @@ class Spool:
     def _trouble(self) -> str:
         return os.path.join(self.folder, _TROUBLE)
 
+    # Connections of editors
+
+    def ended_connections(self) -> list[str]:
+        """Return the paths of connections whose process has ended, and that were not closed yet."""
+        found = []
+        with suppress(FileNotFoundError):
+            for name in sorted(os.listdir(self.folder)):
+                path = os.path.join(self.folder, name)
+                if name.endswith(_CONNECTION) and not _is_locked(path):
+                    found.append(path)
+        return found
+
+    def close_ended(self) -> None:
+        """Append an end event for each session of an ended connection. Intake drops repeats."""
+        for path in self.ended_connections():
+            with suppress(FileNotFoundError), open(path, "rb") as file:
+                # A full spool has no room for an end; the next intake tries again.
+                if all(self._close_session(line) for line in file):
+                    os.unlink(path)
+
+    def _close_session(self, line: bytes) -> bool:
+        """Append the end of a session; return False if there is no room for it."""
+        try:
+            opened = json.loads(line)
+            facts = opened["facts"]
+            end = {**facts, "acp": {**facts["acp"], "n": _LAST, "end": True}}
+            return self.put(opened["program"], opened["session"], end, b"{}")
+        except (ValueError, KeyError, TypeError, RecursionError):
+            # A killed process may have left an incomplete line.
+            return True
+
     # Read positions of transcripts
 
     def mark(self, path: str) -> dict[str, Any]:
         """Return the read position of a transcript, with the reader's state."""
-        with suppress(FileNotFoundError, ValueError), open(self._mark(path), encoding="utf-8") as file:
+        with suppress(FileNotFoundError, ValueError), open(os.path.join(self.folder, self._mark(path)), encoding="utf-8") as file:
             found = json.load(file)
             return found if isinstance(found, dict) else {}
         return {}
@@ -212,24 +228,17 @@ class Spool:
         disk.
         """
         self._make_folder()
-        fresh = f"{self._mark(path)}.new"
-        # An import and a hook may write the same mark at the same moment.
-        with self._appending(os.path.basename(fresh)) as descriptor:
-            os.ftruncate(descriptor, 0)
-            _write(descriptor, json.dumps(state).encode())
-            if is_synced:
-                sync_descriptor(descriptor)
-            os.rename(fresh, self._mark(path))
+        self._replace(self._mark(path), json.dumps(state).encode(), is_synced=is_synced)
 
     def forget_mark(self, path: str) -> None:
         """Remove the state of an editor session that has ended."""
         with suppress(FileNotFoundError):
-            os.unlink(self._mark(path))
+            os.unlink(os.path.join(self.folder, self._mark(path)))
 
     def _mark(self, path: str) -> str:
         # Transcripts in different folders may have the same name.
         folder, name = os.path.split(path)
-        return os.path.join(self.folder, f"{as_name(name)}-{as_name(folder)[-_OF_FOLDER:]}.read")
+        return f"{as_name(name)}-{as_name(folder)[-_OF_FOLDER:]}.read"
 
 
 def _write(descriptor: int, line: bytes) -> None:
@@ -267,3 +276,30 @@ def _parts(line: bytes) -> tuple[dict[str, Any], bytes]:
     except ValueError:
         return {}, line
     return (facts, payload) if isinstance(facts, dict) else ({}, line)
+
+
+def _is_locked(path: str) -> bool:
+    with open(path, "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+class Connection:
+    """File of one editor connection: it lists the sessions that the connection reports, and is locked while it is open."""
+
+    def __init__(self, folder: str, name: str) -> None:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        path = os.path.join(folder, f"{name}{_CONNECTION}")
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._file = os.open(f"{path}.new", flags, 0o600)
+        # Lock the file before it is visible: an unlocked file means that the connection has ended.
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        os.rename(f"{path}.new", path)
+
+    def add(self, program: str, session: str, facts: dict[str, Any]) -> None:
+        """Add a session, with the facts to record when the connection ends."""
+        line = json.dumps({"program": program, "session": session, "facts": facts})
+        os.write(self._file, line.encode() + b"\n")

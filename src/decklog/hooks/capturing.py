@@ -19,72 +19,88 @@ _BEFORE = frozenset(["PreToolUse", "BeforeTool"])
 _AFTER = frozenset(["PostToolUse", "PostToolUseFailure", "AfterTool"])
 _TURN_BEGINS = frozenset(["UserPromptSubmit", "BeforeAgent"])
 _TURN_ENDS = frozenset(["Stop", "StopFailure", "AfterAgent", "Interrupt"])
-_CAPTURED = _BEFORE | _AFTER | _TURN_BEGINS | _TURN_ENDS
 
 
-def is_captured(told: dict[str, Any]) -> bool:
-    """Return whether an event begins or ends something that may change files."""
-    event = told.get("hook_event_name")
-    if event not in _CAPTURED:
-        return False
-    return event not in _BEFORE | _AFTER or _kind(told) is not None
-
-
-def capture(told: dict[str, Any], root: str, session: str, process: Callable[[], str | None]) -> dict[str, Any] | None:
-    """Capture the changes of an event, and return what to record with it; None for nothing.
-
-    A failed capture returns the reason as `failed`.
-    """
-    try:
-        return _captured(told, root, session, process)
-    except Exception as problem:  # noqa: BLE001
-        return {"failed": f"{type(problem).__name__}: {problem}"[:500]}
-
-
-def is_switched_off(root: str) -> bool:
-    """Return whether decklog.toml of a repository switches capture off."""
+def settings_with(root: str, words: bytes) -> bytes | None:
+    """Return decklog.toml of a repository if it has some words. This check is cheap, because every tool call runs it."""
     try:
         with open(os.path.join(root, "decklog.toml"), "rb") as file:
             content = file.read(_LONGEST_SETTINGS)
     except OSError:
-        return False
-    if b"provenance" not in content:
+        return None
+    return content if words in content else None
+
+
+def is_switched_off(root: str) -> bool:
+    """Return whether decklog.toml of a repository switches capture off."""
+    content = settings_with(root, b"provenance")
+    if content is None:
         return False
     from decklog.provenance.settings import read_settings
 
     return not read_settings(content).capture
 
 
-def _captured(told: dict[str, Any], root: str, session: str, process: Callable[[], str | None]) -> dict[str, Any] | None:
-    from decklog.provenance.capture import Capture
+def capture(payload: dict[str, Any], root: str, session: str, process: Callable[[], str | None]) -> dict[str, Any] | None:
+    """Capture the changes of an event, and return what to record with it; None for nothing.
+
+    A failed capture returns the reason as `failed`.
+    """
+    event = payload.get("hook_event_name")
+    try:
+        if event in _TURN_BEGINS | _TURN_ENDS:
+            return _capture_turn(payload, root, session, process)
+        kind = kind_of(payload) if event in _BEFORE | _AFTER else None
+        return None if kind is None else _capture_call(payload, kind, root, session, process)
+    except Exception as problem:  # noqa: BLE001
+        return {"failed": f"{type(problem).__name__}: {problem}"[:500]}
+
+
+def _find_repository(folder: str, root: str) -> "GitRepository | None":
     from decklog.provenance.git import GitRepository
 
-    folder = str(told.get("cwd") or root)
-    kind = _kind(told)
-    paths, renamed = _paths(told, folder) if kind == "tool" else ([], {})
-    repo = GitRepository.find(os.path.dirname(paths[0]) if paths else folder)
-    if repo is None or is_switched_off(root):
+    repo = GitRepository.find(folder)
+    return None if repo is None or is_switched_off(root) else repo
+
+
+def _capture_turn(payload: dict[str, Any], root: str, session: str, process: Callable[[], str | None]) -> dict[str, Any] | None:
+    from decklog.provenance.capture import Capture
+
+    repo = _find_repository(str(payload.get("cwd") or root), root)
+    if repo is None:
         return None
     capture = Capture(repo, session, process=process())
-    event = told["hook_event_name"]
-    if event in _TURN_BEGINS:
-        return capture.snapshot("start", _turn(told))
-    if event in _TURN_ENDS:
+    turn = payload.get("prompt_id") or payload.get("turn_id")
+    is_end = payload["hook_event_name"] in _TURN_ENDS
+    if is_end:
         capture.end_turn()
-        return capture.snapshot("end", _turn(told))
-    target = file_call(repo, paths, renamed, told["tool_input"]) if kind == "tool" else None
+    return capture.snapshot("end" if is_end else "start", str(turn) if turn else None)
+
+
+def _capture_call(
+    payload: dict[str, Any], kind: str, root: str, session: str, process: Callable[[], str | None]
+) -> dict[str, Any] | None:
+    from decklog.provenance.capture import Capture
+
+    folder, arguments = str(payload.get("cwd") or root), payload["tool_input"]
+    paths, renamed = _paths(payload["tool_name"], arguments, folder) if kind == "tool" else ([], {})
+    repo = _find_repository(os.path.dirname(paths[0]) if paths else folder, root)
+    if repo is None:
+        return None
+    target = file_call(repo, paths, renamed, arguments) if kind == "tool" else None
     if target is not None and not target.paths:
         return None
-    if event in _BEFORE:
-        capture.begin(_call(told), target)
+    capture = Capture(repo, session, process=process())
+    if payload["hook_event_name"] in _BEFORE:
+        capture.begin(_call_id(payload), target)
         return None
-    found = capture.end(_call(told), target)
+    found = capture.end(_call_id(payload), target)
     return None if found is None else {**found, "kind": kind}
 
 
-def _kind(told: dict[str, Any]) -> str | None:
+def kind_of(payload: dict[str, Any]) -> str | None:
     """Return how a call changes files: `tool` if it names them, `shell` if a command may change any, else None."""
-    tool, arguments = told.get("tool_name"), told.get("tool_input")
+    tool, arguments = payload.get("tool_name"), payload.get("tool_input")
     if not isinstance(tool, str) or not isinstance(arguments, dict):
         return None
     if is_command(tool, arguments):
@@ -93,33 +109,26 @@ def _kind(told: dict[str, Any]) -> str | None:
     return "tool" if tool == "apply_patch" or files_of(tool, arguments)[1] else None
 
 
-def _paths(told: dict[str, Any], folder: str) -> tuple[list[str], dict[str, str]]:
+def _paths(tool: str, arguments: dict[str, Any], folder: str) -> tuple[list[str], dict[str, str]]:
     """Return the files that a call writes, and the old paths of moved files, as absolute paths."""
-    tool, arguments = told["tool_name"], told["tool_input"]
     paths, renamed = patched_paths(arguments) if tool == "apply_patch" else (files_of(tool, arguments)[1], {})
-    whole = {path: os.path.join(folder, path) for path in [*paths, *renamed, *renamed.values()]}
-    return [whole[path] for path in paths], {whole[new]: whole[old] for new, old in renamed.items()}
+    moved = {os.path.join(folder, new): os.path.join(folder, old) for new, old in renamed.items()}
+    return [os.path.join(folder, path) for path in paths], moved
 
 
 def file_call(repo: "GitRepository", paths: list[str], renamed: dict[str, str], arguments: dict[str, Any]) -> FileCall:
     """Return a call with the repository's files only, as paths relative to it."""
-    named = {path: repo.relative(path) for path in [*paths, *renamed, *renamed.values()]}
-    inside = list(dict.fromkeys(name for path in paths if (name := named[path]) is not None))
-    moved = ((named[new], named[old]) for new, old in renamed.items())
+    inside = list(dict.fromkeys(name for path in paths if (name := repo.relative(path)) is not None))
+    moved = ((repo.relative(new), repo.relative(old)) for new, old in renamed.items())
     return FileCall(inside, arguments, {new: old for new, old in moved if new is not None and old is not None})
 
 
-def _call(told: dict[str, Any]) -> str:
+def _call_id(payload: dict[str, Any]) -> str:
     """Return the id of a call; build one for programs that have none."""
-    named = told.get("tool_use_id")
+    named = payload.get("tool_use_id")
     if isinstance(named, str) and named:
         return named
-    return f"{crc32(json.dumps([told.get('tool_name'), told.get('tool_input')], sort_keys=True).encode()):08x}"
-
-
-def _turn(told: dict[str, Any]) -> str | None:
-    found = told.get("prompt_id") or told.get("turn_id")
-    return str(found) if found else None
+    return f"{crc32(json.dumps([payload.get('tool_name'), payload.get('tool_input')], sort_keys=True).encode()):08x}"
 
 
 # Tools that change something; calls of other tools are not reviewed.
@@ -135,20 +144,20 @@ def critic_for(
     log: "Decklog", root: str, *, run_id: str, task_id: str | None = None
 ) -> Callable[[str, dict[str, Any], Any], list[str]] | None:
     """Return a function that reviews each tool call; None if the folder's repository does not enable critique."""
-    from decklog.guard.toolbox.toolbox import state_home
+    from decklog.core.folders import state_home
     from decklog.review.critique import critic_of
 
     critic = critic_of(log, Path(root), state_home(), run_id=run_id, task_id=task_id)
     return None if critic is None else critic.of_call
 
 
-def errors_of_call(log: "Decklog", told: Mapping[str, Any], root: str, *, session: str, named: Mapping[str, str]) -> list[str]:
+def errors_of_call(log: "Decklog", payload: Mapping[str, Any], root: str, *, session: str, named: Mapping[str, str]) -> list[str]:
     """Return the certain errors in what an agent's tool has just done, recorded in the agent's run."""
-    if told.get("tool_name") not in _CHANGES:
+    if payload.get("tool_name") not in _CHANGES:
         return []
     run_id = named.get("run") or log.runs.start(f"Critique of {session}", key=f"critique:{session}").id
     critic = critic_for(log, root, run_id=run_id, task_id=named.get("task"))
     if critic is None:
         return []
-    outcome = told.get("tool_response", told.get("tool_output"))
-    return critic(str(told["tool_name"]), dict(told.get("tool_input") or {}), outcome)
+    outcome = payload.get("tool_response", payload.get("tool_output"))
+    return critic(str(payload["tool_name"]), dict(payload.get("tool_input") or {}), outcome)

@@ -13,9 +13,9 @@ from decklog.hooks.judging import decisions
 _UNASKED = "Nobody can be asked here. Reach the goal another way, or leave it out and name it in your last answer."
 
 
-def answer(told: dict[str, Any], root: str, permissions: str) -> dict[str, Any] | None:
+def answer(payload: dict[str, Any], root: str, permissions: str) -> dict[str, Any] | None:
     """Return the hook's answer to a call; None leaves a tool that the policy does not know to the program's own rules."""
-    found = decisions(told, root)
+    found = decisions(payload, root)
     for worst in ("deny", "ask"):
         if reasons := [reason for decision, reason, _ in found if decision == worst]:
             if worst == "ask" and permissions == "allow":
@@ -26,18 +26,18 @@ def answer(told: dict[str, Any], root: str, permissions: str) -> dict[str, Any] 
 
 
 def _decision(decision: str, reason: str) -> dict[str, Any]:
-    told = {"hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": reason}
-    return {"hookSpecificOutput": told}
+    answered = {"hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": reason}
+    return {"hookSpecificOutput": answered}
 
 
 def main() -> None:
     """Answer the call on standard input; block a call that can't be judged."""
     try:
-        told = json.loads(sys.stdin.buffer.read())
-        said = answer(told, os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd(), sys.argv[2])
+        payload = json.loads(sys.stdin.buffer.read())
+        answered = answer(payload, os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd(), sys.argv[2])
     except Exception as problem:  # noqa: BLE001
         # Any other exit code than 2 would let the call run.
         sys.stderr.write(f"Decklog could not judge this call, so it is blocked: {problem}\n")
         sys.exit(2)
-    if said is not None:
-        sys.stdout.write(json.dumps(said))
+    if answered is not None:
+        sys.stdout.write(json.dumps(answered))

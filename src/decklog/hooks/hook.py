@@ -7,6 +7,7 @@ not be recorded never stops the agent. Heavy modules are imported only when need
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any
@@ -18,22 +19,14 @@ if TYPE_CHECKING:
     from decklog.location.locate import LogLocation
     from decklog.log import Decklog
 
-HELD = 2
+BLOCKED = 2
 # The call was judged and may run, but could not be recorded.
 UNRECORDED = 3
-_LONGEST_SETTINGS = 1024 * 1024
 # Events without further work: they wait in the spool for the next intake.
 _ONLY_RECORDED = frozenset(["PostToolUse", "PostToolUseFailure", "PostToolBatch", "SubagentStart", "Notification", "AfterTool"])
 # Events that a model reviews, if the repository enables it; the answer must name the event.
-_CRITICISED = frozenset(["PostToolUse", "AfterTool"])
+_REVIEWED = frozenset(["PostToolUse", "AfterTool"])
 _JUDGED = frozenset(["PreToolUse", "BeforeTool"])
-# Events at the start or end of a tool call or a turn: files may change in between.
-_MAY_CHANGE_FILES = frozenset(
-    (
-        *("PreToolUse", "PostToolUse", "PostToolUseFailure", "BeforeTool", "AfterTool"),
-        *("UserPromptSubmit", "BeforeAgent", "Stop", "StopFailure", "AfterAgent", "Interrupt"),
-    )
-)
 # Longest wait for a locked log at the start of a session.
 _PATIENCE_SECONDS = 5.0
 # Longest wait for the intake: an old transcript may have hundreds of megabytes that no hook has read.
@@ -45,12 +38,12 @@ _LONGEST_END_SECONDS = 5.0
 class Hook:
     """One hook call: the calling program, its environment and the event."""
 
-    def __init__(self, program: str, payload: bytes, environment: Mapping[str, str]) -> None:
+    def __init__(self, program: str, raw: bytes, environment: Mapping[str, str]) -> None:
         self.program = program
-        self._payload = payload
+        self._raw = raw
         self._environment = environment
-        self.told: dict[str, Any] = _object(payload)
-        event = self.told.get("hook_event_name")
+        self.payload: dict[str, Any] = _object(raw)
+        event = self.payload.get("hook_event_name")
         self.event = event if isinstance(event, str) else ""
 
     @property
@@ -60,58 +53,57 @@ class Hook:
 
     def answer(self, out: IO[str], err: IO[str]) -> int:
         """Judge, record and answer the event. A blocked call stays blocked if it can't be recorded."""
-        unplaced: Exception | None = None
-        place = None
+        location, problem = None, None
         try:
-            place = self._place()
-        except Exception as problem:  # noqa: BLE001
+            # Use the session's root: a command may change to a folder without a log, and so without a guard.
+            location = self._find_log()
+        except Exception as unusable:  # noqa: BLE001
             # A call must be judged even if the log can't be used.
-            unplaced = problem
-        if place is None and unplaced is None:
+            problem = unusable
+        if location is None and problem is None:
             return 0
         denied = self._why_blocked()
         if denied:
             err.write(denied + "\n")
             err.flush()
         try:
-            if place is None:
-                raise unplaced or LookupError("there is no log")
-            self._record(place, denied, out)
-        except Exception as problem:
+            if problem is not None:
+                raise problem
+            assert location is not None
+            self._record(location, denied, out)
+        except Exception as unrecorded:
             if not denied:
                 raise
-            err.write(f"It is not on record: {problem}\n")
-        return HELD if denied else 0
+            err.write(f"It is not on record: {unrecorded}\n")
+        return BLOCKED if denied else 0
 
-    def _record(self, place: "LogLocation", denied: str | None, out: IO[str]) -> None:
+    def _record(self, location: "LogLocation", denied: str | None, out: IO[str]) -> None:
         from decklog.location.locate import spool_folder
 
-        spool = Spool(spool_folder(place))
+        spool = Spool(spool_folder(location))
         captured = None if denied else self._capture()
         facts = self._facts(denied) | ({"provenance": captured} if captured else {})
-        spool.put(self.program, self._session, facts, self._payload_with_process())
-        if not place.exists:
+        spool.put(self.program, self._session, facts, self._payload_to_record())
+        if not location.exists:
             # The next event takes this one in, once the log's file exists again.
             return
         if self.event == "SessionStart":
-            self._prime(place, spool, out)
-        elif self.event in _CRITICISED and self._may_critique():
-            self._criticise(place, out)
+            self._prime(location, spool, out)
+        elif self.event in _REVIEWED:
+            self._review(location, out)
         elif self.event not in _ONLY_RECORDED and not (self.event in _JUDGED and spool.is_being_taken_in):
             # The check takes the intake lock for a moment, so other hooks may have left the work to this one.
-            _apart(lambda: self._take_in(place, spool), spool)
+            self._start_intake(location, spool)
 
     def _capture(self) -> dict[str, Any] | None:
         """Store the files that the call changes as git objects. Import nothing if there is no repository."""
         from decklog.location.locate import repository
 
-        if self.event not in _MAY_CHANGE_FILES or repository(self._root) is None:
+        if repository(self._root) is None:
             return None
-        from decklog.hooks.capturing import capture, is_captured
+        from decklog.hooks.capturing import capture
 
-        if not is_captured(self.told):
-            return None
-        return capture(self.told, self._root, f"{self.program}:{self._session}", self._process)
+        return capture(self.payload, self._root, f"{self.program}:{self._session}", self._process)
 
     def _process(self) -> str | None:
         from decklog.core.processes import Identity
@@ -119,12 +111,12 @@ class Hook:
         process = Identity.of(self._program_pid())
         return None if process is None else process.as_text()
 
-    def _payload_with_process(self) -> bytes:
+    def _payload_to_record(self) -> bytes:
         """Return the payload. At a session start, add the program's process, so that its death can be detected later."""
         if self.event != "SessionStart":
-            return self._payload
+            return self._raw
         process = self._process()
-        return self._payload if process is None else json.dumps({**self.told, "process": process}).encode()
+        return self._raw if process is None else json.dumps({**self.payload, "process": process}).encode()
 
     def _program_pid(self) -> int:
         """Return the process id of the program: the one it names, or the process that called this hook."""
@@ -134,40 +126,36 @@ class Hook:
         named = self._environment.get("CLAUDE_PID", "") if self.program == "claude" else ""
         return int(named) if named.isdigit() else calling_process().number
 
-    def _prime(self, place: "LogLocation", spool: Spool, out: IO[str]) -> None:
+    def _prime(self, location: "LogLocation", spool: Spool, out: IO[str]) -> None:
         """Take in waiting events and print the agent's briefing, which becomes part of its conversation."""
         from decklog.agents.context.claims import RememberedClaims, claims_folder_of
         from decklog.agents.context.worker import worker
 
         who = worker(None, self._environment)
-        claim = RememberedClaims(claims_folder_of(place), who).load()
+        claim = RememberedClaims(claims_folder_of(location), who).load()
         mine = claim if claim is not None and claim.is_open else None
         run_id = self._environment.get("DECKLOG_RUN_ID") or (mine and mine.run_id) or None
         task_id = self._environment.get("DECKLOG_TASK_ID") or (mine and mine.task_id) or None
-        with place.open(busy_seconds=_PATIENCE_SECONDS) as log:
+        with location.open(busy_seconds=_PATIENCE_SECONDS) as log:
             since = self._last_here(log)
-        taking_in = _apart(lambda: self._take_in(place, spool), spool)
-        is_taken_in = _wait_for(taking_in, _LONGEST_TAKING_IN_SECONDS)
+        child = self._start_intake(location, spool)
+        is_taken_in = _wait_until(lambda: bool(os.waitpid(child, os.WNOHANG)[0]), _LONGEST_TAKING_IN_SECONDS)
         asked = {"worker": who.name, "run_id": run_id, "task_id": task_id, "since": since, "folder": self._root}
-        out.write(_situation(place, asked, is_held=not is_taken_in))
+        out.write(_briefing(location, asked, is_locked=not is_taken_in))
 
-    def _may_critique(self) -> bool:
-        """Return whether the settings may enable critique. This check is cheap, because every tool call runs it."""
-        try:
-            with open(os.path.join(self._root, "decklog.toml"), "rb") as file:
-                return b"[critique]" in file.read(_LONGEST_SETTINGS)
-        except OSError:
-            return False
-
-    def _criticise(self, place: "LogLocation", out: IO[str]) -> None:
+    def _review(self, location: "LogLocation", out: IO[str]) -> None:
         """Review what a tool has changed, and report certain errors to the agent."""
-        from decklog.hooks.capturing import errors_of_call
+        from decklog.hooks.capturing import errors_of_call, settings_with
 
-        with place.open(busy_seconds=_PATIENCE_SECONDS) as log:
-            lines = errors_of_call(log, self.told, self._root, session=f"{self.program}:{self._session}", named=self._facts(None))
+        if settings_with(self._root, b"[critique]") is None:
+            return
+        with location.open(busy_seconds=_PATIENCE_SECONDS) as log:
+            lines = errors_of_call(
+                log, self.payload, self._root, session=f"{self.program}:{self._session}", named=self._facts(None)
+            )
         if lines:
-            told = {"hookEventName": self.event, "additionalContext": "\n".join(lines)}
-            out.write(json.dumps({"hookSpecificOutput": told}) + "\n")
+            answer = {"hookEventName": self.event, "additionalContext": "\n".join(lines)}
+            out.write(json.dumps({"hookSpecificOutput": answer}) + "\n")
 
     def _last_here(self, log: "Decklog") -> datetime | None:
         from decklog.agents.entries import run_of_session
@@ -179,24 +167,38 @@ class Hook:
             return None
         return found[0].at if found else None
 
-    def _take_in(self, place: "LogLocation", spool: Spool) -> None:
-        _take_in(place, spool, closes_killed=self.event not in _JUDGED)
-        program = self._environment.get("CLAUDE_PID", "")
-        if self.event == "SessionEnd" and program.isdigit() and _is_gone(int(program)):
-            told = {**self.told, "hook_event_name": "ProgramGone"}
-            spool.put(self.program, self._session, self._facts(None), json.dumps(told).encode())
-            _take_in(place, spool)
+    def _start_intake(self, location: "LogLocation", spool: Spool) -> int:
+        """Take waiting events into the log in a detached process; return its pid."""
+        # The next event retries a failed intake; `decklog doctor agents` shows the error.
+        return run_detached(lambda: self._take_in(location, spool), spool.keep_trouble)
+
+    def _take_in(self, location: "LogLocation", spool: Spool) -> None:
+        from decklog.agents.closing import close_killed_sessions
+        from decklog.agents.intake import take_in
+
+        with location.open() as log:
+            take_in(log, spool)
+            if self.event not in _JUDGED:
+                close_killed_sessions(log, spool)
+            program = self._environment.get("CLAUDE_PID", "")
+            if (
+                self.event == "SessionEnd"
+                and program.isdigit()
+                and _wait_until(lambda: _has_exited(int(program)), _LONGEST_END_SECONDS)
+            ):
+                gone = {**self.payload, "hook_event_name": "ProgramGone"}
+                spool.put(self.program, self._session, self._facts(None), json.dumps(gone).encode())
+                take_in(log, spool)
 
     @property
     def _session(self) -> str:
-        session = self.told.get("session_id")
+        session = self.payload.get("session_id")
         return session if isinstance(session, str) and session else "unread"
 
-    def _place(self) -> "LogLocation | None":
+    def _find_log(self) -> "LogLocation | None":
         """Return the log of the session's folder; None means that nothing is recorded."""
         from decklog.location.locate import of_session
 
-        # Use the session's root: a command may change to a folder without a log, and so without a guard.
         return of_session(self._root, self._environment)
 
     def _facts(self, denied: str | None) -> dict[str, Any]:
@@ -209,8 +211,8 @@ class Hook:
     def _root(self) -> str:
         """The project folder of the session. A nested program inherits CLAUDE_PROJECT_DIR, so it counts for Claude Code only."""
         named = self._environment.get("CLAUDE_PROJECT_DIR") if self.program == "claude" else None
-        told = self.told.get("cwd")
-        return named or (told if isinstance(told, str) and told else os.getcwd())
+        cwd = self.payload.get("cwd")
+        return named or (cwd if isinstance(cwd, str) and cwd else os.getcwd())
 
     def _why_blocked(self) -> str | None:
         """Return why a call is blocked, None if it is not. A call that can't be judged is blocked."""
@@ -221,7 +223,7 @@ class Hook:
         try:
             from decklog.hooks.judging import held
 
-            return held(self.told, self._root)
+            return held(self.payload, self._root)
         except Exception as problem:  # noqa: BLE001
             hint = getattr(problem, "hint", None)
             return f"Decklog could not judge this call, so it is blocked: {problem}" + (f"\n  {hint}" if hint else "")
@@ -253,68 +255,51 @@ def run(words: list[str]) -> int:
         return UNRECORDED if hook.is_judged else 1
 
 
-def _object(payload: bytes) -> dict[str, Any]:
+def _object(raw: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(payload)
+        found = json.loads(raw)
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def _take_in(place: "LogLocation", spool: Spool, *, closes_killed: bool = False) -> None:
-    from decklog.agents.entries import close_killed_sessions
-    from decklog.agents.intake import take_in
-
-    with place.open() as log:
-        take_in(log, spool)
-        if closes_killed:
-            close_killed_sessions(log, spool)
-
-
-def _situation(place: "LogLocation", asked: dict[str, Any], *, is_held: bool) -> str:
+def _briefing(location: "LogLocation", asked: dict[str, Any], *, is_locked: bool) -> str:
     """Return the agent's briefing; open the log read-only while another process has locked it."""
     from decklog.agents.prime import Prime
     from decklog.core.errors import Busy
 
     try:
-        with place.open(busy_seconds=_PATIENCE_SECONDS, read_only=is_held) as log:
+        with location.open(busy_seconds=_PATIENCE_SECONDS, read_only=is_locked) as log:
             return Prime(log, **asked).text()
     except Busy:
-        if is_held:
+        if is_locked:
             raise
-    return _situation(place, asked, is_held=True)
+    return _briefing(location, asked, is_locked=True)
 
 
-def _wait_for(child: int, seconds: float) -> bool:
-    """Wait for a child process up to a time limit; return whether it has ended."""
-    import time
-
+def _wait_until(is_done: Callable[[], bool], seconds: float) -> bool:
+    """Wait for a condition up to a time limit; return whether it was met."""
     end = time.monotonic() + seconds
-    while not os.waitpid(child, os.WNOHANG)[0]:
+    while not is_done():
         if time.monotonic() > end:
             return False
-        time.sleep(0.002)
+        time.sleep(0.005)
     return True
 
 
-def _is_gone(process: int) -> bool:
-    """Wait for a process to end, up to a time limit; return whether it has."""
-    import time
-
-    end = time.monotonic() + _LONGEST_END_SECONDS
-    while time.monotonic() < end:
-        try:
-            os.kill(process, 0)
-        except ProcessLookupError:
-            return True
-        except PermissionError:
-            return False
-        time.sleep(0.05)
+def _has_exited(process: int) -> bool:
+    """Return whether a process has ended; False for one that can't be checked."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass
     return False
 
 
-def _apart(work: Callable[[], None], spool: Spool) -> int:
-    """Run work in a detached process, which neither delays the agent nor ends with the hook; return its pid."""
+def run_detached(work: Callable[[], None], report: Callable[[Exception], None] | None = None) -> int:
+    """Run work in a detached process, which neither delays this one nor ends with it; return its pid."""
     sys.stdout.flush()
     if child := os.fork():
         return child
@@ -325,7 +310,7 @@ def _apart(work: Callable[[], None], spool: Spool) -> int:
             os.dup2(silence, descriptor)
         work()
     except Exception as problem:  # noqa: BLE001
-        # The next event retries the intake; `decklog doctor agents` shows the error.
-        spool.say_trouble(problem)
+        if report is not None:
+            report(problem)
     finally:
         os._exit(0)

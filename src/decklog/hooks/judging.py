@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from decklog.provenance.tool_calls import COMMANDS, DELETES, patched_files
+
 if TYPE_CHECKING:
     from decklog.guard.policy import Publication
     from decklog.log import Decklog
@@ -139,24 +141,17 @@ def _is_plain_word(word: str) -> bool:
     return not any(name in lower for name in _TELLING)
 
 
-_COMMANDS = ("command", "cmd")
-_PATCHES = ("command", "input", "patch", "patchText")
-# Lines of a patch that name the next file.
-_DELETES = "*** Delete File"
-_HEADS = frozenset(["*** Add File", "*** Update File", "*** Move to", _DELETES])
-
-
-def held(told: dict[str, Any], root: str) -> str | None:
+def held(payload: dict[str, Any], root: str) -> str | None:
     """Return why a call is blocked; None leaves it to the program's own rules."""
-    return next((reason for decision, reason, _ in decisions(told, root) if decision == "deny"), None)
+    return next((reason for decision, reason, _ in decisions(payload, root) if decision == "deny"), None)
 
 
-def decisions(told: dict[str, Any], root: str) -> list[tuple[str, str, dict[str, str]]]:
+def decisions(payload: dict[str, Any], root: str) -> list[tuple[str, str, dict[str, str]]]:
     """Return the policy's decisions about the commands and files of a call; deny a call that can't be read."""
-    if not isinstance(told.get("tool_name"), str) or not isinstance(told.get("tool_input"), dict):
+    if not isinstance(payload.get("tool_name"), str) or not isinstance(payload.get("tool_input"), dict):
         return [("deny", "Decklog can't read what this call does, so it is blocked.", {})]
-    cwd = str(told.get("cwd") or root)
-    return [decided(command, root, cwd) for command in _commands(told)]
+    cwd = str(payload.get("cwd") or root)
+    return [decided(command, root, cwd) for command in _commands(payload)]
 
 
 def held_command(command: str | list[str], root: str, cwd: str) -> str | None:
@@ -199,7 +194,7 @@ def held_by_gate(published: "Sequence[Publication]", root: str, log: "Decklog | 
     The log is that of the root folder unless one is given.
     """
     from decklog.core.errors import DecklogError
-    from decklog.guard.toolbox.toolbox import state_home
+    from decklog.core.folders import state_home
     from decklog.location.locate import of_session
     from decklog.review.publishing import push_block_reason
 
@@ -229,13 +224,12 @@ def _is_plain_place(cwd: str) -> bool:
     return cwd == "." or not any(part.startswith(".") for part in cwd.split(os.sep))
 
 
-def _commands(told: dict[str, Any]) -> Iterator[str | list[str]]:
+def _commands(payload: dict[str, Any]) -> Iterator[str | list[str]]:
     """Yield the commands to judge for a call: its own command, or equivalents for the files it names."""
-    tool, arguments = told["tool_name"], told["tool_input"]
-    command = next((given for name in _COMMANDS if (given := arguments.get(name))), None)
+    tool, arguments = payload["tool_name"], payload["tool_input"]
+    command = next((given for name in COMMANDS if (given := arguments.get(name))), None)
     if tool == "apply_patch":
-        patches = [value for name in _PATCHES if isinstance(value := arguments.get(name), str)]
-        yield from (judged for patch in patches for judged in _patched(patch))
+        yield from (["rm", path] if head == DELETES else writing(path) for head, path in patched_files(arguments))
         return
     if isinstance(command, str) or (isinstance(command, list) and all(isinstance(word, str) for word in command)):
         yield command
@@ -243,11 +237,3 @@ def _commands(told: dict[str, Any]) -> Iterator[str | list[str]]:
     read, written = files_of(tool, arguments)
     yield from map(reading, read)
     yield from map(writing, written)
-
-
-def _patched(patch: str) -> Iterator[list[str]]:
-    """Yield the commands to judge for the files that a patch names."""
-    for line in patch.splitlines():
-        head, colon, path = line.strip().partition(": ")
-        if colon and head in _HEADS and path.strip():
-            yield ["rm", path.strip()] if head == _DELETES else writing(path.strip())

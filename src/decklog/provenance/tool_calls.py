@@ -1,13 +1,13 @@
 """What a tool call may change: the files that it names, or any file."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-# How a patch names its files.
-_FILES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ")
-_MOVE = "*** Move to: "
-_PATCHES = ("command", "input", "patch", "patchText")
-_COMMANDS = ("command", "cmd")
+# Lines of a patch that name the next file.
+DELETES, _MOVES = "*** Delete File", "*** Move to"
+_HEADS = frozenset(["*** Add File", "*** Update File", DELETES, _MOVES])
+PATCHES = ("command", "input", "patch", "patchText")
+COMMANDS = ("command", "cmd")
 # Edits of a text, by the names that programs give them.
 _OLD, _NEW = ("old_string", "oldString"), ("new_string", "newString")
 _ALL = ("replace_all", "replaceAll")
@@ -35,22 +35,26 @@ class FileCall:
 
 def is_command(tool: str, arguments: dict[str, Any]) -> bool:
     """Return whether a call runs a command, or is of a server whose tools may do anything."""
-    return tool != "apply_patch" and (any(arguments.get(name) for name in _COMMANDS) or tool.startswith("mcp__"))
+    return tool != "apply_patch" and (any(arguments.get(name) for name in COMMANDS) or tool.startswith("mcp__"))
 
 
-def patched_paths(arguments: dict[str, Any]) -> tuple[list[str], dict[str, str]]:
+def patched_files(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the files that a patch names, each with the head of its line, such as `*** Add File`."""
+    for text in (value for name in PATCHES if isinstance(value := arguments.get(name), str)):
+        for line in text.splitlines():
+            head, colon, path = line.strip().partition(": ")
+            if colon and head in _HEADS and path.strip():
+                yield head, path.strip()
+
+
+def patched_paths(arguments: Mapping[str, Any]) -> tuple[list[str], dict[str, str]]:
     """Return the files that a patch names, and the former paths of those that it moves, by their new ones."""
     paths: list[str] = []
     renamed: dict[str, str] = {}
-    for text in (value for name in _PATCHES if isinstance(value := arguments.get(name), str)):
-        for line in text.splitlines():
-            for head in _FILES:
-                if line.startswith(head):
-                    paths.append(line.removeprefix(head).strip())
-            if line.startswith(_MOVE) and paths:
-                moved = line.removeprefix(_MOVE).strip()
-                renamed[moved] = paths[-1]
-                paths.append(moved)
+    for head, path in patched_files(arguments):
+        if head == _MOVES and paths:
+            renamed[path] = paths[-1]
+        paths.append(path)
     return paths, renamed
 
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from decklog.agents.claude.payloads import events_of, transcripts_of
 from decklog.agents.events import (
     Begun,
     Called,
@@ -20,6 +19,7 @@ from decklog.agents.events import (
     SessionEvent,
     Spawned,
 )
+from decklog.agents.programs.claude import events_of, transcripts_of
 
 AT = datetime(2026, 11, 15, 12, tzinfo=UTC)
 PLACE: dict[str, Any] = {"session_id": "s1", "at": AT}
@@ -48,7 +48,7 @@ def test_a_session_begins(source: str) -> None:
     )
 
 
-def test_a_prompt_is_a_persons_unless_the_program_wrote_it() -> None:
+def test_a_prompt_is_persons_unless_the_program_wrote_it() -> None:
     assert one("UserPromptSubmit", prompt="go", prompt_id="p") == Prompted(**PLACE, prompt_id="p", text="go")
     notice = one("UserPromptSubmit", prompt="<task-notification>done", prompt_id="p")
     assert isinstance(notice, Prompted)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from decklog.agents.claude.transcript import Transcript
 from decklog.agents.events import (
     Answered,
     Begun,
@@ -16,7 +15,8 @@ from decklog.agents.events import (
     SessionEvent,
     Thought,
 )
-from decklog.agents.reading import Reading
+from decklog.agents.programs.base import Reading
+from decklog.agents.programs.claude import Transcript
 
 
 def line(kind: str, **fields: Any) -> dict[str, Any]:

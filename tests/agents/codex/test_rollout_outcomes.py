@@ -2,9 +2,9 @@
 
 import pytest
 
-from decklog.agents.codex.rollout import Rollout
 from decklog.agents.events import CallOutcome, Returned, Thought
-from decklog.agents.reading import Reading
+from decklog.agents.programs.base import Reading
+from decklog.agents.programs.codex import Rollout
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import pytest
 
 from decklog import Decklog, EntryKind, RunStatus
 from decklog.agents.events import Returned
-from decklog.agents.gemini.chat import Chat
 from decklog.agents.history import HistoryImport, HistorySummary
 from decklog.agents.intake import take_in
-from decklog.agents.reading import Reading
+from decklog.agents.programs.base import Reading
+from decklog.agents.programs.gemini import Chat
 from decklog.agents.spool import Spool
 from tests.every import every
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from decklog import Decklog, RunStatus
-from decklog.agents.openai_agents import events_of
+from decklog.agents.programs.openai_agents import events_of
 from decklog.agents.recorder import Recorder
 
 RUN = "openai-agents-trace_1"

@@ -5,7 +5,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from decklog.agents.intake import has_ended
 from decklog.agents.spool import Spool
 from tests.agents.real.programs import DECKLOG, EVENTS, INSTALLED, MACHINE, Claude, Codex, Desk
 from tests.waiting import wait_until
@@ -95,7 +94,7 @@ class Connection:
 def settled(desk: Desk) -> None:
     """Wait until everything that was told is in the log."""
     spool = Spool(str(desk.repository / ".decklog" / "decklog.db-spool"))
-    wait_until(lambda: spool.is_empty and not has_ended(spool), 60)
+    wait_until(lambda: spool.is_empty and not spool.ended_connections(), 60)
 
 
 def proxied(adapter: Path, *options: str) -> list[str]:

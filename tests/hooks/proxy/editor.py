@@ -7,7 +7,6 @@ import threading
 from pathlib import Path
 from typing import IO, Any
 
-from decklog.agents.intake import has_ended
 from decklog.agents.spool import Spool
 from tests import prepared
 from tests.waiting import wait_until
@@ -118,4 +117,4 @@ def _object(line: bytes) -> dict[str, Any]:
 def settled(place: Path) -> None:
     """Wait until everything that was told is in the log."""
     spool = Spool(str(place / ".decklog" / "decklog.db-spool"))
-    wait_until(lambda: spool.is_empty and not has_ended(spool))
+    wait_until(lambda: spool.is_empty and not spool.ended_connections())

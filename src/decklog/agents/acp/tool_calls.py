@@ -13,8 +13,8 @@ from difflib import unified_diff
 from typing import Any
 
 from decklog.agents.acp.exchange import dict_of, list_of
-from decklog.agents.claude.payloads import output_of
 from decklog.agents.events import CallOutcome, Noted
+from decklog.agents.programs.claude import output_of
 from decklog.agents.texts import as_text, text_or_none
 
 Call = dict[str, Any]

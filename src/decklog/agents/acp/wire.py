@@ -31,7 +31,6 @@ from decklog.agents.acp.exchange import (
     params_of,
     result_of,
 )
-from decklog.agents.claude.payloads import transcripts_below
 from decklog.agents.events import (
     Begun,
     Called,
@@ -45,6 +44,7 @@ from decklog.agents.events import (
     SessionEvent,
     Thought,
 )
+from decklog.agents.programs.claude import transcripts_below
 from decklog.agents.spool import Spool
 from decklog.agents.texts import as_text, text_or_none
 
@@ -452,7 +452,7 @@ def _kinds(request: Message) -> dict[str, str]:
     return {str(each.get("optionId")): str(each.get("kind")) for each in list_of(params_of(request).get("options"))}
 
 
-class Wires:
+class AcpReaders:
     """Readers by session and connection; their state is stored in the spool."""
 
     def __init__(self, spool: Spool) -> None:
@@ -466,19 +466,19 @@ class Wires:
             self._open[place] = AcpReader(program, session, self._spool.mark(place))
         return self._open[place]
 
-    def copied(self) -> "Wires":
+    def copied(self) -> "AcpReaders":
         """Return a copy of all readers, to restore after a failed transaction."""
-        copy = Wires(self._spool)
-        copy._open = {place: AcpReader(wire.program, wire.session, wire.kept()) for place, wire in self._open.items()}
+        copy = AcpReaders(self._spool)
+        copy._open = {place: AcpReader(reader.program, reader.session, reader.kept()) for place, reader in self._open.items()}
         return copy
 
     def keep(self) -> None:
         """Store the state of all readers."""
-        for place, wire in self._open.items():
-            self._spool.set_mark(place, wire.kept(), is_synced=True)
+        for place, reader in self._open.items():
+            self._spool.set_mark(place, reader.kept(), is_synced=True)
 
     def forget_ended(self) -> None:
         """Remove the stored state of ended connections."""
-        for place, wire in self._open.items():
-            if wire.is_over:
+        for place, reader in self._open.items():
+            if reader.is_over:
                 self._spool.forget_mark(place)

@@ -7,12 +7,12 @@ import os
 import re
 from dataclasses import dataclass, field
 from datetime import datetime
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from decklog.agents.costs import ensure_run
 from decklog.agents.history import HistoryImport
 from decklog.agents.spool import Spool
-from decklog.importing.source import PrivateFolder
 from decklog.log import Decklog
 from decklog.provenance.formats.entire import EntireCheckpoint, EntireSession, read_checkpoints, read_transcript
 from decklog.provenance.git import GitRepository
@@ -67,7 +67,7 @@ def _take_transcript(repo: GitRepository, log: Decklog, spool: Spool, session: E
     program = _program(session)
     if program not in _READABLE or not session.transcript:
         return
-    with PrivateFolder() as folder:
+    with TemporaryDirectory(prefix="decklog-import-") as folder:
         path = os.path.join(folder, f"{_session_id(session)}.jsonl")
         with open(path, "wb") as file:
             file.write(read_transcript(repo, session))

@@ -6,24 +6,33 @@ is lost. The proxy never waits for the log.
 
 import json
 import os
+import select
 import sys
 import threading
+import time
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
 from decklog.agents.acp.wire import home_of
-from decklog.agents.intake import Connection
-from decklog.agents.spool import Spool
+from decklog.agents.intake import take_in
+from decklog.agents.spool import Connection, Spool
 from decklog.core.errors import NotAccepted
-from decklog.hooks.proxy import taking
+from decklog.hooks.hook import run_detached
 from decklog.location.locate import LogLocation, of_session, spool_folder
+from decklog.log import Decklog
 
-# Check for room after this number of lines, and for each long line.
-_LINES_BETWEEN = 64
-_LONG = 1 << 20
+# Lines within this time are taken in together.
+_TOGETHER_SECONDS = 0.1
+# Delay before the next try if a log can't be written.
+_AGAIN_SECONDS = 2.0
+# Number of tries after the end of the proxy; then the next intake takes over.
+_LAST_TRIES = 5
+_CHUNK = 65536
 _MOST_COMPLAINTS = 20
+# Variables that name the run and the task of a session.
+_NAMED = {"run": "DECKLOG_RUN_ID", "task": "DECKLOG_TASK_ID"}
 
 
 class Recording:
@@ -35,14 +44,17 @@ class Recording:
         self._db = db
         self._lock = threading.Lock()
         self._number = 0
-        self._places: dict[str, _LogSpool | None] = {}
+        # Spool of each folder; None for a folder without a log.
+        self._spools: dict[str, Spool | None] = {}
+        self._connections: dict[str, Connection] = {}
+        self._sessions: set[tuple[str, str, str]] = set()
         # Fork before any thread starts: forking a process with threads is unsafe.
-        self._taker = taking.start(environment, db)
+        self._intake = IntakeProcess(environment, db)
 
     def has_log(self, folder: str) -> bool:
         """Return whether sessions of a folder are recorded."""
         with self._lock:
-            return self._place(folder) is not None
+            return self._spool(folder) is not None
 
     def put(
         self,
@@ -56,74 +68,143 @@ class Recording:
     ) -> None:
         """Store a line of a session; do nothing if its folder has no log."""
         with self._lock:
-            place = self._place(folder)
-            if place is None:
+            spool = self._spool(folder)
+            if spool is None:
                 return
             self._number += 1
-            own = {"c": self.name, "n": self._number, "cwd": folder, "home": home_of(program, self._environment)}
+            named = {fact: self._environment[name] for fact, name in _NAMED.items() if self._environment.get(name)}
+            common = {**named, "session": session}
+            own = {"c": self.name, "cwd": folder, "home": home_of(program, self._environment)}
+            if (key := (spool.folder, program, session)) not in self._sessions:
+                self._sessions.add(key)
+                self._connections[spool.folder].add(program, session, {**common, "acp": own})
             more = {"provenance": captured} if captured else {}
-            place.put(program, session, {**self._named(session), "acp": {**own, **facts}, **more}, line)
-            self._taker.wake()
+            spool.put(program, session, {**common, "acp": {**own, "n": self._number, **facts}, **more}, line, is_synced=False)
+            self._intake.wake()
 
-    def _place(self, folder: str) -> "_LogSpool | None":
-        if folder not in self._places:
-            place = of_session(folder, self._environment, self._db)
-            self._places[folder] = None if place is None else self._spool_of(place)
-            if self._places[folder] is not None:
-                self._taker.tell(folder)
-        return self._places[folder]
+    def _spool(self, folder: str) -> Spool | None:
+        if folder not in self._spools:
+            self._spools[folder] = self._find_spool(folder)
+            if self._spools[folder] is not None:
+                self._intake.add_folder(folder)
+        return self._spools[folder]
 
-    def _spool_of(self, place: LogLocation) -> "_LogSpool | None":
+    def _find_spool(self, folder: str) -> Spool | None:
+        location = of_session(folder, self._environment, self._db)
         try:
-            return self._opened(spool_folder(place))
+            found = None if location is None else spool_folder(location)
         except NotAccepted as problem:
             sys.stderr.write(f"decklog proxy: {problem}\n  {problem.hint}\n")
             return None
-
-    def _opened(self, spool: str) -> "_LogSpool":
-        known = (place for place in self._places.values() if place is not None and place.folder == spool)
-        return next(known, None) or _LogSpool(spool, self.name)
-
-    def _named(self, session: str) -> dict[str, Any]:
-        named = {"run": "DECKLOG_RUN_ID", "task": "DECKLOG_TASK_ID"}
-        given = {fact: self._environment[name] for fact, name in named.items() if self._environment.get(name)}
-        return {**given, "session": session}
-
-
-class _LogSpool:
-    """Spool of one log, with the connection's file."""
-
-    def __init__(self, folder: str, name: str) -> None:
-        self.folder = folder
-        self._spool = Spool(folder)
-        self._connection = Connection(folder, name)
-        self._sessions: set[tuple[str, str]] = set()
-        self._lines = 0
-
-    def put(self, program: str, session: str, facts: dict[str, Any], line: bytes) -> None:
-        if (program, session) not in self._sessions:
-            self._sessions.add((program, session))
-            kept = {name: facts["acp"][name] for name in ("c", "cwd", "home")}
-            self._connection.add(program, session, {**facts, "acp": kept})
-        is_looked_at = self._lines % _LINES_BETWEEN == 0 or len(line) > _LONG
-        self._lines += 1
-        if is_looked_at and not self._spool.has_room(len(line)):
-            self._lines = 0
-            self._spool.drop(program, len(line))
-            return
-        self._spool.append(program, session, facts, line)
+        if found is None:
+            return None
+        if found not in self._connections:
+            self._connections[found] = Connection(found, self.name)
+        return Spool(found)
 
 
 class Complaints:
     """Reports of recording errors on stderr: each once, and ignored if nobody reads."""
 
     def __init__(self) -> None:
-        self._told: set[bytes] = set()
+        self._reported: set[bytes] = set()
 
     def say(self, problem: BaseException) -> None:
         line = f"decklog acp: {json.dumps(f'{type(problem).__name__}: {problem}')[1:-1]}\n".encode()
-        if line in self._told or len(self._told) >= _MOST_COMPLAINTS:
+        if line in self._reported or len(self._reported) >= _MOST_COMPLAINTS:
             return
-        self._told.add(line)
+        self._reported.add(line)
         with suppress(OSError):
             os.write(2, line)
+
+
+class IntakeProcess:
+    """Separate process that takes the lines into the log, and the proxy's end of the pipe to it. It outlives the proxy."""
+
+    def __init__(self, environment: Mapping[str, str], db: str | None) -> None:
+        reading, self._pipe = os.pipe()
+
+        def work() -> None:
+            os.close(self._pipe)
+            _IntakeLoop(reading, environment, db).run()
+
+        run_detached(work)
+        os.close(reading)
+        os.set_blocking(self._pipe, False)
+
+    def wake(self) -> None:
+        """Signal that lines wait; a full pipe already signals it."""
+        # If the process is gone, the next intake takes over.
+        with suppress(OSError):
+            os.write(self._pipe, b"\n")
+
+    def add_folder(self, folder: str) -> None:
+        """Send a folder whose sessions are recorded from now on."""
+        os.set_blocking(self._pipe, True)
+        with suppress(OSError):
+            os.write(self._pipe, os.fsencode(folder).replace(b"\n", b"\0") + b"\n")
+        os.set_blocking(self._pipe, False)
+
+
+class _IntakeLoop:
+    """Intake loop that runs while the proxy lives, and once more after its end."""
+
+    def __init__(self, pipe: int, environment: Mapping[str, str], db: str | None) -> None:
+        self._pipe = pipe
+        self._environment = environment
+        self._db = db
+        self._spools: dict[str, tuple[LogLocation, Spool]] = {}
+        self._logs: dict[str, Decklog] = {}
+        self._rest = b""
+
+    def run(self) -> None:
+        is_done, is_open = True, True
+        while is_open:
+            # A failed intake is retried even if no line follows.
+            select.select([self._pipe], [], [], None if is_done else _AGAIN_SECONDS)
+            is_open = self._read_pipe()
+            # One round at a time: a fast sender would otherwise keep the CPU busy.
+            is_done = self._take_in(is_one_round=True)
+        for _ in range(_LAST_TRIES):
+            if self._take_in(is_one_round=False):
+                return
+            time.sleep(_AGAIN_SECONDS)
+
+    def _read_pipe(self) -> bool:
+        """Read the pipe for a moment; return False if the proxy is gone."""
+        end = time.monotonic() + _TOGETHER_SECONDS
+        while (left := end - time.monotonic()) > 0:
+            if select.select([self._pipe], [], [], left)[0]:
+                words = os.read(self._pipe, _CHUNK)
+                if not words:
+                    return False
+                self._add_folders(words)
+        return True
+
+    def _add_folders(self, words: bytes) -> None:
+        *lines, self._rest = (self._rest + words).split(b"\n")
+        for folder in filter(None, lines):
+            path = os.fsdecode(folder.replace(b"\0", b"\n"))
+            location = of_session(path, self._environment, self._db)
+            if location is not None:
+                spool = spool_folder(location)
+                self._spools.setdefault(spool, (location, Spool(spool)))
+
+    def _take_in(self, *, is_one_round: bool) -> bool:
+        """Take in the lines of every log; return False if some still wait."""
+        done = [self._take_in_at(location, spool, is_one_round=is_one_round) for location, spool in self._spools.values()]
+        return all(done)
+
+    def _take_in_at(self, location: LogLocation, spool: Spool, *, is_one_round: bool) -> bool:
+        try:
+            spool.sync()
+            log = self._logs.get(spool.folder)
+            if log is None:
+                log = self._logs[spool.folder] = location.open()
+            return not take_in(log, spool, is_one_round=is_one_round).is_left_to_another and spool.is_empty
+        except Exception as problem:  # noqa: BLE001
+            # The next round retries the intake; `decklog doctor agents` shows the error.
+            spool.keep_trouble(problem)
+            if (log := self._logs.pop(spool.folder, None)) is not None:
+                log.close()
+            return False

@@ -7,14 +7,13 @@ too; the next one who takes events in finds it there.
 import atexit
 import json
 import logging
-import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from decklog.agents.entries import close_interrupted
+from decklog.agents.closing import close_interrupted
 from decklog.agents.intake import take_in
 from decklog.agents.spool import Spool
 from decklog.location.locate import LogLocation, locate, spool_folder
@@ -150,26 +149,22 @@ class EventRecorder:
 
     def _note(self, events: Iterable[RecordedEvent]) -> None:
         try:
-            os.makedirs(self._spool.folder, mode=0o700, exist_ok=True)
             for session, facts, payload in events:
                 content = json.dumps(as_json(payload)).encode()
-                if self._spool.has_room(len(content)):
-                    self._spool.append(self._program, session, {**facts, "session": session}, content)
-                else:
-                    self._spool.drop(self._program, len(content))
+                self._spool.put(self._program, session, {**facts, "session": session}, content, is_synced=False)
         except Exception as problem:  # noqa: BLE001
             # A full disk is nothing that an agent should stop for.
             self.warn(problem)
 
     def _leave_word(self, problem: BaseException) -> None:
         try:
-            self._spool.say_trouble(problem)
+            self._spool.keep_trouble(problem)
         except OSError as other:
             self.warn(other)
 
 
 def spool_of(log: Decklog) -> str:
-    """Name the folder where events wait for a log: the one that hooks of the same log use."""
+    """Return the spool folder of a log, which its hooks use, too."""
     found = locate(None)
     place = found if found.target == log.db.target else LogLocation(log.db.target, "named by the program", is_named=True)
     return spool_folder(place)

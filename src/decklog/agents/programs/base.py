@@ -1,0 +1,115 @@
+"""Interface of a supported program, and what the programs share."""
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from decklog.agents.events import Answered, SessionEvent
+from decklog.agents.texts import text_or_none
+
+# Event that Decklog reports when a program has exited: it may write its last lines after the last hook.
+GONE = "ProgramGone"
+# Sums of the four token kinds by model.
+Sums = dict[str, list[int]]
+Payload = dict[str, Any]
+# Fields that all events of a payload or line have in common.
+Common = dict[str, Any]
+MICRODOLLARS = 1_000_000
+
+
+@dataclass(kw_only=True)
+class Reading:
+    """Transcript to read, with its stored state.
+
+    `is_backstop` leaves out events that hooks report without an id. `below` yields the events of sub-agents' transcripts and
+    their token sums.
+    """
+
+    path: str | None = None
+    session_id: str | None = None
+    agent_id: str | None = None
+    kept: dict[str, Any] = field(default_factory=dict)
+    is_backstop: bool = False
+    forked_at: float | None = None
+    below: Callable[[], Iterator[SessionEvent | Sums]] | None = None
+    # Set by the reader when the first lines are copies of another session's lines.
+    is_fork: bool = False
+
+
+class TranscriptReader:
+    """Reader of the lines of one transcript in order. `state` has what is needed to read on later, as JSON values."""
+
+    # Search function for lines that may have events; None reads all lines.
+    has_events: Callable[[bytes], object] | None = None
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.state: dict[str, Any] = {"answers": {}, **deepcopy(reading.kept)}
+
+    @property
+    def answers(self) -> Sums:
+        """Token sums of all answers read so far."""
+        found: Sums = self.state["answers"]
+        return found
+
+    def events(self, line: dict[str, Any]) -> Iterator[SessionEvent]:
+        """Yield the events of a line; unknown kinds of lines have none."""
+        raise NotImplementedError
+
+    def rest(self) -> Iterator[SessionEvent]:
+        """Yield events that were held back because they could still change."""
+        yield from ()
+
+
+class TranscriptProgram(Protocol):
+    """Interface of a program's module."""
+
+    def events_of(self, payload: Payload, at: datetime | None) -> list[SessionEvent]:
+        """Return the events of a payload."""
+
+    def transcripts_of(self, payload: Payload) -> list[tuple[str, str | None]]:
+        """Return the transcripts that have grown, each with the id of its sub-agent."""
+
+    def reader(self, reading: Reading) -> TranscriptReader:
+        """Return a reader for a transcript, from its start or from its stored state."""
+
+
+def common_fields(payload: Payload, at: datetime | None) -> Common | None:
+    """Return the fields that all events of a payload have; None for a payload without a session."""
+    session = text_or_none(payload.get("session_id"))
+    return None if session is None else {"session_id": session, "at": at, "agent_id": text_or_none(payload.get("agent_id"))}
+
+
+def arguments_of(value: Any) -> dict[str, Any]:
+    """Return the arguments of a call; a value that is no object becomes the only argument."""
+    return value if isinstance(value, dict) else {"input": value}
+
+
+def numbered(name: str, count: int) -> str:
+    """Return the id of a text in an answer: the answer's id, with a number from the second text on."""
+    return name if count == 1 else f"{name}:{count}"
+
+
+def answered(
+    common: Common, answer_id: str, model: str, tokens: Sequence[int], microdollars: int | None = None
+) -> Iterator[Answered]:
+    """Yield a charge for the four token counts of an answer; nothing without tokens and cost."""
+    if any(tokens) or microdollars:
+        given, read, created, output = tokens
+        yield Answered(
+            **common,
+            answer_id=answer_id,
+            model=model,
+            input_tokens=given,
+            cache_read_tokens=read,
+            cache_create_tokens=created,
+            output_tokens=output,
+            microdollars=microdollars,
+        )
+
+
+def add(sums: Sums, model: str, tokens: list[int]) -> None:
+    """Add an answer's tokens to the sums of its model."""
+    sums[model] = [known + new for known, new in zip(sums.get(model, (0, 0, 0, 0)), tokens, strict=True)]
