@@ -13,9 +13,9 @@ import click
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.commands.conductor.conducting import EXITS, ProgressPrinter, conduct, say_aside
 from decklog.cli.exits import print_json
-from decklog.cli.manager import for_the_manager
-from decklog.cli.proving import proving
+from decklog.cli.groups import for_the_manager
 from decklog.cli.show import show
+from decklog.cli.signing import proving
 from decklog.cli.terminal import say
 from decklog.conductor import landing, starting
 from decklog.conductor.agents.description import known_names, known_program
