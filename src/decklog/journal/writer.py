@@ -61,7 +61,7 @@ class Writer:
             redacted = redacted or is_note_redacted
         # Image and ids are made of column values, which were redacted on their way to the row.
         stream, record_id, group_id, task_id, is_row_redacted = record_class.named(names, row)
-        change = {
+        change: dict[str, Any] = {
             "stream": stream, "at": self._clock.now_text(), "kind": "change", "subtype": did, "group_id": group_id,
             "task_id": task_id, "redacted": int(redacted or is_row_redacted), "record_table": record_class.table,
             "record_id": record_id, "body": body, "payload": record_class.image_of(names, row),

@@ -42,7 +42,7 @@ class _Batch:
     """Entries that are written together in their order, with the charges of some of them."""
 
     def __init__(self) -> None:
-        self.entries: list[Collection[Any]] = []
+        self.entries: list[tuple[Any, ...]] = []
         # Charges with the position of their entry; they are written together, with the same time.
         self.spent: list[tuple[int, dict[str, Any]]] = []
 
