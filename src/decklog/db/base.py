@@ -108,12 +108,12 @@ class Database(ABC):
         """Run one statement; return its column names and all its rows."""
 
     def ask(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], tuple[tuple[str, ...], list[Row]]]:
-        """Run a statement together with the next one, in one round trip to a server; return what returns names and rows."""
+        """Run a statement together with the next one, in one round trip to a server; return what returns its columns and rows."""
         found = self.rows(sql, parameters)
         return lambda: found
 
     def rows_ahead(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], list[Row]]:
-        """Do as `ask`, without the names."""
+        """Run a statement as `ask` does; return what returns its rows."""
         answer = self.ask(sql, parameters)
         return lambda: answer()[1]
 

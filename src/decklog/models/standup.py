@@ -90,7 +90,7 @@ class _Reader:
         self.midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         self._since = self.midnight - _DAY
         self._ended = log.overview.ended(self._since, limit=200)
-        self._under_way = [run.id for status in _GOES_ON for run in every_page(self._log.runs.find, status=status)]
+        self._under_way = [run.id for status in _GOES_ON for run in every_page(log.runs.find, status=status)]
 
     def _changed(self, state: TaskState, begin: datetime, end: datetime) -> list[Task]:
         """List the tasks that came into a state between two times, of runs under way and of those that ended since."""
@@ -99,7 +99,7 @@ class _Reader:
         return [task for task in tasks if begin <= task.updated_at < end]
 
     def _tasks_in(self, state: TaskState) -> list[Task]:
-        return [*every_page(self._log.tasks.find, state=state)]
+        return list(every_page(self._log.tasks.find, state=state))
 
     # What was done, and what is
 
@@ -113,7 +113,7 @@ class _Reader:
         told = [f"under way: {_named(task)}{f', {task.worker}' if task.worker else ''}" for task in running]
         told += [f"done: {_named(task)}" for task in self._changed(TaskState.DONE, self.midnight, self.midnight + _DAY)]
         for run_id in self._under_way:
-            open_tasks = sum(1 for _ in every_page(self._log.tasks.find, run_id, state=TaskState.PENDING))
+            open_tasks = len(list(every_page(self._log.tasks.find, run_id, state=TaskState.PENDING)))
             if open_tasks:
                 told.append(f"to do in run {run_id}: {counted(open_tasks, 'task')}")
         return told
@@ -166,7 +166,7 @@ class _Reader:
     # Open questions
 
     def questions(self) -> list[str]:
-        waiting = [*every_page(self._log.overview.waiting)]
+        waiting = every_page(self._log.overview.waiting)
         told = [f"{item.kind} {item.id}: {_sentence(item.what)} {item.command}" for item in waiting if item.is_decision]
         for severity in (MessageSeverity.CRITICAL, MessageSeverity.QUESTION):
             # Those of people who do not direct the work wait for a person, and are among the others already.
