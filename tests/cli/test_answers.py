@@ -298,7 +298,7 @@ def test_a_log_of_another_schema_is_refused_by_name(decklog: Program, log_folder
 
 
 def test_doctor_notices_an_open_file(decklog: Program, log_folder: Path) -> None:
-    assert decklog("doctor").out.endswith("No trouble found.\n")
+    assert decklog("doctor").out.endswith("No problems found.\n")
     (log_folder / ".decklog" / "decklog.db").chmod(0o644)
     said = decklog("doctor")
     assert said.code == 1

@@ -327,7 +327,7 @@ def _check(call: Invocation, commit: str) -> int:
     if call.json:
         show({"ready": not found, "problems": found}, as_json=True)
     else:
-        for problem in found or ["Everything is here that a run needs."]:
+        for problem in found or ["Ready: a run has everything that it needs."]:
             say(problem)
     return 1 if found else 0
 
@@ -450,7 +450,7 @@ def fork(call: Invocation, run_id: str, at: str | None, new_run: str | None, bud
 @click.option("--branch", metavar="NAME", help="the branch, default the one that is checked out here")
 @click.option("--by", metavar="NAME", help="who lands it, default your name in git, or the owner's where one is registered")
 @click.option("--key", metavar="FILE", help="sign the landing with this key of the owner")
-@click.option("--dry-run", is_flag=True, help="say what would land; nothing is moved")
+@click.option("--dry-run", is_flag=True, help="show what would land, and change nothing")
 @click.option("--pr", is_flag=True, help="push it as a branch and open a request by gh or glab, instead of moving a branch here")
 @click.option("--remote", metavar="NAME", default="origin", show_default=True, help="with --pr: where to push")
 @click.option("--as", "new_branch", metavar="NAME", help="with --pr: the name of the pushed branch, default decklog/RUN")
@@ -516,7 +516,7 @@ def _show_landed(call: Invocation, found: LandingPlan, *, is_trial: bool) -> Non
     if call.json:
         show({**found.as_dict(), "landed": not is_trial, "already": found.is_done}, as_json=True)
     elif found.is_done:
-        say(f"{found.branch} has everything already.")
+        say(f"{found.branch} is up to date.")
     else:
         how = "as a merge, " if found.is_merge else ""
         verb = "would land" if is_trial else "landed"
@@ -540,7 +540,7 @@ def rescue(call: Invocation, run_id: str | None) -> int:
 @run.command()
 @click.option("--days", type=float, default=14.0, metavar="N", help="leave runs alone that are over for less, default 14")
 @click.option("--unlanded", is_flag=True, help="also let go of work that has landed nowhere")
-@click.option("--dry-run", is_flag=True, help="say what would go; nothing is removed")
+@click.option("--dry-run", is_flag=True, help="show what would be removed, and change nothing")
 @click.pass_obj
 def gc(call: Invocation, days: float, unlanded: bool, dry_run: bool) -> int:
     """Clean up after runs that are over: their places, and the refs of what is in a branch of yours."""
@@ -549,10 +549,10 @@ def gc(call: Invocation, days: float, unlanded: bool, dry_run: bool) -> int:
         cleaned = cleaner.clean()
     if call.json:
         return show(cleaned.as_dict(), as_json=True)
-    verb = "would go" if dry_run else "went"
+    verb = "would be removed" if dry_run else "removed"
     say(f"{len(cleaned.refs)} refs and {len(cleaned.folders)} folders {verb}.")
     for what, why in cleaned.stays.items():
-        say(f"{what} stays: {why}")
+        say(f"Kept {what}: {why}")
     return 0
 
 
