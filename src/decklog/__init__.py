@@ -91,7 +91,8 @@ if TYPE_CHECKING:
     from decklog.stores.overview.budgets import BudgetOverview
     from decklog.stores.overview.families import Family
     from decklog.stores.overview.recent import Recent
-    from decklog.stores.overview.run_facts import RunOverview, RunSort
+    from decklog.stores.overview.run_facts import RunOverview
+    from decklog.stores.overview.run_list import RunSort
     from decklog.stores.overview.run_view import Comparison, RunView
     from decklog.stores.overview.search import SearchHit, SearchResult
     from decklog.stores.overview.spending import SpendingView, SpendKey
@@ -215,7 +216,8 @@ _NAMES = {
     "stores.overview.run_view": "Comparison RunView",
     "stores.overview.families": "Family",
     "stores.overview.recent": "Recent",
-    "stores.overview.run_facts": "RunOverview RunSort",
+    "stores.overview.run_facts": "RunOverview",
+    "stores.overview.run_list": "RunSort",
     "stores.overview.search": "SearchHit SearchResult",
     "stores.overview.spending": "SpendKey SpendingView",
     "stores.overview.status": "Status",

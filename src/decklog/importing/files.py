@@ -20,7 +20,7 @@ _decode = json.JSONDecoder().decode
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """A line of a file: what it holds as JSON, or why it is none."""
+    """A line of a file: its JSON value, or why it has none."""
 
     number: int
     text: str
@@ -48,7 +48,7 @@ def json_lines(path: str, *, most_bytes: int = MOST_BYTES) -> Iterator[TextLine]
 
 
 def parsed(text: str) -> object:
-    """Read JSON as programs write it, with `NaN` for a number; what is none gives `NotImplemented`."""
+    """Parse JSON as programs write it, with `NaN`; return `NotImplemented` for anything else."""
     try:
         found: object = _decode(text)
     except (ValueError, RecursionError):

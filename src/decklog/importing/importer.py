@@ -45,14 +45,14 @@ class Import(ABC):
 
     @abstractmethod
     def mappings(self) -> dict[str, Mapping]:
-        """Name the tables in the order in which rows refer to each other, each with what is made of a row."""
+        """Return the tables with their mappings, referenced tables first."""
 
     @abstractmethod
     def check(self, source: SqliteSource) -> None:
         """Refuse a file that is not this system's."""
 
     def run(self) -> Report:
-        """Take everything over, or only say what would become of it."""
+        """Import everything, or only report what would change."""
         with self.source() as source:
             self.check(source)
             with self.writer.open():
@@ -64,7 +64,7 @@ class Import(ABC):
         return SqliteSource(self.path, seconds=self.seconds)
 
     def take(self, source: SqliteSource) -> None:
-        """Take a file's tables over, and name those that are unknown."""
+        """Import a file's tables, and report unknown ones."""
         self._name_unknown(source)
         for table, mapping in self.mappings().items():
             if table in source:
@@ -72,7 +72,7 @@ class Import(ABC):
                 self.writer.take_all(rows, mapping, source.count(table))
 
     def in_order(self, source: SqliteSource, table: str) -> Iterable[dict[str, Any]]:
-        """Give rows as they were written."""
+        """Return rows in the order of the table."""
         return source.rows(table)
 
     def rows_of(self, table: str, found: Iterable[dict[str, Any]]) -> Iterator[Row]:
@@ -82,7 +82,7 @@ class Import(ABC):
             yield Row(table, "/".join([str(columns.get(name)) for name in names]), columns)
 
     def place_in_run(self, row: Row, name: str, what: str) -> str:
-        """Place a row in the run that its session, or whatever the source calls it, became; return the run's id."""
+        """Place a row in its run, which has another name in the source; return the run's id."""
         run_id = run_id_of(name)
         if run_id not in self._known_runs:
             if not self.writer.has_run(run_id):

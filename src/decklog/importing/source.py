@@ -221,7 +221,7 @@ def _quoted(name: str) -> str:
 
 
 def _cells(names: list[str]) -> str:
-    """Ask for columns with their kinds, and for text as bytes: the file may call anything text, and that must not hide a row."""
+    """Build the select list: columns with their types, and text as bytes, because any bytes may be declared as text."""
     return ", ".join(
         f"typeof({_quoted(name)}), case when typeof({_quoted(name)}) = 'text' then cast({_quoted(name)} as blob)"
         f" else {_quoted(name)} end"

@@ -82,26 +82,26 @@ class Tracker(Import):
         yield from ()
 
     def run_of(self, _item: str) -> str:
-        """Name the run that an item belongs to."""
+        """Return the run of an item."""
         return self.run_id
 
     def task_of(self, item: str) -> str:
-        """Name the task that an item becomes."""
+        """Return the task id of an item."""
         return item
 
     def goals(self) -> dict[str, str]:
-        """Name the runs that the items belong to, each with its goal."""
+        """Return the runs of the items with their goals."""
         return {self.run_id: self.goal}
 
     def facts_of(self, _run_id: str) -> dict[str, object]:
-        """Give what is to be known of a run to write it back."""
+        """Return the metadata of a run that an export needs."""
         return {}
 
     def check(self, source: SqliteSource) -> None:
         """Refuse what is not this tracker's; a file of text is looked at line by line."""
 
     def run(self) -> Report:
-        """Take everything over, or only say what would become of it."""
+        """Import everything, or only report what would change."""
         self.gather()
         self._add_parts()
         self._find_elsewhere()
@@ -114,7 +114,7 @@ class Tracker(Import):
         return self.report
 
     def mappings(self) -> dict[str, Mapping]:
-        """Name the tables with their mappings; a subclass adds its own."""
+        """Return the tables with their mappings; a subclass adds its own."""
         return {self.items: self.item, LINKS: self.link, COMMENTS: self.comment, LINES: self.unread}
 
     # Before anything is written
@@ -164,7 +164,7 @@ class Tracker(Import):
                 yield self.item_of(run_id, task), self.item_of(run_id, other), kind
 
     def item_of(self, _run_id: str, task_id: str) -> str:
-        """Name the item that a task of a run was made of."""
+        """Return the item of a task."""
         return task_id
 
     def _is_here(self, item: str) -> bool:
@@ -193,7 +193,7 @@ class Tracker(Import):
         """Describe the task that an item becomes."""
 
     def task(self, row: Row, *, created_at: datetime, updated_at: datetime | None, **fields: Any) -> PendingRecord:
-        """Describe a task of an item's run; nobody who has it here is disturbed.
+        """Describe the task of an item; a task that is being worked on stays unchanged.
 
         Without a time of its last change, what was changed here stays.
         """
@@ -239,10 +239,10 @@ class Tracker(Import):
 
     @abstractmethod
     def comment(self, row: Row) -> Any:
-        """Describe what somebody said of an item."""
+        """Describe the comment on an item."""
 
     def said(self, row: Row, item: str, *, author: str, body: str, at: datetime) -> PendingRecord:
-        """Describe what somebody said of an item."""
+        """Describe the comment on an item."""
         run_id = row.stream = self.run_of(item)
         self._refuse_elsewhere(item)
         name = row.id.rpartition("#")[2]
@@ -278,7 +278,7 @@ class Tracker(Import):
             self._remove_links(item)
 
     def _with_lost_links(self, rows: dict[str, Row]) -> Iterator[str]:
-        """Name the items that are as they were but for a link that the source no longer has."""
+        """Yield the unchanged items that lost a link in the source."""
         lost: dict[str, Task | None] = {}
         for asked in together([*rows]):
             for task_id, other in self.log.db.rows(_LINKED, asked)[1]:
@@ -310,12 +310,12 @@ class Tracker(Import):
 
 
 def link_name(task_id: str, depends_on: str) -> str:
-    """Name a link, so that its kept columns are found again."""
+    """Return the name that a link's kept columns are found by."""
     return f"{LINKS} {to_json([task_id, depends_on])}"
 
 
 def moment_of(value: object) -> str:
-    """Spell a time so that texts sort as times do; what is none comes first."""
+    """Return a time as sortable text; an empty text for anything else."""
     if not isinstance(value, str):
         return ""
     try:
@@ -375,11 +375,11 @@ class TableTracker(Tracker):
 
     @abstractmethod
     def databases(self) -> dict[str, str]:
-        """Name the databases, each with the place that its items are in."""
+        """Return the databases with the places of their items."""
 
     @abstractmethod
     def place_of(self, table: str, columns: dict[str, Any], database: str) -> str:
-        """Name the place of an item."""
+        """Return the place of an item."""
 
     def spelled(self, _name: str, value: Any) -> Any:
         """Spell a value as texts can hold it, and a time as others do."""
@@ -423,31 +423,31 @@ class TableTracker(Tracker):
         self.gathered.add(layout.kind or table, name, to_json(columns), at=at, clock=clock, is_done=is_done)
 
     def owner(self, table: str, row_id: object) -> str | None:
-        """Name the item that a row belongs to."""
+        """Return the item that a row belongs to."""
         return self._owners.get((table, str(row_id)))
 
     # Names
 
     def goals(self) -> dict[str, str]:
-        """Name a run for each place."""
+        """Return a run for each place."""
         return {run_id: self.titles.get(place, self.goal) for place, run_id in sorted(self.places.items())}
 
     def run_of(self, item: str) -> str:
-        """Name the run of an item's place."""
+        """Return the run of an item's place."""
         return self.places[item.rpartition("/")[0]]
 
     def task_of(self, item: str) -> str:
-        """Name a task as its item is named."""
+        """Return the item's own id."""
         return item.rpartition("/")[2]
 
     def item_of(self, run_id: str, task_id: str) -> str:
-        """Name an item by its place."""
+        """Return an item's name with its place."""
         return f"{next(place for place, its_run in self.places.items() if its_run == run_id)}/{task_id}"
 
     # Mappings
 
     def mappings(self) -> dict[str, Any]:
-        """Name the tables with their mappings: what is neither an item, a link nor a comment becomes an entry."""
+        """Return the tables with their mappings: other tables than items, links and comments become entries."""
         own = {table: self.happened for table, layout in self.layout.items() if not layout.kind and table != self.items}
         return {**super().mappings(), **own}
 

@@ -66,7 +66,7 @@ class PendingRecord:
 
     @property
     def added(self) -> dict[str, Any]:
-        """What a record is made of that is not here yet."""
+        """The fields of a new record."""
         return {**self.fields, **self.at_first}
 
 
@@ -105,7 +105,7 @@ class Versions:
 
     @cached_property
     def _given(self) -> dict[str, Any]:
-        """The row as columns hold it: redacted, and JSON in canonical form."""
+        """The row as column values: redacted, with canonical JSON."""
         return self._log.db.values.bind(self._fields)[0]
 
     def is_ours(self) -> bool:
@@ -113,7 +113,7 @@ class Versions:
         return self._history[-1].body == NOTE
 
     def moved(self) -> tuple[list[str], list[str]]:
-        """Name the fields that the source changed since an import set them, and those of them that were changed here too."""
+        """Return the fields that the source changed since the import, and those that changed here, too."""
         set_by_import: dict[str, Any] = {}
         before: dict[str, Any] | None = None
         for entry in self._history:
@@ -149,7 +149,7 @@ def is_same_entry(pending: PendingEntry, said: Sequence[Any], present: tuple[Any
 
 
 def identity_of(entry: dict[str, Any]) -> Identity | None:
-    """Give by what the journal knows an entry that is given as the arguments of `append`, unless those are no plain texts."""
+    """Return the key columns of an entry that is given as arguments of `append`; None unless they are texts."""
     stream, key = entry.get("stream"), entry.get("key")
     subtype, group_id = entry.get("subtype") or "", entry.get("group_id") or ""
     identity = (stream, subtype, group_id, key)
@@ -186,7 +186,7 @@ class RowWriter:
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Hold a dry run in one transaction, and undo it; otherwise every batch is committed for itself."""
+        """Run a dry run in one transaction and undo it; otherwise each batch is committed."""
         if not self.report.dry_run:
             yield
             return
@@ -420,7 +420,7 @@ class RowWriter:
         return PendingEntry(row, {**entry, "key": key, "at": at})
 
     def keep(self, row: Row, why: str, at: datetime | None = None) -> Outcome:
-        """Keep a whole row in the journal; nothing that was on record gets lost because we have no place for it."""
+        """Keep a whole row in the journal because no record can hold it."""
         try:
             with self.log.transaction():
                 return self._write([self._whole(row, why, at)])[0]
@@ -432,7 +432,7 @@ class RowWriter:
             return Outcome.REFUSED
 
     def key(self, row: Row) -> str:
-        """Name a row of the source. Without a run, ids of two files may be the same: the key then has a digest of the content."""
+        """Return the key of a row. Without a run, ids of two files may be equal: the key then has a digest of the content."""
         name = f"{key_start(self.report.system, row.table)}{row.id}"
         if row.stream.startswith("@"):
             name = f"{name}:{row.digest()}"
@@ -554,14 +554,14 @@ def key_start(system: str, table: str) -> str:
 
 @lru_cache(maxsize=4096)
 def run_id_of(name: str) -> str:
-    """Name the run of something that the source calls so: the same, unless a run can't be called that."""
+    """Return the id of a run for a name in the source: the same, or a digest if runs can't have that name."""
     if 0 < len(name) <= 200 and name[0] != "@" and ":" not in name and not any(c.isspace() for c in name):
         return name
     return f"run-{sha256(name.encode()).hexdigest()[:24]}"
 
 
 def run_below(run_id: str, name: str) -> str:
-    """Name the run of a part of what another run is of; a digest distinguishes names that would be spelled alike."""
+    """Return the id of a run below another one; a digest keeps changed names distinct."""
     plain = _NOT_PLAIN.sub("-", name)
     if plain == name and len(name) <= _LONGEST_PART:
         return f"{run_id}-{name}"

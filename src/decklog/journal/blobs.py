@@ -1,5 +1,7 @@
 """Bytes kept once, under their digest: long texts, documents and the contents of artifacts."""
 
+from hashlib import sha256
+
 from decklog.core.errors import Damaged
 from decklog.db.base import Database
 from decklog.db.packing import SHORTEST, packed, unpacked
@@ -11,8 +13,6 @@ _INSERT = "insert into blobs (digest, size, bytes) values (:digest, :size, :byte
 
 def keep(db: Database, content: bytes, digest: str | None = None) -> str:
     """Store bytes once, under their digest."""
-    from hashlib import sha256
-
     digest = digest or sha256(content).hexdigest()
     bound = {"digest": digest, "size": len(content), "bytes": content}
     if db.packs_blobs and len(content) >= SHORTEST:

@@ -5,9 +5,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from decklog.core.clock import Clock
 from decklog.core.errors import Invalid, LostWrites, NotFound
-from decklog.core.fork_safety import once
 from decklog.db.base import Database, Row
 from decklog.db.search.entries import search as search_entries
 from decklog.db.search.marks import entries_in, index_everything, index_some, not_indexed
@@ -66,11 +64,6 @@ _IN_STREAM = "pos >= :start and pos < :end"
 _MOST_STREAMS = 50
 
 
-def writer_of(db: Database, clock: Clock) -> Writer:
-    """Make what writes the journal, which is imported only now."""
-    return Writer(db, clock)
-
-
 class Journal:
     """Appends entries and finds them again."""
 
@@ -80,18 +73,14 @@ class Journal:
     def __init__(
         self,
         db: Database,
-        writer: Callable[[], Writer],
+        writer: Writer,
         record_classes: Callable[[], dict[str, type[Record]]],
         audits: Callable[[], dict[str, Audit]],
     ) -> None:
         self._db = db
-        self._find_writer = writer
+        self._writer = writer
         self.record_classes = record_classes
         self._audits = audits
-
-    @once
-    def _writer(self) -> Writer:
-        return self._find_writer()
 
     def record_lost_writes(self, problem: LostWrites) -> None:
         """Write down that acknowledged entries were lost; `decklog doctor` shows it."""

@@ -5,6 +5,7 @@ Numbers within a stream are given out under that stream's lock and have no gap, 
 
 import time
 from collections.abc import Generator
+from math import inf
 from typing import Any
 
 from decklog.core.errors import Invalid, NotFound
@@ -32,7 +33,8 @@ class Tail:
         if stream is not None:
             yield reading(lambda: self._known(stream))
             self._places[stream] = after or 0
-        deadline = _Deadline(timeout_seconds)
+        timeout = inf if timeout_seconds is None else timeout_seconds
+        end = time.monotonic() + timeout
         while True:
             check_committed(self._db, "journal.tail")
             found: list[Entry] = yield reading(lambda: self._next(stream))
@@ -40,11 +42,11 @@ class Tail:
             self._places |= {entry.stream: entry.seq for entry in found}
             yield found
             if found:
-                deadline = _Deadline(timeout_seconds)
-            elif not follow or deadline.passed():
+                end = time.monotonic() + timeout
+            elif not follow or (left := end - time.monotonic()) <= 0:
                 return
             else:
-                yield waiting(min(deadline.left(), _LONGEST_WAIT), stream)
+                yield waiting(min(left, _LONGEST_WAIT), stream)
 
     def _known(self, stream: str) -> None:
         number = number_of(self._db, stream)
@@ -74,17 +76,6 @@ class Tail:
             },
         )
         return load_all(self._db, rows)
-
-
-class _Deadline:
-    def __init__(self, seconds: float | None) -> None:
-        self._end = None if seconds is None else time.monotonic() + seconds
-
-    def left(self) -> float:
-        return _LONGEST_WAIT if self._end is None else max(0.0, self._end - time.monotonic())
-
-    def passed(self) -> bool:
-        return self._end is not None and time.monotonic() >= self._end
 
 
 # Which streams have moved since a cursor

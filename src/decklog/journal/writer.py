@@ -27,7 +27,7 @@ class Writer:
 
     def now(self) -> str:
         """Return the time as columns hold it."""
-        return self._clock.told()
+        return self._clock.now_text()
 
     # Before the transaction
 
@@ -62,7 +62,7 @@ class Writer:
         # Image and ids are made of column values, which were redacted on their way to the row.
         stream, record_id, group_id, task_id, is_row_redacted = record_class.named(names, row)
         change: dict[str, Any] = {
-            "stream": stream, "at": self._clock.told(), "kind": "change", "subtype": did, "group_id": group_id,
+            "stream": stream, "at": self._clock.now_text(), "kind": "change", "subtype": did, "group_id": group_id,
             "task_id": task_id, "redacted": int(redacted or is_row_redacted), "record_table": record_class.table,
             "record_id": record_id, "body": body, "payload": record_class.image_of(names, row),
         }  # fmt: skip
@@ -89,7 +89,7 @@ class Writer:
         now = ""
         for row in batch:
             if row[chain.AT] is None:
-                row[chain.AT] = now = now or self._clock.told()
+                row[chain.AT] = now = now or self._clock.now_text()
         times = {row[chain.STREAM]: row[chain.AT] for row in reversed(batch)}
         heads, repeated, found = self._lock(batch, times, new_stream)
         fresh = [row for place, row in enumerate(batch) if place not in found and place not in repeated]

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
+from hashlib import scrypt
 from sys import getsizeof
 from typing import Any
 
@@ -33,8 +34,6 @@ _TEXT_OR_NOTHING = frozenset({str, type(None)})
 
 def _fingerprint(key: str) -> str:
     """Return a slow hash that keeps keys with secrets distinct and can't be guessed by brute force."""
-    from hashlib import scrypt
-
     return scrypt(key.encode(), salt=b"decklog key", n=2**12, r=8, p=1, dklen=6).hex()
 
 

@@ -6,7 +6,6 @@ from typing import Any, Protocol, TypeVar
 
 from decklog.core.clock import Clock
 from decklog.core.errors import Conflict, Damaged, DecklogError, Invalid, NotFound
-from decklog.core.fork_safety import once
 from decklog.core.ids import Ids
 from decklog.db.base import Database
 from decklog.db.where import Where, page_size, suggest_id
@@ -44,7 +43,7 @@ class StoreParts:
         db: Database,
         clock: Clock,
         ids: Ids,
-        writer: Callable[[], Writer],
+        writer: Writer,
         journal: Journal,
         proofs: Callable[[], ProofChecks],
     ) -> None:
@@ -65,15 +64,11 @@ class Store:
 
     def __init__(self, parts: StoreParts) -> None:
         self._db = parts.db
-        self._find_writer = parts.writer
+        self._writer = parts.writer
         self._journal = parts.journal
         self._clock = parts.clock
         self._ids = parts.ids
         self._proofs = parts.proofs
-
-    @once
-    def _writer(self) -> Writer:
-        return self._find_writer()
 
     def _under_proof(self, operation: str, arguments: Mapping[str, Any], act: Callable[[], T]) -> T:
         """Run an owner-only action. If an owner is registered, its signature is stored in the same transaction."""

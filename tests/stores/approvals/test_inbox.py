@@ -6,6 +6,7 @@ import pytest
 from decklog import Conflict, Decklog, Invalid, LeaseLost, ManualClock, NotFound
 from decklog.stores.approvals.inbox import MessageChannel, MessageSeverity, MessageState
 from tests.stores.approvals.trust.trust_desk import make_keys
+from tests.stores.claiming import claimed
 
 
 @pytest.fixture
@@ -198,8 +199,7 @@ def test_recent_messages_come_newest_first_and_by_state(log: Decklog, clock: Man
 
 
 def test_a_critical_message_pauses_the_task_it_is_about(managed: Decklog) -> None:
-    claim = managed.tasks.claim(worker="w")
-    assert claim is not None
+    claim = claimed(managed)
     message = managed.inbox.post("ana", "Stop!", severity="critical", task_id="t1")
     task = managed.tasks.get("t1")
     assert (message.paused_task_id, message.pause_problem, task.state) == ("t1", None, "paused")

@@ -5,7 +5,7 @@ import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.core.errors import TooLarge
-from decklog.stores.artifacts.states import InvestigationStatus, differences
+from decklog.stores.artifacts.states import InvestigationStatus
 
 
 def test_a_document_comes_back_as_it_was_saved(log: Decklog, run_id: str, clock: ManualClock) -> None:
@@ -176,12 +176,6 @@ def test_a_diff_names_what_was_added_removed_and_changed(log: Decklog, run_id: s
     assert [(each["path"], turned[str(each["change"])]) for each in back] == [
         (each["path"], each["change"]) for each in log.states.diff(run_id, "pm", 1, 2)
     ]
-
-
-def test_documents_of_different_kinds_differ_as_a_whole() -> None:
-    assert differences({"a": 1}, [1]) == [{"path": "", "change": "changed", "before": {"a": 1}, "after": [1]}]
-    assert differences(1, 1.0) == [{"path": "", "change": "changed", "before": 1, "after": 1.0}]
-    assert differences({"a": {}}, {"a": {}}) == []
 
 
 # Investigations

@@ -17,8 +17,8 @@ VIEWS: dict[str, tuple[View, int]] = {
     "now": (lambda log: log.overview.now(), 8),
     "run": (lambda log: log.overview.run("r0"), 6),
     "page of a run": (lambda log: log.overview.run_view("r0"), 8),
-    "page of a run as of an entry": (lambda log: log.overview.run_view("r0", at="40"), 9),
-    "page of a run with a span": (lambda log: log.overview.run_view("r0", at="40", since="25"), 10),
+    "page of a run as of an entry": (lambda log: log.overview.run_view("r0", at="40"), 12),
+    "page of a run with a span": (lambda log: log.overview.run_view("r0", at="40", since="25"), 13),
     "runs": (lambda log: log.overview.runs(limit=50), 6),
     "runs by their goal": (lambda log: log.overview.runs(text="GOAL", repo="here", limit=50), 6),
     "waiting": (lambda log: log.overview.waiting(limit=50), 6),
@@ -38,7 +38,7 @@ VIEWS: dict[str, tuple[View, int]] = {
     "journal": (lambda log: log.journal.find("r0", limit=50), 6),
     "failed tasks": (lambda log: log.overview.failed_tasks(log.clock.now()), 6),
     "ended runs": (lambda log: log.overview.ended(log.clock.now()), 6),
-    "what happened lately": (lambda log: log.overview.recent(["r0", "r1"]), 1),
+    "what happened lately": (lambda log: log.overview.recent(["r0", "r1"]), 3),
 }
 
 

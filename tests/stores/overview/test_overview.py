@@ -286,24 +286,6 @@ def test_a_log_that_may_only_be_read_counts_what_is_after_its_marks(
 # What it costs
 
 
-def test_the_number_of_statements_does_not_grow(log: Decklog) -> None:
-    log.runs.start("goal", run_id="first")
-    log.tasks.add("first", "one")
-    log.tasks.claim("first", worker="ada")
-    with statements(log) as few:
-        log.overview.now()
-    for number in range(15):
-        log.runs.start("goal", run_id=f"r{number}")
-        log.tasks.add(f"r{number}", "one")
-        log.tasks.claim(f"r{number}", worker="ada")
-        log.approvals.ask(f"r{number}", "Push?", by="ada", about="x")
-        log.budgets.set("run", scope_id=f"r{number}", limit_tokens=5)  # type: ignore[arg-type]
-        log.ledger.charge("m", cost_microdollars=1, run_id=f"r{number}")
-    with statements(log) as many:
-        log.overview.now()
-    assert len(few) == len(many) <= 8
-
-
 def test_decisions_are_counted_as_the_sentence_counts_them(log: Decklog, run_id: str) -> None:
     assert log.overview.decisions() == 0
     log.approvals.ask(run_id, "May I?", by="ada", about="x")

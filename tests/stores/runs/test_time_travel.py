@@ -4,6 +4,7 @@ import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from tests.statements import statements
+from tests.stores.claiming import claimed
 
 
 def play(log: Decklog, run_id: str, clock: ManualClock) -> None:
@@ -163,8 +164,7 @@ def test_nobody_has_a_lease_in_a_fork_and_no_attempt_is_used(log: Decklog, run_i
     [copy] = log.tasks.find(fork.id)
     assert (copy.state, copy.worker, copy.leased_until, copy.attempts, copy.failures) == ("pending", None, None, 0, 0)
     clock.advance(seconds=3600)
-    second = log.tasks.claim(fork.id, worker="second")
-    assert second is not None
+    second = claimed(log, fork.id, worker="second")
     assert second.finish().state == "done"
     assert claim.task.worker == "first"
     assert log.journal.verify().ok
@@ -192,8 +192,7 @@ def test_a_fork_in_the_middle_of_what_a_verb_wrote_is_whole(log: Decklog, run_id
     log.tasks.add(run_id, "second", depends_on=[first.id])
     for count in (1, 2):
         log.states.save(run_id, "notes", {"count": count})
-    claim = log.tasks.claim(run_id, worker="w")
-    assert claim is not None
+    claim = claimed(log, run_id)
     claim.finish()
     fork = log.runs.fork(run_id, at=str(seq)).id
     open_tasks = [task for task in log.tasks.find(fork) if task.state == "pending"]

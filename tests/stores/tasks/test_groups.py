@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
+from decklog.records.record import every_page
 from decklog.records.values import to_json
 from decklog.stores.tasks.groups import (
     GroupStatus,
@@ -332,12 +333,7 @@ def test_groups_are_listed_in_the_order_of_their_making(log: Decklog, run_id: st
         log.groups.add(run_id, group_id)
     log.groups.update(run_id, "C", complexity=2)
     assert [group.group_id for group in log.groups.find(run_id)] == ids
-    seen, after = [], None
-    while True:
-        page = log.groups.find(run_id, limit=2, after=after)
-        seen += [group.group_id for group in page]
-        if (after := page.next) is None:
-            break
+    seen = [group.group_id for group in every_page(log.groups.find, run_id, limit=2)]
     assert seen == ids
 
 

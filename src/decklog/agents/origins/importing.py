@@ -133,7 +133,7 @@ class _AttributionImport:
         if self._log.edits.of_blobs([blob]):
             self.summary.already += 1
             return None
-        content = next(content for _, content in read_blobs(self._repo, [blob]))
+        content = read_blobs(self._repo, [blob])[blob]
         lines = content.split(b"\n")
         if content.endswith(b"\n"):
             lines = lines[:-1]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from decklog.location.locate import LogLocation
     from decklog.log import Decklog
     from decklog.mcp.token import Token
-    from decklog.web.elsewhere import Elsewhere
+    from decklog.web.hosts import Elsewhere
     from decklog.web.site import DashboardSite
 
 
@@ -65,14 +65,14 @@ def _metrics_token(path: str | None) -> "Token | None":
 
 
 def _far(given: dict[str, str | None]) -> "Elsewhere | None":
-    from decklog.web.elsewhere import Elsewhere
+    from decklog.web.hosts import Elsewhere
 
     return Elsewhere(**given) if any(given.values()) else None
 
 
 def _site(log: "Decklog", place: "LogLocation", port: int | None, key: str | None, far: "Elsewhere | None") -> "DashboardSite":
+    from decklog.web.hosts import FIRST_PORT, remembered
     from decklog.web.live import Feed
-    from decklog.web.names import FIRST_PORT, remembered
     from decklog.web.sessions import BrowserSessions
     from decklog.web.site import DashboardSite
 

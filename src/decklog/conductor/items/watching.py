@@ -10,8 +10,7 @@ from decklog.agents.views.listing import STARTED
 from decklog.agents.views.steps import title_of_call
 from decklog.conductor.context import RunContext
 from decklog.conductor.git.changes import lines_of
-from decklog.conductor.items.change import change_of, patch_of
-from decklog.conductor.items.item import Item, find_item
+from decklog.conductor.items.item import Item, change_of, find_item, patch_of
 from decklog.conductor.status import ItemStatus, run_status
 from decklog.core.errors import DecklogError
 from decklog.core.figures import dollars

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 _MIGRATING = 4919131752989213
 
 
-def migrate(database: Database, transactions: "PostgresTransactions") -> list[str]:
+def migrate(database: "PostgresTransactions") -> list[str]:
     """Apply the missing steps, each in a transaction with its version row, one process at a time."""
     applied = []
     for step in schema.steps("postgres"):
         if step.name == partitions.STEP and database.read(lambda: [version for version, *_ in _applied(database)]) == [1]:
-            partitions.prepare(database, transactions)
+            partitions.prepare(database)
         # A step may take as long as it takes: an index over years of entries is not made in a moment.
-        with transactions.held(patience_seconds=None):
+        with database.held(patience_seconds=None):
             database.rows(f"select pg_advisory_xact_lock({_MIGRATING})", {})
             applied_before = _applied(database)
             schema.check_steps(applied_before, "postgres", "this database")
             if all(step.version > version for version, _, _ in applied_before):
-                with transactions.exclusive() as connection:
+                with database.exclusive() as connection:
                     connection.execute(schema.text_of(step, "postgres").encode(), prepare=False)
                 _note(database, step)
                 applied.append(step.name)

@@ -240,7 +240,7 @@ class SqliteConnections:
             # finding the task to claim.
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
             packing.teach(connection)
-            connection.create_scalar_function("entry_words", fts5_text, 2, deterministic=True)
+            connection.create_scalar_function("entry_words", fts5_text, 2, deterministic=True)  # type: ignore[arg-type]
             connection.set_busy_timeout(int(self.busy_seconds * 1000))
             if self.keeps_wal:
                 connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)

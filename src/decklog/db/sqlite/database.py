@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from functools import wraps
 from itertools import islice
 from operator import itemgetter
@@ -16,7 +16,7 @@ from decklog.core import fork_safety as forks
 from decklog.core.clock import Clock
 from decklog.core.errors import Damaged, DecklogError
 from decklog.db import schema
-from decklog.db.base import Database, Row, T
+from decklog.db.base import Row
 from decklog.db.search.entries import findings
 from decklog.db.search.marks import not_indexed
 from decklog.db.sqlite import backup, errors, file, migrate, search, upkeep
@@ -51,7 +51,7 @@ def _translates(method: Method) -> Method:
     return translated  # type: ignore[return-value]
 
 
-class SqliteDatabase(Database):
+class SqliteDatabase(SqliteTransactions):
     """A log in a SQLite file."""
 
     engine = "sqlite"
@@ -64,46 +64,16 @@ class SqliteDatabase(Database):
     _spelled: Statements[tuple[str, Callable[[Mapping[str, Any]], Any]]] = Statements()
 
     def __init__(self, connections: SqliteConnections, *, values: Values, clock: Clock) -> None:
+        super().__init__(connections)
         self.target = connections.path
         self.read_only = connections.read_only
         self.values = values
         self.clock = clock
-        self.connections = connections
-        self._transactions = SqliteTransactions(connections)
-        self.memo = self._transactions.memo
         self._names: Statements[tuple[str, ...]] = Statements()
         self._inserts: dict[tuple[str, tuple[str, ...]], str] = {}
         self._watching: Watcher | None = None
         self._opening_watcher = Lock()
-        forks.follow(self._transactions)
-
-    # Transactions
-
-    def write(self, job: Callable[[], T]) -> T:
-        return self._transactions.write(job)
-
-    def submit(self, job: Callable[[], T]) -> Any:
-        return self._transactions.submit(job)
-
-    def read(self, job: Callable[[], T], *, same_plans: bool = False) -> T:
-        return self._transactions.read(job, same_plans=same_plans)
-
-    def transaction(self) -> AbstractContextManager[None]:
-        return self._transactions.transaction()
-
-    def if_undone(self, act: Callable[[], None]) -> None:
-        self._transactions.if_undone(act)
-
-    @property
-    def is_in_transaction(self) -> bool:
-        return self._transactions.is_held()
-
-    @property
-    def is_reading(self) -> bool:
-        return self._transactions.is_reading()
-
-    def close(self) -> None:
-        self._transactions.close()
+        forks.follow(self)
 
     # Statements
 
@@ -122,7 +92,7 @@ class SqliteDatabase(Database):
 
     def _execute(self, sql: str, parameters: Mapping[str, Any]) -> apsw.Cursor:
         connections = self.connections
-        connection = connections.writing() if self._transactions.is_mine() else connections.readers.mine().connection
+        connection = connections.writing() if self.is_writing else connections.readers.mine().connection
         text, ordered = self._spell(sql)
         return connection.execute(text, ordered(parameters))
 
@@ -235,7 +205,7 @@ class SqliteDatabase(Database):
     # Search
 
     def unindexed(self, stream_no: int | None, *, going_on: bool = False, first: int = 0) -> list[Span]:
-        connection = None if self._transactions.is_mine() else self.connections.readers.mine().connection
+        connection = None if self.is_writing else self.connections.readers.mine().connection
         # Only where a statement has settled which version of the file this read sees.
         if connection is None or not connection.txn_state("main"):
             return not_indexed(self, stream_no, going_on=going_on, first=first)
@@ -260,7 +230,7 @@ class SqliteDatabase(Database):
 
     def prepare(self, state: file.FileState) -> None:
         """Leave the file ready to use at the schema that this Decklog knows, or raise and leave it as it was."""
-        self._transactions.version = schema.latest("sqlite")
+        self.version = schema.latest("sqlite")
         migrate.prepare(self.connections, state, self.clock)
 
     def migrate(self) -> list[str]:

@@ -10,13 +10,15 @@ from decklog.core.errors import NotADatabase, NotFound, SchemaTooNew
 from decklog.db import schema
 from decklog.db.sqlite import errors, file
 from decklog.db.sqlite.connections import SqliteConnections
+from decklog.db.sqlite.damage import check_unused
 
 
 def prepare(connections: SqliteConnections, state: file.FileState, clock: Clock) -> None:
     """Leave the file ready to use at the latest version, or raise and leave it as it was."""
     latest = schema.latest("sqlite")
     if state != "database":
-        _check_unused(connections.path)
+        if file.has_wal(connections.path):
+            check_unused(connections.path)
         if connections.read_only:
             raise NotFound(f"there is no log at {connections.path}", hint="Run: decklog init")
         file.make_file(connections.path)
@@ -26,13 +28,6 @@ def prepare(connections: SqliteConnections, state: file.FileState, clock: Clock)
     if connections.read_only:
         raise schema.too_old(connections.path, found, "sqlite", hint="Open it once for writing, or run: decklog migrate")
     migrate(connections, clock)
-
-
-def _check_unused(path: str) -> None:
-    if file.has_wal(path):
-        from decklog.db.sqlite.damage import check_unused
-
-        check_unused(path)
 
 
 def _looked_over(connections: SqliteConnections, latest: int) -> int:

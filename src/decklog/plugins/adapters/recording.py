@@ -164,7 +164,7 @@ class EventRecorder:
 
 
 def spool_of(log: Decklog) -> str:
-    """Name the folder where events wait for a log: the one that hooks of the same log use."""
+    """Return the spool folder of a log, which its hooks use, too."""
     found = locate(None)
     place = found if found.target == log.db.target else LogLocation(log.db.target, "named by the program", is_named=True)
     return spool_folder(place)

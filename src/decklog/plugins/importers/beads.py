@@ -233,7 +233,7 @@ class BeadsImport(Tracker):
         return self.said(row, item, author=row.text("author", ""), body=body, at=row.time("created_at", EPOCH))
 
     def memory(self, row: Row) -> Outcome:
-        """Learn what was remembered; what a key said before is superseded."""
+        """Record a memory as a lesson; it supersedes the earlier ones of its key."""
         row.take("_type")
         name, body = row.text("key", ""), row.text("value", "")
         self.log.memory.add_topic(TOPIC, _ABOUT)

@@ -37,7 +37,7 @@ _MARK = re.compile(rf"\s*{_MARK_START}(\S+) -->\s*\Z")
 
 
 def ask_gh(repository: str, seconds: float, path: str) -> None:
-    """Have `gh` write all issues of a repository to a file, by the login that it has."""
+    """Write all issues of a repository to a file with `gh`, which has the login."""
     program = shutil.which("gh")
     if program is None:
         saving = f"gh issue list --repo {repository} --state all --limit {_MOST} --json {','.join(FIELDS)} > issues.json"
@@ -77,13 +77,13 @@ def plain_names(found: dict[str, Any]) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _name_at(address: str) -> str | None:
-    """Name the issue at an address; cached, because links and comments need it again."""
+    """Return the name of the issue at an address."""
     found = _ADDRESS.search(address)
     return f"{found[1]}#{found[2]}" if found else None
 
 
 def name_of(issue: dict[str, Any], otherwise: str) -> str:
-    """Name an issue as people do: OWNER/REPOSITORY#NUMBER."""
+    """Return the name that people use for an issue: OWNER/REPOSITORY#NUMBER."""
     for address in (issue.get("html_url"), issue.get("url"), issue.get("issue_url")):
         if isinstance(address, str) and (name := _name_at(address)) is not None:
             return name
@@ -150,7 +150,7 @@ class GithubImport(Tracker):
     goal = "Issues of GitHub"
 
     def gather(self) -> None:
-        """Ask `gh`, or read a file."""
+        """Read the issues from `gh` or from a file."""
         if REPOSITORY.match(self.path) is None:
             self._hold_all(self.path, self.run_id)
             return
@@ -290,7 +290,7 @@ class GithubSync(Sync):
             raise Invalid(f"{path!r} names no repository; say OWNER/REPOSITORY", field="path")
 
     def theirs(self) -> Items:
-        """Ask `gh` for all issues."""
+        """Read all issues with `gh`."""
         with tempfile.TemporaryDirectory(prefix="decklog-import-") as folder:
             saved = os.path.join(folder, "issues.json")
             ask_gh(self.path, self._seconds, saved)

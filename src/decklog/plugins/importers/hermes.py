@@ -83,7 +83,7 @@ class HermesImport(TableTracker):
             raise Invalid(f"{source.path} is no board of Hermes Kanban: it has no tasks or no task_events", path=source.path)
 
     def place_of(self, _table: str, _columns: dict[str, Any], database: str) -> str:
-        """Name the board of a task, and its run."""
+        """Return the board of a task, and record its run."""
         self.places[database] = self.run_id if database == DEFAULT else run_below(self.run_id, database)
         self.titles[database] = self.goal if database == DEFAULT else f"{self.goal}: {database}"
         return database
@@ -182,6 +182,6 @@ class HermesImport(TableTracker):
 
 
 def _board_of(path: str) -> str:
-    """Name the board of a file: by its folder, where that is one of several."""
+    """Return the name of a file's board: its folder's if there are several."""
     folder = os.path.dirname(os.path.abspath(path))
     return os.path.basename(folder) if os.path.basename(os.path.dirname(folder)) == "boards" else DEFAULT

@@ -25,7 +25,7 @@ _AS_THEY_ARE = ("null", "bytes", "bytearray")
 
 
 class Keeping:
-    """Keeps what came of a batch of rows; what is here already stays as it is."""
+    """Writes checkpoints and writes of a batch of rows; existing ones stay unchanged."""
 
     def __init__(self, writer: RowWriter) -> None:
         self._writer = writer
@@ -241,7 +241,7 @@ class LangGraphImport(Import):
         return {"checkpoints": self.checkpoint, "writes": self.write}
 
     def check(self, source: SqliteSource) -> None:
-        """Refuse what is no file of the saver."""
+        """Refuse a file that is not the saver's."""
         missing = [table for table in self.tables if table not in source]
         if missing:
             raise Invalid(f"{source.path} holds no checkpoints of LangGraph's: it has no {', '.join(missing)}", path=source.path)
@@ -297,7 +297,7 @@ class LangGraphImport(Import):
         return self.writer.entry(row, entry)
 
     def _name(self, row: Row, run_id: str) -> str:
-        """Name a checkpoint: a copy of a thread has the same ids, and so have graphs within graphs."""
+        """Return a unique name of a checkpoint: copied threads and subgraphs repeat ids."""
         below, name = str(row.take("checkpoint_ns", "")), str(row.take("checkpoint_id"))
         return "/".join(filter(None, (run_id, below, name)))
 

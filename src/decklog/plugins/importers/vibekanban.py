@@ -164,7 +164,7 @@ class VibeKanbanImport(TableTracker):
         return str(UUID(bytes=value)) if isinstance(value, bytes) and len(value) == _UUID_BYTES else plain(value)
 
     def place_of(self, _table: str, columns: dict[str, Any], _database: str) -> str:
-        """Name the project of a task, and its run."""
+        """Return the project of a task, and record its run."""
         project = str(columns.get("project_id"))
         self.places[project] = f"{self.run_id}-{project[:8]}"
         return project
@@ -193,7 +193,7 @@ class VibeKanbanImport(TableTracker):
         )
 
     def parts_of(self, item: Row) -> Iterator[NestedRow]:
-        """Yield what a task came of: an agent made it while it worked on another."""
+        """Yield the link to the task that an agent worked on when it made this one."""
         for name, table in (("parent_workspace_id", "workspaces"), ("parent_task_attempt", "task_attempts")):
             if (parent := item.columns.get(name)) is not None:
                 columns = {ITEM: item.id, "other": self.owner(table, parent), name: parent}

@@ -162,7 +162,8 @@ class Artifacts(Store):
         fields["media_type"] = fields["media_type"] or media_type_of(path, is_text=is_text)
         fields["created_at"] = fields.get("created_at") or self._now()
         artifact = self._once(
-            lambda: self._known(run_id, path, fields["digest"], artifact_id),
+            # Without a digest the same file can't be recognized.
+            lambda: self._seek_known(Artifact, artifact_id, run_id=run_id, path=path, digest=fields["digest"]),
             lambda: self._add(
                 Artifact,
                 id=artifact_id or self._ids.new("art"),
@@ -188,20 +189,6 @@ class Artifacts(Store):
             "redacted": redacted,
             "is_text": documents.text_of(content) is not None,
         }
-
-    def _known(self, run_id: str, path: str, digest: str | None, artifact_id: str | None) -> Artifact | None:
-        """Find the artifact of a repeated call. Without a digest the same file can't be recognized."""
-        if artifact_id is not None and (artifact := self._seek(Artifact, artifact_id)) is not None:
-            return artifact
-        if digest is None:
-            return None
-        return self._first(
-            Artifact,
-            "select * from artifacts where run_id = :run_id and path = :path and digest = :digest",
-            run_id=run_id,
-            path=path,
-            digest=digest,
-        )
 
     @reads
     def get(self, artifact_id: str) -> Artifact:

@@ -84,7 +84,7 @@ class Checkpoints(Store):
         stream = lock_run(self._db, run_id)
         placed = documents.place(self._db, "payload", {} if payload is None else payload)
         checkpoint = self._once(
-            lambda: self._marked(run_id, checkpoint_id, key),
+            lambda: self._seek_known(Checkpoint, checkpoint_id, run_id=run_id, key=key),
             lambda: self._add(
                 Checkpoint,
                 note=name or status,
@@ -141,15 +141,6 @@ class Checkpoints(Store):
         sql = f"select id, run_id from checkpoints where id in {ANY_OF}"
         rows = (row for asked in together([*named]) for row in self._db.rows(sql, asked)[1])
         return {named[checkpoint_id]: run_id for checkpoint_id, run_id in rows}
-
-    def _marked(self, run_id: str, checkpoint_id: str | None, key: str | None) -> Checkpoint | None:
-        """Find the checkpoint of a repeated call."""
-        if checkpoint_id is not None and (checkpoint := self._seek(Checkpoint, checkpoint_id)) is not None:
-            return checkpoint
-        if key is None:
-            return None
-        sql = "select * from checkpoints where run_id = :run_id and key = :key"
-        return self._first(Checkpoint, sql, run_id=run_id, key=key)
 
     @reads
     def get_checkpoint(self, checkpoint_id: str) -> Checkpoint:

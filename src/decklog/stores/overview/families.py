@@ -15,17 +15,9 @@ from decklog.records.record import Page
 from decklog.records.values import to_json
 from decklog.stores.base import Store
 from decklog.stores.overview import recent, task_counts, waiting
-from decklog.stores.overview.budgets import BudgetOverview
-from decklog.stores.overview.run_facts import (
-    NEWEST_GOING_ON,
-    STATES,
-    OverviewMoment,
-    OverviewOutdated,
-    RunFilter,
-    RunOverview,
-    look,
-    place_in,
-)
+from decklog.stores.overview.budgets import BudgetOverview, standings
+from decklog.stores.overview.run_facts import OverviewMoment, OverviewOutdated, RunOverview, look
+from decklog.stores.overview.run_list import NEWEST_GOING_ON, STATES, RunFilter, place_in
 from decklog.stores.overview.status import Status, StatusLike
 from decklog.stores.overview.waiting import WaitingItem
 
@@ -68,7 +60,8 @@ class Looking(Store):
 
     def _base(self, *, can_move_marks: bool = False) -> Base:
         moment = OverviewMoment(now=self._now(), steady_now=self._steady_now(), can_move_marks=can_move_marks)
-        return Base(moment, *waiting.read(self._db, moment.now))
+        budgets = standings(self._db, moment.now)
+        return Base(moment, budgets, waiting.decisions(self._db, moment.now, budgets))
 
     def _look(self, base: Base, sql: str, bound: Mapping[str, Any]) -> list[RunOverview]:
         return look(self._db, sql, bound, base.moment, base.by_run)

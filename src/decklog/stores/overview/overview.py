@@ -15,18 +15,18 @@ from decklog.records.record import Page, Record
 from decklog.records.values import to_json
 from decklog.stores.base import StoreParts
 from decklog.stores.of_run import no_run
-from decklog.stores.overview import arranged, attention, recent, spending, task_counts, waiting
+from decklog.stores.overview import attention, recent, run_list, spending, task_counts, waiting
 from decklog.stores.overview.attention import AttentionGroup
 from decklog.stores.overview.board import BoardColumn, columns, workloads
 from decklog.stores.overview.budgets import BudgetOverview, standings
 from decklog.stores.overview.families import Base, Families
 from decklog.stores.overview.recent import Recent
-from decklog.stores.overview.run_facts import (
+from decklog.stores.overview.run_facts import RunOverview
+from decklog.stores.overview.run_list import (
     MOST_GOING_ON,
     NEWEST_GOING_ON,
     STATES,
     RunFilter,
-    RunOverview,
     RunSort,
     RunsTable,
     place_in,
@@ -366,22 +366,19 @@ class Overview(Families):
     @reads
     def ended(self, since: datetime, *, limit: int = 20) -> list[EndedRun]:
         """List the runs that ended since a time, the latest first, each with its word."""
-        return recent.read(self._db, ended_since=since, most=page_size(limit)).ended
+        return recent.ended_runs(self._db, since, page_size(limit))
 
     @reads
     def failed_tasks(self, since: datetime, *, limit: int = 20) -> list[FailedTask]:
         """List the tasks of all runs that used up their attempts since a time, the latest first."""
-        return recent.read(self._db, failed_since=since, most=page_size(limit)).failed
+        return recent.failed_tasks(self._db, since, page_size(limit))
 
     @reads
     def activity(self, run_ids: list[str], *, span_seconds: int = 3600, buckets: int = 24) -> dict[str, list[int]]:
         """Count the newest 120 entries of each run over the last `span_seconds`, in even steps."""
         if not 1 <= buckets <= 300 or not 1 <= span_seconds <= 3600 * 24 * 366 or len(run_ids) > MOST_GOING_ON:
             raise Invalid("a pulse has 1 to 300 steps of up to a year, of at most 200 runs", field="buckets")
-        span = timedelta(seconds=span_seconds)
-        since = self._now() - span
-        times = recent.read(self._db, run_ids=run_ids, moved_since=since).times
-        return recent.steps(run_ids, times, since, span, buckets)
+        return recent.activity(self._db, run_ids, self._now(), timedelta(seconds=span_seconds), buckets)
 
     @reads
     def recent(self, run_ids: list[str], *, limit: int = 5) -> Recent:
@@ -390,16 +387,16 @@ class Overview(Families):
             raise Invalid(f"ask for the last hour of up to {MOST_GOING_ON} runs at once", field="run_ids")
         now = self._now()
         midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        times = {"moved_since": now - recent.HOUR, "failed_since": midnight, "ended_since": now - timedelta(days=1)}
-        found = recent.read(self._db, run_ids=run_ids, most=page_size(limit), **times)
-        activity = recent.steps(run_ids, found.times, now - recent.HOUR, recent.HOUR, recent.STEPS)
-        return Recent(activity=activity, failed=found.failed, ended=found.ended)
+        size = page_size(limit)
+        return Recent(
+            activity=recent.activity(self._db, run_ids, now),
+            failed=recent.failed_tasks(self._db, midnight, size),
+            ended=recent.ended_runs(self._db, now - timedelta(days=1), size),
+        )
 
     def _make_due(self) -> None:
         """Add due tasks of schedules, if the log is writable. An overview does this as a claim does."""
-        # A direct query first: most logs have no schedules and need not load their store.
-        sql, now = "select 1 from schedules where next_at <= :now limit 1", {"now": to_text(self._now())}
-        if self._db.read_only or self._db.read(lambda: self._db.one(sql, now)) is None or not self._schedules().is_any_due():
+        if self._db.read_only or not self._schedules().is_any_due():
             return
         # A caller without permission to write still sees what exists.
         with suppress(Denied, Busy, LeaseLost):
@@ -483,11 +480,11 @@ class Overview(Families):
             return self._look(base, sql, self._db.values.bind(given)[0])
 
         if sort is RunSort.ATTENTION:
-            page, going = arranged.attention_first(look, word, wanted, size, after)
+            page, going = run_list.attention_first(look, word, wanted, size, after)
             is_cut = False
         else:
-            page, going, is_cut = arranged.by_column(look, word, wanted, size, after, sort, descending=descending)
-        counts, is_many = arranged.counts(self._db, wanted, going)
+            page, going, is_cut = run_list.by_column(look, word, wanted, size, after, sort, descending=descending)
+        counts, is_many = run_list.counts(self._db, wanted, going)
         activity = recent.last_hour(self._db, page, base.moment.now)
         return RunsTable(page, len(base.items), activity, counts, is_cut or is_many)
 

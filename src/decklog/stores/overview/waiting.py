@@ -9,7 +9,6 @@ from typing import Any
 from decklog.core.clock import from_text, to_text
 from decklog.db.base import Database, Row
 from decklog.records.values import from_json
-from decklog.stores.overview import budgets
 from decklog.stores.overview.budgets import BudgetOverview
 from decklog.stores.overview.run_facts import RunOverview
 from decklog.stores.results.approvals import ApprovalCause, cause_of
@@ -152,25 +151,10 @@ _SAID = {
 _MERGE = "decklog mend {feedback_id}"
 
 
-_TEXTS = 14
-# Waiting items and budgets in one query: first the texts of both, then the numbers of budgets.
-_ALL = f"""
-select 'waits', w.*, {", ".join(f"cast(null as bigint) as {name}" for name in budgets.NUMBERS)}
-  from ({_WAITING}) w
-union all
-select 'budget', {", ".join(f"b.{name}" for name in budgets.TEXTS)}, {", ".join(["null"] * (_TEXTS - len(budgets.TEXTS)))},
-       {", ".join(f"b.{name}" for name in budgets.NUMBERS)}
-  from ({budgets.STANDINGS}) b
-"""
-
-
-def read(db: Database, now: datetime) -> tuple[list[BudgetOverview], list[WaitingItem]]:
-    """Return the status of the budgets, and the waiting items by deadline and waiting time."""
-    rows = db.rows(_ALL, {"now": to_text(now), **budgets.periods(now)})[1]
-    texts = len(budgets.TEXTS)
-    known = budgets.in_order((*row[1 : 1 + texts], *row[1 + _TEXTS :]) for row in rows if row[0] == "budget")
-    found = [_item(row[1 : 1 + _TEXTS]) for row in rows if row[0] == "waits"]
-    return known, sorted([*found, *_spent(known)], key=lambda item: item.place)
+def decisions(db: Database, now: datetime, budgets: Sequence[BudgetOverview]) -> list[WaitingItem]:
+    """List what waits for a decision, by deadline and waiting time. `budgets` are all of the log."""
+    found = [_item(row) for row in db.rows(_WAITING, {"now": to_text(now)})[1]]
+    return sorted([*found, *_spent(budgets)], key=lambda item: item.place)
 
 
 def _word(id: str) -> str:

@@ -105,26 +105,6 @@ select m.seq, m.cost_microdollars
  cross join {timeline.MARKS} m
  where m.run_id = :run_id and m.seq = s.n * cast(:step as bigint)
 """
-_MARK_UNTIL = f"""
-  from (select 1 as one) o
-  left join {timeline.MARKS} m
-    on m.run_id = :run_id and m.seq = (select max(seq) from {timeline.MARKS} where run_id = :run_id and seq <= :seq)
-"""
-_ATTEMPTS_UNTIL = f"""
-select coalesce(m.attempts, 0) + (
-         select count(*) from {timeline.ATTEMPTS} a
-          where a.run_id = :run_id and a.started_seq > coalesce(m.seq, 0) and a.started_seq <= :seq
-       )
-{_MARK_UNTIL}
-"""
-_MOMENTS_UNTIL = f"""
-select coalesce(m.moments, 0) + (
-         select count(*) from {MOMENTS} a
-          where a.run_id = :run_id and a.what in ('failure', 'question', 'checkpoint', 'pivot')
-            and a.seq > coalesce(m.seq, 0) and a.seq <= :seq
-       )
-{_MARK_UNTIL}
-"""
 
 
 class TimelineOutdated(Exception):
@@ -322,7 +302,7 @@ class RunHistory:
     def activity(self, place: StreamPosition, story: RunStory, span: tuple[int, int], steps: int) -> RunActivity:
         """Return the times of entries at regular steps, and the important entries."""
         first, until = span
-        whole = self._moments_between(place, story, first, until) if story.tally["moments"] > MOST_MARKS else 0
+        whole = self._begun_between(place, story, "moments", span) if story.tally["moments"] > MOST_MARKS else 0
         is_many = whole > MOST_MARKS
         rows = self._strip(place, story, span, steps, is_many)
         newer = [one for one in story.moments if first <= one.seq <= until and one.what != "ended"]
@@ -347,10 +327,13 @@ class RunHistory:
         most = {"sections": min(_PARTS, max(1, steps // 4))} if is_many else {"most": MOST_MARKS}
         return sorted(self._db.rows(_SPREAD if is_many else _STRIP, {**bound, **even, **most})[1], key=lambda row: row[0])
 
-    def lanes(
-        self, place: StreamPosition, story: RunStory, span: tuple[int, int], limit: int, begun_by: int | None = None
-    ) -> RunLanes:
-        """Return the attempts that overlap a range of entries, as of its end. `begun_by` is the number that had begun by then."""
+    def _begun_between(self, place: StreamPosition, story: RunStory, what: str, span: tuple[int, int]) -> int:
+        """Count the moments or attempts that began in a range of entries."""
+        first, until = span
+        return self.tally(place, story, until)[what] - self.tally(place, story, first - 1)[what]
+
+    def lanes(self, place: StreamPosition, story: RunStory, span: tuple[int, int], limit: int) -> RunLanes:
+        """Return the attempts that overlap a range of entries, as of its end."""
         first, until = span
         found = self._attempts(place, story, first, until, limit + 1)
         begun = sorted(seq for seq in found if seq >= first)[-limit:]
@@ -358,8 +341,7 @@ class RunHistory:
         shown = [*earlier[: max(0, limit - len(begun))], *begun]
         left_out = len(earlier) + len(begun) - len(shown)
         if len([seq for seq in found if seq >= first]) > limit:
-            whole = self._attempts_until(place, story, until) if begun_by is None else begun_by
-            left_out += whole - self._attempts_until(place, story, first - 1) - len(begun)
+            left_out += self._begun_between(place, story, "attempts", span) - len(begun)
         attempts = [_as_of(found[seq], until) for seq in shown]
         return {"run_id": place.run_id, "first": first, "last": until, "attempts": attempts, "left_out": left_out}
 
@@ -375,26 +357,6 @@ class RunHistory:
         found = {row[1]: _attempt(row, story) for row in rows}
         found |= {seq: attempt for seq, attempt in story.attempts.items() if story.since < seq <= until}
         return {seq: one for seq, one in found.items() if seq >= first or _ends_after(one, first)}
-
-    def _attempts_until(self, place: StreamPosition, story: RunStory, seq: int) -> int:
-        """Count the attempts that began up to an entry: those up to a mark before it, and the few after it."""
-        if seq == story.seq:
-            return story.tally["attempts"]
-        newer = sum(story.since < begun <= seq for begun in story.attempts)
-        return newer + self._counted(_ATTEMPTS_UNTIL, place, min(seq, story.since))
-
-    def _moments_between(self, place: StreamPosition, story: RunStory, first: int, until: int) -> int:
-        return self._moments_until(place, story, until) - self._moments_until(place, story, first - 1)
-
-    def _moments_until(self, place: StreamPosition, story: RunStory, seq: int) -> int:
-        if seq == story.seq:
-            return story.tally["moments"]
-        newer = sum(one.seq <= seq and one.what != "ended" for one in story.moments)
-        return newer + self._counted(_MOMENTS_UNTIL, place, min(seq, story.since))
-
-    def _counted(self, sql: str, place: StreamPosition, seq: int) -> int:
-        row = self._db.one(sql, {"run_id": place.run_id, "seq": seq}) if seq else None
-        return int(row[0]) if row is not None else 0
 
 
 def _attempt(row: Row, story: RunStory) -> dict[str, Any]:

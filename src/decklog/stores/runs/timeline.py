@@ -234,18 +234,12 @@ def _under_way(db: Database, run_id: str) -> dict[str, dict[str, Any]]:
 
 
 def _keep(db: Database, run_id: str, start: int, story: RunStory) -> None:
-    own = {"run_id": run_id}
-    attempts = [{**own, **attempt} for attempt in story.attempts.values()]
-    if attempts:
-        db.put(ATTEMPTS, ATTEMPT, ("run_id", "started_seq"), [{name: one[name] for name in ATTEMPT} for one in attempts])
-    moments = [(run_id, one.what, one.seq, one.record_id) for one in story.moments]
-    if moments:
-        db.insert(MOMENTS, ("run_id", "what", "seq", "record_id"), moments)
-    firsts = [(run_id, table, seq, record_id) for table, found in story.firsts.items() for seq, record_id in found]
-    if firsts:
-        db.insert(FIRSTS, ("run_id", "record_table", "seq", "record_id"), firsts)
-    marks = [{**own, **mark, "hash": _hash_at(db, start + mark["seq"])} for mark in story.marks]
-    db.insert(MARKS, MARK, [tuple(mark[name] for name in MARK) for mark in marks])
+    for table, rows in _rows_of(db, start, story).items():
+        columns = ("run_id", *_COLUMNS[table])
+        if table == ATTEMPTS:
+            db.put(table, columns, ("run_id", "started_seq"), [dict(zip(columns, (run_id, *row), strict=True)) for row in rows])
+        else:
+            db.insert(table, columns, [(run_id, *row) for row in rows])
 
 
 def _hash_at(db: Database, position: int) -> str | None:
@@ -282,7 +276,8 @@ def _audit_run(db: Database, run_id: str) -> Iterator[dict[str, Any]]:
     while story.seq < until:
         part = min(until, story.seq + _BATCH * EVERY)
         story.add(changes(db, start, story.seq, part), part)
-    for table, true in _rows_of(db, run_id, start, story).items():
+    for table, rows in _rows_of(db, start, story).items():
+        true = {row[: len(_KEYS[table])]: row for row in rows}
         kept = {tuple(row[: len(_KEYS[table])]): tuple(row) for row in _kept(db, table, run_id)}
         for place in sorted(kept.keys() | true.keys(), key=str):
             if kept.get(place) != true.get(place):
@@ -302,16 +297,15 @@ def _kept(db: Database, table: str, run_id: str) -> Iterator[Row]:
     return db.each_as_is(f"select {', '.join(_COLUMNS[table])} from {table} where run_id = :run_id", {"run_id": run_id})
 
 
-def _rows_of(db: Database, run_id: str, start: int, story: RunStory) -> dict[str, dict[tuple[Any, ...], tuple[Any, ...]]]:
-    """Return the rows of a whole run's story, by table and key."""
-    marks = [{"run_id": run_id, **mark, "hash": _hash_at(db, start + mark["seq"])} for mark in story.marks]
-    rows: dict[str, list[tuple[Any, ...]]] = {
+def _rows_of(db: Database, start: int, story: RunStory) -> dict[str, list[tuple[Any, ...]]]:
+    """Return the rows of a story by table, without their run."""
+    marks = [{**mark, "hash": _hash_at(db, start + mark["seq"])} for mark in story.marks]
+    return {
         MARKS: [tuple(mark[name] for name in MARK[1:]) for mark in marks],
         ATTEMPTS: [tuple(attempt[name] for name in ATTEMPT[1:]) for attempt in story.attempts.values()],
         MOMENTS: [(one.what, one.seq, one.record_id) for one in story.moments],
         FIRSTS: [(table, seq, record_id) for table, found in story.firsts.items() for seq, record_id in found],
     }
-    return {table: {row[: len(_KEYS[table])]: row for row in found} for table, found in rows.items()}
 
 
 def _wrong(table: str, run_id: Any, place: Any, what: str) -> dict[str, Any]:

@@ -290,17 +290,14 @@ class Criteria(RunBound):
 
     def _get(self, run_id: str, criterion: str) -> Criterion:
         # A criterion whose text is a number is found by its text first.
-        found = self._by_text(run_id, str(criterion)) or self._by_number(run_id, str(criterion))
+        by_number = (one for one in self._all(run_id) if str(one.number) == str(criterion))
+        found = self._by_text(run_id, str(criterion)) or next(by_number, None)
         if found is None:
             raise missing(Criterion, run_id, criterion)
         return found
 
     def _by_text(self, run_id: str, text: str) -> Criterion | None:
-        sql = "select * from criteria where run_id = :run_id and criterion = :text"
-        return self._first(Criterion, sql, run_id=run_id, text=text)
-
-    def _by_number(self, run_id: str, text: str) -> Criterion | None:
-        return next((criterion for criterion in self._all(run_id) if str(criterion.number) == text), None)
+        return self._seek_by(Criterion, run_id=run_id, criterion=text)
 
     def _all(self, run_id: str) -> list[Criterion]:
         return self._select_by(Criterion, order="number", run_id=run_id)

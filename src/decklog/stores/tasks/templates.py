@@ -141,7 +141,7 @@ class Templates(Store):
             plain = {field: value for field, value in task.items() if field not in ("name", "depends_on", "parent")}
             made.append(
                 {
-                    **_filled_in(plain, values),
+                    **fill_in(plain, values),
                     "task_id": ids[str(name)],
                     "depends_on": [ids[other] for other in needed] if isinstance(needed, list) else None,
                     "parent_id": ids[str(parent)] if parent is not None else None,
@@ -186,11 +186,6 @@ def fill_in(value: Any, values: dict[str, Any]) -> Any:
     if isinstance(value, list):
         return [fill_in(part, values) for part in value]
     return {name: fill_in(part, values) for name, part in value.items()} if isinstance(value, dict) else value
-
-
-def _filled_in(task: dict[str, object], values: dict[str, Any]) -> dict[str, object]:
-    filled_in: dict[str, object] = fill_in(task, values)
-    return filled_in
 
 
 def _unfilled(template: Template, given: dict[str, Any]) -> Invalid:

@@ -216,12 +216,6 @@ def test_a_handle_that_only_looks_like_the_managers_is_a_stranger(desk: Desk, tr
     assert not desk.trust.recognises(trick)
 
 
-def test_a_kelvin_sign_is_not_a_k(desk: Desk, keys: dict[str, Key]) -> None:
-    desk.trust.bind("kim", "cli", keys["manager"].public)
-    assert "\u212aim".lower() == "kim"
-    assert not desk.trust.recognises("\u212aim")
-
-
 def test_the_inbox_knows_a_stranger_by_the_contract(desk: Desk) -> None:
     desk.bind()
     assert desk.log.inbox.post("Ana", "hello").is_authorised

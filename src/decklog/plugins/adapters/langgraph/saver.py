@@ -199,7 +199,7 @@ class DecklogSaver(BaseCheckpointSaver[int]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """Give checkpoints, newest first, of one thread or of all."""
+        """Yield checkpoints of one thread or all, newest first."""
         equal: dict[str, str | None] = {}
         if config is not None:
             namespace = config["configurable"].get("checkpoint_ns")
@@ -265,7 +265,7 @@ class DecklogSaver(BaseCheckpointSaver[int]):
         await asyncio.to_thread(self.delete_for_runs, run_ids)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Give another thread all checkpoints and writes of one."""
+        """Copy all checkpoints and writes of a thread to another one."""
         with self.log.transaction():
             self._begin(target_thread_id)
             self.log.states.copy_graph(run_id_of(source_thread_id), run_id_of(target_thread_id), target_thread_id)

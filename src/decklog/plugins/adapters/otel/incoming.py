@@ -83,7 +83,7 @@ class SpanPart:
 
 
 def run_of_trace(trace_id: str) -> str:
-    """Name the run of a trace that names none."""
+    """Return the run id of a trace that names no run."""
     return f"trace-{trace_id}"
 
 
@@ -210,7 +210,7 @@ class OtherSpan:
         return {**content, "occurred_at": self.end, "answer_id": self._answer(tokens)}
 
     def _answer(self, tokens: dict[str, int]) -> str:
-        """Name what is paid: where two programs trace one call, both report the same answer with the same tokens."""
+        """Return the identity of a paid answer: two programs that trace one call report the same answer and tokens."""
         answer = self.attributes.get(names.RESPONSE_ID)
         if not isinstance(answer, str) or not answer:
             return f"{names.ANSWER}{self.span.trace_id}:{self.span.span_id}"
@@ -262,7 +262,7 @@ class _OwnSpan:
         """Yield an attempt at a task as a step: spans do not contain the task itself."""
         span = copy(self.span)
         # It is directly below the run, which is no step.
-        span.parent_id, span.resource, span.source = "", {}, ""
+        span.parent_id, span.resource, span.scope = "", {}, {}
         yield from (piece for _, piece in OtherSpan(span).pieces(with_source=False) if piece[1] == ENTRY)
 
     def _entry(self, name: str, at: str) -> tuple[str, str, dict[str, Any]]:

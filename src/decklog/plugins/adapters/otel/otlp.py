@@ -46,8 +46,11 @@ class OtelSpan:
     rest: dict[str, Any] = field(default_factory=dict)
     resource: dict[str, Any] = field(default_factory=dict)
     scope: dict[str, Any] = field(default_factory=dict)
-    # Identifies resource and scope; empty for a span without them.
-    source: str = field(default="", compare=False)
+
+    @property
+    def source(self) -> str:
+        """Identifies resource and scope; empty for a span without them."""
+        return digest_of(self.resource, self.scope) if self.resource or self.scope else ""
 
 
 def nanoseconds_of(moment: datetime) -> int:
@@ -157,17 +160,14 @@ def spans_in(request: dict[str, Any]) -> Iterator[OtelSpan | Unreadable]:
         resource = _attributes(_object(resource_spans, "resource"))
         for scope_spans in _objects(resource_spans, "scopeSpans"):
             scope = _scope(_object(scope_spans, "scope"))
-            source = digest_of(resource, scope) if resource or scope else ""
             for found in _objects(scope_spans, "spans"):
                 try:
-                    span = _span(found)
-                    span.resource, span.scope, span.source = resource, scope, source
-                    yield span
+                    yield _span(found, resource, scope)
                 except Invalid as problem:
                     yield Unreadable(str(found.get("spanId") or found.get("name") or "a span")[:80], problem.message)
 
 
-def _span(found: dict[str, Any]) -> OtelSpan:
+def _span(found: dict[str, Any], resource: dict[str, Any], scope: dict[str, Any]) -> OtelSpan:
     status = _object(found, "status")
     start, end = _whole(found, "startTimeUnixNano"), _whole(found, "endTimeUnixNano")
     if start <= 0:
@@ -187,6 +187,8 @@ def _span(found: dict[str, Any]) -> OtelSpan:
         attributes=_attributes(found),
         events=[_event(event, start) for event in _objects(found, "events")],
         rest={name: value for name, value in found.items() if name not in _SPAN_PARTS and value},
+        resource=resource,
+        scope=scope,
     )
 
 

@@ -58,7 +58,7 @@ _CONFIGURATION = "configuration of the old system; decklog workflow load bazinga
 
 
 def version_of(source: SqliteSource) -> int:
-    """Find a file's schema version; refuse what is no bazinga database, and what is newer than we know."""
+    """Return a file's schema version; refuse other databases and newer versions."""
     if "sessions" not in source or "orchestration_logs" not in source:
         raise Invalid(
             f"{source.path} is no bazinga database: it has no sessions or no orchestration_logs",
@@ -86,7 +86,7 @@ class BazingaImport(Import):
         self.packages: dict[str, str] = {}
 
     def mappings(self) -> dict[str, Mapping]:
-        """Name the tables with their mappings; what configured the old system means nothing here, and is kept."""
+        """Return the tables with their mappings; rows that configured the old system are kept."""
         return {
             "sessions": self.session,
             "task_groups": self.group,
@@ -109,11 +109,11 @@ class BazingaImport(Import):
         }
 
     def check(self, source: SqliteSource) -> None:
-        """Refuse what is no bazinga database, or a newer one than is known."""
+        """Refuse other databases and newer versions."""
         self.report.version = version_of(source)
 
     def in_order(self, source: SqliteSource, table: str) -> Iterable[dict[str, Any]]:
-        """Give rows as they were written; states by time, because old files hold every version of them."""
+        """Yield rows in their order; states by time, because old files have every version."""
         return source.rows(table, by=("timestamp", "id") if table == "state_snapshots" else ())
 
     def configuration(self, row: Row) -> Outcome:

@@ -132,7 +132,7 @@ class GaiaExport:
         self.report.leave_out_tables(self.log, _PLACED)
 
     def tasks(self, out: Export) -> None:
-        """Write every task with what it was asked and what came of it."""
+        """Write every task with its inputs and result."""
         for task in each(self.log, Task, "created_at, id"):
             name = f"tasks {task.id}"
             row = columns_of(task, "id priority state stage current_state_name=state_name trace_file loop_version")
@@ -353,7 +353,7 @@ class GaiaHomeFiles:
             _write(os.path.join(self.folder, name), self._spaced(table, ((number, line) for number, _, line in lines)))
 
     def _spaced(self, table: str, lines: Iterable[tuple[int | None, str]]) -> Iterator[str]:
-        """Give lines with the blank ones that were between them, so that a line's number stays what people quote."""
+        """Yield lines with the blank ones between them, so that line numbers stay the same."""
         place = 0
         for number, line in lines:
             if number is not None and place < number <= place + _MOST_BLANK:
@@ -374,7 +374,7 @@ class GaiaHomeFiles:
         return {made: whole_number(mark.payload["id"]) for mark in found if (made := self._after(mark)) is not None}
 
     def _after(self, mark: Entry) -> str | None:
-        """Name the self-edit that the entry after a mark made; the mark of anything else has none."""
+        """Return the self-edit in the entry after a mark; None for other marks."""
         values = mark.payload if isinstance(mark.payload, dict) else {}
         if (values.get("system"), values.get("table")) != (SYSTEM, EDITS):
             return None

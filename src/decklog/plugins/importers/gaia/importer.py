@@ -100,7 +100,7 @@ class GaiaImport(Import):
         self.em: dict[str, Any] | None = None
 
     def mappings(self) -> dict[str, Mapping]:
-        """Name the tables with their mappings; feedback comes before the messages that became it."""
+        """Return the tables with their mappings; feedback comes before the messages that became it."""
         return {
             "feedback": self.feedback,
             "em_inbox": self.message,
@@ -398,7 +398,7 @@ class GaiaImport(Import):
 
 
 def title_of(inputs: dict[str, Any], task_id: str) -> str:
-    """Call a task by the first line of what it was asked."""
+    """Return the first line of a task's request as its title."""
     asked = next((inputs[name] for name in ("title", "prompt", "goal", "task") if isinstance(inputs.get(name), str)), "")
     line = asked.strip().partition("\n")[0][:_LONGEST_TITLE]
     return line or f"Task {task_id}"
@@ -424,7 +424,7 @@ def _microdollars(row: Row) -> int:
 
 
 def body_of(payload: dict[str, Any]) -> str:
-    """Say in words what a lesson is: its payload's own words, or all of it."""
+    """Return a lesson's text: that of its payload, or the whole payload."""
     said = next((payload[name] for name in _SAYS if isinstance(payload.get(name), str) and payload[name].strip()), None)
     body = said or to_json(payload)
     if len(body) > _LONGEST_BODY:

@@ -59,7 +59,7 @@ class AttemptTrail:
         self._taken_over: str | None = None
 
     def follow(self, entry: Entry) -> tuple[Attempt, str | None] | None:
-        """Look at the next entry; give the attempt that it ended and the id that it had where it was imported from."""
+        """Process the next entry; return the attempt that it ended, and the attempt's id in the source."""
         if entry.record_table == Task.table:
             image: dict[str, Any] = entry.payload  # type: ignore[assignment]
             return self._version(image)

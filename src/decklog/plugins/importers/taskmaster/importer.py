@@ -207,7 +207,7 @@ class TaskMasterImport(Tracker):
                 self._hold_task(tag, name, part, parts)
 
     def _hold_task(self, tag: str, above: str, task: Any, parts: list[Any]) -> str:
-        """Hold a task, or a part of one with the ids of its siblings; give its name, which is empty where it has none."""
+        """Add a task, or a subtask with its siblings' ids; return its name, or an empty text."""
         name = number_of(task, above)
         if not name:
             self.hold_line(to_json({"tag": tag, "task": task}), "a task needs an id")
@@ -227,7 +227,7 @@ class TaskMasterImport(Tracker):
         return f"{tag} {'.'.join(f'{part:>9}' for part in name.split('.'))}"
 
     def goals(self) -> dict[str, str]:
-        """Name a run for each tag."""
+        """Return a run for each tag."""
         return {run_id: self.goal if tag == MAIN else f"{self.goal}: {tag}" for tag, run_id in sorted(self.tags.items())}
 
     def first_at(self) -> str | None:
@@ -239,15 +239,15 @@ class TaskMasterImport(Tracker):
         return {self.system: self.metadata[run_id]}
 
     def run_of(self, item: str) -> str:
-        """Name the run of a task's tag."""
+        """Return the run of a task's tag."""
         return self.tags[item.rpartition("/")[0]]
 
     def task_of(self, item: str) -> str:
-        """Name a task by its run and its number there."""
+        """Return a task's id: its run and its number."""
         return self.ours.get(item) or f"{self.run_of(item)}-{item.rpartition('/')[2]}"
 
     def item_of(self, run_id: str, task_id: str) -> str:
-        """Name a task by its tag and its number there."""
+        """Return the item of a task: its tag and its number."""
         ours = next((item for item, its_task in self.ours.items() if its_task == task_id), None)
         tag = next(tag for tag, its_run in self.tags.items() if its_run == run_id)
         return ours or f"{tag}/{task_id.removeprefix(f'{run_id}-')}"
