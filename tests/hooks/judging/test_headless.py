@@ -9,7 +9,7 @@ import pytest
 
 from decklog.conductor.agents.description import describe
 from decklog.conductor.agents.launch import policy_hook
-from decklog.hooks.headless import answer
+from decklog.hooks.judging import answer
 
 
 def call(tool: str, **arguments: object) -> dict[str, Any]:

@@ -24,8 +24,7 @@ from decklog.agents.setup.examining import (
 )
 from decklog.agents.setup.guard_trial import BY_HAND, COMMAND, CodexTrust, ListedHook, listed, tried, trust_of
 from decklog.agents.setup.installing import Installer, SavedChanges, SetupState, SetupStep, state_of
-from decklog.agents.setup.parts import FilePart
-from decklog.agents.setup.servers import JsonServer, TomlServer
+from decklog.agents.setup.parts import FilePart, JsonServer, TomlServer
 from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, SupportedProgram, codex_folder, has_plugin
 from decklog.agents.spool import Spool
 from decklog.cli import terminal

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from decklog.agents.setup.parts import FilePart, WholeFile
-from decklog.agents.setup.servers import AGENTS, entries
+from decklog.agents.setup.parts import AGENTS, FilePart, WholeFile, entries
 from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, SupportedProgram
 from decklog.cli.agent_programs.setting_up import serve_mcp, set_up
 from decklog.cli.call import Invocation, WrongUsage

@@ -6,8 +6,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from decklog.agents.context.claims import claims_folder_of
-from decklog.agents.context.worker import worker
+from decklog.agents.caller import claims_folder_of, worker
 from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.exits import print_json
@@ -83,7 +82,7 @@ def _is_typed_by_person(call: Invocation, place: "LogLocation", given: dict[str,
     """Return whether a person writes to the agents: at a terminal, and without options of agents."""
     if not sys.stdin.isatty() or len(given) > 1 or any(shared.values()) or call.agent is not None:
         return False
-    from decklog.agents.context.claims import RememberedClaims
+    from decklog.agents.caller import RememberedClaims
 
     return is_a_person() and RememberedClaims(claims_folder_of(place), worker(None)).load() is None
 
@@ -136,7 +135,7 @@ _PENDING = 7
 
 def is_a_person() -> bool:
     """Return whether a person sits at the terminal, and no agent."""
-    from decklog.agents.context.worker import is_agent
+    from decklog.agents.caller import is_agent
 
     return sys.stdin.isatty() and not is_agent()
 
@@ -156,7 +155,7 @@ def said(
 
     Exit 0 done or answered, 7 when it waits for an agent to read it, and otherwise that of the refusal.
     """
-    from decklog.agents.context.worker import is_agent
+    from decklog.agents.caller import is_agent
     from decklog.models.conversation import Conversation
 
     if is_agent():

@@ -5,10 +5,10 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from decklog.agents.lines import lines_of
 from decklog.agents.programs import program
 from decklog.agents.programs.base import Reading, Sums, add
 from decklog.agents.programs.claude import transcripts_below
+from decklog.agents.transcripts import lines_of
 from decklog.conductor.agents.stream import LONGEST_LINE, MOST_TOKENS, at, is_name
 
 # Of a transcript, so much is searched for its model.
