@@ -161,9 +161,9 @@ def _pass(log: Decklog, context: RunContext, number: int, inputs: dict[str, Any]
         claim = log.tasks.claim(context.run_id, worker="lane", task_id=task_id, lease_seconds=60.0)
         assert claim is not None
         if task_id == work:
-            context.stages.worked(claim, inputs)
+            context.stages.finish_work(claim, inputs)
         else:
-            context.stages.passed(claim, [])
+            context.stages.pass_check(claim, [])
 
 
 def scripted(items: int, agents: int) -> float:

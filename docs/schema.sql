@@ -670,35 +670,6 @@ CREATE TABLE spend_days (
 
 CREATE INDEX spend_days_by_day on spend_days (day);
 
-CREATE TABLE spend_marks (
-  stream text not null primary key,
-  seq    integer not null check (seq >= 1),
-  hash   text not null
-) strict;
-
-CREATE TABLE spend_totals (
-  day                 text not null,
-  model               text not null,
-  agent               text not null,
-  calls               integer not null,
-  input_tokens        integer not null,
-  cache_read_tokens   integer not null,
-  cache_create_tokens integer not null,
-  output_tokens       integer not null,
-  cost_microdollars   integer not null,
-  unpriced_calls      integer not null,
-  primary key (day, model, agent)
-) strict;
-
-CREATE TABLE spend_open (
-  stream text not null primary key
-) strict;
-
-CREATE TRIGGER spend_open_charged after insert on charges
-begin
-  insert or ignore into spend_open (stream) values (coalesce(new.run_id, '@ledger'));
-end;
-
 CREATE TABLE topics (
   name        text not null primary key,
   description text not null,
@@ -1549,6 +1520,70 @@ CREATE VIEW stream_heads as
 select s.no, s.name, e.pos as head_pos, e.seq as head_seq, e.hash as head_hash, e.at as head_at
   from streams s
   join entries e on e.pos = (select max(pos) from entries where pos >= s.no * 4294967296 and pos < (s.no + 1) * 4294967296);
+
+CREATE VIEW all_stream_heads as select * from stream_heads;
+
+CREATE TRIGGER spend_days_charged after insert on charges
+begin
+  insert into spend_days
+    (run_id, day, model, agent, calls, input_tokens, cache_read_tokens, cache_create_tokens, output_tokens, cost_microdollars, unpriced_calls)
+  values
+    (coalesce(new.run_id, ''), substr(new.occurred_at, 1, 10), new.model, coalesce(new.agent, ''),
+     1, new.input_tokens, new.cache_read_tokens, new.cache_create_tokens, new.output_tokens, coalesce(new.cost_microdollars, 0), (new.cost_microdollars is null))
+  on conflict (run_id, day, model, agent) do update set
+  calls = spend_days.calls + excluded.calls,
+  input_tokens = spend_days.input_tokens + excluded.input_tokens,
+  cache_read_tokens = spend_days.cache_read_tokens + excluded.cache_read_tokens,
+  cache_create_tokens = spend_days.cache_create_tokens + excluded.cache_create_tokens,
+  output_tokens = spend_days.output_tokens + excluded.output_tokens,
+  cost_microdollars = spend_days.cost_microdollars + excluded.cost_microdollars,
+  unpriced_calls = spend_days.unpriced_calls + excluded.unpriced_calls;
+end;
+
+CREATE TRIGGER spend_days_corrected after update on charges
+begin
+  update spend_days set
+    calls = calls - 1,
+    input_tokens = input_tokens - old.input_tokens,
+    cache_read_tokens = cache_read_tokens - old.cache_read_tokens,
+    cache_create_tokens = cache_create_tokens - old.cache_create_tokens,
+    output_tokens = output_tokens - old.output_tokens,
+    cost_microdollars = cost_microdollars - coalesce(old.cost_microdollars, 0),
+    unpriced_calls = unpriced_calls - (old.cost_microdollars is null)
+   where run_id = coalesce(old.run_id, '') and day = substr(old.occurred_at, 1, 10) and model = old.model
+     and agent = coalesce(old.agent, '');
+  delete from spend_days
+   where run_id = coalesce(old.run_id, '') and day = substr(old.occurred_at, 1, 10) and calls = 0;
+  insert into spend_days
+    (run_id, day, model, agent, calls, input_tokens, cache_read_tokens, cache_create_tokens, output_tokens, cost_microdollars, unpriced_calls)
+  values
+    (coalesce(new.run_id, ''), substr(new.occurred_at, 1, 10), new.model, coalesce(new.agent, ''),
+     1, new.input_tokens, new.cache_read_tokens, new.cache_create_tokens, new.output_tokens, coalesce(new.cost_microdollars, 0), (new.cost_microdollars is null))
+  on conflict (run_id, day, model, agent) do update set
+  calls = spend_days.calls + excluded.calls,
+  input_tokens = spend_days.input_tokens + excluded.input_tokens,
+  cache_read_tokens = spend_days.cache_read_tokens + excluded.cache_read_tokens,
+  cache_create_tokens = spend_days.cache_create_tokens + excluded.cache_create_tokens,
+  output_tokens = spend_days.output_tokens + excluded.output_tokens,
+  cost_microdollars = spend_days.cost_microdollars + excluded.cost_microdollars,
+  unpriced_calls = spend_days.unpriced_calls + excluded.unpriced_calls;
+end;
+
+CREATE TRIGGER spend_days_removed after delete on charges
+begin
+  update spend_days set
+    calls = calls - 1,
+    input_tokens = input_tokens - old.input_tokens,
+    cache_read_tokens = cache_read_tokens - old.cache_read_tokens,
+    cache_create_tokens = cache_create_tokens - old.cache_create_tokens,
+    output_tokens = output_tokens - old.output_tokens,
+    cost_microdollars = cost_microdollars - coalesce(old.cost_microdollars, 0),
+    unpriced_calls = unpriced_calls - (old.cost_microdollars is null)
+   where run_id = coalesce(old.run_id, '') and day = substr(old.occurred_at, 1, 10) and model = old.model
+     and agent = coalesce(old.agent, '');
+  delete from spend_days
+   where run_id = coalesce(old.run_id, '') and day = substr(old.occurred_at, 1, 10) and calls = 0;
+end;
 
 ----------------------------------------------------------------------------------------------------
 -- PostgreSQL
@@ -3267,8 +3302,8 @@ update streams
        head_at = (select e.at from entries e where e.pos = no * 4294967296 + head_seq)
  where head_seq > 0;
 
--- Lock a stream until the transaction ends, and return its head. Also returned: the version of the schema, and whether somebody
--- listens to the stream. In PL/pgSQL each statement sees what was committed while the one before it waited for the lock.
+-- Lock a stream until the transaction ends, and return its head. Also returned: the newest step that a writer must know, and
+-- whether somebody listens to the stream. In PL/pgSQL each statement sees what was committed while the one before it waited for the lock.
 create or replace function lock_stream(
   p_stream varchar, out version bigint, out name varchar, out no bigint, out pos bigint, out hash varchar, out at varchar,
   out is_listened_to boolean
@@ -3279,7 +3314,7 @@ begin
     from streams s
    where s.name = p_stream
      for update;
-  version := (select max(v.version) from schema_steps v);
+  version := (select max(v.version) from schema_steps v where v.name not like '%_compatible');
   is_listened_to := exists (select 1 from listeners l where l.stream in (p_stream, '*') and l.until > now());
 end
 $$;
@@ -3413,9 +3448,89 @@ begin
 end
 $$;
 
--- The last entry of each stream that has its entries here.
-create view stream_heads as
+-- The last entry of each stream, archived or not.
+create view all_stream_heads as
 select s.no, s.name, s.no * 4294967296 + s.head_seq as head_pos, s.head_seq, s.head_hash, s.head_at
   from streams s
- where s.head_seq > 0
-   and not exists (select 1 from entry_ranges r where r.archive is not null and s.no >= r.first_no and s.no < r.end_no);
+ where s.head_seq > 0;
+
+-- The last entry of each stream that has its entries here.
+create view stream_heads as
+select s.*
+  from all_stream_heads s
+ where not exists (select 1 from entry_ranges r where r.archive is not null and s.no >= r.first_no and s.no < r.end_no);
+
+-- 0003_spend_days
+
+-- What was spent on each day (of UTC, by when it was spent) is added up with each charge. The marks up to which it was added up by
+-- readers, and the sums over all runs, are gone.
+drop trigger spend_open_charged on charges;
+drop function keep_spend_open;
+drop table spend_marks;
+drop table spend_totals;
+drop table spend_open;
+
+delete from spend_days;
+insert into spend_days
+  (run_id, day, model, agent, calls,
+   input_tokens, cache_read_tokens, cache_create_tokens, output_tokens, cost_microdollars, unpriced_calls)
+select coalesce(run_id, ''), substr(occurred_at, 1, 10), model, coalesce(agent, ''),
+       count(*), sum(input_tokens), sum(cache_read_tokens), sum(cache_create_tokens), sum(output_tokens),
+       coalesce(sum(cost_microdollars), 0), count(*) - count(cost_microdollars)
+  from charges
+ group by 1, 2, 3, 4;
+
+create function add_spending() returns trigger language plpgsql as $$
+begin
+  insert into spend_days
+    (run_id, day, model, agent, calls,
+     input_tokens, cache_read_tokens, cache_create_tokens, output_tokens, cost_microdollars, unpriced_calls)
+  select coalesce(run_id, ''), substr(occurred_at, 1, 10), model, coalesce(agent, ''),
+         count(*), sum(input_tokens), sum(cache_read_tokens), sum(cache_create_tokens), sum(output_tokens),
+         coalesce(sum(cost_microdollars), 0), (count(*) - count(cost_microdollars))
+    from added
+   group by 1, 2, 3, 4
+   order by 1, 2, 3, 4
+  on conflict (run_id, day, model, agent) do update set
+  calls = spend_days.calls + excluded.calls,
+  input_tokens = spend_days.input_tokens + excluded.input_tokens,
+  cache_read_tokens = spend_days.cache_read_tokens + excluded.cache_read_tokens,
+  cache_create_tokens = spend_days.cache_create_tokens + excluded.cache_create_tokens,
+  output_tokens = spend_days.output_tokens + excluded.output_tokens,
+  cost_microdollars = spend_days.cost_microdollars + excluded.cost_microdollars,
+  unpriced_calls = spend_days.unpriced_calls + excluded.unpriced_calls;
+  return null;
+end $$;
+
+create function subtract_spending() returns trigger language plpgsql as $$
+begin
+  insert into spend_days
+    (run_id, day, model, agent, calls,
+     input_tokens, cache_read_tokens, cache_create_tokens, output_tokens, cost_microdollars, unpriced_calls)
+  select coalesce(run_id, ''), substr(occurred_at, 1, 10), model, coalesce(agent, ''),
+         -count(*), -sum(input_tokens), -sum(cache_read_tokens), -sum(cache_create_tokens), -sum(output_tokens),
+         -coalesce(sum(cost_microdollars), 0), -(count(*) - count(cost_microdollars))
+    from removed
+   group by 1, 2, 3, 4
+   order by 1, 2, 3, 4
+  on conflict (run_id, day, model, agent) do update set
+  calls = spend_days.calls + excluded.calls,
+  input_tokens = spend_days.input_tokens + excluded.input_tokens,
+  cache_read_tokens = spend_days.cache_read_tokens + excluded.cache_read_tokens,
+  cache_create_tokens = spend_days.cache_create_tokens + excluded.cache_create_tokens,
+  output_tokens = spend_days.output_tokens + excluded.output_tokens,
+  cost_microdollars = spend_days.cost_microdollars + excluded.cost_microdollars,
+  unpriced_calls = spend_days.unpriced_calls + excluded.unpriced_calls;
+  delete from spend_days d using removed r
+   where d.run_id = coalesce(r.run_id, '') and d.day = substr(r.occurred_at, 1, 10) and d.calls = 0;
+  return null;
+end $$;
+
+create trigger spend_days_1_subtract after update on charges
+  referencing old table as removed for each statement execute function subtract_spending();
+create trigger spend_days_2_add after update on charges
+  referencing new table as added for each statement execute function add_spending();
+create trigger spend_days_charged after insert on charges
+  referencing new table as added for each statement execute function add_spending();
+create trigger spend_days_removed after delete on charges
+  referencing old table as removed for each statement execute function subtract_spending();

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from decklog.cli.derived import find_operation
-from decklog.cli.manager import SENTENCE
+from decklog.cli.groups import SENTENCE
 from decklog.log import STORES
 from tests.async_types import async_types
 from tests.man import man_page
@@ -264,7 +264,7 @@ def _lines(value: object) -> str:
 
 
 def _manager_paths(path: str, command: click.Command | None) -> list[str]:
-    from decklog.cli.manager import is_for_the_manager
+    from decklog.cli.groups import is_for_the_manager
 
     assert command is not None
     if is_for_the_manager(command) or SENTENCE in (command.help or ""):

@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from decklog.journal.verify import Problem, Verification
     from decklog.log import Decklog
     from decklog.records.record import Page, Record
+    from decklog.stores.approvals.answers import Answers
     from decklog.stores.approvals.approval import Approval, ApprovalState, Verdict
-    from decklog.stores.approvals.approvals import Answers
     from decklog.stores.approvals.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
     from decklog.stores.approvals.inbox import Message, MessageChannel, MessageSeverity, MessageState
     from decklog.stores.approvals.notices import Notice, NoticeChannel, NoticeEvent, NoticeState, NotifyRule
@@ -90,12 +90,12 @@ if TYPE_CHECKING:
     from decklog.stores.overview.board import BoardCard, BoardColumn
     from decklog.stores.overview.budgets import BudgetOverview
     from decklog.stores.overview.families import Family
-    from decklog.stores.overview.money import SpendingView
     from decklog.stores.overview.recent import Recent
-    from decklog.stores.overview.run_facts import RunOverview, RunSort
+    from decklog.stores.overview.run_facts import RunOverview
+    from decklog.stores.overview.run_list import RunSort
     from decklog.stores.overview.run_view import Comparison, RunView
     from decklog.stores.overview.search import SearchHit, SearchResult
-    from decklog.stores.overview.spending import SpendKey
+    from decklog.stores.overview.spending import SpendingView, SpendKey
     from decklog.stores.overview.status import Status
     from decklog.stores.overview.summary import Summary
     from decklog.stores.overview.waiting import WaitingGroup, WaitingItem, WaitingKind
@@ -175,7 +175,7 @@ _NAMES = {
     "stores.artifacts.outputs": "SkillOutput",
     "stores.artifacts.states": "InvestigationStatus State StateVersion",
     "stores.approvals.approval": "Approval ApprovalState Verdict",
-    "stores.approvals.approvals": "Answers",
+    "stores.approvals.answers": "Answers",
     "stores.approvals.feedback": "Feedback FeedbackSeverity FeedbackState FixClass",
     "stores.approvals.inbox": "Message MessageChannel MessageSeverity MessageState",
     "stores.approvals.notices": "Notice NoticeChannel NoticeEvent NoticeState NotifyRule",
@@ -215,11 +215,11 @@ _NAMES = {
     "stores.overview.budgets": "BudgetOverview",
     "stores.overview.run_view": "Comparison RunView",
     "stores.overview.families": "Family",
-    "stores.overview.money": "SpendingView",
     "stores.overview.recent": "Recent",
-    "stores.overview.run_facts": "RunOverview RunSort",
+    "stores.overview.run_facts": "RunOverview",
+    "stores.overview.run_list": "RunSort",
     "stores.overview.search": "SearchHit SearchResult",
-    "stores.overview.spending": "SpendKey",
+    "stores.overview.spending": "SpendKey SpendingView",
     "stores.overview.status": "Status",
     "stores.overview.summary": "Summary",
     "stores.overview.waiting": "WaitingGroup WaitingItem WaitingKind",

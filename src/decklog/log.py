@@ -10,14 +10,16 @@ from decklog.core.clock import Clock
 from decklog.core.errors import Conflict, Invalid
 from decklog.core.fork_safety import once
 from decklog.core.ids import Ids
+from decklog.journal.journal import Journal
+from decklog.journal.writer import Writer
 from decklog.records.record import Record
 from decklog.records.values import DEFAULT_LIMIT_BYTES, Values
+from decklog.stores.base import StoreParts
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from decklog.db.base import Database
-    from decklog.journal.journal import Journal
     from decklog.journal.verify import Audit
     from decklog.stores.approvals.approvals import Approvals
     from decklog.stores.approvals.feedback import FeedbackStore
@@ -65,13 +67,9 @@ class Decklog(Blocks):
     """One log: a SQLite file or a PostgreSQL database. Safe to share between threads, and usable after a fork."""
 
     def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
-        from decklog.journal.journal import Journal, writer_of
-        from decklog.stores.base import StoreParts
-
         self.db = db
         self.clock = clock
-        # Made when something is first written: a call that only reads does without.
-        writer = cache(lambda: writer_of(db, clock))
+        writer = Writer(db, clock)
         journal = Journal(db, writer, self.record_classes, self._audits)
         self.parts = StoreParts(db, clock, ids, writer, journal, lambda: self.proofs)
 
@@ -124,7 +122,7 @@ class Decklog(Blocks):
     # Protocol and gets it here. Each is imported when it is first used: all of them cost five times as much as the one in use.
 
     @once
-    def journal(self) -> "Journal":
+    def journal(self) -> Journal:
         """Appends entries and finds them again."""
         return self.parts.journal
 

@@ -104,7 +104,7 @@ def test_a_person_is_asked_about_what_is_interrupted_again_and_again(log: Decklo
         clock.advance(seconds=60)
         claim = log.tasks.claim(context.run_id, worker="w", role="work")
         assert claim is not None
-        context.stages.interrupted(claim, "fake was killed by SIGKILL")
+        context.stages.interrupt(claim, "fake was killed by SIGKILL")
     assert (task_of(context, "it.w1").state, task_of(context, "it.w1").failures) == ("blocked", 0)
     (asked,) = log.approvals.find(context.run_id)
     assert "interrupted 5 times in a row: fake was killed by SIGKILL" in asked.question

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.conductor import kill_points, planning, starting
+from decklog.conductor import kill_points, starting
 from decklog.conductor.context import RunContext
+from decklog.conductor.plan import FILE as PLAN_FILE
 from decklog.conductor.recovery import Recovery
 from decklog.core.processes import Identity
 from decklog.guard.shell import process_tree
@@ -120,7 +121,7 @@ def test_a_stuck_item_that_is_killed_at_each_hand_over_is_cut_anew_once(sqlite_t
     settle(checked, SETTINGS.replace("agents = 2", 'agents = 2\nplan = "auto"'))
     # The strategist is the same agent, in the first round as all plans are: it proposes what it can't work itself.
     proposed = json.dumps({"items": [{**ITEM, "name": "part"}]})
-    stuck = work_item("stuck", ["write", planning.FILE, proposed], paths=["calc.py"])
+    stuck = work_item("stuck", ["write", PLAN_FILE, proposed], paths=["calc.py"])
     with Decklog.open(sqlite_target) as log:
         Work(log, checked, stuck).context()
     points = ("stages:unfinished", "stages:unfinished", "stages:planned", "keep:done", "stages:landed")

@@ -12,10 +12,10 @@ import pytest
 
 from decklog import Conflict, Decklog
 from decklog.conductor import kill_points, starting
+from decklog.conductor.cleaning import Cleaner
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
 from decklog.conductor.overlaps import OverlapProbe
-from decklog.conductor.results.cleaning import Cleaner
 from tests.conductor.hosts import Host, why_not
 from tests.conductor.plans import (
     SETTINGS,

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
-from decklog.conductor.items.item import find_item
-from decklog.conductor.items.rounds import Rounds
+from decklog.conductor.items.item import Rounds, find_item
 from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, settle, states, work_item
 from tests.conductor.scripts import COMMAND
 from tests.conductor.scripts import script as written

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from decklog import Conflict, Invalid, NotFound
+from decklog.conductor.cleaning import kept
 from decklog.conductor.git import changes, workspaces
 from decklog.conductor.git.repository import Person, Repository, ref_part, starting_commit
 from decklog.conductor.git.workspaces import KeptAttempt, Workspace, keep, workspace
-from decklog.conductor.results.cleaning import kept
 from tests.conductor.repositories import everything, git, make_repository, write
 from tests.waiting import wait_until
 

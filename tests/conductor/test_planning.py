@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from decklog import Conflict, Decklog, Invalid
-from decklog.conductor import planning, starting
+from decklog.conductor import starting
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
-from decklog.conductor.plan import read_back
-from decklog.conductor.planning import plan_of
+from decklog.conductor.plan import FILE as PLAN_FILE
+from decklog.conductor.plan import LARGEST, plan_of, read_back, read_proposal
 from decklog.conductor.starting import RunRequest
 from decklog.conductor.status import run_status
 from tests.conductor.plans import NO_STRATEGIST, SETTINGS, STRONG, landed_titles, settle, states, task_of, work_item
@@ -37,8 +37,8 @@ def test_a_proposed_plan_is_mended_shown_and_worked_after_a_yes(log: Decklog, ch
     items = [work_item("triple", GOOD, paths=["calc.py"]), work_item("notes", ["append", "notes.txt", "four\n"])]
     bad = json.dumps({"items": [{"name": "a", "needs": ["nobody"]}]})
     steps = [
-        ["write", planning.FILE, json.dumps({"items": items})],
-        ["once", str(tmp_path / "first"), [["write", planning.FILE, bad]]],
+        ["write", PLAN_FILE, json.dumps({"items": items})],
+        ["once", str(tmp_path / "first"), [["write", PLAN_FILE, bad]]],
         ["append", "calc.py", "broken("],
     ]
     goal = "Make it better\n" + script(*steps)
@@ -77,7 +77,7 @@ BAD: dict[str, tuple[bytes | None, str, str]] = {
     "nothing": (None, "I looked.", "there is no plan"),
     "no JSON": (b"{", "", "not JSON"),
     "a list": (b"[]", "", "no object"),
-    "too large": (b" " * (planning.LARGEST + 1), "", "larger than"),
+    "too large": (b" " * (LARGEST + 1), "", "larger than"),
     "too many": (json.dumps({"items": [{"name": f"p{n}"} for n in range(41)]}).encode(), "", "41 items"),
     "outside": (json.dumps({"items": [{"name": "a", "paths": ["../x"]}]}).encode(), "", "outside of the repository"),
     "nested without end": (b"[" * 200_000, "", "not JSON"),
@@ -89,7 +89,7 @@ BAD: dict[str, tuple[bytes | None, str, str]] = {
 def test_a_proposal_that_could_not_be_worked_is_refused_by_name(kind: str) -> None:
     content, said, message = BAD[kind]
     with pytest.raises(Invalid, match=message):
-        planning.read(content, said, "g")
+        read_proposal(content, said, "g")
 
 
 def test_items_that_may_change_the_same_paths_get_an_order_and_others_none() -> None:
@@ -101,7 +101,7 @@ def test_items_that_may_change_the_same_paths_get_an_order_and_others_none() -> 
         {"name": "e", "paths": ["src/a.py"], "needs": ["b"]},
         {"name": "f"},
     ]
-    found = planning.read(json.dumps({"items": given, "goal": "another"}).encode(), "", "mine")
+    found = read_proposal(json.dumps({"items": given, "goal": "another"}).encode(), "", "mine")
     assert {one.name: set(one.needs) for one in found.items} == {
         "a": set(),
         "b": {"a"},

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.conductor import planning
 from decklog.conductor.context import RunContext
+from decklog.conductor.plan import FILE as PLAN_FILE
 from decklog.conductor.status import run_status
 from tests.conductor.plans import SETTINGS, Work, landed_titles, settle, states, task_of, work_item
 from tests.conductor.scripts import COMMAND
@@ -32,7 +32,7 @@ def target(sqlite_target: str) -> str:
 
 def plan_of(*items: dict[str, Any]) -> list[list[Any]]:
     """Give a script that proposes these items."""
-    return [["write", planning.FILE, json.dumps({"items": list(items)})]]
+    return [["write", PLAN_FILE, json.dumps({"items": list(items)})]]
 
 
 def settled(folder: Path, *, plan: str) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from decklog import Conflict, Decklog, ManualClock, NotFound
-from decklog.conductor import planning, starting
+from decklog.conductor import landing, starting
+from decklog.conductor.cleaning import Cleaned, Cleaner, kept
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
-from decklog.conductor.results import landing
-from decklog.conductor.results.cleaning import Cleaned, Cleaner, kept
+from decklog.conductor.plan import FILE as PLAN_FILE
 from decklog.conductor.starting import RunRequest
 from decklog.core.errors import Denied
 from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, settle, target_of, work_item
@@ -169,7 +169,7 @@ def test_only_what_is_in_a_branch_goes_and_all_else_is_found_without_a_log(
 def test_a_run_that_was_refused_and_what_a_strategist_left_are_cleaned_up_too(
     log: Decklog, checked: Path, clock: ManualClock
 ) -> None:
-    goal = "Better\n" + script(["write", planning.FILE, json.dumps({"items": [work_item("triple", GOOD)]})])
+    goal = "Better\n" + script(["write", PLAN_FILE, json.dumps({"items": [work_item("triple", GOOD)]})])
     wanted = RunRequest(goal, goal.encode(), is_plan_asked=False)
     context = starting.begin(log, wanted, cwd=checked, state=checked.parent / "state", say=lambda _: None)
     Conductor(context).run()

@@ -9,9 +9,7 @@ import pytest
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
-from decklog.conductor.items.change import patch_of
-from decklog.conductor.items.item import find_item
-from decklog.conductor.items.rounds import Rounds
+from decklog.conductor.items.item import Rounds, find_item, patch_of
 from decklog.core.errors import Conflict, Invalid, NotFound
 from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, landed, landed_titles, settle, states, work_item
 from tests.waiting import wait_until
@@ -112,7 +110,7 @@ def test_a_question_is_answered_in_words_and_what_there_was_goes_on(is_landed: b
 
 
 def test_what_no_line_of_the_change_has_is_refused_and_so_is_nothing(log: Decklog, checked: Path) -> None:
-    from decklog.conductor.items.change import located
+    from decklog.conductor.items.item import located
 
     context = Work(log, checked, work_item("triple", TRIPLE)).run()
     with pytest.raises(NotFound, match="no file"):

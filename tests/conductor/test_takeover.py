@@ -9,8 +9,7 @@ from decklog import Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
 from decklog.conductor.items import takeover
-from decklog.conductor.items.change import patch_of
-from decklog.conductor.items.item import Item, find_item
+from decklog.conductor.items.item import Item, find_item, patch_of
 from decklog.conductor.recovery import Recovery
 from decklog.core.errors import Conflict
 from tests.conductor.plans import Work, landed, landed_titles, states, task_of, work_item

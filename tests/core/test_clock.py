@@ -25,8 +25,8 @@ def test_a_clock_tells_its_own_time_and_does_not_go_back(tmp_path: Path) -> None
         def now(self) -> datetime:
             return datetime(2026, 3, 1, 12, tzinfo=UTC)
 
-    assert Noon().told() == "2026-03-01T12:00:00.000000Z"
+    assert Noon().now_text() == "2026-03-01T12:00:00.000000Z"
     clock = BootClock(str(tmp_path / "lock"))
-    told = [(to_text(clock.now()), clock.told()) for _ in range(200)]
+    told = [(to_text(clock.now()), clock.now_text()) for _ in range(200)]
     times = [time for pair in told for time in pair]
     assert all(from_text(later) - from_text(earlier) >= timedelta(microseconds=-1) for earlier, later in pairwise(times))

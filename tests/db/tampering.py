@@ -132,8 +132,9 @@ class SqliteLog:
                     return None
             except (apsw.ConstraintError, apsw.MismatchError):
                 return None  # two rows would have the same key, or a row number would be none
-        if table.endswith("_text_data") and self._says_the_same(victim.path, table.removesuffix("_data")):
-            return None  # the words of a row that was taken out, and waits to be merged away
+        index, _, part = table.rpartition("_")
+        if index.endswith("_text") and part in ("data", "idx") and self._says_the_same(victim.path, index):
+            return None  # no search finds anything else
         return Change(table, column, str(key)[:80], f"{how}: {value!r:.60}")
 
     def _says_the_same(self, path: str, index: str) -> bool:
@@ -145,10 +146,12 @@ class SqliteLog:
 
 
 def words_in(connection: apsw.Connection, index: str) -> list[tuple[Any, ...]]:
-    """List every word of a text index with its place, as a search sees them; rows that were taken out are no part of it."""
+    """List every word of a text index with its place, and what a search for it finds; without removed rows."""
     connection.execute(f"create virtual table temp.words using fts5vocab(main, {index}, instance)")
+    count = f"""select count(*) from {index} where {index} match '"' || term || '"'"""
+    search = f"select term, ({count}) from temp.words group by term"
     try:
-        return connection.execute("select * from temp.words").fetchall()
+        return [*connection.execute("select * from temp.words"), *connection.execute(search)]
     finally:
         connection.execute("drop table temp.words")
 

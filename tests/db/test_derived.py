@@ -290,13 +290,6 @@ def test_lessons_that_are_yet_to_be_indexed_are_no_fault_of_the_index(behind: De
     assert behind.journal.verify().ok
 
 
-def test_a_lesson_that_went_on_since_it_was_indexed_has_its_former_words_and_no_others(behind: Decklog, change: Change) -> None:
-    sqlite = "update lesson_text_data set block = cast(replace(cast(block as text), 'sparrow', 'buzzard') as blob) where id > 10"
-    assert change(sqlite if behind.db.engine == "sqlite" else "update lesson_terms set times = 5 where term = 'sparrow'") >= 1
-    assert {problem.table for problem in behind.journal.verify().problems} <= {"lesson_text", "lesson_terms"}
-    assert not behind.journal.verify().ok
-
-
 def test_moved_lessons_are_recalled_in_their_new_home(taught: Decklog, tmp_path: Path) -> None:
     with Decklog.open(tmp_path / "moved.db") as moved:
         Move(taught, moved).run()

@@ -171,8 +171,8 @@ def test_the_reason_why_the_server_ended_a_session_leaves_no_doubt(
     monkeypatch.setattr(session, "_QUIET_SECONDS", 60)
     with pytest.raises(Unreachable, match="terminating connection") as lost, log.transaction():
         log.journal.append("run_1", "gone")
-        connection = log.db._transactions.connection()  # type: ignore[attr-defined]
-        log.db._transactions._connections.keep_alive.remove(connection)  # type: ignore[attr-defined]
+        connection = log.db.connection()  # type: ignore[attr-defined]
+        log.db.connections.keep_alive.remove(connection)  # type: ignore[attr-defined]
         log.journal.append("run_1", "gone too")
         end_connections(postgres_url)
         if is_read:

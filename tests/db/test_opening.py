@@ -46,20 +46,6 @@ def foreign(path: Path, *statements: str) -> Path:
 # What is accepted
 
 
-def test_what_only_writes_opens_the_file_once_and_what_reads_too_twice(tmp_path: Path) -> None:
-    path = make(tmp_path / "log.db")
-
-    def times_open() -> int:
-        return sum(os.path.realpath(file) == os.path.realpath(path) for file in Path("/proc/self/fd").iterdir())
-
-    with Decklog.open(path) as log:
-        log.journal.append("run_1", "one more")
-        assert times_open() == 1
-        log.runs.get("run_1")
-        log.journal.append("run_1", "and one more")
-        assert times_open() == 2
-
-
 def test_a_path_and_an_address_name_the_same_file(tmp_path: Path) -> None:
     make(tmp_path / "decklog.db")
     for target in (tmp_path / "decklog.db", str(tmp_path / "decklog.db"), f"sqlite:///{tmp_path}/decklog.db"):

@@ -26,6 +26,8 @@ def test_a_job_that_exits_takes_nobody_with_it(log: Decklog, run_id: str, end: t
     assert "undone" not in {entry.body for entry in log.journal.find(run_id)}
 
 
+# Python ignores SystemExit in a thread; pytest reports it.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_callback_that_exits_leaves_the_log_to_others(log: Decklog, run_id: str) -> None:
     def leave(_: object) -> None:
         raise SystemExit

@@ -56,7 +56,7 @@ class Site:
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     # A machine with other work may be away itself for a while, which is not what is asked here.
-    monkeypatch.setattr(fair_lock, "_SOON", 0.25)
+    monkeypatch.setattr(fair_lock, "_PAUSE_SECONDS", 0.25)
     monkeypatch.setattr(fair_lock, "TURN_SECONDS", 5.0)
     found = Site(tmp_path / "log-lock")
     yield found
@@ -93,7 +93,7 @@ def test_who_does_not_come_back_loses_the_lock_within_its_turn(site: Site) -> No
 
 
 def test_who_does_something_else_between_its_writes_keeps_nothing(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fair_lock, "_SOON", 0.0)
+    monkeypatch.setattr(fair_lock, "_PAUSE_SECONDS", 0.0)
     site.wait_as_one_who_comes_back()
     site.ours.release()
     assert site.is_free()
@@ -102,10 +102,10 @@ def test_who_does_something_else_between_its_writes_keeps_nothing(site: Site, mo
 def test_where_no_thread_can_be_had_the_lock_is_given_back(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.wait_as_one_who_comes_back()
 
-    def refuse(*_: object) -> int:
+    def refuse(**_: object) -> int:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(fair_lock, "start_new_thread", refuse)
+    monkeypatch.setattr(fair_lock, "Thread", refuse)
     site.ours.release()
     assert site.is_free()
 
@@ -140,7 +140,7 @@ def test_a_lock_that_is_kept_is_free_once_it_is_closed(tmp_path: Path, site: Sit
 
 
 def test_a_child_leaves_the_lock_that_is_kept_to_its_parent(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fair_lock, "_SOON", 60.0)
+    monkeypatch.setattr(fair_lock, "_PAUSE_SECONDS", 60.0)
     site.wait_as_one_who_comes_back()
     site.ours.release()
     if not (child := os.fork()):

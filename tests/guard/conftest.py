@@ -9,7 +9,6 @@ import pytest
 
 from decklog import Decklog
 from decklog.guard import Sandbox, Toolbox, Unrestricted
-from decklog.guard.files.open_beneath import Opener, best_opener, open_by_openat2, open_by_walk
 from decklog.guard.files.root import Root
 from decklog.guard.sandbox.sandbox import SandboxKind
 
@@ -40,14 +39,6 @@ def make_box(log: Decklog, run_id: str, place: Path, tmp_path: Path) -> Iterator
 def box(make_box: Callable[..., Toolbox]) -> Toolbox:
     """A toolbox that nothing holds in, so that a test sees the tool alone."""
     return make_box()
-
-
-@pytest.fixture(params=[open_by_openat2, open_by_walk], ids=["openat2", "walk"])
-def opener(request: pytest.FixtureRequest) -> Opener:
-    """Give each way of opening a file beneath a root, in turn."""
-    if request.param is open_by_openat2 and best_opener() is not open_by_openat2:
-        pytest.skip("this kernel or sandbox has no openat2")
-    return request.param
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ import apsw
 import pytest
 
 from decklog import Decklog, EntryKind, ManualClock
-from decklog.agents.entries import close_killed_sessions
+from decklog.agents.closing import close_killed_sessions
 from decklog.agents.intake import take_in
 from decklog.agents.spool import Spool
 from decklog.core.processes import Identity

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock, NotFound
-from decklog.journal.preparing import prepared
+from decklog.journal.new_entry import prepare_entry
 from decklog.journal.rows import COLUMNS
 from decklog.records.values import Values
 from decklog.stores.money.bulk import Bulk
@@ -49,7 +49,7 @@ def test_a_batch_is_what_its_entries_are_one_by_one(log: Decklog, run_id: str) -
 
 
 def _prepared(stream: str, given: dict[str, Any]) -> tuple[Any, ...]:
-    return prepared(Values(), {"kind": "interaction", **given, "stream": stream})
+    return prepare_entry(Values(), {"kind": "interaction", **given, "stream": stream})
 
 
 @pytest.mark.slow

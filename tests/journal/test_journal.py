@@ -248,7 +248,7 @@ def test_a_long_text_is_kept_when_its_transaction_is_tried_again(log: Decklog, r
 
 def _are_waiting(log: Decklog, count: int) -> bool:
     """Tell whether so many wait for the one who writes; on PostgreSQL nobody does."""
-    return log.db.engine != "sqlite" or len(log.db._transactions._group._waiting) == count  # type: ignore[attr-defined]
+    return log.db.engine != "sqlite" or len(log.db._group._waiting) == count  # type: ignore[attr-defined]
 
 
 def test_everything_in_a_block_is_one_transaction(log: Decklog, run_id: str) -> None:

@@ -110,8 +110,8 @@ def _dashboard(folder: Path) -> Iterator[tuple[str, str]]:
     import uvicorn
 
     from decklog.web.application import application
+    from decklog.web.hosts import Names
     from decklog.web.live import Feed
-    from decklog.web.names import Names
     from decklog.web.sessions import BrowserSessions
     from decklog.web.site import DashboardSite
 

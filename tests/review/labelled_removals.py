@@ -248,11 +248,7 @@ GOOD: dict[str, Files] = {
         "shop/tax.py": _ONLY_LEVY,
         "tests/test_tax.py": _LEVY_ALONE + _PRICE_AGAIN,
     },
-    "two functions go with their tests": {
-        **_NO_LEVY,
-        "shop/words.py": _NO_LABEL,
-        "tests/test_words.py": _NO_LABEL_TEST,
-    },
+    "two functions go with their tests": {**_NO_LEVY, "shop/words.py": _NO_LABEL, "tests/test_words.py": _NO_LABEL_TEST},
     "a function goes with its test, and another comes with its own": {
         "shop/tax.py": _cut(TAX, "def levy")
         + "\n\ndef exempt(name):\n    return name.lower() in ('bread', 'milk') or name.startswith('_')\n",

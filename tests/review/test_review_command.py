@@ -142,10 +142,7 @@ def test_the_terminal_shows_why_a_check_could_not_be_run(decklog: Program, tmp_p
     check = f'[review]\nmodel_passes = []\n[[checks]]\nname = "tests"\ncommand = ["sh", "-c", "echo \\"{why}\\" >&2; exit 1"'
     for more, shown in (
         ("]\n", f"blocking: tests: exit code 1: {why} [check]"),
-        (
-            ', "{report}"]\nreport = "junit"\n',
-            f"tests could not say: it ended with exit code 1 and no report of tests: {why}",
-        ),
+        (', "{report}"]\nreport = "junit"\n', f"tests could not say: it ended with exit code 1 and no report of tests: {why}"),
     ):
         folder = make_repository(tmp_path / shown[:5] / "repository", {**FILES, "decklog.toml": check + more})
         person = Person(decklog, folder, sqlite_target)

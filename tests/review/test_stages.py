@@ -12,18 +12,7 @@ from decklog.review.settings import ReviewSettings, Rules
 from tests.conductor.plans import CALC
 from tests.conductor.repositories import git, write
 from tests.every import every
-from tests.review.changes import (
-    FIX,
-    GOOD,
-    MESSAGE,
-    SETTINGS,
-    WATCHED,
-    Desk,
-    kinds,
-    rules_of_stage_1,
-    rules_of_stage_4,
-    statuses,
-)
+from tests.review.changes import FIX, GOOD, MESSAGE, SETTINGS, WATCHED, Desk, kinds, rules_of_stage_1, rules_of_stage_4, statuses
 
 TOKEN = "ghp_" + "a1B2" * 9
 NOBODY: Any = None

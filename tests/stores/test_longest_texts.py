@@ -6,7 +6,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.core.errors import TooLarge
-from decklog.stores.base import LONGEST
+from decklog.stores.fields import LONGEST
 
 LONG = "x" * 1_000_000
 

@@ -16,6 +16,7 @@ from decklog.records.operations import Operation
 from decklog.stores import results
 from tests.async_types import answer_of, nodes_of, plain_annotation
 from tests.registry import operations
+from tests.stores.claiming import claimed
 from tests.stores.typed_values import differences
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
@@ -91,8 +92,7 @@ def busy(log: Decklog) -> None:
     log.tasks.add("run_1", "Part", task_id="part", parent_id="whole", role="developer", max_attempts=1)
     log.tasks.add("run_1", "Later", task_id="later", depends_on=["part"])
     log.tasks.comment("whole", "Begin with the lexer.", author="ada")
-    claim = log.tasks.claim("run_1", worker="w1", task_id="part")
-    assert claim is not None
+    claim = claimed(log, "run_1", worker="w1", task_id="part")
     log.tasks.fail("part", fence=claim.fence, blocker="no compiler")
     log.approvals.ask("run_1", "May I?", by="w1", about="rm -r build", subject="clean", payload={"rule": "deletes", "tier": 1})
     log.states.save("run_1", "plan", {"steps": 1, "old": True})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from decklog import Conflict, Damaged, Decklog, Invalid
+from decklog import Conflict, Damaged, Decklog, Invalid, NotFound
 from decklog.journal.verify import Verification
 from decklog.transfer.archive import Archive, where_archived
 from decklog.transfer.jsonl import JsonlExport
@@ -15,6 +15,7 @@ from decklog.transfer.move import Move
 from tests import programs
 from tests.db.test_partitions import entries_of, small_ranges
 from tests.prepared import Done
+from tests.web.asking import made
 
 
 @pytest.fixture
@@ -82,6 +83,49 @@ def test_an_archived_run_is_still_shown_and_takes_no_entry(url: str, tmp_path: P
             log.rebuild()
 
 
+def test_an_extracted_run_is_whole(url: str, tmp_path: Path) -> None:
+    with Decklog.open(url) as log, Decklog.open(tmp_path / "old.db") as old:
+        log.budgets.set("all", limit_microdollars=1_000_000)
+        with log.tasks.claim("run_7", worker="dev", reserve_microdollars=10):  # type: ignore[union-attr]
+            log.ledger.charge("some-model", input_tokens=10, cost_microdollars=5, run_id="run_7")
+            log.journal.append("run_7", "x" * 70_000)
+        log.runs.fork("run_7", new_run_id="run_fork")
+        log.runs.start("goal", run_id="with_it")
+        for run_id in ("run_6", "run_7", "run_fork", "with_it"):
+            log.runs.finish(run_id, status="cancelled", force=True, reason="enough")
+        for number in range(4):
+            log.runs.start("goal", run_id=f"later_{number}")
+        before = {run_id: log.journal.find(run_id, limit=1000) for run_id in ("run_7", "run_fork")}
+        files = create(log, tmp_path)
+        for file in files:
+            Archive(log, str(tmp_path)).extract(file, old)
+        for run_id, entries in before.items():
+            assert old.journal.find(run_id, limit=1000) == entries
+        assert old.runs.get("run_7") == log.runs.get("run_7")
+        assert old.journal.verify().problems == []
+
+
+def test_overviews_and_pages_show_archived_runs(url: str, tmp_path: Path) -> None:
+    with Decklog.open(url) as log:
+        before = {run.id: run for run in log.overview.runs(limit=20)}
+        create(log, tmp_path)
+        for run in log.overview.runs(limit=20):
+            was = before.pop(run.id)
+            is_archived = where_archived(log, run.id) is not None
+            assert run.last_said == ("archived" if is_archived else was.last_said)
+            assert (run.tasks, run.entries, run.status, run.last_at) == (was.tasks, was.entries, was.status, was.last_at)
+        assert before == {}
+        with pytest.raises(NotFound, match=r"run_0 are archived in entries-16-18") as refused:
+            log.runs.totals("run_0")
+        assert "runs show run_0 --archives" in str(refused.value.hint)
+        stranger = made(log)
+        with stranger.runner:
+            browser = stranger.log_in()
+            assert "run_0" in browser.get("/runs?as=family").text
+            assert "archived in" in browser.get("/runs/run_0/overview").text
+            assert browser.get("/compare?a=run_0&b=run_7").status == 404
+
+
 def test_verify_finds_a_changed_body_and_a_missing_file(url: str, tmp_path: Path) -> None:
     with Decklog.open(url) as log:
         first, second, *_ = create(log, tmp_path)
@@ -124,7 +168,13 @@ def test_the_commands_archive_verify_show_and_restore(url: str, tmp_path: Path) 
     assert run("archive", "create", "--before", "2999-01-01").code == 0
     first = str(min(Path(tmp_path, "archives").iterdir()).relative_to(tmp_path))
     assert run("verify", "--archives", "archives").code == 0
-    assert Path(first).name.encode() in run("runs", "show", "run_0").out
+    assert b"entry 59" in run("runs", "show", "run_0").out
+    assert b"entry 59" not in run("runs", "show", "run_0", "--at", "20").out
+    missing = run("runs", "show", "run_0", "--archives", ".")
+    assert missing.code == 3
+    assert Path(first).name.encode() in missing.err
+    assert run("archive", "extract", first, "old.db").code == 0
+    assert b"entry 59" in programs.call(["--db", "old.db", "search", "entry 59"], cwd=tmp_path, variables={}).out
     assert run("archive", "restore", first).code == 0
     assert b"entry 59" in run("runs", "show", "run_0").out
     Path(tmp_path, first).unlink()

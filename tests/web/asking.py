@@ -8,9 +8,9 @@ from urllib.parse import unquote, urlencode
 
 from decklog import Decklog
 from decklog.web.application import application
+from decklog.web.hosts import Names
 from decklog.web.live import Feed
 from decklog.web.login import App
-from decklog.web.names import Names
 from decklog.web.sessions import COOKIE, BrowserSession, BrowserSessions
 from decklog.web.site import DashboardSite
 

@@ -9,7 +9,7 @@ from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
 from decklog.conductor.plan import parse
 from decklog.conductor.starting import RunRequest
-from decklog.guard.toolbox.toolbox import state_home
+from decklog.core.folders import state_home
 from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, work_item
 from tests.conductor.repositories import git, write
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.web.actions.forms import token_of
-from decklog.web.actions.registry import ACTIONS
+from decklog.web.actions import ACTIONS
+from decklog.web.forms import token_of
 from decklog.web.sessions import MOST_WRONG
 from tests.web.asking import PASSWORD, Answer, Browser, made
 from tests.web.payloads import PAYLOADS

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.web.changing import FORM
+from decklog.web.pages.tasks import FORM
 from decklog.web.sessions import MOST_WRONG
 from tests.web.asking import PASSWORD, Browser, made
 

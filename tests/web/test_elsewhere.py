@@ -16,8 +16,7 @@ import pytest
 from decklog import Decklog
 from decklog.core.errors import Invalid, Unavailable
 from decklog.web.application import application
-from decklog.web.elsewhere import Elsewhere, Password
-from decklog.web.names import Names
+from decklog.web.hosts import Elsewhere, Names, Password
 from decklog.web.server import listening
 from decklog.web.sessions import MOST_WRONG, PAUSE_SECONDS
 from tests.every import every

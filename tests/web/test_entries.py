@@ -6,7 +6,7 @@ import re
 import pytest
 
 from decklog import Decklog
-from decklog.web.pages.entries.rows import LONGEST, SHORT
+from decklog.web.pages.entries import LONGEST, SHORT
 from tests.conftest import on_both
 from tests.web.asking import Browser
 from tests.web.test_pages import Read, read

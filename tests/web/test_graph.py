@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.web.pages.charts.graph import NODE_HEIGHT, NODE_WIDTH, GraphNode, draw_graph, nodes_of
+from decklog.web.pages.graph import NODE_HEIGHT, NODE_WIDTH, GraphNode, draw_graph, nodes_of
 from tests.pictures import sample_log, sample_parts
 from tests.web.asking import Browser
 from tests.web.payloads import PAYLOADS

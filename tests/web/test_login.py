@@ -12,9 +12,9 @@ import pytest
 
 from decklog import Decklog
 from decklog.core.errors import Invalid
+from decklog.web.hosts import FIRST_PORT, Names, remembered
 from decklog.web.live import MOST_OF_A_SESSION
 from decklog.web.login import peer_uid
-from decklog.web.names import FIRST_PORT, Names, remembered
 from decklog.web.sessions import COOKIE, LOGIN_SECONDS, MOST_SESSIONS, SESSION_SECONDS, BrowserSessions
 from tests.conftest import on_both
 from tests.every import every

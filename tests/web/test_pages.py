@@ -11,11 +11,12 @@ import pytest
 
 from decklog import Decklog, ManualClock
 from decklog.core.errors import Damaged, Invalid, NotFound
-from decklog.web import answers
 from decklog.web.login import HEADERS
-from decklog.web.pages import run, run_moment
-from decklog.web.pages.entries.rows import LONGEST, folded, row_of
+from decklog.web.pages import run
+from decklog.web.pages.entries import LONGEST, folded, row_of
+from decklog.web.pages.run_parts import moment_of
 from decklog.web.rendering import asset, assets, bars, edition, length, shown_lines
+from decklog.web.site import TITLES, failure, status_of
 from tests.conftest import on_both
 from tests.every import every
 from tests.pictures import sample_log
@@ -153,7 +154,7 @@ def test_a_run_as_of_any_entry_is_what_the_snapshot_says(log: Decklog, sample: B
     newest = log.overview.run("commas").entries
     for at in random.Random(14).sample(range(1, newest + 1), 12):
         picture, snapshot = log.overview.run_view("commas", at=str(at)), log.runs.snapshot("commas", at=str(at))
-        head = run_moment.of(picture)
+        head = moment_of(picture)
         tasks = {task.id: task.state.value for task in snapshot.records.get("tasks", [])}  # type: ignore[attr-defined]
         assert {task.id: task.state.value for task in picture.tasks} == tasks
         asked = [approval.state.value for approval in snapshot.records.get("approvals", [])]  # type: ignore[attr-defined]
@@ -170,7 +171,7 @@ def test_a_run_as_of_any_entry_is_what_the_snapshot_says(log: Decklog, sample: B
 
 def test_the_newest_entry_as_a_moment_is_what_is_now(log: Decklog, sample: Browser) -> None:
     newest = log.overview.run("commas").entries
-    now, then = (run_moment.of(log.overview.run_view("commas", at=at)) for at in (None, str(newest)))
+    now, then = (moment_of(log.overview.run_view("commas", at=at)) for at in (None, str(newest)))
     same = ("goal", "word", "seq", "tasks", "cost", "calls", "unpriced", "waiting", "moment", "planned")
     assert [getattr(now, name) for name in same] == [getattr(then, name) for name in same]
 
@@ -287,9 +288,9 @@ def test_figures_of_a_page(clock: ManualClock) -> None:
     ("problem", "status"), [(NotFound("x"), 404), (Invalid("x"), 400), (Damaged("at /home/x/log.db"), 503), (KeyError("x"), 500)]
 )
 def test_an_error_has_its_status_and_tells_nothing_of_the_machine(problem: Exception, status: int) -> None:
-    assert answers.status_of(problem) == status
-    assert "/home" not in str(answers.failure(problem))
-    assert answers.TITLES[status]
+    assert status_of(problem) == status
+    assert "/home" not in str(failure(problem))
+    assert TITLES[status]
 
 
 def test_a_page_that_can_not_be_had_says_why(sample: Browser) -> None:

@@ -3,9 +3,10 @@
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.web.pages import compare, search
-from decklog.web.pages.charts.columns import chart_of
-from decklog.web.pages.search import words_of
+from decklog.web.pages import finding as search
+from decklog.web.pages import others as compare
+from decklog.web.pages.charts import chart_of
+from decklog.web.pages.finding import words_of
 from decklog.web.rendering import plainly
 from tests.conftest import on_both
 from tests.pictures import sample_log

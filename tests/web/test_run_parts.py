@@ -1,13 +1,11 @@
 """The tabs of a run that show its records: the same now and as of any entry, and files that no browser shows."""
 
-import re
-
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.web.pages.charts.lanes import WIDTH, gantt_of
-from decklog.web.pages.charts.line import line_of
+from decklog.web.pages.charts import line_of
 from decklog.web.pages.run import TABS
+from decklog.web.pages.timeline import WIDTH, gantt_of
 from tests.conftest import on_both
 from tests.every import every
 from tests.pictures import sample_log, sample_parts
@@ -150,31 +148,6 @@ def test_a_review_says_what_was_found_where_and_what_mends_it(log: Decklog, fill
     assert "confidence 35 of 100" in page
     assert filled.get(f"/reviews/{review.id}.json").data["data"]["verdict"] == "block"
     assert filled.get("/reviews/none").status == 404
-
-
-def without(text: str) -> str:
-    """Give what a page says beside its frame, its slider and the rows that it adds by itself."""
-    main = text.partition("<main")[2].partition("</main>")[0]
-    main = re.sub(r'<form class="slider".*?</form>', "", main, flags=re.DOTALL)
-    return re.sub(r'(<ol class="tail"[^>]*>).*?(</ol>\s*</div>)', r"\1\2", main, flags=re.DOTALL)
-
-
-def test_an_open_page_asks_for_what_may_have_changed_and_rarely_for_its_strip(filled: Browser) -> None:
-    for tab in ("overview", "lanes"):
-        whole, live, strip = (filled.get(f"/runs/commas/{tab}", x_part=part).text for part in ("", "live", "strip"))
-        assert [('class="pulse"' in text, "<footer>" in text) for text in (whole, live, strip)] == [
-            (True, True),
-            (False, False),
-            (True, False),
-        ]
-        assert re.findall(r'data-newest="\d+"', whole) == re.findall(r'data-newest="\d+"', live) != []
-        assert without(whole).strip() == without(live).strip() == without(strip).strip() != ""
-        assert len(live) < len(strip) < len(whole)
-    rows = [filled.get("/runs/commas/overview", x_part=part).text.count('id="e-') for part in ("", "live", "strip")]
-    assert rows[0] > 10
-    assert rows[1:] == [0, 0]
-    # Whoever asks for another part asks for a page.
-    assert "<footer>" in filled.get("/runs/commas/overview", x_part="other").text
 
 
 def test_runs_are_narrowed_by_their_goal_repository_branch_age_and_parent(filled: Browser) -> None:

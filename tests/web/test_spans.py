@@ -6,8 +6,7 @@ from datetime import date, timedelta
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock
-from decklog.web.pages.charts.spans import CHART_PARTS, TABLE_PARTS, DaySpan, finder, span_of
-from decklog.web.pages.spend import shares
+from decklog.web.pages.spend import CHART_PARTS, TABLE_PARTS, DaySpan, finder, shares, span_of
 from tests.conftest import on_both
 from tests.web.asking import Browser
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, ManualClock
+from decklog.web.pages.others import ANEW, END, STOP, VERIFY
 from decklog.web.sessions import BY_PASSWORD, COOKIE, BrowserSession, browser_of
-from decklog.web.tending import ANEW, END, STOP, VERIFY
 from decklog.web.verifying import PROGRAM, Verifying, VerifyStatus
 from tests.conftest import on_both
 from tests.db.tampering import PostgresVictim, SqliteVictim

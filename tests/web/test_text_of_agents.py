@@ -5,13 +5,10 @@ import re
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from decklog import Decklog, ManualClock, TaskState
-from decklog.web.pages import run
-from decklog.web.pages.entries import rows
+from decklog import Decklog, ManualClock
 from decklog.web.rendering import STATIC, assets
 from tests.web.asking import Browser, made
 from tests.web.payloads import PAYLOADS, fill
@@ -103,15 +100,3 @@ def test_what_is_vendored_is_what_was_vendored_and_names_its_licence() -> None:
     assert not any(
         re.search(rb"innerHTML|outerHTML|document\.write|\beval\(|new Function|https?://", assets()[name]) for name in ours
     )
-
-
-def test_a_text_where_a_number_belongs_is_never_written_as_it_is() -> None:
-    # By a file whose columns were made to take anything.
-    mark = "<b>1</b>"
-    task = SimpleNamespace(id="t", state=TaskState.RUNNING, title="x", worker=None, role=None, reason=None, summary=None)
-    for fields in ((mark, 3, 1), (1, mark, 1), (1, 3, mark)):
-        task.attempts, task.max_attempts, task.priority = fields
-        with pytest.raises(ValueError, match="format code"):
-            run._line(task)
-    with pytest.raises(ValueError, match="format code"):
-        rows._line(rows.EntryRow(mark, "2026-01-01T00:00:00", "note", "a", "", "text", 0), "/")  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.web.pages.charts.lanes import MOST_TICKS, WIDTH, TaskLabel, gantt_of
+from decklog.web.pages.timeline import MOST_TICKS, WIDTH, TaskLabel, gantt_of
 from tests.pictures import sample_log, sample_parts
 from tests.web.asking import Browser
 from tests.web.payloads import PAYLOADS

@@ -5,7 +5,7 @@ import re
 from importlib.resources import files
 
 from decklog import Decklog
-from decklog.web.pages.trust import ASKS, LEVELS, NO, PERMISSIONS, YES, matrix
+from decklog.web.pages.others import ASKS, LEVELS, NO, PERMISSIONS, YES, matrix
 from tests.web.asking import PASSWORD, Browser
 
 DATA = json.loads((files("decklog.stores.approvals.trust") / "tiers.json").read_text())

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.web.actions.forms import token_of
-from decklog.web.work.views import checked_address
+from decklog.web.forms import token_of
+from decklog.web.pages.finding import checked_address
 from tests.web.asking import PASSWORD, Browser, made
 from tests.web.payloads import PAYLOADS
 from tests.web.test_text_of_agents import shape

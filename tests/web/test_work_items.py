@@ -11,7 +11,7 @@ import pytest
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
-from decklog.web.actions.forms import token_of
+from decklog.web.forms import token_of
 from tests.conductor.conftest import first_checked as first_checked
 from tests.conductor.plans import landed, work_item
 from tests.conductor.repositories import copied, git

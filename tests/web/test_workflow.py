@@ -3,7 +3,7 @@
 import re
 
 from decklog import Decklog, ManualClock
-from decklog.web.pages.workflow import notes_of, stations_of
+from decklog.web.pages.others import notes_of, stations_of
 from tests.conftest import on_both
 from tests.web.asking import Browser
 

@@ -7,7 +7,7 @@ The package also exports the names with which your own loop records itself: `rec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from decklog.agents.entries import close_interrupted
+    from decklog.agents.closing import close_interrupted
     from decklog.plugins.adapters.loops.calls import LoopCall, LoopStep, step, tool
     from decklog.plugins.adapters.loops.run import Recorded, acharge, charge, recorded
 
@@ -18,7 +18,7 @@ _HOMES = {
     "LoopStep": "decklog.plugins.adapters.loops.calls",
     "acharge": "decklog.plugins.adapters.loops.run",
     "charge": "decklog.plugins.adapters.loops.run",
-    "close_interrupted": "decklog.agents.entries",
+    "close_interrupted": "decklog.agents.closing",
     "recorded": "decklog.plugins.adapters.loops.run",
     "step": "decklog.plugins.adapters.loops.calls",
     "tool": "decklog.plugins.adapters.loops.calls",

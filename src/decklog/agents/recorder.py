@@ -28,7 +28,7 @@ from decklog.agents.events import (
 from decklog.agents.texts import storable, storable_value, text_or_none
 from decklog.core.errors import NotFound
 from decklog.journal.entry import Entry, EntryKind
-from decklog.journal.preparing import prepared
+from decklog.journal.new_entry import prepare_entry
 from decklog.journal.rows import COLUMNS
 from decklog.log import Decklog
 from decklog.records.record import every_page
@@ -192,7 +192,7 @@ class Recorder:
     def _redacted(self, told: list[dict[str, Any]], values: Values) -> list[BulkItem]:
         """Redact entries and count their secrets; a charge has no text."""
         values.look_through(told)
-        items: list[BulkItem] = [one if "model" in one else prepared(values, one) for one in told]
+        items: list[BulkItem] = [one if "model" in one else prepare_entry(values, one) for one in told]
         for columns in items:
             if isinstance(columns, tuple) and columns[_REDACTED]:
                 texts = (columns[place] for place in (_BODY, _PAYLOAD))

@@ -1,5 +1,6 @@
 """Adapter for the running event loop: asyncio (also under anyio) or trio."""
 
+import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -37,8 +38,6 @@ def current_task() -> object:
     if (trio := _trio()) is not None:
         task: object = trio.lowlevel.current_task()
         return task
-    import asyncio
-
     return asyncio.current_task()
 
 
@@ -46,15 +45,11 @@ def is_cancellation(problem: BaseException | None) -> bool:
     """Return whether an error is a cancellation."""
     if (trio := _trio()) is not None:
         return isinstance(problem, trio.Cancelled)
-    import asyncio
-
     return isinstance(problem, asyncio.CancelledError)
 
 
 def cancellation() -> BaseException:
     """Create the error of a cancelled asyncio task."""
-    import asyncio
-
     return asyncio.CancelledError()
 
 
@@ -62,8 +57,6 @@ def cancel_later(problem: BaseException) -> None:
     """Raise a caught cancellation again at the next await of this task."""
     if _trio() is not None:
         return  # trio does this itself
-    import asyncio
-
     task = asyncio.current_task()
     assert task is not None
     # Counted once, and with its message: `asyncio.timeout` and anyio know their own cancellations by them.
@@ -79,7 +72,6 @@ def spawn(run: Callable[[], Awaitable[None]], name: str, context: Context) -> No
     if (trio := _trio()) is not None:
         trio.lowlevel.spawn_system_task(run, name=name, context=context)
         return
-    import asyncio
 
     async def whole() -> None:
         await run()
@@ -92,9 +84,6 @@ def spawn(run: Callable[[], Awaitable[None]], name: str, context: Context) -> No
 
 class _AsyncioSignal:
     def __init__(self) -> None:
-        import asyncio
-
-        self._asyncio = asyncio
         self._loop = asyncio.get_running_loop()
         self._future: asyncio.Future[None] = self._loop.create_future()
 
@@ -115,7 +104,7 @@ class _AsyncioSignal:
     async def wait(self, seconds: float | None = None) -> None:
         if not self._future.done():
             # Unlike the future itself, this can be cancelled and begun again.
-            await self._asyncio.wait((self._future,), timeout=seconds)
+            await asyncio.wait((self._future,), timeout=seconds)
 
     async def insist(self) -> bool:
         was_cancelled = False
@@ -123,7 +112,7 @@ class _AsyncioSignal:
             while not self._future.done():
                 try:
                     await self.wait()
-                except self._asyncio.CancelledError:
+                except asyncio.CancelledError:
                     was_cancelled = True
         return was_cancelled
 

@@ -11,8 +11,8 @@ from decklog.journal.rows import StreamChanges, StreamHead
 from decklog.journal.verify import Verification
 from decklog.journal.writer import WrittenEntries
 from decklog.records.record import Page, Record
+from decklog.stores.approvals.answers import Answers
 from decklog.stores.approvals.approval import Approval, ApprovalStateLike, VerdictLike
-from decklog.stores.approvals.approvals import Answers
 from decklog.stores.approvals.feedback import Feedback, FeedbackSeverityLike, FeedbackStateLike, FixClassLike
 from decklog.stores.approvals.inbox import Message, MessageChannelLike, MessageSeverityLike, MessageStateLike
 from decklog.stores.approvals.notices import Notice, NoticeChannelLike, NoticeEventLike, NoticeStateLike, NotifyRule
@@ -47,12 +47,11 @@ from decklog.stores.overview.attention import AttentionGroup
 from decklog.stores.overview.board import BoardColumn
 from decklog.stores.overview.budgets import BudgetOverview
 from decklog.stores.overview.families import Family
-from decklog.stores.overview.money import SpendingView
 from decklog.stores.overview.recent import Recent
 from decklog.stores.overview.run_facts import RunOverview
 from decklog.stores.overview.run_view import Comparison, RunView
 from decklog.stores.overview.search import SearchResult
-from decklog.stores.overview.spending import SpendKeyLike
+from decklog.stores.overview.spending import SpendingView, SpendKeyLike
 from decklog.stores.overview.status import StatusLike
 from decklog.stores.overview.summary import Summary
 from decklog.stores.overview.waiting import WaitingItem
@@ -75,7 +74,7 @@ from decklog.stores.results.workflow import ExpectedDuration, PromptCheck, Ranke
 from decklog.stores.runs.run import Agent, Run, RunModeLike, RunStatusLike
 from decklog.stores.runs.snapshot import RunSnapshot
 from decklog.stores.tasks.criteria import Criterion, CriterionStatusLike
-from decklog.stores.tasks.groups import Group, GroupStatusLike, GroupTierLike, MergeStatusLike, ReviewStatusLike
+from decklog.stores.tasks.groups import Group, GroupFields, GroupStatusLike, MergeStatusLike, ReviewStatusLike
 from decklog.stores.tasks.plans import PhaseStatusLike, Plan, PlanPhase
 from decklog.stores.tasks.schedules import CatchUpLike, Schedule
 from decklog.stores.tasks.task import Attempt, LinkKindLike, NewTasks, Task, TaskComment, TaskFields, TaskStateLike
@@ -280,55 +279,12 @@ class AsyncGroups:
         run_id: str,
         group_id: str,
         *,
-        name: str | None = ...,
-        status: GroupStatusLike | None = ...,
-        assigned_to: str | None = ...,
-        revision_count: int | None = ...,
-        last_review_status: ReviewStatusLike | None = ...,
-        feature_branch: str | None = ...,
         merge_status: MergeStatusLike | None = ...,
-        complexity: int | None = ...,
-        initial_tier: GroupTierLike | None = ...,
-        context_references: list[str] | None = ...,
-        specializations: list[str] | None = ...,
-        item_count: int | None = ...,
-        security_sensitive: bool | None = ...,
-        qa_attempts: int | None = ...,
-        tl_review_attempts: int | None = ...,
-        component_path: str | None = ...,
-        review_iteration: int | None = ...,
-        no_progress_count: int | None = ...,
-        blocking_issues_count: int | None = ...,
-        speckit_task_ids: list[str] | None = ...,
         created_at: datetime | None = ...,
+        **fields: Unpack[GroupFields],
     ) -> Group:
         """Create a group of a run, or change what is given of one that is there; the rest keeps its value."""
-    async def update(
-        self,
-        run_id: str,
-        group_id: str,
-        *,
-        name: str | None = ...,
-        status: GroupStatusLike | None = ...,
-        assigned_to: str | None = ...,
-        revision_count: int | None = ...,
-        last_review_status: ReviewStatusLike | None = ...,
-        feature_branch: str | None = ...,
-        complexity: int | None = ...,
-        initial_tier: GroupTierLike | None = ...,
-        context_references: list[str] | None = ...,
-        specializations: list[str] | None = ...,
-        item_count: int | None = ...,
-        security_sensitive: bool | None = ...,
-        qa_attempts: int | None = ...,
-        tl_review_attempts: int | None = ...,
-        component_path: str | None = ...,
-        review_iteration: int | None = ...,
-        no_progress_count: int | None = ...,
-        blocking_issues_count: int | None = ...,
-        speckit_task_ids: list[str] | None = ...,
-        clear: list[str] | None = ...,
-    ) -> Group:
+    async def update(self, run_id: str, group_id: str, *, clear: list[str] | None = ..., **fields: Unpack[GroupFields]) -> Group:
         """Change what is given of a group and keep the rest; `clear` names fields to empty."""
     async def get(self, run_id: str, group_id: str) -> Group:
         """Get a group of a run."""

@@ -72,7 +72,7 @@ def _answer(call: "Invocation") -> int:
     """Run the shortcut, the store operation or the command of a call."""
     call.check()
     if call.names_short_way:
-        from decklog.cli.short.program import run_short
+        from decklog.cli.shortcuts import run_short
 
         return run_short(call)
     if call.names_operation:

@@ -100,7 +100,7 @@ class Parameter:
     def _suggest(self, text: str) -> str | None:
         if "|" not in self.shown or self.is_content:
             return None
-        from decklog.cli.meant import meant
+        from decklog.cli.suggestions import meant
 
         near = meant(text.lower(), self.shown.split("|"))
         return near and f"Did you mean {near}?"
@@ -312,7 +312,7 @@ def _option(by_flag: dict[str, Parameter], given: dict[str, Any], word: str, res
         given[positive.name] = False
         return
     if parameter is None:
-        from decklog.cli.meant import hint
+        from decklog.cli.suggestions import hint
 
         raise WrongUsage(
             f"there is no option {flag}", hint=hint(flag, by_flag, f"There are: {', '.join(by_flag)}"), known=list(by_flag)

@@ -7,7 +7,7 @@ from typing import Any
 
 from decklog.cli import terminal
 from decklog.cli.exits import print_json, shape
-from decklog.cli.styles import DIM, PLAIN, STRONG, of_word, painted
+from decklog.cli.terminal import DIM, PLAIN, STRONG, of_word, painted
 from decklog.records.record import Page, Record
 
 _WIDEST = 60

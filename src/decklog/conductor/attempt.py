@@ -8,17 +8,24 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from decklog.conductor import commands, escalation, overlaps, planning
-from decklog.conductor.agents.description import LONGEST_ARGUMENT, OUTAGES, Description
-from decklog.conductor.agents.launch import READABLE, agent_command, driven, policy_hook
+from decklog.conductor import commands, escalation, overlaps
+from decklog.conductor.agents.description import (
+    LONGEST_ARGUMENT,
+    OUTAGES,
+    READABLE,
+    Description,
+    agent_command,
+    driven,
+    policy_hook,
+)
 from decklog.conductor.agents.session import ASKED, AgentSession, SessionMessages, SessionOutcome, Terms, answers_of
-from decklog.conductor.brief import brief
+from decklog.conductor.brief import brief, goal_part, strategist_brief, stuck_item_part
 from decklog.conductor.commands import Command, Running
 from decklog.conductor.context import RunContext, WantedEnd
 from decklog.conductor.git.changes import NO_CHANGE, faults
-from decklog.conductor.items.rounds import Rounds
+from decklog.conductor.items.item import Rounds
 from decklog.conductor.outages import Outages
-from decklog.conductor.plan import read_back
+from decklog.conductor.plan import FILE, as_json, read_back, read_proposal
 from decklog.conductor.stages import WORK, is_cut_anew
 from decklog.core.errors import DecklogError, Invalid, NotFound, Unavailable
 from decklog.guard.calls.tool import EffectCheck
@@ -123,7 +130,7 @@ class WorkAttempt:
             reservation_id=self._task.reservation_id,
         )
         session = AgentSession(
-            self._context.log, self._agent, terms, running, lambda: self._outages.answered(self._agent), self._messages()
+            self._context.log, self._agent, terms, running, lambda: self._outages.report_answer(self._agent), self._messages()
         )
         try:
             return session.watch(self._wanted_end)
@@ -226,7 +233,7 @@ class WorkAttempt:
 
     def _hand_over(self, outcome: SessionOutcome, kept: dict[str, Any]) -> None:
         if outcome.ended_for == escalation.OUTRUN:
-            self._context.stages.outrun(self._claim)
+            self._context.stages.drop_outrun(self._claim)
             return
         if outcome.is_outage:
             self._wait_for_outage(outcome)
@@ -235,10 +242,10 @@ class WorkAttempt:
             self._wait_for_person(outcome, kept)
             return
         if outcome.exit_code == 0:
-            self._outages.answered(self._agent)
+            self._outages.report_answer(self._agent)
         blocker, summary = _why_ended(outcome)
         if blocker is not None:
-            self._context.stages.unfinished(self._claim, blocker, summary)
+            self._context.stages.end_attempt(self._claim, blocker, summary)
         else:
             self._judge(outcome, kept)
 
@@ -251,10 +258,10 @@ class WorkAttempt:
         request = self._request(outcome, blocker)
         if blocker is not None:
             at_once = request is not None and request.is_for_stronger
-            self._context.stages.unfinished(self._claim, blocker, summary, at_once=at_once)
+            self._context.stages.end_attempt(self._claim, blocker, summary, at_once=at_once)
             return
         result = {**self._facts, "tip": self._tip(kept), "cost": outcome.microdollars}
-        self._context.stages.worked(self._claim, result)
+        self._context.stages.finish_work(self._claim, result)
 
     def _request(self, outcome: SessionOutcome, blocker: str | None) -> "StatusRequest | None":
         """Record the request in the agent's last status word. Only facts decide whether the work is done."""
@@ -286,12 +293,12 @@ class WorkAttempt:
     def _wait_for_outage(self, outcome: SessionOutcome) -> None:
         """Give the task back with no attempt used, until an agent for it can be started."""
         if outcome.killed is not None and outcome.reason == "exited" and outcome.error_class is None:
-            self._context.stages.interrupted(self._claim, f"{self._agent.name} was {outcome.killed}")
+            self._context.stages.interrupt(self._claim, f"{self._agent.name} was {outcome.killed}")
             return
         later = None
         if outcome.error_class in OUTAGES:
-            self._outages.met(self._agent, outcome, datetime.fromtimestamp(int(self._facts["at"]), UTC))
-            later = self._outages.opening(self._context.configuration.agents_for(self._task))
+            self._outages.report_outage(self._agent, outcome, datetime.fromtimestamp(int(self._facts["at"]), UTC))
+            later = self._outages.next_opening(self._context.configuration.agents_for(self._task))
         why = outcome.error_class or outcome.ended_for or outcome.reason
         # An agent that the conductor ended knows no reason.
         words = _last_words(outcome) if outcome.error_class is not None or outcome.stderr else ""
@@ -413,20 +420,20 @@ class PlanningAttempt(WorkAttempt):
         checks = [f"{check.name} ({' '.join(check.command)})" for check in context.configuration.gates]
         refused = context.stages.was_denied(task) or (task.reason if task.failures else None)
         goal = context.log.runs.get(context.run_id).goal
-        what = planning.of_a_stuck_item(task, goal) if is_cut_anew(task) else planning.of_a_goal(task.objective)
-        return planning.brief(what, files, checks, refused=refused)
+        what = stuck_item_part(task, goal) if is_cut_anew(task) else goal_part(task.objective)
+        return strategist_brief(what, files, checks, refused=refused)
 
     def _judge(self, outcome: SessionOutcome, kept: dict[str, Any]) -> None:
-        content = self._context.repository.read(str(kept["folder"]), planning.FILE)
+        content = self._context.repository.read(str(kept["folder"]), FILE)
         try:
             goal = self._task.title if is_cut_anew(self._task) else self._task.objective
-            proposed = planning.read(content, outcome.text, goal, self._context.stages.names())
+            proposed = read_proposal(content, outcome.text, goal, self._context.stages.names())
             self._context.configuration.check_plan(proposed)
         except DecklogError as problem:
             words = " ".join(part for part in (problem.message + ".", problem.hint) if part)
-            self._context.stages.unfinished(self._claim, "bad-plan", words)
+            self._context.stages.end_attempt(self._claim, "bad-plan", words)
             return
-        self._context.stages.proposed(self._claim, planning.as_json(proposed))
+        self._context.stages.propose_plan(self._claim, as_json(proposed))
 
 
 def work_granted_plan(context: RunContext, claim: Claim) -> bool:
@@ -434,5 +441,5 @@ def work_granted_plan(context: RunContext, claim: Claim) -> bool:
     kept = claim.task.inputs.get("plan")
     if kept is None or not context.stages.was_granted(claim.task):
         return False
-    context.stages.planned(claim, read_back(kept))
+    context.stages.work_plan(claim, read_back(kept))
     return True

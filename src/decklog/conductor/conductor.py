@@ -14,7 +14,7 @@ from decklog.conductor.attempt import PlanningAttempt, WorkAttempt, find_unrepor
 from decklog.conductor.checks.examination import Interrupted
 from decklog.conductor.context import RunContext, WantedEnd
 from decklog.conductor.git.changes import changes
-from decklog.conductor.items.rounds import Rounds
+from decklog.conductor.items.item import Rounds
 from decklog.conductor.outages import Outages
 from decklog.conductor.overlaps import OverlapProbe
 from decklog.conductor.recovery import Recovery
@@ -88,14 +88,14 @@ class MergeQueue:
     def _is_handed_on(self, claim: Claim, target: str, candidate: str) -> bool:
         """Examine a candidate; return whether it is handed on instead of landed."""
         stages = self._context.stages
-        found = self._context.examined(claim.task, target, candidate, self._wanted_end)
+        found = self._context.examine(claim.task, target, candidate, self._wanted_end)
         if found.is_green:
             # Somebody may have asked for another round meanwhile.
             return Rounds(self._context).has_another(claim)
         if self._wanted_end() is not None:
             claim.release("the conductor was stopped while it was being checked")
         elif found.about is not None and stages.was_denied(claim.task) is None:
-            stages.asked(claim, found.about, found.findings)
+            stages.ask_person(claim, found.about, found.findings)
         else:
             stages.rework(claim, target, found.findings)
         return True
@@ -109,7 +109,7 @@ class MergeQueue:
         for effect in self._begun:
             self._context.effects.abandon(effect)
         with self._context.log.transaction():
-            self._context.stages.landed(claim, commit, self._repository.tree(commit), files)
+            self._context.stages.record_landing(claim, commit, self._repository.tree(commit), files)
             Rounds(self._context).landed(claim.task, commit)
 
     def _advance(self, step: str, task_id: str, candidate: str, old: str) -> bool:
@@ -203,7 +203,7 @@ class Conductor:
 
     def run(self) -> None:
         """Work until nothing is left to claim, or until it is stopped."""
-        self._outages.person_came(self._everybody)
+        self._outages.allow_retry(self._everybody)
         adopted = self._recovery.take_over()
         with ThreadPoolExecutor(len(adopted) + sum(self._slots.values()) + 1, thread_name_prefix="conductor") as pool:
             begun = [pool.submit(self._housekeep)]
@@ -328,14 +328,14 @@ class Conductor:
         if claim.is_over:
             return
         if isinstance(problem, Interrupted):
-            self._context.stages.interrupted(claim, self.trouble)
+            self._context.stages.interrupt(claim, self.trouble)
         elif isinstance(problem, (Unavailable, OSError)):
             # Nothing is claimed during an outage of the remote, so no further wait is needed.
             is_away = self._context.tips.is_away()
             later = None if is_away else self._log.clock.now() + timedelta(seconds=TROUBLE_SECONDS)
             claim.release(self.trouble, not_before=later)
         else:
-            self._context.stages.unfinished(claim, problem.code, self.trouble)
+            self._context.stages.end_attempt(claim, problem.code, self.trouble)
 
     def _ender(self, claim: Claim) -> WantedEnd:
         race = escalation.RaceWatch(self._log, self._context.stages.landing_of, claim.task)
@@ -361,9 +361,9 @@ class Conductor:
             self._attempt(claim, fence=left.fence).go_on_from(left)
             return
         agents = self._context.configuration.agents_for(claim.task)
-        agent = self._outages.chosen(agents)
+        agent = self._outages.choose(agents)
         if agent is None:
-            later = self._outages.opening(agents) or self._log.clock.now() + timedelta(seconds=TROUBLE_SECONDS)
+            later = self._outages.next_opening(agents) or self._log.clock.now() + timedelta(seconds=TROUBLE_SECONDS)
             claim.release("no agent can be started now; no attempt is used", not_before=later)
         else:
             self._attempt(claim, agent=agent).work()
@@ -375,25 +375,25 @@ class Conductor:
     def _check(self, claim: Claim) -> None:
         task, context, ender = claim.task, self._context, self._ender(claim)
         if ender() == escalation.OUTRUN:
-            context.stages.outrun(claim)
+            context.stages.drop_outrun(claim)
             return
         if Rounds(context).has_another(claim):
             return
         base, tip = str(task.inputs["base"]), str(task.inputs["tip"])
         context.tips.fetch_missing([base, tip])
-        found = context.examined(task, base, tip, ender)
+        found = context.examine(task, base, tip, ender)
         if ender() == escalation.OUTRUN:
-            context.stages.outrun(claim)
+            context.stages.drop_outrun(claim)
         elif ender() is not None:
             claim.release("the conductor was stopped while it was being checked")
         elif found.is_green:
-            context.stages.passed(claim, found.findings)
+            context.stages.pass_check(claim, found.findings)
         elif found.about is None:
-            context.stages.failed(claim, found.findings)
+            context.stages.fail_check(claim, found.findings)
         elif (denied := context.stages.was_denied(task)) is None:
-            context.stages.asked(claim, found.about, found.findings)
+            context.stages.ask_person(claim, found.about, found.findings)
         else:
-            context.stages.failed(claim, [*found.findings, {"kind": "denied", "text": denied}])
+            context.stages.fail_check(claim, [*found.findings, {"kind": "denied", "text": denied}])
 
     def _land(self, claim: Claim) -> None:
         MergeQueue(self._context, self._ender(claim)).land(claim)
@@ -416,7 +416,7 @@ class Conductor:
         self._context.stages.resume_answered()
         if self._log.runs.get(self._context.run_id).status.value != "active":
             return True
-        closed = self._outages.closed()
+        closed = self._outages.closed_gates()
         return not is_running and not any(self._can_go_on(task, closed) for task in all_tasks(self._log, self._context.run_id))
 
     def _can_go_on(self, task: Task, closed: dict[str, Gate]) -> bool:

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from decklog.conductor import kill_points
 from decklog.conductor.checks.examination import Examination, Examiner
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.git import workspaces
@@ -21,11 +22,12 @@ from decklog.conductor.git.refs import RunRefs, run_refs
 from decklog.conductor.git.repository import Person, Repository, ref_part
 from decklog.conductor.git.workspaces import Workspace
 from decklog.conductor.settings import Configuration
-from decklog.conductor.side_effects import SideEffects
 from decklog.conductor.stages import Stages
+from decklog.core.errors import Conflict, StillPending, Unproven
 from decklog.core.processes import Identity
 from decklog.guard.calls.tool import EffectCheck
 from decklog.log import Decklog
+from decklog.stores.effects.effects import Effect
 from decklog.stores.tasks.task import Task
 
 MACHINE_ID = Path("/etc/machine-id")
@@ -80,6 +82,68 @@ class Host:
         known = Identity.from_text(text)
         # A restart of this machine has ended it as well.
         return known.is_alive() is False or known.boot_id != Identity.own().boot_id
+
+
+class SideEffects:
+    """Performs each step of a run once."""
+
+    def __init__(self, log: Decklog, run_id: str) -> None:
+        self._log = log
+        self._run_id = run_id
+        self._actor = Identity.own().as_text()
+
+    def perform(
+        self,
+        step: str,
+        act: Callable[[], Any],
+        look: Callable[[Effect], EffectCheck],
+        *,
+        task_id: str | None,
+        facts: dict[str, object] | None = None,
+    ) -> Any:
+        """Act, or return the earlier result of the step. `look` checks after a crash whether it happened."""
+        tool = step.partition(":")[0]
+        effect = self._log.effects.intend(
+            self._run_id, step, f"conductor.{tool}", key=step, actor=self._actor, facts=facts, task_id=task_id
+        )
+        kill_points.reached(f"{tool}:intended")
+        if effect.already:
+            effect = self._resolved(effect, look)
+        if effect.is_settled:
+            return effect.result
+        result = act()
+        kill_points.reached(f"{tool}:done")
+        self._log.effects.settle(effect.id, actor=self._actor, result=result)
+        kill_points.reached(f"{tool}:settled")
+        return result
+
+    def abandon(self, effect: Effect) -> None:
+        """Record that a step of a dead conductor was not done, unless another process is doing it."""
+        if effect.is_settled or self._is_being_done(effect):
+            return
+        error: dict[str, object] = {"code": "abandoned", "message": "its conductor died or lost the task before it was recorded"}
+        try:
+            if effect.state == "unknown":
+                effect = self._log.effects.take_up(effect.id, actor=self._actor, attempts=effect.attempts)
+            self._log.effects.settle(effect.id, actor=str(effect.actor), error=error)
+        except (Conflict, Unproven):
+            return  # another conductor was faster, or only the owner knows whether it was done
+
+    def _resolved(self, effect: Effect, look: Callable[[Effect], EffectCheck]) -> Effect:
+        """Return a step that was begun before as finalized, or as ours to do."""
+        if effect.is_settled:
+            return effect
+        if effect.state == "intended" and self._is_being_done(effect):
+            raise StillPending(f"{effect.step} is being done by another process", hint="Wait for it.", effect_id=effect.id)
+        finding = look(effect)
+        seen: dict[str, Any] = {"attempts": effect.attempts, "abandoned_by": effect.actor}
+        if finding.happened:
+            return self._log.effects.confirm(effect.id, result=finding.result, by="conductor", **seen)
+        return self._log.effects.take_up(effect.id, actor=self._actor, **seen)
+
+    def _is_being_done(self, effect: Effect) -> bool:
+        # Callers hold the task's lease, so nobody else works on steps that this process began.
+        return effect.actor not in (None, self._actor) and bool(Identity.from_text(str(effect.actor)).is_alive())
 
 
 class ChangeReviewer(Protocol):
@@ -156,7 +220,7 @@ class RunContext:
             wanted_end=wanted_end,
         )
 
-    def examined(self, task: Task, base: str, tip: str, wanted_end: WantedEnd) -> Examination:
+    def examine(self, task: Task, base: str, tip: str, wanted_end: WantedEnd) -> Examination:
         """Examine a change for a task: by the checks, and if these pass by the review that the settings ask for."""
         runner = self.runner(wanted_end)
         examiner = Examiner(self.log, self.run_id, self.configuration, runner, task_id=task.id, fence=task.fence)

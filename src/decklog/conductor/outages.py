@@ -28,7 +28,7 @@ class Outages:
         self._context = context
         self._gates = context.log.gates
 
-    def closed(self) -> dict[str, Gate]:
+    def closed_gates(self) -> dict[str, Gate]:
         """Return the gates that are closed now, by their names."""
         found = self._gates.find(state="closed", limit=200)
         return {gate.name: gate for gate in found}
@@ -37,12 +37,12 @@ class Outages:
 
     def are_all_shut(self, agents: Sequence[Description]) -> bool:
         """Return whether none of these agents may be started now."""
-        closed, now = self.closed(), self._context.log.clock.now()
+        closed, now = self.closed_gates(), self._context.log.clock.now()
         return bool(closed) and all(self._is_shut(closed.get(gate_name(agent)), agent, now) for agent in agents)
 
-    def chosen(self, agents: Sequence[Description]) -> Description | None:
+    def choose(self, agents: Sequence[Description]) -> Description | None:
         """Return the first of these agents that may be started now; None if there is none."""
-        closed = self.closed()
+        closed = self.closed_gates()
         for agent in agents:
             gate = closed.get(gate_name(agent))
             if gate is None:
@@ -51,9 +51,9 @@ class Outages:
                 return agent
         return None
 
-    def opening(self, agents: Sequence[Description]) -> datetime | None:
+    def next_opening(self, agents: Sequence[Description]) -> datetime | None:
         """Return when the first of these agents may be tried again; None when a person decides."""
-        closed = self.closed()
+        closed = self.closed_gates()
         gates = [closed.get(gate_name(agent)) for agent in agents]
         times = [self._context.log.clock.now() if gate is None else gate.opens_at for gate in gates]
         return min((time for time in times if time is not None), default=None)
@@ -68,7 +68,7 @@ class Outages:
 
     # Reports of agents
 
-    def met(self, agent: Description, outcome: SessionOutcome, began_at: datetime) -> datetime | None:
+    def report_outage(self, agent: Description, outcome: SessionOutcome, began_at: datetime) -> datetime | None:
         """Close the gate of an agent after an outage, and inform a person once; return when it may be tried again."""
         kind, name = str(outcome.error_class), gate_name(agent)
         # A probe that reports a login now does not see why it was refused: as without a probe, only a person can open the gate.
@@ -94,17 +94,17 @@ class Outages:
             key=f"gate:{gate.name}:{gate.reason}:{gate.closed_at}",
         )
 
-    def answered(self, agent: Description) -> None:
+    def report_answer(self, agent: Description) -> None:
         """Open the gate of an agent whose service has answered."""
         name = gate_name(agent)
-        if name in self.closed():
+        if name in self.closed_gates():
             self._gates.open(name, reason=f"{agent.name} was answered")
 
     # Tries without an agent
 
-    def person_came(self, agents: Sequence[Description]) -> None:
+    def allow_retry(self, agents: Sequence[Description]) -> None:
         """Allow one try of the gates that only a person can open: somebody has just started the run."""
-        closed = self.closed()
+        closed = self.closed_gates()
         for name in {gate_name(agent) for agent in agents} & closed.keys():
             if closed[name].opens_at is None:
                 self._gates.retry(name)
@@ -112,7 +112,7 @@ class Outages:
     def probe(self, agents: Sequence[Description]) -> None:
         """Open the gates of agents whose program reports a login again."""
         with_probe = [agent for agent in agents if agent.probe]
-        closed = self.closed() if with_probe else {}
+        closed = self.closed_gates() if with_probe else {}
         for agent in with_probe:
             gate = closed.get(gate_name(agent))
             if gate is None or not _waits_for_probe(gate, agent) or self._gates.enter(gate.name) is None:

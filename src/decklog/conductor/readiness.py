@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from decklog.conductor import commands, settings
-from decklog.conductor.agents.description import Description
-from decklog.conductor.agents.launch import READABLE, agent_command
+from decklog.conductor.agents.description import READABLE, Description, agent_command
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.git.refs import Remote
 from decklog.conductor.git.repository import HOME, Repository, starting_commit, write_git_directory
@@ -77,18 +76,18 @@ class Trials:
         if shutil.which(program) is None:
             yield f"agent {agent.name} is called as {program!r}{_ABSENT}"
             return
-        if agent.trial and (said := self._start(agent, [program, *agent.trial], "start")) is not None:
+        if agent.trial and (problem := self._start(agent, [program, *agent.trial], "start")) is not None:
             missing = self._unreadable(program, agent.reads)
             other = f"If {program} does not know {' '.join(agent.trial)}, set in {table}: trial = []"
-            yield f"agent {agent.name} does not start in the sandbox: {said} {_line(table, missing) or other}"
+            yield f"agent {agent.name} does not start in the sandbox: {problem} {_line(table, missing) or other}"
             return
         probe, environment = list(agent.probe), commands.environment_of(agent.pass_env, agent.env)
         if any(environment.get(name) for name in agent.login_env):
             return
-        if probe and shutil.which(probe[0]) and (said := self._start(agent, probe, "login")) is not None:
+        if probe and shutil.which(probe[0]) and (problem := self._start(agent, probe, "login")) is not None:
             keys = " or ".join(agent.login_env or agent.pass_env[:1])
             yield (
-                f"agent {agent.name} is not logged in, by {' '.join(probe)!r}: {said} Log in"
+                f"agent {agent.name} is not logged in, by {' '.join(probe)!r}: {problem} Log in"
                 f"{f', or set {keys}' if keys else ''}. If it needs no login, set in {table}: probe = []"
             )
 
@@ -131,15 +130,17 @@ class Trials:
             log_file=None,
             folder=self.folder / "checks",
         )
-        said = runner.run(check, self.commit, f"trial-{os.getpid()}-{check.name}")
-        if said.outcome is CheckOutcome.PASS:
+        result = runner.run(check, self.commit, f"trial-{os.getpid()}-{check.name}")
+        if result.outcome is CheckOutcome.PASS:
             return
         lines = [_line(table, self._unreadable(program, check.readable))]
-        if not check.network and _NO_NETWORK.search(said.output):
+        if not check.network and _NO_NETWORK.search(result.output):
             lines.append(f"It looks for the network. Add to {table}: network = true")
-        result = f"{said.reason}: {', '.join(said.failing[:5]) or _tail(said.output)}"
+        failure = f"{result.reason}: {', '.join(result.failing[:5]) or _tail(result.output)}"
         yield " ".join(
-            part for part in (f"check {check.name} does not pass on {self.commit[:12]} in the sandbox: {result}.", *lines) if part
+            part
+            for part in (f"check {check.name} does not pass on {self.commit[:12]} in the sandbox: {failure}.", *lines)
+            if part
         )
 
     # Paths that the sandbox lacks

@@ -440,17 +440,17 @@ def require_consent(repository: Repository, commit: str) -> None:
 
     Call it before anything that the settings name is run.
     """
-    asked = consent_request(repository, commit)
-    if asked.settings and not asked.is_given:
+    request = consent_request(repository, commit)
+    if request.settings and not request.is_given:
         raise NotAccepted(
-            f"{NAME} of commit {commit[:12]} loosens what protects you: {'; '.join(one.line() for one in asked.settings)}",
+            f"{NAME} of commit {commit[:12]} loosens what protects you: {'; '.join(one.line() for one in request.settings)}",
             hint=f"If you trust it, a person can consent on a terminal: decklog accept --settings --commit {commit[:12]}",
             commit=commit,
-            digest=asked.digest,
-            settings=[one.key for one in asked.settings],
+            digest=request.digest,
+            settings=[one.key for one in request.settings],
         )
 
 
-def record_consent(repository: Repository, asked: LooseningRequest) -> None:
+def record_consent(repository: Repository, request: LooseningRequest) -> None:
     """Record the consent of this user."""
-    give_consent(str(repository.common), asked.digest)
+    give_consent(str(repository.common), request.digest)

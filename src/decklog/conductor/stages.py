@@ -98,13 +98,13 @@ class Stages:
             inputs={"round": 1, "item": "plan", "is_asked": is_asked},
         )
 
-    def proposed(self, claim: Claim, proposed: dict[str, Any]) -> None:
+    def propose_plan(self, claim: Claim, proposed: dict[str, Any]) -> None:
         """Work a proposed plan, or ask a person about exactly this plan first."""
         task = claim.task
         with self._log.transaction():
             inputs = {**task.inputs, "plan": proposed}
             if not task.inputs["is_asked"]:
-                self.planned(claim, read_back(proposed))
+                self.work_plan(claim, read_back(proposed))
                 return
             count, item = len(proposed["items"]), task.inputs["item"]
             instead = f" in place of {item}, which is stuck" if is_cut_anew(task) else ""
@@ -114,7 +114,7 @@ class Stages:
             self._log.tasks.edit(task.id, reason="a plan is proposed", inputs=inputs)
             kill_points.reached("stages:proposed")
 
-    def planned(self, claim: Claim, plan: WorkPlan) -> None:
+    def work_plan(self, claim: Claim, plan: WorkPlan) -> None:
         """Replace the task of planning by the work items of the plan."""
         with self._log.transaction():
             claim.finish(f"{len(plan.items)} items")
@@ -132,7 +132,7 @@ class Stages:
 
     # Hand-overs
 
-    def worked(self, claim: Claim, result: dict[str, object]) -> None:
+    def finish_work(self, claim: Claim, result: dict[str, object]) -> None:
         """Finish the work of an attempt, and add a check of it that the landing waits for."""
         task = claim.task
         inputs = {**task.inputs, **result}
@@ -143,7 +143,7 @@ class Stages:
             self._log.tasks.depend(landing.id, check.id)
             kill_points.reached("stages:worked")
 
-    def passed(self, claim: Claim, findings: list[dict[str, Any]]) -> None:
+    def pass_check(self, claim: Claim, findings: list[dict[str, Any]]) -> None:
         """Finish a check that passed: the work item is ready to land."""
         task = claim.task
         with self._log.transaction():
@@ -153,12 +153,12 @@ class Stages:
             escalation.end_race(self._log, landing, task)
             kill_points.reached("stages:passed")
 
-    def outrun(self, claim: Claim) -> None:
+    def drop_outrun(self, claim: Claim) -> None:
         """End the work or check of an agent that lost its race; its cost stays recorded."""
         with self._log.transaction():
             escalation.drop_out(self._log, claim, self.landing_of(claim.task), escalation.OUTRUN)
 
-    def failed(self, claim: Claim, findings: list[dict[str, Any]]) -> None:
+    def fail_check(self, claim: Claim, findings: list[dict[str, Any]]) -> None:
         """Finish a check that failed: begin another round with its findings, or block the work item after the last one."""
         task = claim.task
         with self._log.transaction():
@@ -200,7 +200,7 @@ class Stages:
         again = self.add(landing, WORK, int(str(inputs["round"])), inputs, landing.title.removeprefix("Land: "))
         self._log.tasks.depend(landing.id, again.id)
 
-    def asked(self, claim: Claim, about: bytes, findings: list[dict[str, Any]]) -> None:
+    def ask_person(self, claim: Claim, about: bytes, findings: list[dict[str, Any]]) -> None:
         """Ask a person about exactly this change, and suspend the task until there is an answer."""
         words = ", ".join(dict.fromkeys(str(one["kind"]) for one in findings))
         with self._log.transaction():
@@ -217,7 +217,7 @@ class Stages:
         )
         claim.park(f"waits for approval {approval.id}: {what}")
 
-    def landed(self, claim: Claim, commit: str, tree: str, files: Sequence[str] = ()) -> None:
+    def record_landing(self, claim: Claim, commit: str, tree: str, files: Sequence[str] = ()) -> None:
         """Record that a work item has landed, and which files it changed."""
         result: dict[str, object] = {"commit": commit, "tree": tree, "files": list(files[:MOST_FILES])}
         with self._log.transaction():
@@ -246,7 +246,7 @@ class Stages:
 
     # Interruptions
 
-    def interrupted(self, claim: Claim, why: str) -> None:
+    def interrupt(self, claim: Claim, why: str) -> None:
         """Give back a task whose agent or check was ended from outside, with no attempt used. After several, ask a person."""
         task = claim.task
         count = int(str(task.inputs.get(_INTERRUPTIONS, 0))) + 1
@@ -262,7 +262,7 @@ class Stages:
 
     # Escalation
 
-    def unfinished(self, claim: Claim, blocker: str, summary: str, *, at_once: bool = False) -> None:
+    def end_attempt(self, claim: Claim, blocker: str, summary: str, *, at_once: bool = False) -> None:
         """End an attempt that is not done. The next is by the same agent or by the next level, or a person decides."""
         task = claim.task
         with self._log.transaction():

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from decklog.conductor import plan, settings
+from decklog.conductor import settings
 from decklog.conductor.checks.examination import Examiner, refuse_red_base
 from decklog.conductor.context import RunContext, machine
 from decklog.conductor.git.refs import Remote, RunRefs, home_of, run_refs
 from decklog.conductor.git.repository import Repository, starting_commit
-from decklog.conductor.plan import WorkPlan
+from decklog.conductor.plan import WorkPlan, checked_goal
 from decklog.conductor.settings import Configuration
 from decklog.conductor.stages import LAND, all_tasks
 from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
@@ -64,7 +64,7 @@ def begin(
     if configuration.remote is not None:
         Remote(repository, configuration.remote).check()
     run = log.runs.start(
-        plan.checked_goal(wanted.goal),
+        checked_goal(wanted.goal),
         key=f"{key}:{len(earlier) + 1}",
         status="planning",
         repo=str(repository.folder),
@@ -135,13 +135,13 @@ def _refuse_green(context: RunContext, commit: str) -> None:
 
 def resume(log: Decklog, run_id: str, *, cwd: Path, state: Path, remote: str | None = None) -> RunContext:
     """Find a run of this clone, or join one of another clone, and resume it if it was paused."""
-    context = found(log, run_id, cwd=cwd, state=state, remote=remote)
+    context = open_run(log, run_id, cwd=cwd, state=state, remote=remote)
     if log.runs.get(run_id).status.value == "paused":
         log.runs.update(run_id, status="active")
     return context
 
 
-def found(log: Decklog, run_id: str, *, cwd: Path, state: Path, remote: str | None = None) -> RunContext:
+def open_run(log: Decklog, run_id: str, *, cwd: Path, state: Path, remote: str | None = None) -> RunContext:
     """Find a run of this clone, or of another that shares a remote with it, without changing it."""
     run = log.runs.get(run_id)
     facts = run.metadata.get("conductor")
@@ -155,7 +155,7 @@ def found(log: Decklog, run_id: str, *, cwd: Path, state: Path, remote: str | No
     return _context(log, run.id, repository, configuration, shared)
 
 
-def found_here(log: Decklog, run_id: str, *, state: Path) -> RunContext:
+def open_run_here(log: Decklog, run_id: str, *, state: Path) -> RunContext:
     """Find a run in the repository that it names. Raise Unavailable if this machine does not have that repository."""
     run = log.runs.get(run_id)
     facts = run.metadata.get("conductor")
@@ -167,7 +167,7 @@ def found_here(log: Decklog, run_id: str, *, state: Path) -> RunContext:
             hint=f"On that machine: cd {shlex.quote(run.repo or 'REPOSITORY')}",
             run_id=run_id,
         )
-    return found(log, run_id, cwd=Path(run.repo or "."), state=state)
+    return open_run(log, run_id, cwd=Path(run.repo or "."), state=state)
 
 
 def _join(log: Decklog, run: Run, facts: Mapping[str, Any], repository: Repository, tips: RunRefs) -> None:
@@ -259,7 +259,7 @@ def fork(
         if known.parent_run_id != run_id:
             raise Conflict(f"there is a run {new_run_id} already, and it is no fork of {run_id}", hint="Choose another id.")
         return resume(log, new_run_id, cwd=cwd, state=state)
-    context = found(log, run_id, cwd=cwd, state=state)
+    context = open_run(log, run_id, cwd=cwd, state=state)
     limit = budget_microdollars if budget_microdollars is not None else context.configuration.run_microdollars
     with log.transaction():
         made = log.runs.fork(run_id, at=at, new_run_id=new_run_id)

@@ -9,7 +9,7 @@ class Clock:
     def now(self) -> datetime:
         return datetime.now(UTC)
 
-    def told(self) -> str:
+    def now_text(self) -> str:
         """Return the time as columns hold it."""
         return to_text(self.now())
 

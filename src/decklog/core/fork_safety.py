@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from threading import Lock, RLock, get_ident
-from time import monotonic, sleep
+from threading import Condition, RLock, get_ident
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weakref import WeakSet, ref
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Forked(Protocol):
-    """What minds being forked."""
+    """Is notified of forks."""
 
     def before_fork(self) -> None: ...
     def after_fork_in_parent(self) -> None: ...
@@ -29,31 +29,31 @@ _open_databases: WeakSet[Forked] = WeakSet()
 
 
 def follow(database: Forked) -> None:
-    """Tell a database of every fork, for as long as it lives."""
+    """Notify a database of every fork, for as long as it lives."""
     _open_databases.add(database)
 
 
-# Those that a fork takes first, so that no other thread holds one, in the order in which they were made; and those that it has.
+# Locks that a fork acquires first, so that no other thread holds one, in the order of their creation; and those it has.
 _locks: list[ref[RLock]] = []
 _taken: list[RLock] = []
 
 
 def lock() -> RLock:
-    """Make a lock that a child does not find held by a thread which stayed with its parent.
+    """Create a lock that is never held by another thread at the moment of a fork.
 
-    Who holds it may take another that was made before it, and none that was made later.
+    A thread that holds it may acquire locks that were created before it, and none that were created later.
     """
     made = RLock()
     _locks.append(ref(made, _locks.remove))
     return made
 
 
-# Held while something is made that is then kept. It is taken before all others, since what is made may take any of them.
+# Held while a cached property is computed. It is acquired before all others, since the computation may need any of them.
 _making = RLock()
 
 
 if TYPE_CHECKING:
-    # To those who check types it is the same. Named so that it counts as one of this module's own.
+    # The same to a type checker, and exported under this name.
     from functools import cached_property as once
 
     __all__ = ["once"]
@@ -82,42 +82,78 @@ else:
             return kept[self._name]
 
 
-# The threads that are in the middle of a call which no fork may come into, and whether one is under way.
-_inside: dict[int, None] = {}
-_forking = Lock()
+class ForkGate:
+    """Delays a fork while threads are in sections with locks that the child would inherit locked."""
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        # How many sections each thread is in.
+        self._inside: dict[int, int] = {}
+        self._is_shut = False
+
+    def enter(self) -> None:
+        """Begin a section; wait for a fork that is under way. A section in a section waits for nothing."""
+        me = get_ident()
+        with self._changed:
+            while self._is_shut and me not in self._inside:
+                self._changed.wait()
+            self._inside[me] = self._inside.get(me, 0) + 1
+
+    def leave(self) -> None:
+        me = get_ident()
+        with self._changed:
+            self._inside[me] -= 1
+            if not self._inside[me]:
+                del self._inside[me]
+            if self._is_shut:
+                self._changed.notify_all()
+
+    @contextmanager
+    def passing(self) -> Iterator[None]:
+        """Make a block a section."""
+        self.enter()
+        try:
+            yield
+        finally:
+            self.leave()
+
+    def shut(self) -> None:
+        """Let nobody in, and wait for the other threads inside; not for ever, since one may wait for this one."""
+        with self._changed:
+            self._is_shut = True
+            self._changed.wait_for(lambda: not self._inside.keys() - {get_ident()}, _LONGEST_WAIT)
+
+    def open(self) -> None:
+        with self._changed:
+            self._is_shut = False
+            self._changed.notify_all()
+
+
+# Calls that hold locks of a library.
+_calls = ForkGate()
 
 
 def apart(call: Callable[[A], T]) -> Callable[[A], T]:
-    """Keep forks away from each call of a function that takes one argument and waits for nobody: a fork waits for its end."""
+    """Delay forks during each call of a function that takes one argument and waits for nobody."""
 
     @wraps(call)
     def called(argument: A) -> T:
-        me = get_ident()
-        if me in _inside:
-            return call(argument)
-        _inside[me] = None
+        gate = _calls
+        gate.enter()
         try:
-            while _forking.locked():
-                del _inside[me]
-                with _forking:
-                    _inside[me] = None
             return call(argument)
         finally:
-            _inside.pop(me, None)
+            gate.leave()
 
     return called
 
 
 def _before() -> None:
-    try:
-        # The databases first: who is in the middle of a transaction may have to make such a call before it ends.
-        for database in list(_open_databases):
-            database.before_fork()
-    finally:
-        _forking.acquire()
-    me, end = get_ident(), monotonic() + _LONGEST_WAIT
-    while _inside.keys() - {me} and monotonic() < end:
-        sleep(0.0005)
+    # The databases first: a transaction that is under way may make such a call before it ends.
+    for database in list(_open_databases):
+        database.before_fork()
+    _calls.shut()
+    end = monotonic() + _LONGEST_WAIT
     for lock in (_making, *filter(None, (made() for made in reversed(list(_locks))))):
         if lock.acquire(timeout=max(0.0, end - monotonic())):
             _taken.append(lock)
@@ -130,54 +166,17 @@ def _let_go() -> None:
 
 def _after_in_parent() -> None:
     _let_go()
-    _forking.release()
+    _calls.open()
     for database in list(_open_databases):
         database.after_fork_in_parent()
 
 
 def _after_in_child() -> None:
-    for other in _inside.keys() - {get_ident()}:
-        del _inside[other]
+    global _calls
     _let_go()
-    _forking.release()
+    _calls = ForkGate()
     for database in list(_open_databases):
         database.after_fork_in_child()
 
 
 os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
-
-
-class ForkGate:
-    """Delays a fork until no thread holds a lock that the child would inherit locked."""
-
-    def __init__(self) -> None:
-        from threading import Condition  # which most calls do without
-
-        self._changed = Condition()
-        self._inside = 0
-        self._is_shut = False
-
-    @contextmanager
-    def passing(self) -> Iterator[None]:
-        """Keep forks away for the length of a block, or wait for one that is under way."""
-        with self._changed:
-            while self._is_shut:
-                self._changed.wait()
-            self._inside += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._inside -= 1
-                self._changed.notify_all()
-
-    def shut(self, *, own: int) -> None:
-        """Let nobody in, and wait for those inside but for the caller's own; not for ever, since one may wait for another."""
-        with self._changed:
-            self._is_shut = True
-            self._changed.wait_for(lambda: self._inside <= own, _LONGEST_WAIT)
-
-    def open(self) -> None:
-        with self._changed:
-            self._is_shut = False
-            self._changed.notify_all()

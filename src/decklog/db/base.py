@@ -9,7 +9,7 @@ from decklog.core.clock import Clock
 from decklog.core.errors import LostWrites
 from decklog.db import callers
 from decklog.db.callers import TaskContext
-from decklog.db.schema import latest
+from decklog.db.schema import APPLIED, latest, required
 from decklog.db.text_search import Found, Search, Span
 from decklog.records.values import Values
 
@@ -108,17 +108,14 @@ class Database(ABC):
         """Run one statement; give its column names and all its rows."""
 
     def ask(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], tuple[tuple[str, ...], list[Row]]]:
-        """Run a statement together with the next one; what comes back gives its column names and all its rows.
-
-        A server gets both in one round trip. A file is read at once.
-        """
+        """Run a statement together with the next one, in one round trip to a server; return what returns its columns and rows."""
         found = self.rows(sql, parameters)
         return lambda: found
 
     def rows_ahead(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], list[Row]]:
-        """Do as `ask`, and give the rows alone."""
-        asked = self.ask(sql, parameters)
-        return lambda: asked()[1]
+        """Run a statement as `ask` does; return what returns its rows."""
+        answer = self.ask(sql, parameters)
+        return lambda: answer()[1]
 
     @abstractmethod
     def count(self, sql: str, parameters: Mapping[str, Any]) -> int:
@@ -227,10 +224,11 @@ class Database(ABC):
     def facts(self) -> dict[str, Any]:
         """Describe the engine, its version and its settings."""
 
-    def schema_versions(self) -> tuple[int, int]:
-        """Return the schema of the log, and the one that this Decklog needs. In a transaction."""
-        found = self.one("select max(version) from schema_steps", {})
-        return (found[0] if found else 0) or 0, latest(self.engine)
+    def schema_versions(self) -> tuple[int, int, int]:
+        """Return the log's newest step, the newest that a program must know, and the newest that this one knows."""
+        applied = self.rows(APPLIED, {})[1]
+        newest = max((version for version, *_ in applied), default=0)
+        return newest, required(applied), latest(self.engine)
 
     def server_gauges(self) -> dict[str, float]:
         """Measure the connections and the replication of a server; a file has none. In a transaction."""

@@ -33,22 +33,22 @@ class Undoing:
         self.acts.clear()
 
 
-_told = local()
+_deadline = local()
 
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
     """Limit the reads of a block to a number of seconds."""
-    before, _told.at = getattr(_told, "at", None), time.monotonic() + seconds
+    before, _deadline.at = getattr(_deadline, "at", None), time.monotonic() + seconds
     try:
         yield
     finally:
-        _told.at = before
+        _deadline.at = before
 
 
 def deadline() -> float | None:
     """Return when a read of this thread is stopped, by the monotonic clock; None is never. One too late never begins."""
-    at: float | None = getattr(_told, "at", None)
+    at: float | None = getattr(_deadline, "at", None)
     if at is not None and time.monotonic() >= at:
         raise overdue()
     return at

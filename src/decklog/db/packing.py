@@ -5,6 +5,7 @@ written before anything was compressed reads as it did.
 """
 
 from typing import Any
+from zlib import compress, crc32, decompressobj, error
 
 # Shorter ones share their page with others anyway.
 SHORTEST = 512
@@ -17,11 +18,9 @@ _CHECKSUM_BYTES = 4
 
 
 def packed(content: bytes) -> bytes:
-    """Give bytes as they are to be kept."""
+    """Return bytes as they are stored."""
     if len(content) < SHORTEST:
         return content
-    from zlib import compress, crc32
-
     if len(content) > _SAMPLE and not _is_worth(compress(content[:_SAMPLE], _LEVEL), _SAMPLE):
         return content
     short = compress(content, _LEVEL)
@@ -36,8 +35,6 @@ def unpacked(kept: bytes, size: object) -> bytes:
     """Return the original bytes, given their size; bytes that we did not compress come back unchanged."""
     if not isinstance(kept, bytes) or not isinstance(size, int) or len(kept) >= size:
         return kept
-    from zlib import crc32, decompressobj, error
-
     short, checksum = kept[:-_CHECKSUM_BYTES], kept[-_CHECKSUM_BYTES:]
     if crc32(short).to_bytes(_CHECKSUM_BYTES, "big") != checksum:
         return kept
@@ -52,8 +49,6 @@ def unpacked(kept: bytes, size: object) -> bytes:
 
 def beginning(kept: bytes, most: int) -> bytes:
     """Return how bytes begin that are kept compressed."""
-    from zlib import decompressobj, error
-
     try:
         return decompressobj().decompress(kept, most)
     except error:

@@ -4,6 +4,9 @@ A step is a file `NNNN_name.sql`, or a folder `NNNN_name` of such files, one a d
 text serves both engines: the types they spell differently stand in it as `{text}`, `{integer}`, `{real}` and `{bytes}`, and
 `{strict}` closes a table. Where more differs, a file is a pair, `name.sqlite.sql` and `name.postgres.sql`.
 A step that has landed is never edited: a log that was made by another text of it is refused.
+
+A step whose name ends in `_compatible` only adds what an older program can ignore, such as a column with a default or an index.
+Programs of the schema before it can still read and write the log, so that a fleet is upgraded one process at a time.
 """
 
 import os
@@ -13,7 +16,7 @@ from hashlib import sha256
 from typing import Any
 
 from decklog.core.clock import from_text, to_text
-from decklog.core.errors import SchemaDiffers, SchemaTooOld
+from decklog.core.errors import SchemaDiffers, SchemaTooNew, SchemaTooOld
 from decklog.db.checksums import CHECKSUMS
 
 # What a database has, by kind, table and name, each with the text that defines it.
@@ -31,6 +34,9 @@ class MigrationStep:
         self.path = path
 
 
+COMPATIBLE = "_compatible"
+# The newest step that a program must know to write to a log.
+REQUIRED = f"select max(version) from schema_steps where name not like '%{COMPATIBLE}'"
 APPLIED = "select version, name, checksum, applied_at, digest from schema_steps order by version"
 WRITE_DIGEST = "update schema_steps set digest = :digest where version = :version"
 FOLDER = _SHIPPED = os.path.join(os.path.dirname(__file__), "migrations")
@@ -68,6 +74,11 @@ def _files(step: MigrationStep, engine: str) -> Iterator[str]:
 
 def latest(engine: str) -> int:
     return steps(engine)[-1].version
+
+
+def required(applied: Iterable[tuple[Any, ...]]) -> int:
+    """Return the newest step that a program must know to write to a log with these steps (version, name, …)."""
+    return max((version for version, name, *_ in applied if not name.endswith(COMPATIBLE)), default=0)
 
 
 def too_old(target: str, found: int, engine: str, *, hint: str) -> SchemaTooOld:
@@ -119,6 +130,13 @@ def check_steps(applied: Iterable[tuple[Any, ...]], engine: str, target: str) ->
                 found=checksum,
                 shipped=checksum_of(step, engine),
             )
+
+
+def check_known(applied: Iterable[tuple[Any, ...]], engine: str) -> None:
+    """Raise SchemaTooNew if a compatible step of a newer Decklog was applied: its tables can't be compared."""
+    for version, name, *_ in applied:
+        if version > latest(engine):
+            raise SchemaTooNew(f"the migration {name} is of a newer Decklog; compare the schema with that one")
 
 
 def differences(expected: Objects, found: Objects) -> Iterator[dict[str, Any]]:

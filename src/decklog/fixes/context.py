@@ -8,10 +8,10 @@ from string import Template
 from typing import Any
 
 from decklog.conductor.checks.running import Runner
+from decklog.conductor.context import SideEffects
 from decklog.conductor.git.repository import HOME, Repository, ref_part, starting_commit
 from decklog.conductor.git.workspaces import remove_folder
 from decklog.conductor.settings import NAME, load, require_consent
-from decklog.conductor.side_effects import SideEffects
 from decklog.core.errors import Invalid
 from decklog.log import Decklog
 from decklog.models.client import Models

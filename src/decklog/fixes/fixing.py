@@ -322,7 +322,7 @@ def _run_context(context: FixContext) -> RunContext:
     log, mend = context.log, context.mend
     given: dict[str, Any] = {"cwd": context.cwd, "state": context.state}
     if mend.fix_run_id is not None:
-        run_context = starting.found(log, mend.fix_run_id, **given)
+        run_context = starting.open_run(log, mend.fix_run_id, **given)
     else:
         wanted = starting.RunRequest(f"Mend: {mend.plan['task']}", f"{mend.id}:{mend.rounds}".encode(), _plan(context))
         run_context = starting.begin(log, wanted, commit=context.base, say=lambda text: _say(context, text), **given)

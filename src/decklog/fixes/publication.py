@@ -6,7 +6,7 @@ from typing import Any
 from decklog.conductor import kill_points
 from decklog.conductor.git.refs import Remote
 from decklog.conductor.git.repository import ref_part
-from decklog.conductor.results.pull_request import GITHUB, Request
+from decklog.conductor.landing import GITHUB, PullRequest
 from decklog.core.errors import Conflict, NotFound
 from decklog.fixes.context import FixContext, ask_for_merge
 from decklog.guard.calls.tool import EffectCheck
@@ -117,13 +117,10 @@ def _pull_request(context: FixContext, branch: str) -> dict[str, Any]:
     context.acts.perform(f"push:{branch}:{head}", push, lambda _: EffectCheck(remote.refs(ref).get(ref) == head), task_id=None)
     title, _, body = context.change.message.partition("\n")
     base = context.settings.rules.base or "main"
-    request = Request(branch=branch, base=base, title=title, body=body.strip(), is_draft=True)
+    request = PullRequest(branch=branch, base=base, title=title, body=body.strip(), is_draft=True)
     folder = context.repository.folder
     opened = context.acts.perform(
-        f"pr:{branch}:{head}",
-        lambda: GITHUB.open(folder, request),
-        lambda _: GITHUB.opened(folder, branch),
-        task_id=None,
+        f"pr:{branch}:{head}", lambda: GITHUB.open(folder, request), lambda _: GITHUB.opened(folder, branch), task_id=None
     )
     return {"url": str(opened)}
 

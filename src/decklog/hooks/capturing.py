@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -144,7 +143,7 @@ def critic_for(
     log: "Decklog", root: str, *, run_id: str, task_id: str | None = None
 ) -> Callable[[str, dict[str, Any], Any], list[str]] | None:
     """Return a function that reviews each tool call; None if the folder's repository does not enable critique."""
-    from decklog.guard.toolbox.toolbox import state_home
+    from decklog.core.folders import state_home
     from decklog.review.critique import critic_of
 
     critic = critic_of(log, Path(root), state_home(), run_id=run_id, task_id=task_id)

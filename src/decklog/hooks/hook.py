@@ -172,7 +172,7 @@ class Hook:
         return run_detached(lambda: self._take_in(location, spool), spool.keep_trouble)
 
     def _take_in(self, location: "LogLocation", spool: Spool) -> None:
-        from decklog.agents.entries import close_killed_sessions
+        from decklog.agents.closing import close_killed_sessions
         from decklog.agents.intake import take_in
 
         with location.open() as log:

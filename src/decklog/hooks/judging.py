@@ -197,7 +197,7 @@ def held_by_gate(published: "Sequence[Publication]", root: str, log: "Decklog | 
     The log is that of the root folder unless one is given.
     """
     from decklog.core.errors import DecklogError
-    from decklog.guard.toolbox.toolbox import state_home
+    from decklog.core.folders import state_home
     from decklog.location.locate import of_session
     from decklog.review.publishing import push_block_reason
 

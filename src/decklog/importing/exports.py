@@ -18,7 +18,7 @@ from decklog.core.disk import sync_descriptor
 from decklog.core.errors import Conflict, Denied, DiskFull, Invalid, NotFound
 from decklog.db.where import MAX_PAGE
 from decklog.importing.row import unplain
-from decklog.journal.entry import COLUMNS_KEPT, ROW_KEPT
+from decklog.journal.entry import COLUMNS_KEPT, IMPORT_KEY, ROW_KEPT
 from decklog.log import Decklog
 from decklog.records.record import Page, Record
 from decklog.records.values import to_json
@@ -130,7 +130,7 @@ def _stored(value: Any) -> Any:
 
 
 def _name(payload: dict[str, Any]) -> str:
-    """Name what kept columns belong to: what the row became, which has another id where its own could not stay."""
+    """Return the name that kept columns are found by: the record that the row became, or the row's id."""
     row_id = payload["instead"].get("id") or payload["id"]
     return payload.get("made") or f"{payload['table']} {row_id}"
 
@@ -156,7 +156,7 @@ class ExportReport:
             self._progress(table, self.tables[table], 0)
 
     def refuse(self, what: str, why: object) -> None:
-        """Say that something could not be written; of the same kind of trouble a few hundred are enough."""
+        """Report something that could not be written, up to a few hundred times."""
         if len(self.refused) < MOST_REFUSALS:
             self.refused.append(f"{what[:_LONGEST]}: {why}")
         else:
@@ -360,7 +360,7 @@ class Folder:
 
 
 def folder_of(path: str) -> str:
-    """Name the folder that something goes into, which must be there."""
+    """Return the folder of a new file, which must exist."""
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise NotFound(f"there is no folder {folder} to write to", hint="Make it first, or name another place.", path=folder)
@@ -370,7 +370,7 @@ def folder_of(path: str) -> str:
 
 
 def refuse_full(path: str, problem: BaseException | None) -> None:
-    """Say in our words that the disk was full."""
+    """Raise DiskFull if the problem is a full disk."""
     if isinstance(problem, apsw.FullError) or (isinstance(problem, OSError) and problem.errno in _FULL):
         hint = "Free some space, or name another place."
         raise DiskFull(f"there is no room to write {path}; nothing of it was kept", hint=hint, path=path) from problem
@@ -488,6 +488,18 @@ def _marked(value: Any, mark: str) -> Any:
     if isinstance(value, dict):
         return {name: _marked(item, mark) for name, item in value.items()}
     return [_marked(item, mark) for item in value] if isinstance(value, list) else value
+
+
+def number_of(key: str | None, system: str, table: str) -> int | None:
+    """Return the number that a row had in the source, from the key of the record made of it."""
+    prefix = f"{IMPORT_KEY}{system}:{table}:"
+    return whole_number(key.removeprefix(prefix)) if key and key.startswith(prefix) else None
+
+
+def whole_number(text: object) -> int | None:
+    """Parse a number that a database can hold."""
+    digits = str(text)
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else None
 
 
 def short_time(moment: datetime | None) -> str | None:

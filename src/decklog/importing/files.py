@@ -15,15 +15,12 @@ _LONGEST_LINE = 64 * 1024**2
 _MARKER = 7
 OURS, _BASE, _MIDDLE, _THEIRS = "<" * _MARKER, "|" * _MARKER, "=" * _MARKER, ">" * _MARKER
 _MARKERS = (OURS, _BASE, _MIDDLE, _THEIRS)
-# Half of a character that needs two: JSON can spell it, and no text can hold it.
-_HALVES = ("\\ud", "\\uD")
-_DEEPEST = 200
 _decode = json.JSONDecoder().decode
 
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """A line of a file: what it holds as JSON, or why it is none."""
+    """A line of a file: its JSON value, or why it has none."""
 
     number: int
     text: str
@@ -51,7 +48,7 @@ def json_lines(path: str, *, most_bytes: int = MOST_BYTES) -> Iterator[TextLine]
 
 
 def parsed(text: str) -> object:
-    """Read JSON as programs write it, with `NaN` for a number; what is none gives `NotImplemented`."""
+    """Parse JSON as programs write it, with `NaN`; return `NotImplemented` for anything else."""
     try:
         found: object = _decode(text)
     except (ValueError, RecursionError):
@@ -62,7 +59,7 @@ def parsed(text: str) -> object:
 def _line(number: int, text: str, *, is_whole: bool) -> TextLine:
     found = parsed(text)
     if isinstance(found, dict):
-        return TextLine(number, text, storable(found) if has_halves(text) else found)
+        return TextLine(number, text, found)
     if found is not NotImplemented:
         return TextLine(number, text, trouble="the line is no JSON object")
     return TextLine(number, text, trouble="the line is no JSON" if is_whole else "the line was not written to its end")
@@ -88,7 +85,7 @@ def document(path: str) -> tuple[list[Any], list[str]]:
         if value is NotImplemented:
             broken.append(side)
         else:
-            found.append(storable(value) if has_halves(text) else value)
+            found.append(value)
     return found, broken
 
 
@@ -118,14 +115,14 @@ def values_in(text: str) -> tuple[list[Any], str]:
 
 
 def _values_in(text: str) -> tuple[list[Any], str]:
-    decoder, place, are_looked_at = json.JSONDecoder(), _past_blanks(text, 0), has_halves(text)
+    decoder, place = json.JSONDecoder(), _past_blanks(text, 0)
     found: list[Any] = []
     while place < len(text):
         try:
             value, end = decoder.raw_decode(text, place)
         except (ValueError, RecursionError):
             return [*found, *(objects_in(text, place + 1) if text[place] == "[" else ())], text[place:]
-        found.append(storable(value) if are_looked_at else value)
+        found.append(value)
         place = _past_blanks(text, end)
     return found, ""
 
@@ -149,7 +146,7 @@ def _sides(text: str) -> list[str]:
 
 def objects_in(text: str, start: int) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of a list that begins at a place, up to the first that is not whole."""
-    decoder, place, are_looked_at = json.JSONDecoder(), start, has_halves(text)
+    decoder, place = json.JSONDecoder(), start
     while True:
         place = _past_blanks(text, place)
         if place >= len(text) or text[place] != "{":
@@ -158,7 +155,7 @@ def objects_in(text: str, start: int) -> Iterator[dict[str, Any]]:
             found, place = decoder.raw_decode(text, place)
         except (ValueError, RecursionError):
             return
-        yield storable(found) if are_looked_at else found
+        yield found
         place = _past_blanks(text, place)
 
 
@@ -166,22 +163,6 @@ def _past_blanks(text: str, place: int) -> int:
     while place < len(text) and text[place] in " \t\r\n,":
         place += 1
     return place
-
-
-def has_halves(text: str) -> bool:
-    """Return whether JSON may spell half a character. Few texts do, and looking at each string costs as much as reading it."""
-    return any(half in text for half in _HALVES)
-
-
-def storable(value: Any, depth: int = 0) -> Any:
-    """Put the sign for an unreadable character in the place of every half one; what is nested deeper than any record is text."""
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if depth > _DEEPEST and isinstance(value, (dict, list)):
-        return json.dumps(value)
-    if isinstance(value, dict):
-        return {storable(name): storable(item, depth + 1) for name, item in value.items()}
-    return [storable(item, depth + 1) for item in value] if isinstance(value, list) else value
 
 
 def opened(path: str, most_bytes: int) -> IO[bytes]:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, ClassVar
 
+from decklog.core.errors import NotFound
 from decklog.importing.report import Report
 from decklog.importing.row import Row
 from decklog.importing.source import SqliteSource
-from decklog.importing.writer import Mapping, RowWriter
+from decklog.importing.writer import Mapping, RowWriter, run_id_of
 from decklog.log import Decklog
 from decklog.records.values import from_json
 from decklog.stores.tasks.task import LinkKind
@@ -40,17 +41,18 @@ class Import(ABC):
         self.seconds = seconds
         self.report = Report(self.system, path, dry_run)
         self.writer = RowWriter(log, self.report, progress)
+        self._known_runs: set[str] = set()
 
     @abstractmethod
     def mappings(self) -> dict[str, Mapping]:
-        """Name the tables in the order in which rows refer to each other, each with what is made of a row."""
+        """Return the tables with their mappings, referenced tables first."""
 
     @abstractmethod
     def check(self, source: SqliteSource) -> None:
         """Refuse a file that is not this system's."""
 
     def run(self) -> Report:
-        """Take everything over, or only say what would become of it."""
+        """Import everything, or only report what would change."""
         with self.source() as source:
             self.check(source)
             with self.writer.open():
@@ -62,7 +64,7 @@ class Import(ABC):
         return SqliteSource(self.path, seconds=self.seconds)
 
     def take(self, source: SqliteSource) -> None:
-        """Take a file's tables over, and name those that are unknown."""
+        """Import a file's tables, and report unknown ones."""
         self._name_unknown(source)
         for table, mapping in self.mappings().items():
             if table in source:
@@ -70,7 +72,7 @@ class Import(ABC):
                 self.writer.take_all(rows, mapping, source.count(table))
 
     def in_order(self, source: SqliteSource, table: str) -> Iterable[dict[str, Any]]:
-        """Give rows as they were written."""
+        """Return rows in the order of the table."""
         return source.rows(table)
 
     def rows_of(self, table: str, found: Iterable[dict[str, Any]]) -> Iterator[Row]:
@@ -78,6 +80,16 @@ class Import(ABC):
         names = self.keys.get(table, ("id",))
         for columns in found:
             yield Row(table, "/".join([str(columns.get(name)) for name in names]), columns)
+
+    def place_in_run(self, row: Row, name: str, what: str) -> str:
+        """Place a row in its run, which has another name in the source; return the run's id."""
+        run_id = run_id_of(name)
+        if run_id not in self._known_runs:
+            if not self.writer.has_run(run_id):
+                raise NotFound(f"its {what} {name} is not in the file")
+            self._known_runs.add(run_id)
+        row.stream = run_id
+        return run_id
 
     def _name_unknown(self, source: SqliteSource) -> None:
         """Report what the system does not have: unknown columns are kept with their rows, unknown tables are not taken."""
@@ -151,18 +163,18 @@ class Gathered:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemLink:
-    """A link between two items, named as the source names them."""
+class Link:
+    """A link as the source has it: from an item to another one, and its kind. `id` names its row."""
 
-    id: str
-    task: str
+    item: str
     other: str
     kind: LinkKind
+    id: str = ""
 
     @property
     def edge(self) -> tuple[str, str]:
-        """The two ends in the order in which they are done: a part before its whole, a blocker before what waits."""
-        return (self.other, self.task) if self.kind is LinkKind.BLOCKS else (self.task, self.other)
+        """The two ends in working order: a part before its whole, a blocker before what waits for it."""
+        return (self.other, self.item) if self.kind is LinkKind.BLOCKS else (self.item, self.other)
 
 
 class LinkOrder:
@@ -171,40 +183,40 @@ class LinkOrder:
     def __init__(self, gathered: Gathered, items: str) -> None:
         self._gathered = gathered
         self._items = items
-        self._links: dict[str, ItemLink] = {}
-        self._by_task: dict[str, list[ItemLink]] = {}
+        self._links: dict[str, Link] = {}
+        self._by_task: dict[str, list[Link]] = {}
         self._refused: dict[str, str] = {}
 
-    def add(self, link_id: str, task: str, other: str, kind: LinkKind) -> None:
-        if link_id not in self._links:
-            link = self._links[link_id] = ItemLink(link_id, task, other, kind)
-            self._by_task.setdefault(task, []).append(link)
+    def add(self, link: Link) -> None:
+        if link.id not in self._links:
+            self._links[link.id] = link
+            self._by_task.setdefault(link.item, []).append(link)
 
     def judge(self, present: Iterable[tuple[str, str, str]], is_here: Callable[[str], bool]) -> None:
         """Refuse links that can't be made next to the present ones, which are given as task, other and kind."""
         for link in self._links.values():
-            ends = (link.task, link.other)
+            ends = (link.item, link.other)
             gone = next((end for end in ends if not self._gathered.has(self._items, end) and not is_here(end)), None)
             if gone is not None:
                 self._refused[link.id] = f"{gone} is not in the source"
-            elif link.task == link.other:
-                self._refused[link.id] = f"it links {link.task} with itself"
+            elif link.item == link.other:
+                self._refused[link.id] = f"it links {link.item} with itself"
         self._refuse_repeated()
         self._refuse_cycles(present)
 
     def _refuse_repeated(self) -> None:
-        pairs: dict[tuple[str, str], ItemLink] = {}
-        parents: dict[str, ItemLink] = {}
+        pairs: dict[tuple[str, str], Link] = {}
+        parents: dict[str, Link] = {}
         for link in sorted(self._links.values(), key=lambda link: (_RANKS[link.kind], link.id)):
             if link.id in self._refused:
                 continue
-            if (first := pairs.setdefault((link.task, link.other), link)) is not link:
-                self._refused[link.id] = f"{link.task} is linked with {link.other} already, as {first.kind}"
-            elif link.kind is LinkKind.PARENT and (whole := parents.setdefault(link.task, link)) is not link:
-                self._refused[link.id] = f"{link.task} is a part of {whole.other} already"
+            if (first := pairs.setdefault((link.item, link.other), link)) is not link:
+                self._refused[link.id] = f"{link.item} is linked with {link.other} already, as {first.kind}"
+            elif link.kind is LinkKind.PARENT and (whole := parents.setdefault(link.item, link)) is not link:
+                self._refused[link.id] = f"{link.item} is a part of {whole.other} already"
 
     def _refuse_cycles(self, present: Iterable[tuple[str, str, str]]) -> None:
-        here = [ItemLink("", task, other, LinkKind(kind)) for task, other, kind in present]
+        here = [Link(task, other, LinkKind(kind)) for task, other, kind in present]
         ordering = (link for link in self._links.values() if link.kind in (LinkKind.BLOCKS, LinkKind.PARENT))
         links = [*here, *(link for link in ordering if link.id not in self._refused)]
         blocked = _behind_cycles(link.edge for link in links)

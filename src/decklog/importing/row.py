@@ -1,4 +1,4 @@
-"""A row of the source, from which a mapping takes column by column. What it does not take is never lost: it is left over."""
+"""A row of a source. A mapping takes its columns one by one; the others are left over and kept with the record."""
 
 import base64
 import json
@@ -6,26 +6,27 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
+from math import isfinite
 from typing import Any, TypeVar
 
 from decklog.core.clock import from_text
 from decklog.core.errors import Invalid
-from decklog.importing.files import storable
 from decklog.records.values import to_json
 
 E = TypeVar("E", bound=StrEnum)
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MOST = 2**63
-_WRITABLE = {str, int, bool}
-_NO_NUMBERS = ("nan", "inf", "-inf")
+_WRITABLE = (str, int, bool)
+# Records accept 200 levels, and a value is nested in a payload.
+_DEEPEST = 190
+_SPECIAL_FLOATS = ("nan", "inf", "-inf")
 
 
 class Row:
     """One row: its table, its id there, and its columns.
 
-    A column that holds what no field can is left over with the value used instead (`instead`), so that writing the row back
-    restores it unless the record was changed since.
+    A column with a value that the field does not accept is left over, together with the value used instead (`instead`).
+    An export restores it unless the record was changed since.
     """
 
     __slots__ = ("columns", "id", "instead", "left", "made", "stream", "table", "usual")
@@ -39,7 +40,7 @@ class Row:
         self.begin_again()
 
     def begin_again(self) -> None:
-        """Forget what was taken, and what the row became."""
+        """Forget what was taken and what the row became."""
         self.stream = "@desk"
         # Names what the row became, where the source's own id does not.
         self.made: str | None = None
@@ -47,8 +48,8 @@ class Row:
         self.instead: dict[str, Any] = {}
 
     def characters(self) -> int:
-        """Return how long the texts are together, which is about how much memory the row takes."""
-        return sum([len(value) for value in self.left.values() if value.__class__ is str or value.__class__ is bytes])
+        """Return the length of all texts, which is about the memory that the row takes."""
+        return sum(len(value) for value in self.left.values() if isinstance(value, (str, bytes)))
 
     def __str__(self) -> str:
         return f"{self.table} {self.id}"
@@ -60,7 +61,7 @@ class Row:
         return default if value is None else value
 
     def fields(self, read: Callable[..., Any], names: str, *default: Any) -> dict[str, Any]:
-        """Take several columns alike: `field`, or `field=column` where the names differ."""
+        """Take several columns in the same way: `field`, or `field=column` where the names differ."""
         pairs = (name.partition("=") for name in names.split())
         return {field: read(column or field, *default) for field, _, column in pairs}
 
@@ -70,131 +71,98 @@ class Row:
             self.left.pop(name, None)
 
     def replace(self, name: str, instead: Any) -> Any:
-        """Leave a column over, and say what the record has in its place."""
+        """Keep a column as left over; the record has another value in its place."""
         self.left[name] = self.columns.get(name)
         self.instead[name] = instead
         return instead
 
+    def _read(self, name: str, convert: Callable[[Any], Any], default: Any, instead: Any = None) -> Any:
+        """Take a column by a conversion; a value that it refuses is left over, and the record has the default."""
+        value = self.columns.get(name)
+        if value is None:
+            return default
+        self.left.pop(name, None)
+        try:
+            return convert(value)
+        except (ValueError, OverflowError):
+            self.replace(name, instead)
+            return default
+
     def text(self, name: str, default: Any = None) -> Any:
-        """Take a text; a number is written out, and what is no text is left over."""
+        """Take a text; a number is written as text, and other values are left over."""
         value = self.columns.get(name)
-        if value is None:
-            return default
-        self.left.pop(name, None)
-        if value.__class__ is str and "\x00" not in value:
-            return value
-        return self.replace(name, str(value) if isinstance(value, (int, float)) else default)
+        if isinstance(value, (int, float)):
+            return self.replace(name, str(value))
+        return self._read(name, _text, default, default)
 
-    def shown(self, names: Iterable[str]) -> dict[str, Any]:
-        """Take the columns that say something as they are; what is no number that a record can hold is left over."""
-        found = {name: value for name in names if (value := self.take(name)) not in (None, "", [], {})}
-        for name in [name for name, value in found.items() if is_no_number(value)]:
-            del found[name]
-            self.replace(name, None)
-        return found
-
-    def whole(self, name: str, default: Any = None, *, low: int = 0, high: int = _MOST - 1) -> Any:
-        """Take a whole number within bounds; anything else is left over."""
-        value = self.columns.get(name)
-        if value is None:
-            return default
-        self.left.pop(name, None)
-        if value.__class__ is str and value.strip().lstrip("-").isdigit() and len(value) < 19:
-            value = int(value)
-        if value.__class__ is int and low <= value <= high:
-            return value
-        return self.replace(name, default)
+    def whole(self, name: str, default: Any = None, *, low: int = 0, high: int = 2**63 - 1) -> Any:
+        """Take a whole number within bounds."""
+        return self._read(name, lambda value: _whole(value, low, high), default, default)
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """Take a truth; anything but 0 and 1 is left over."""
-        value = self.take(name)
-        if value is None:
-            return default
-        return bool(value) if value in (0, 1) else bool(self.replace(name, default))
+        """Take a boolean, which is 0 or 1."""
+        return bool(self._read(name, lambda value: bool((0, 1).index(value)), default, default))
 
     def one_of(self, name: str, kind: type[E], default: E | None) -> E | None:
-        """Take a word of an enumeration; another word is left over."""
-        value = self.columns.get(name)
-        if value is None:
-            return default
-        self.left.pop(name, None)
-        known: E | None = kind._value2member_map_.get(value)  # type: ignore[assignment]
-        if known is None:
-            self.replace(name, default and default.value)
-            return default
-        return known
+        """Take a word of an enumeration."""
+        found: E | None = self._read(name, kind, default, default and default.value)
+        return found
 
     def needed(self, name: str, kind: type[E]) -> E:
-        """Take a word of an enumeration that a record can't do without."""
+        """Take a word of an enumeration that a record requires."""
         value = self.take(name)
         if value not in kind._value2member_map_:
             raise Invalid(f"{name} is {value!r}, and only {', '.join(kind)} are known", field=name)
         return kind(value)
 
     def time(self, name: str, default: Any = None) -> Any:
-        """Take a time; one without a zone is UTC, and what is no time is left over."""
-        value = self.columns.get(name)
-        if value is None:
-            return default
-        self.left.pop(name, None)
-        try:
-            return from_text(str(value).strip())
-        except (ValueError, OverflowError):
-            self.replace(name, None)
-            return default
+        """Take a time; one without a zone is UTC."""
+        return self._read(name, lambda value: from_text(str(value).strip()), default)
 
     def json(self, name: str, kinds: tuple[type, ...], default: Any = None) -> Any:
-        """Take a JSON text of the kinds a field can hold; anything else is left over."""
-        value = self.columns.get(name)
-        if value is None:
-            return default
-        self.left.pop(name, None)
-        parsed = parsed_json(value)
-        if not isinstance(parsed, kinds):
-            self.replace(name, None)
-            return default
-        return parsed
+        """Take a JSON text of the types that a field accepts."""
+        return self._read(name, lambda value: _of_kind(parsed_json(value), kinds), default)
 
     def value(self, name: str, kinds: tuple[type, ...], default: Any = None) -> Any:
-        """Take what a document holds as it is, of the kinds that a field can hold; anything else is left over."""
-        value = self.columns.get(name)
-        if value is None:
-            return default
-        self.left.pop(name, None)
-        return value if isinstance(value, kinds) else self.replace(name, default)
+        """Take a value of a document, of the types that a field accepts."""
+        return self._read(name, lambda value: _of_kind(value, kinds), default, default)
+
+    def shown(self, names: Iterable[str]) -> dict[str, Any]:
+        """Take the columns that are not empty as they are; numbers that JSON lacks are left over."""
+        found = {name: value for name in names if (value := self.take(name)) not in (None, "", [], {})}
+        for name in [name for name, value in found.items() if _is_special_float(value)]:
+            del found[name]
+            self.replace(name, None)
+        return found
 
     def words(self, name: str) -> list[str]:
-        """Take a document's list of texts; numbers in it are written out, and a list that holds anything else is left over."""
+        """Take a document's list of texts; numbers become texts, and a list with other values is left over."""
         found = self.value(name, (list,), [])
-        if {*map(type, found)} <= {str}:
-            return list(found)
-        written = [str(item) for item in found if item.__class__ in _WRITABLE]
-        self.replace(name, written)
-        return written
+        written = [str(item) for item in found if isinstance(item, _WRITABLE)]
+        return list(found) if written == found else self.replace(name, written)
 
     def tags(self, name: str) -> list[str]:
-        """Take a document's list of texts, each once and none of them blank; a list that held more is left over."""
+        """Take a document's list of texts without blank ones and repetitions."""
         tags = list(dict.fromkeys(filter(str.strip, self.words(name))))
         if tags != (self.columns.get(name) or []):
             self.replace(name, tags)
         return tags
 
     def texts(self, name: str) -> list[str] | None:
-        """Take a JSON list of texts; numbers in it are written out, and the list is left over as it was."""
+        """Take a JSON list of texts; numbers in it become texts."""
         found = self.json(name, (list,))
         if found is None:
             return None
-        kinds = {*map(type, found)}
-        if not kinds <= _WRITABLE:
+        if not all(type(item) in _WRITABLE for item in found):
             self.replace(name, None)
             return None
         texts = [str(item) for item in found]
-        if not kinds <= {str}:
+        if texts != found:
             self.replace(name, to_json(texts))
         return texts
 
     def document(self, name: str, kinds: tuple[type, ...]) -> Any:
-        """Take a JSON text of any kind that a document may be; what is no JSON is a text, and is left over as it was."""
+        """Take a JSON text of any type; what is not JSON is a text, and is left over as it was."""
         found = self.json(name, kinds)
         if name not in self.instead:
             return found
@@ -203,7 +171,7 @@ class Row:
         return raw
 
     def as_json(self) -> str:
-        """Write the columns down in one spelling."""
+        """Write the columns as canonical JSON."""
         return to_json(plain(self.columns))
 
     def digest(self) -> str:
@@ -211,87 +179,82 @@ class Row:
         return sha256(json.dumps(plain(self.columns), sort_keys=True).encode()).hexdigest()[:16]
 
 
+def _text(value: Any) -> str:
+    if isinstance(value, str) and "\x00" not in value:
+        return value
+    raise ValueError
+
+
+def _whole(value: Any, low: int, high: int) -> int:
+    is_digits = isinstance(value, str) and len(value) < 20 and value.strip().lstrip("-").isdigit()
+    number = int(value) if is_digits else value
+    if type(number) is int and low <= number <= high:
+        return number
+    raise ValueError
+
+
+def _of_kind(value: Any, kinds: tuple[type, ...]) -> Any:
+    if isinstance(value, kinds):
+        return value
+    raise ValueError
+
+
 def parsed_json(text: object) -> object:
-    """Read JSON; what is none gives the exact object `NotImplemented`, which no kind of value is."""
+    """Parse JSON; return the exact object `NotImplemented` for anything else, which no kind of value is."""
     if not isinstance(text, str):
         return NotImplemented
     try:
-        found: object = json.loads(text, parse_constant=no_constant)
+        found: object = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         return NotImplemented
     return found
 
 
-def no_constant(name: str) -> object:
-    """Refuse what JSON does not have."""
-    raise ValueError(f"{name} is no JSON")
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"{name} is not JSON")
 
 
-def plain(value: Any) -> Any:
-    """Return a row's values in a form that JSON and every engine can hold."""
-    if isinstance(value, dict):
-        return {str(name): plain(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [plain(item) for item in value]
+def plain(value: Any, depth: int = 0) -> Any:
+    """Return a value of a source in a form that records and both engines accept.
+
+    Other programs write bytes, `NaN`, NUL characters, half surrogate pairs and endless nesting.
+    """
+    if isinstance(value, str):
+        text = value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return {"base64_text": base64.b64encode(text.encode()).decode()} if "\x00" in text else text
+    if isinstance(value, (dict, list)):
+        if depth >= _DEEPEST:
+            return json.dumps(value)
+        if isinstance(value, list):
+            return [plain(item, depth + 1) for item in value]
+        return {_plain_name(name): plain(item, depth + 1) for name, item in value.items()}
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode()}
-    if isinstance(value, str) and "\x00" in value:
-        return {"base64_text": base64.b64encode(value.encode()).decode()}
-    if isinstance(value, float) and not abs(value) < float("inf"):
+    if isinstance(value, float) and not isfinite(value):
         return {"float": repr(value)}
     return value
 
 
-def kept_columns(columns: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return the columns of a document in a form that a record can hold, and write them down.
-
-    Programs write `NaN`, which is no JSON, numbers beyond all bounds, and values that are nested without end.
-    """
-    try:
-        return columns, to_json(columns)
-    except Invalid:
-        found = {name: _kept(value) for name, value in columns.items()}
-        return found, to_json(found)
+def _plain_name(name: object) -> str:
+    return str(name).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def kept_json(value: Any) -> str:
-    """Write any value of a document as JSON."""
-    try:
-        return to_json(value)
-    except Invalid:
-        return to_json(_kept(value))
+def plain_json(value: Any) -> str:
+    """Write any value of a source as JSON."""
+    return to_json(plain(value))
 
 
-def kept_value(value: Any) -> Any:
-    """Return a document's value as an import of it has it."""
-    try:
-        to_json(value).encode()
-    except (Invalid, UnicodeEncodeError):
-        return _kept(value)
-    return value
-
-
-def _kept(value: Any) -> Any:
-    try:
-        found = plain(storable(value))
-        # With room for the levels around it.
-        to_json([[[[[[found]]]]]])
-    except (Invalid, RecursionError):
-        return json.dumps(value)
-    return found
-
-
-def is_no_number(value: Any) -> bool:
+def _is_special_float(value: Any) -> bool:
     """Return whether this represents `NaN` or an infinite number."""
-    return isinstance(value, dict) and value.get("float") in _NO_NUMBERS
+    return isinstance(value, dict) and value.get("float") in _SPECIAL_FLOATS
 
 
 def unplain(value: Any, *, of_json: bool = False) -> Any:
-    """Give back what `plain` was given. JSON holds no bytes, and may itself have an object that only looks so."""
+    """Return what `plain` was given. JSON has no bytes, and may contain an object that only looks like them."""
     if not isinstance(value, dict) or len(value) != 1:
         return value
     ((kind, held),) = value.items()
-    if kind == "float" and held in _NO_NUMBERS:
+    if kind == "float" and held in _SPECIAL_FLOATS:
         return float(held)
     if kind not in ("base64", "base64_text") or (of_json and kind == "base64"):
         return value

@@ -1,6 +1,5 @@
 """Read a foreign SQLite file safely, from a private copy: no writes, no code of its schema, limits on size and time."""
 
-import fcntl
 import os
 import shutil
 import stat
@@ -15,63 +14,7 @@ import apsw
 
 from decklog.core.errors import Conflict, Damaged, Invalid, NotADatabase, NotFound, TimedOut, TooLarge
 
-_PREFIX = "decklog-import-"
-# Locked for as long as the folder is in use; the lock ends with its process, however that ends.
-_HELD = "in-use"
-
-
-class PrivateFolder:
-    """A temporary folder that only its owner can read, and that goes with it."""
-
-    def __init__(self) -> None:
-        remove_left_over()
-        self.path, self._lock = _made()
-
-    def remove(self) -> None:
-        """Remove the folder with all that is in it."""
-        shutil.rmtree(self.path, ignore_errors=True)
-        os.close(self._lock)
-
-    def __enter__(self) -> str:
-        return self.path
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
-
-
-def _made() -> tuple[str, int]:
-    while True:
-        path = tempfile.mkdtemp(prefix=_PREFIX)
-        lock = os.open(os.path.join(path, _HELD), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        # A clean-up of left-over folders may have removed it before it was locked.
-        if os.path.exists(os.path.join(path, _HELD)):
-            return path, lock
-        os.close(lock)
-
-
-def remove_left_over() -> None:
-    """Remove this user's folders whose imports were killed. One that is in use is locked, and one of another user is not ours."""
-    for path in _own_folders():
-        with suppress(OSError):
-            lock = os.open(os.path.join(path, _HELD), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(path, ignore_errors=True)
-            finally:
-                os.close(lock)
-
-
-def _own_folders() -> Iterator[str]:
-    with os.scandir(tempfile.gettempdir()) as found:
-        for one in found:
-            if one.name.startswith(_PREFIX):
-                with suppress(OSError):
-                    facts = one.stat(follow_symlinks=False)
-                    if stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid():
-                        yield one.path
-
-
+PREFIX = "decklog-import-"
 _OFF = (
     apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER,
     apsw.SQLITE_DBCONFIG_ENABLE_VIEW,
@@ -117,12 +60,12 @@ class SqliteSource:
         self.path = path
         self._until = time.monotonic() + seconds
         self._most_rows = most_rows
-        self._folder = PrivateFolder()
+        self._folder = tempfile.TemporaryDirectory(prefix=PREFIX)
         try:
-            self._db = self._opened(_copied(path, self._folder.path, most_bytes))
+            self._db = self._opened(_copied(path, self._folder.name, most_bytes))
             self.columns = self._columns()
         except BaseException:
-            self._folder.remove()
+            self._folder.cleanup()
             raise
 
     def _opened(self, copy: str) -> apsw.Connection:
@@ -198,7 +141,7 @@ class SqliteSource:
 
     def close(self) -> None:
         self._db.close(True)
-        self._folder.remove()
+        self._folder.cleanup()
 
     def __enter__(self) -> "SqliteSource":
         return self
@@ -278,7 +221,7 @@ def _quoted(name: str) -> str:
 
 
 def _cells(names: list[str]) -> str:
-    """Ask for columns with their kinds, and for text as bytes: the file may call anything text, and that must not hide a row."""
+    """Build the select list: columns with their types, and text as bytes, because any bytes may be declared as text."""
     return ", ".join(
         f"typeof({_quoted(name)}), case when typeof({_quoted(name)}) = 'text' then cast({_quoted(name)} as blob)"
         f" else {_quoted(name)} end"

@@ -16,7 +16,7 @@ from decklog.core.disk import sync, sync_descriptor
 from decklog.core.errors import Conflict, NotFound
 from decklog.importing.exports import folder_of
 from decklog.importing.files import MOST_BYTES, opened
-from decklog.importing.row import kept_value
+from decklog.importing.row import plain
 from decklog.log import Decklog
 from decklog.records.values import to_json
 from decklog.redaction import scan_json
@@ -41,7 +41,7 @@ class FieldConflict:
 
 @dataclass(slots=True)
 class MergedItem:
-    """What is to become of an item on either side; None where it stays as it is."""
+    """The new version of an item on either side; None where it stays unchanged."""
 
     here: Item | None = None
     there: Item | None = None
@@ -137,7 +137,7 @@ def _put(item: Item, one: str, value: Any) -> None:
 
 def _plain(value: Any) -> Any:
     """Return a value as the log would hold it: a secret there is a marker here, and and an empty value is none."""
-    return None if value in (None, "", [], {}) else scan_json(kept_value(value))[0]
+    return None if value in (None, "", [], {}) else scan_json(plain(value))[0]
 
 
 def _digest(value: Any) -> str:
@@ -172,7 +172,7 @@ class Synced:
 
 
 class Sync(ABC):
-    """Keeps one source in step. A subclass reads and writes the other side, and gives the log in the same form."""
+    """Syncs one source. A subclass reads and writes the other side, and returns the log in the same form."""
 
     system: ClassVar[str]
     fields: ClassVar[tuple[str, ...]]
@@ -206,7 +206,7 @@ class Sync(ABC):
         """Write items to the other side, over what is there."""
 
     def task_of(self, item: str) -> str | None:
-        """Name the task of an item; None where that is not known."""
+        """Return the task id of an item; None if unknown."""
         return item
 
     def is_wanted(self, _item: Item) -> bool:
@@ -214,7 +214,7 @@ class Sync(ABC):
         return True
 
     def run(self) -> Synced:
-        """Bring each side what the other has changed, and put what both have changed to a person."""
+        """Apply each side's changes to the other, and report conflicts to the inbox."""
         base, ours, theirs = self._base(), self.ours(), self.theirs()
         take, give = self._merge(base, ours, theirs)
         self.report.taken, self.report.given = self._named("taken", take), self._named("given", give)
@@ -284,7 +284,7 @@ class Sync(ABC):
 
 
 class FileSync(Sync):
-    """Keeps a file in step, which is read and written as a whole, by what exports to such a file and imports it."""
+    """Syncs a file that is read and written as a whole, by its exporter and importer."""
 
     file_name: ClassVar[str]
     exports: ClassVar[type[Any]]
@@ -323,7 +323,7 @@ class FileSync(Sync):
         return self._read
 
     def replace_file(self, text: bytes) -> None:
-        """Put a new text in the file's place at one moment, unless somebody wrote to it meanwhile."""
+        """Replace the file atomically, unless it was changed in the meantime."""
         place = os.path.realpath(self.path)
         descriptor, made = tempfile.mkstemp(dir=folder_of(place), prefix=".decklog-sync-")
         try:
@@ -345,7 +345,7 @@ class FileSync(Sync):
 
 
 def report_conflicts(log: Decklog, system: str, run_id: str, disputed: list[tuple[dict[str, object], str | None]]) -> None:
-    """Put what both sides changed into the inbox, each dispute once, with the task that it is about."""
+    """Post each conflict to the inbox once, with its task."""
     for one, task_id in disputed:
         body = (
             f"{one['item']}: {one['field']} was changed here and in {system}, and nothing was overwritten. "

@@ -1,27 +1,25 @@
 """Import the work items of a tracker as tasks of a run, with their links and comments."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from itertools import islice
 from typing import Any, ClassVar
 
 from decklog.core.clock import from_text, to_text
-from decklog.core.errors import Damaged, Invalid, NotFound
+from decklog.core.errors import Damaged, Invalid
 from decklog.core.ids import is_ours
-from decklog.importing.importer import Gathered, Import, LinkOrder
+from decklog.importing.importer import Gathered, Import, Link, LinkOrder
 from decklog.importing.report import Outcome, Report
-from decklog.importing.row import EPOCH, Row, kept_columns, kept_json, plain
+from decklog.importing.row import EPOCH, Row, plain
 from decklog.importing.source import SqliteSource
 from decklog.importing.writer import NOTE, Mapping, PendingEntry, PendingRecord, describes
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
 from decklog.records.values import to_json
 from decklog.stores.intake import ANY_OF, together
-from decklog.stores.runs.run import Run, RunStatus
-from decklog.stores.tasks.task import Dependency, LinkKind, Task, TaskComment, TaskState
+from decklog.stores.tasks.task import Dependency, Task, TaskComment, TaskState
 
 WAS_RUNNING = "it was being worked on when it was imported, and nobody here holds it; resume it when nobody there does"
 LINES = "lines"
@@ -35,22 +33,11 @@ _COUNTED = """
 """
 _RECOUNT = f"""
 update tasks set open_dependencies = {_COUNTED}
- where run_id = :run_id and id in {ANY_OF} and open_dependencies <> {_COUNTED}
+ where run_id = :run_id and open_dependencies <> {_COUNTED}
 returning *
 """
 _RUNS = f"select id, run_id from tasks where id in {ANY_OF}"
-_TOGETHER = 10_000
 _LINKED = f"select task_id, depends_on from dependencies where task_id in {ANY_OF}"
-_WAITING = f"select run_id, task_id from dependencies where kind = 'blocks' and depends_on in {ANY_OF}"
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A link as the source has it: which item, with which other, and how."""
-
-    item: str
-    other: str
-    kind: LinkKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +64,6 @@ class Tracker(Import):
         self.run_id = run_id
         self.gathered = Gathered()
         self.links = LinkOrder(self.gathered, self.items)
-        self.runs: dict[str, str] = {}
         # Items as the tasks that are here would be written: of these only what differs is brought.
         self.as_here: dict[str, dict[str, Any]] = {}
         # Items whose tasks are here in another run, which may be of another source.
@@ -96,26 +82,26 @@ class Tracker(Import):
         yield from ()
 
     def run_of(self, _item: str) -> str:
-        """Name the run that an item belongs to."""
+        """Return the run of an item."""
         return self.run_id
 
     def task_of(self, item: str) -> str:
-        """Name the task that an item becomes."""
+        """Return the task id of an item."""
         return item
 
     def goals(self) -> dict[str, str]:
-        """Name the runs that the items belong to, each with its goal."""
+        """Return the runs of the items with their goals."""
         return {self.run_id: self.goal}
 
     def facts_of(self, _run_id: str) -> dict[str, object]:
-        """Give what is to be known of a run to write it back."""
+        """Return the metadata of a run that an export needs."""
         return {}
 
     def check(self, source: SqliteSource) -> None:
         """Refuse what is not this tracker's; a file of text is looked at line by line."""
 
     def run(self) -> Report:
-        """Take everything over, or only say what would become of it."""
+        """Import everything, or only report what would change."""
         self.gather()
         self._add_parts()
         self._find_elsewhere()
@@ -123,11 +109,12 @@ class Tracker(Import):
         with self.writer.open():
             self._make_runs()
             for table, mapping in self.mappings().items():
-                self._take_table(table, mapping, self.gathered.rows(table))
+                self._take_table(table, mapping)
+            self._recount()
         return self.report
 
     def mappings(self) -> dict[str, Mapping]:
-        """Name the tables with their mappings; a subclass adds its own."""
+        """Return the tables with their mappings; a subclass adds its own."""
         return {self.items: self.item, LINKS: self.link, COMMENTS: self.comment, LINES: self.unread}
 
     # Before anything is written
@@ -139,27 +126,21 @@ class Tracker(Import):
 
     def hold(self, item: str, columns: dict[str, Any], *, at: str, clock: str, is_done: bool) -> None:
         """Add an item; its parts are read once the newest version of it is known."""
-        held, text = kept_columns(columns)
-        if held is not columns and (odd := [name for name, value in columns.items() if _is_unstorable_within(value)]):
-            self.report.note(f"{self.items} {item}: what no record can hold within {', '.join(odd)} is written out as text")
-        self.gathered.add(self.items, item, text, at=at, clock=clock, is_done=is_done)
+        self.gathered.add(self.items, item, to_json(columns), at=at, clock=clock, is_done=is_done)
 
     def _add_parts(self) -> None:
         """Add the links and comments within the items."""
         for row in self.gathered.rows(self.items):
             for part in self.parts_of(row):
-                self.gathered.add(part.table, part.id, kept_json(plain(part.columns)), at=part.at)
+                self.gathered.add(part.table, part.id, to_json(part.columns), at=part.at)
 
     def _find_elsewhere(self) -> None:
-        """Find the items of which nothing is to be brought: neither they nor their links and comments."""
-        names = iter(self.gathered.ids(self.items))
-        while batch := [*islice(names, _TOGETHER)]:
-            items = {self.task_of(item): item for item in batch}
-            self.elsewhere |= self.log.db.read(partial(self._elsewhere, items))
-
-    def _elsewhere(self, items: dict[str, str]) -> set[str]:
-        found = (row for asked in together([*items]) for row in self.log.db.rows(_RUNS, asked)[1])
-        return {items[task_id] for task_id, run_id in found if run_id != self.run_of(items[task_id])}
+        """Find the items whose tasks belong to another run; neither they nor their links and comments are imported."""
+        items = {self.task_of(item): item for item in self.gathered.ids(self.items)}
+        for asked in together([*items]):
+            for task_id, run_id in self.log.db.read(partial(self.log.db.rows, _RUNS, asked))[1]:
+                if run_id != self.run_of(items[task_id]):
+                    self.elsewhere.add(items[task_id])
 
     def _refuse_elsewhere(self, *items: str) -> None:
         for item in items:
@@ -173,7 +154,7 @@ class Tracker(Import):
             except Invalid:
                 # It is kept, with the reason, once its turn comes.
                 continue
-            self.links.add(row.id, link.item, link.other, link.kind)
+            self.links.add(replace(link, id=row.id))
         self.log.db.read(lambda: self.links.judge(self._present_links(), self._is_here))
 
     def _present_links(self) -> Iterator[tuple[str, str, str]]:
@@ -183,7 +164,7 @@ class Tracker(Import):
                 yield self.item_of(run_id, task), self.item_of(run_id, other), kind
 
     def item_of(self, _run_id: str, task_id: str) -> str:
-        """Name the item that a task of a run was made of."""
+        """Return the item of a task."""
         return task_id
 
     def _is_here(self, item: str) -> bool:
@@ -197,26 +178,13 @@ class Tracker(Import):
     def _make_runs(self) -> None:
         started = from_text(self.first_at() or to_text(self.log.clock.now()))
         for run_id, goal in self.goals().items():
-            try:
-                self.log.runs.get(run_id)
-            except NotFound:
-                times: dict[str, Any] = {"started_at": started, "updated_at": started}
-                with self.log.transaction():
-                    self.writer.record(
-                        Run,
-                        new_stream=True,
-                        id=run_id,
-                        goal=goal,
-                        status=RunStatus.ACTIVE,
-                        metadata=self.facts_of(run_id),
-                        **times,
-                    )
+            self.writer.ensure_run(run_id, goal, started, self.facts_of(run_id))
 
     # Tables
 
-    def _take_table(self, table: str, mapping: Mapping, rows: Iterable[Row]) -> None:
-        after = {self.items: self._after_items, LINKS: self._after_links}.get(table)
-        self.writer.take_all(rows, mapping, self.gathered.count(table), after)
+    def _take_table(self, table: str, mapping: Mapping) -> None:
+        after = self._remove_lost_links if table == self.items else None
+        self.writer.take_all(self.gathered.rows(table), mapping, self.gathered.count(table), after)
         self.writer.take_all(self.gathered.others(table, differing=False), _is_older)
         self.writer.take_all(self.gathered.others(table, differing=True), self._differs)
 
@@ -225,7 +193,7 @@ class Tracker(Import):
         """Describe the task that an item becomes."""
 
     def task(self, row: Row, *, created_at: datetime, updated_at: datetime | None, **fields: Any) -> PendingRecord:
-        """Describe a task of an item's run; nobody who has it here is disturbed.
+        """Describe the task of an item; a task that is being worked on stays unchanged.
 
         Without a time of its last change, what was changed here stays.
         """
@@ -271,10 +239,10 @@ class Tracker(Import):
 
     @abstractmethod
     def comment(self, row: Row) -> Any:
-        """Describe what somebody said of an item."""
+        """Describe the comment on an item."""
 
     def said(self, row: Row, item: str, *, author: str, body: str, at: datetime) -> PendingRecord:
-        """Describe what somebody said of an item."""
+        """Describe the comment on an item."""
         run_id = row.stream = self.run_of(item)
         self._refuse_elsewhere(item)
         name = row.id.rpartition("#")[2]
@@ -300,23 +268,17 @@ class Tracker(Import):
 
     # What follows from a batch
 
-    def _after_items(self, taken: list[tuple[Row, Outcome]]) -> None:
-        """Take off the links that an item has lost since, and let those that wait for it know whether it is done."""
+    def _remove_lost_links(self, taken: list[tuple[Row, Outcome]]) -> None:
+        """Remove the links that the source no longer has from the items of a batch."""
         changed = [row.id for row, outcome in taken if outcome is Outcome.CHANGED]
         same = {
             self.task_of(row.id): row for row, outcome in taken if outcome is Outcome.ALREADY and row.id not in self.elsewhere
         }
         for item in [*changed, *self._with_lost_links(same)]:
-            self._take_links_off(item)
-        waiting: dict[str, list[str]] = {}
-        for asked in together([self.task_of(item) for item in changed]):
-            for run_id, task_id in self.log.db.rows(_WAITING, asked)[1]:
-                waiting.setdefault(run_id, []).append(task_id)
-        for run_id, tasks in waiting.items():
-            self._recount(run_id, tasks)
+            self._remove_links(item)
 
     def _with_lost_links(self, rows: dict[str, Row]) -> Iterator[str]:
-        """Name the items that are as they were but for a link that the source no longer has."""
+        """Yield the unchanged items that lost a link in the source."""
         lost: dict[str, Task | None] = {}
         for asked in together([*rows]):
             for task_id, other in self.log.db.rows(_LINKED, asked)[1]:
@@ -329,7 +291,7 @@ class Tracker(Import):
             if present is not None and (updated_at is None or updated_at >= present.updated_at):
                 yield row.id
 
-    def _take_links_off(self, item: str) -> None:
+    def _remove_links(self, item: str) -> None:
         task_id, run_id = self.task_of(item), self.run_of(item)
         content = {self.task_of(other) for other in self.links.others_of(item)}
         for link in self.writer.intake.select(Dependency, "select * from dependencies where task_id = :id", id=task_id):
@@ -339,38 +301,21 @@ class Tracker(Import):
             sql = "delete from dependencies where task_id = :task_id and depends_on = :other returning *"
             ends = {"run_id": run_id, "task_id": task_id, "other": link.depends_on}
             self.writer.intake.remove(Dependency, sql, note=NOTE, **ends)
-        self._recount(run_id, [task_id])
 
-    def _after_links(self, taken: list[tuple[Row, Outcome]]) -> None:
-        """Count again what those with new links wait for."""
-        tasks: dict[str, list[str]] = {}
-        for row, outcome in taken:
-            if outcome in (Outcome.NEW, Outcome.CHANGED):
-                item = self.link_of(Row(row.table, row.id, row.columns)).item
-                tasks.setdefault(self.run_of(item), []).append(self.task_of(item))
-        for run_id, found in tasks.items():
-            self._recount(run_id, found)
-
-    def _recount(self, run_id: str, tasks: list[str]) -> None:
-        for asked in together([*dict.fromkeys(tasks)]):
-            self.writer.intake.change_all(Task, _RECOUNT, note=NOTE, run_id=run_id, **asked)
-
-
-def _is_unstorable_within(value: object) -> bool:
-    """Return whether a list or an object holds what no record can; a value that is itself unsuitable is left over."""
-    try:
-        return isinstance(value, (list, dict)) and not to_json(value)
-    except Invalid:
-        return True
+    def _recount(self) -> None:
+        """Count again what each task waits for; also what an import that was killed left behind."""
+        for run_id in self.goals():
+            with self.log.transaction():
+                self.writer.intake.change_all(Task, _RECOUNT, note=NOTE, run_id=run_id)
 
 
 def link_name(task_id: str, depends_on: str) -> str:
-    """Name a link, so that its kept columns are found again."""
+    """Return the name that a link's kept columns are found by."""
     return f"{LINKS} {to_json([task_id, depends_on])}"
 
 
 def moment_of(value: object) -> str:
-    """Spell a time so that texts sort as times do; what is none comes first."""
+    """Return a time as sortable text; an empty text for anything else."""
     if not isinstance(value, str):
         return ""
     try:
@@ -410,8 +355,8 @@ class Table:
     key: tuple[str, ...] = ("id",)
     at: str | None = None
     clock: str | None = None
-    # The column, and the table that it refers to.
-    of: tuple[str, str] | None = None
+    # Columns with the tables that they refer to; versions of a program differ in them.
+    of: tuple[tuple[str, str], ...] = ()
     # Holds links or comments, under the name that those have here.
     kind: str | None = None
 
@@ -420,25 +365,21 @@ class TableTracker(Tracker):
     """Gathers rows of databases. Each place, such as a board or a project, is one run."""
 
     layout: ClassVar[dict[str, Table]]
-    # Tables that rows lead to by other columns than those of the layout.
-    led_to_otherwise: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, *words: Any, **settings: Any) -> None:
         super().__init__(*words, **settings)
         # The runs of the places, and what those are called.
         self.places: dict[str, str] = {}
         self.titles: dict[str, str] = {}
-        # Of the rows of other tables nobody asks what they belong to.
-        self._led_to = {layout.of[1] for layout in self.layout.values() if layout.of} | self.led_to_otherwise
         self._owners: dict[tuple[str, str], str | None] = {}
 
     @abstractmethod
     def databases(self) -> dict[str, str]:
-        """Name the databases, each with the place that its items are in."""
+        """Return the databases with the places of their items."""
 
     @abstractmethod
     def place_of(self, table: str, columns: dict[str, Any], database: str) -> str:
-        """Name the place of an item."""
+        """Return the place of an item."""
 
     def spelled(self, _name: str, value: Any) -> Any:
         """Spell a value as texts can hold it, and a time as others do."""
@@ -472,51 +413,41 @@ class TableTracker(Tracker):
         item: str | None
         if table == self.items:
             item = name = f"{self.place_of(table, columns, database)}/{name}"
-            self._own(table, str(columns.get(layout.key[0])), item)
+            self._owners.setdefault((table, str(columns.get(layout.key[0]))), item)
         else:
-            item = self._owner(layout, columns)
-            self._own(table, name, item)
-            columns[ITEM] = item
+            owners = (self.owner(its_table, columns.get(column)) for column, its_table in layout.of)
+            columns[ITEM] = item = next(filter(None, owners), None)
+            self._owners.setdefault((table, name), item)
         at, clock = (moment_of(columns.get(column or "")) for column in (layout.at, layout.clock))
         is_done = table == self.items and self.is_done(columns)
         self.gathered.add(layout.kind or table, name, to_json(columns), at=at, clock=clock, is_done=is_done)
 
-    def _owner(self, layout: Table, columns: dict[str, Any]) -> str | None:
-        if layout.of is None:
-            return None
-        column, table = layout.of
-        return self.owner(table, columns.get(column))
-
     def owner(self, table: str, row_id: object) -> str | None:
-        """Name the item that a row belongs to."""
+        """Return the item that a row belongs to."""
         return self._owners.get((table, str(row_id)))
-
-    def _own(self, table: str, row_id: str, item: str | None) -> None:
-        if table in self._led_to:
-            self._owners.setdefault((table, row_id), item)
 
     # Names
 
     def goals(self) -> dict[str, str]:
-        """Name a run for each place."""
+        """Return a run for each place."""
         return {run_id: self.titles.get(place, self.goal) for place, run_id in sorted(self.places.items())}
 
     def run_of(self, item: str) -> str:
-        """Name the run of an item's place."""
+        """Return the run of an item's place."""
         return self.places[item.rpartition("/")[0]]
 
     def task_of(self, item: str) -> str:
-        """Name a task as its item is named."""
+        """Return the item's own id."""
         return item.rpartition("/")[2]
 
     def item_of(self, run_id: str, task_id: str) -> str:
-        """Name an item by its place."""
+        """Return an item's name with its place."""
         return f"{next(place for place, its_run in self.places.items() if its_run == run_id)}/{task_id}"
 
     # Mappings
 
     def mappings(self) -> dict[str, Any]:
-        """Name the tables with their mappings: what is neither an item, a link nor a comment becomes an entry."""
+        """Return the tables with their mappings: other tables than items, links and comments become entries."""
         own = {table: self.happened for table, layout in self.layout.items() if not layout.kind and table != self.items}
         return {**super().mappings(), **own}
 

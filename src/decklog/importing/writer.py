@@ -20,7 +20,7 @@ from decklog.log import Decklog
 from decklog.records.record import Record
 from decklog.stores.intake import Intake
 from decklog.stores.money.bulk import Bulk
-from decklog.stores.overview import spending
+from decklog.stores.runs.run import Run, RunStatus
 
 M = TypeVar("M", bound=Callable[..., Any])
 # What the journal knows a keyed entry by: stream, subtype, group and key.
@@ -66,7 +66,7 @@ class PendingRecord:
 
     @property
     def added(self) -> dict[str, Any]:
-        """What a record is made of that is not here yet."""
+        """The fields of a new record."""
         return {**self.fields, **self.at_first}
 
 
@@ -84,8 +84,8 @@ def only_describes(mapping: Callable[..., object]) -> bool:
 NOTE = "imported"
 SUBTYPE = COLUMNS.index("subtype")
 # The columns to compare of entries with the same key, without those that the log itself derives.
-_SAYING = [place for place, name in enumerate(COLUMNS) if name not in ("pos", "stream", "seq", "hash", "key", "redacted")]
-_REDACTED, _PLACES = COLUMNS.index("redacted"), {name: place for place, name in enumerate(COLUMNS)}
+_COMPARED = [place for place, name in enumerate(COLUMNS) if name not in ("pos", "stream", "seq", "hash", "key", "redacted")]
+_AT = COLUMNS.index("at")
 _DIGESTS = {chain.BODY: chain.BODY_DIGEST, chain.PAYLOAD: chain.PAYLOAD_DIGEST}
 
 
@@ -105,7 +105,7 @@ class Versions:
 
     @cached_property
     def _given(self) -> dict[str, Any]:
-        """The row as columns hold it: redacted, and JSON in canonical form."""
+        """The row as column values: redacted, with canonical JSON."""
         return self._log.db.values.bind(self._fields)[0]
 
     def is_ours(self) -> bool:
@@ -113,7 +113,7 @@ class Versions:
         return self._history[-1].body == NOTE
 
     def moved(self) -> tuple[list[str], list[str]]:
-        """Name the fields that the source changed since an import set them, and those of them that were changed here too."""
+        """Return the fields that the source changed since the import, and those that changed here, too."""
         set_by_import: dict[str, Any] = {}
         before: dict[str, Any] | None = None
         for entry in self._history:
@@ -133,14 +133,14 @@ class Versions:
         return list(every(lambda **page: self._log.journal.history(table, record_id, **page)))
 
 
-def has_same_columns(said: Sequence[Any], present: tuple[Any, ...]) -> bool:
-    """Return whether a row's columns, as they would be written, are those of the entry that is here: so it is with nearly all.
+def is_same_entry(pending: PendingEntry, said: Sequence[Any], present: tuple[Any, ...]) -> bool:
+    """Return whether a row's columns, as they would be written, are those of the existing entry.
 
-    What the row leaves out counts for nothing, and a text that is kept elsewhere, or was dropped since, by its digest.
+    Empty columns are not compared, and a text that is stored elsewhere or was pruned is compared by its digest.
     """
-    for place in _SAYING:
+    for place in _COMPARED:
         value, held = said[place], present[place]
-        if value is None or value == held or value == "":
+        if value is None or value == held or value == "" or (place == _AT and pending.entry.get("at") is None):
             continue
         digest = _DIGESTS.get(place)
         if digest is None or held is not None or chain.digest(value) != present[digest]:
@@ -149,21 +149,11 @@ def has_same_columns(said: Sequence[Any], present: tuple[Any, ...]) -> bool:
 
 
 def identity_of(entry: dict[str, Any]) -> Identity | None:
-    """Give by what the journal knows an entry that is given as the arguments of `append`, unless those are no plain texts."""
+    """Return the key columns of an entry that is given as arguments of `append`; None unless they are texts."""
     stream, key = entry.get("stream"), entry.get("key")
     subtype, group_id = entry.get("subtype") or "", entry.get("group_id") or ""
     identity = (stream, subtype, group_id, key)
     return identity if all(type(part) is str for part in identity) else None  # type: ignore[return-value]
-
-
-def same_entry(log: Decklog, entry: Entry, given: dict[str, Any]) -> bool:
-    """Return whether an entry equals a row of the source, as given or as columns hold it."""
-    said = log.db.values.bind({name: value for name, value in given.items() if _has_value(name, value)})[0]
-    return said == log.db.values.bind({name: getattr(entry, name) for name in said})[0]
-
-
-def _has_value(name: str, value: object) -> bool:
-    return name not in ("key", "stream") and value not in (None, "")
 
 
 _ROWS = 1000
@@ -196,7 +186,7 @@ class RowWriter:
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Hold a dry run in one transaction, and undo it; otherwise every batch is committed for itself."""
+        """Run a dry run in one transaction and undo it; otherwise each batch is committed."""
         if not self.report.dry_run:
             yield
             return
@@ -303,7 +293,6 @@ class RowWriter:
             if present is None:
                 outcomes.append(Outcome.NEW)
             elif self.bulk.correct(present, charge, note=NOTE):
-                spending.reopen(self.log.db, charge["run_id"])
                 outcomes.append(Outcome.CHANGED)
             else:
                 outcomes.append(Outcome.ALREADY)
@@ -397,9 +386,7 @@ class RowWriter:
 
     def _known(self, pending: PendingEntry, said: tuple[Any, ...], present: tuple[Any, ...] | None) -> Outcome:
         """Check whether a row differs from the entry made of it; the entry stays, and the changed row is kept with it."""
-        if present is None or has_same_columns(said, present):
-            return Outcome.ALREADY
-        if same_entry(self.log, load(self.log.db, present), pending.entry):
+        if present is None or is_same_entry(pending, said, present):
             return Outcome.ALREADY
         return self._keep_changed(pending.row, present)
 
@@ -433,7 +420,7 @@ class RowWriter:
         return PendingEntry(row, {**entry, "key": key, "at": at})
 
     def keep(self, row: Row, why: str, at: datetime | None = None) -> Outcome:
-        """Keep a whole row in the journal; nothing that was on record gets lost because we have no place for it."""
+        """Keep a whole row in the journal because no record can hold it."""
         try:
             with self.log.transaction():
                 return self._write([self._whole(row, why, at)])[0]
@@ -445,28 +432,25 @@ class RowWriter:
             return Outcome.REFUSED
 
     def key(self, row: Row) -> str:
-        """Name a row of the source. Without a run, ids of two files may be the same: the key then has a digest of the content."""
+        """Return the key of a row. Without a run, ids of two files may be equal: the key then has a digest of the content."""
         name = f"{key_start(self.report.system, row.table)}{row.id}"
         if row.stream.startswith("@"):
             name = f"{name}:{row.digest()}"
-        if row.id.isascii() and row.id.isdigit():
-            # All of it is ours but for a number, and it is too long to pass for a name: say so, or every row's is scanned.
-            self.mark_clean(name)
         return name
 
-    def mark_clean(self, name: str) -> None:
-        """Remember that a name holds no secret."""
-        self.log.db.values.mark_clean(name)
-
     def has_run(self, run_id: str) -> bool:
-        """Return whether a run is here."""
-        return number_of(self.log.db, run_id) is not None
-
-    def streams(self) -> frozenset[str]:
-        """Name all that entries can be written to."""
-        return frozenset(name for (name,) in self.log.db.read(lambda: self.log.db.rows("select name from streams", {}))[1])
+        """Return whether a run exists."""
+        return self.log.db.read(lambda: number_of(self.log.db, run_id)) is not None
 
     # What mappings write with
+
+    def ensure_run(self, run_id: str, goal: str, started_at: datetime, metadata: dict[str, object] | None = None) -> None:
+        """Add an active run, unless it exists."""
+        if not self.has_run(run_id):
+            times: dict[str, Any] = {"started_at": started_at, "updated_at": started_at}
+            facts: dict[str, Any] = {"goal": goal, "status": RunStatus.ACTIVE, "metadata": metadata or {}}
+            with self.log.transaction():
+                self.record(Run, new_stream=True, id=run_id, **facts, **times)
 
     def entry(self, row: Row, entry: dict[str, Any]) -> PendingEntry:
         """Describe an entry of the row's stream, given as the arguments of `append`; it is written once."""
@@ -570,14 +554,14 @@ def key_start(system: str, table: str) -> str:
 
 @lru_cache(maxsize=4096)
 def run_id_of(name: str) -> str:
-    """Name the run of something that the source calls so: the same, unless a run can't be called that."""
+    """Return the id of a run for a name in the source: the same, or a digest if runs can't have that name."""
     if 0 < len(name) <= 200 and name[0] != "@" and ":" not in name and not any(c.isspace() for c in name):
         return name
     return f"run-{sha256(name.encode()).hexdigest()[:24]}"
 
 
 def run_below(run_id: str, name: str) -> str:
-    """Name the run of a part of what another run is of; a digest distinguishes names that would be spelled alike."""
+    """Return the id of a run below another one; a digest keeps changed names distinct."""
     plain = _NOT_PLAIN.sub("-", name)
     if plain == name and len(name) <= _LONGEST_PART:
         return f"{run_id}-{name}"

@@ -1,6 +1,6 @@
 """Bytes kept once, under their digest: long texts, documents and the contents of artifacts."""
 
-from typing import Any
+from hashlib import sha256
 
 from decklog.core.errors import Damaged
 from decklog.db.base import Database
@@ -13,8 +13,6 @@ _INSERT = "insert into blobs (digest, size, bytes) values (:digest, :size, :byte
 
 def keep(db: Database, content: bytes, digest: str | None = None) -> str:
     """Store bytes once, under their digest."""
-    from hashlib import sha256
-
     digest = digest or sha256(content).hexdigest()
     bound = {"digest": digest, "size": len(content), "bytes": content}
     if db.packs_blobs and len(content) >= SHORTEST:
@@ -23,22 +21,6 @@ def keep(db: Database, content: bytes, digest: str | None = None) -> str:
         bound["bytes"] = packed(content)
     db.rows(_INSERT, bound)
     return digest
-
-
-def keep_all(db: Database, contents: list[bytes]) -> list[str]:
-    """Store many bytes, each once; give their digests in their order."""
-    from hashlib import sha256
-
-    digests = [sha256(content).hexdigest() for content in contents]
-    short: list[dict[str, Any]] = []
-    for digest, content in dict(zip(digests, contents, strict=True)).items():
-        if db.packs_blobs and len(content) >= SHORTEST:
-            keep(db, content, digest)
-        else:
-            short.append({"digest": digest, "size": len(content), "bytes": content})
-    # In an order that all keep to: those who keep the same wait for each other.
-    db.many(_INSERT, sorted(short, key=lambda bound: str(bound["digest"])))
-    return digests
 
 
 def kept(db: Database, digest: str) -> bytes | None:

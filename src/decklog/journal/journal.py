@@ -5,9 +5,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from decklog.core.clock import Clock
 from decklog.core.errors import Invalid, LostWrites, NotFound
-from decklog.core.fork_safety import once
 from decklog.db.base import Database, Row
 from decklog.db.search.entries import search as search_entries
 from decklog.db.search.marks import entries_in, index_everything, index_some, not_indexed
@@ -35,8 +33,9 @@ from decklog.journal.rows import (
     number_of,
     position_of,
 )
-from decklog.journal.tail import Tail, Undo, cursor_at_heads, moved
+from decklog.journal.tail import Tail, cursor_at_heads, moved
 from decklog.journal.time_index import Times
+from decklog.journal.undo import Undo
 from decklog.journal.verify import Audit, Verification, Verifier, verify_since
 from decklog.journal.writer import Writer, WrittenEntries
 from decklog.records.operations import (
@@ -65,11 +64,6 @@ _IN_STREAM = "pos >= :start and pos < :end"
 _MOST_STREAMS = 50
 
 
-def writer_of(db: Database, clock: Clock) -> Writer:
-    """Make what writes the journal, which is imported only now."""
-    return Writer(db, clock)
-
-
 class Journal:
     """Appends entries and finds them again."""
 
@@ -79,18 +73,14 @@ class Journal:
     def __init__(
         self,
         db: Database,
-        writer: Callable[[], Writer],
+        writer: Writer,
         record_classes: Callable[[], dict[str, type[Record]]],
         audits: Callable[[], dict[str, Audit]],
     ) -> None:
         self._db = db
-        self._find_writer = writer
+        self._writer = writer
         self.record_classes = record_classes
         self._audits = audits
-
-    @once
-    def _writer(self) -> Writer:
-        return self._find_writer()
 
     def record_lost_writes(self, problem: LostWrites) -> None:
         """Write down that acknowledged entries were lost; `decklog doctor` shows it."""
@@ -122,14 +112,12 @@ class Journal:
 
         With a key, the first entry with the same stream, subtype, group and key comes back, marked `already`.
         """
-        # All columns in their order, so that none is left to be put into its place.
         given = {
-            "pos": None, "stream": stream, "seq": None, "at": at, "hash": None, "kind": kind, "subtype": subtype, "agent": agent,
-            "agent_id": agent_id, "group_id": group_id, "task_id": task_id, "iteration": iteration, "phase": phase,
-            "confidence": confidence, "redacted": 0, "key": key, "record_table": None, "record_id": None, "refs": refs,
-            "body_digest": None, "payload_digest": None, "body": body, "payload": payload,
+            "stream": stream, "at": at, "kind": kind, "subtype": subtype, "agent": agent, "agent_id": agent_id,
+            "group_id": group_id, "task_id": task_id, "iteration": iteration, "phase": phase, "confidence": confidence,
+            "key": key, "refs": refs, "body": body, "payload": payload,
         }  # fmt: skip
-        row = self._writer.prepared(given).values()
+        row = self._writer.prepare(given)
         entry: Entry = within_lease(self._db, lambda: self._writer.write([row])[0])
         return entry
 
@@ -143,7 +131,7 @@ class Journal:
         for given in entries:
             if not known.issuperset(given) or "stream" not in given:
                 raise Invalid(f"an entry needs a stream and takes {', '.join(sorted(known))}; got {', '.join(given)}")
-        return within_lease(self._db, partial(self._writer.write, self._writer.prepared_many([dict(given) for given in entries])))
+        return within_lease(self._db, partial(self._writer.write, self._writer.prepare_many([dict(given) for given in entries])))
 
     @reads
     def get(self, stream: str, seq: int | None = None) -> Entry:

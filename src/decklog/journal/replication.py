@@ -5,6 +5,7 @@ is put into the table it is about, so the projections of the receiving log are m
 """
 
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from operator import gt
 from typing import Any, Protocol, Self
 
@@ -258,8 +259,6 @@ class Replication:
         self._db.write(lambda: self._keep_all(blobs))
 
     def _keep_all(self, blobs: list[tuple[str, bytes]]) -> None:
-        from hashlib import sha256
-
         for digest, content in blobs:
             if sha256(content).hexdigest() != digest:
                 raise Damaged(f"blob {digest} does not match its digest", digest=digest)

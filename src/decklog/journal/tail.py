@@ -1,20 +1,19 @@
-"""Following the journal: each entry of a stream once, in order, as it is committed; and which streams have moved.
+"""Follow the journal: each entry of a stream once, in order, as it is committed; and which streams have moved.
 
 Numbers within a stream are given out under that stream's lock and have no gap, so "after number N" misses no late commit.
 """
 
 import time
 from collections.abc import Generator
+from math import inf
 from typing import Any
 
-from decklog.core.errors import Conflict, DecklogError, Denied, Invalid, NotFound
+from decklog.core.errors import Invalid, NotFound
 from decklog.db.base import Database
-from decklog.journal.chain import STREAM
+from decklog.db.where import suggest_id
 from decklog.journal.entry import Entry
 from decklog.journal.rows import RESERVED, SELECT, STREAM_SIZE, StreamChanges, StreamRange, load_all, number_of
-from decklog.journal.writer import Writer
 from decklog.records.operations import WaitStep, check_committed, reading, waiting
-from decklog.records.record import Record
 from decklog.records.values import from_json, to_json
 
 _BATCH = 500
@@ -34,7 +33,8 @@ class Tail:
         if stream is not None:
             yield reading(lambda: self._known(stream))
             self._places[stream] = after or 0
-        deadline = _Deadline(timeout_seconds)
+        timeout = inf if timeout_seconds is None else timeout_seconds
+        end = time.monotonic() + timeout
         while True:
             check_committed(self._db, "journal.tail")
             found: list[Entry] = yield reading(lambda: self._next(stream))
@@ -42,17 +42,15 @@ class Tail:
             self._places |= {entry.stream: entry.seq for entry in found}
             yield found
             if found:
-                deadline = _Deadline(timeout_seconds)
-            elif not follow or deadline.passed():
+                end = time.monotonic() + timeout
+            elif not follow or (left := end - time.monotonic()) <= 0:
                 return
             else:
-                yield waiting(min(deadline.left(), _LONGEST_WAIT), stream)
+                yield waiting(min(left, _LONGEST_WAIT), stream)
 
     def _known(self, stream: str) -> None:
         number = number_of(self._db, stream)
         if number is None and not stream.startswith("@"):
-            from decklog.db.where import suggest_id
-
             raise NotFound(f"there is no run {stream!r} to follow", hint=suggest_id(self._db, "runs", stream), stream=stream)
 
     def _next(self, stream: str | None) -> list[Entry]:
@@ -78,17 +76,6 @@ class Tail:
             },
         )
         return load_all(self._db, rows)
-
-
-class _Deadline:
-    def __init__(self, seconds: float | None) -> None:
-        self._end = None if seconds is None else time.monotonic() + seconds
-
-    def left(self) -> float:
-        return _LONGEST_WAIT if self._end is None else max(0.0, self._end - time.monotonic())
-
-    def passed(self) -> bool:
-        return self._end is not None and time.monotonic() >= self._end
 
 
 # Which streams have moved since a cursor
@@ -145,83 +132,3 @@ def _read(cursor: str) -> tuple[int, dict[str, int]]:
     if not is_whole:
         raise Invalid("this is not a cursor of `now` or `since`; ask for one with: decklog journal now", field="cursor")
     return known, heads
-
-
-_LAST_TWO = """
-select seq, payload, body
-  from entries
- where record_table = :table
-   and record_id = :id
- order by seq desc
- limit 2
-"""
-
-
-class Undo:
-    """Restores one record. It works inside the caller's transaction."""
-
-    def __init__(self, db: Database, writer: Writer, record_class: type[Record]) -> None:
-        self._db = db
-        self._writer = writer
-        self._class = record_class
-
-    def run(self, stream: str, record_id: str, reason: str, meant: int | None) -> Record:
-        """Take the last change back, if it is the one that is meant."""
-        if not self._class.restores:
-            raise self._never(record_id)
-        self._db.lock_stream(stream)
-        rows = self._db.rows(_LAST_TWO, {"table": self._class.table, "id": record_id})[1]
-        if meant is not None and rows[0][0] != meant:
-            raise self._refusal(record_id, f"entry {meant} is not its last change; entry {rows[0][0]} is: {rows[0][2]}")
-        images = [from_json(payload) for _, payload, _ in rows]
-        if len(images) < 2 or any(image.get("removed") for image in images):
-            raise self._refusal(record_id, "it was only just added, or is gone: there is nothing before to go back to")
-        after, before = (self._class.upcast(image) for image in images)
-        return self._restore(stream, self._restored(record_id, before, after, rows[0][2]), after, reason)
-
-    def _restored(self, record_id: str, before: dict[str, Any], after: dict[str, Any], said: str | None) -> dict[str, Any]:
-        """Give the columns that go back, or say why none does."""
-        changed = [name for name in self._class.columns() if before[name] != after[name]]
-        beyond = [name for name in changed if name not in (*self._class.restores, *self._class.kept_on_undo)]
-        why = self._class.why_not_undone(before, after, self._db)
-        if why is None and beyond:
-            why = f"it changed {', '.join(beyond)} too, on which others rely"
-        back = {name: before[name] for name in changed if name in self._class.restores}
-        if why is not None or not back:
-            raise self._refusal(
-                record_id, f"its last change was {said or 'none of its own'!r}: {why or 'nothing of it can go back'}"
-            )
-        return back
-
-    def _restore(self, stream: str, back: dict[str, Any], after: dict[str, Any], reason: str) -> Record:
-        record_class, new = self._class, {**back}
-        if "updated_at" in record_class.columns():
-            new["updated_at"] = self._writer.now()
-        assignments = ", ".join(f"{name} = :new_{name}" for name in new)
-        condition = " and ".join(f"{name} = :{name}" for name in record_class.identity)
-        bound = {name: after[name] for name in record_class.identity} | {f"new_{name}": value for name, value in new.items()}
-        names, (row,) = self._db.rows(f"update {record_class.table} set {assignments} where {condition} returning *", bound)
-        note = f"undone ({', '.join(back)}): {reason}"
-        told = self._writer.changed(record_class, names, row, "changed", note=note, redacted=False)
-        told[STREAM] = stream
-        self._writer.write([told])
-        return record_class.from_row(names, row)
-
-    def _never(self, record_id: str) -> DecklogError:
-        kind = self._class.noun()
-        why = "only the manager changes it" if self._class.is_managed else "what it says was so, and others may have acted on it"
-        return Denied(
-            f"what became of a {kind} is not undone: {why}",
-            hint=f"Say what is true now instead. See what it became: decklog journal history {self._class.table} {record_id}",
-            table=self._class.table,
-            id=record_id,
-        )
-
-    def _refusal(self, record_id: str, why: str) -> Conflict:
-        name = self._class.noun()
-        return Conflict(
-            f"{name} {record_id} can't be undone: {why}",
-            hint=f"See what it became: decklog journal history {self._class.table} {record_id}",
-            table=self._class.table,
-            id=record_id,
-        )

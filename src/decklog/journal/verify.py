@@ -7,16 +7,29 @@ from functools import partial
 from typing import Any
 
 from decklog.core.disk import sync_descriptor
-from decklog.core.errors import Denied, Invalid, NotFound, ReadOnly
+from decklog.core.errors import Denied, Invalid, NotFound, ReadOnly, SchemaTooNew
 from decklog.db.base import Database
 from decklog.db.search.entries import indexed, sampled
 from decklog.db.search.marks import entries_in
-from decklog.db.where import placed
+from decklog.db.where import suggest_id
 from decklog.journal.findings import MOST_PROBLEMS, Problem, Sound, Verification, resumable
 from decklog.journal.projections import Projections
 from decklog.journal.rows import STREAM_SIZE, StreamHead, heads, number_of
 from decklog.journal.texts import Texts
-from decklog.journal.walk import ALL, Piece, Stream, Walk, ends, joined_pieces, joined_up, sound, streams_of
+from decklog.journal.walk import (
+    ALL,
+    Piece,
+    Stream,
+    Walk,
+    changed_heads,
+    ends,
+    hashes_at,
+    joined_pieces,
+    joined_up,
+    pieces_after,
+    sound,
+    streams_of,
+)
 from decklog.records.record import Record
 from decklog.records.values import to_json
 
@@ -65,9 +78,6 @@ Audit = Callable[[dict[str, type[Record]]], Iterator[dict[str, Any]]]
 Check = Callable[["Verifier"], None]
 
 __all__ = ["Problem", "Verification", "Verifier"]
-
-# What is said of a head that was kept when it was verified, and is not there any more as it was.
-CUT_OFF, CHANGED = "entries up to the anchored one are cut off", "the entry is not the one that was anchored"
 
 
 class Verifier:
@@ -176,8 +186,6 @@ class Verifier:
         """Walk one stream, and compare its records."""
         stream = next((one for one in self._streams()[0] if one.name == name), None)
         if stream is None:
-            from decklog.db.where import suggest_id
-
             raise NotFound(f"there is no stream {name!r}", hint=suggest_id(self.db, "streams", name, column="name"), stream=name)
         Walk(self.db, self.result, self.texts).one(stream)
         Projections(self.db, self.classes, self.result, self.texts).check_stream(name, stream.number)
@@ -240,7 +248,7 @@ class Verifier:
             try:
                 for problem in self.db.check_schema():
                     self.result.bad(**problem)
-            except (Denied, ReadOnly) as refusal:
+            except (Denied, ReadOnly, SchemaTooNew) as refusal:
                 self.result.unchecked.append(f"the schema: {refusal.message}")
 
     # The anchors
@@ -257,28 +265,19 @@ class Verifier:
 
     def _check_anchors(self, anchors: Anchors) -> None:
         archived = self.db.archived()
-        for stream, seq, expected in anchors.kept():
-            if stream in archived:
-                self.result.leave_to_archives("anchors")
-                continue
-            self.result.anchored += 1
-            number = number_of(self.db, stream) or 0
-            row = self.db.one("select hash from entries where pos = :pos", {"pos": number * STREAM_SIZE + seq})
-            if row is None:
-                self._bad_entry(CUT_OFF, stream, seq)
-            elif row[0] != expected:
-                self._bad_entry(CHANGED, stream, seq)
+        kept = [anchor for anchor in anchors.kept() if anchor[0] not in archived]
+        if archived and len(kept) < sum(1 for _ in anchors.kept()):
+            self.result.leave_to_archives("anchors")
+        self.result.anchored += len(kept)
+        numbers = {stream: number_of(self.db, stream) for stream, _, _ in kept}
+        for problem in changed_heads(self.db, ((stream, numbers[stream], seq, hash) for stream, seq, hash in kept)):
+            self.result.bad(**problem)
         # In the same read: what is written later was not verified.
         self._verified = heads(self.db)
-
-    def _bad_entry(self, what: str, stream: str, seq: int) -> None:
-        self.result.bad(what, stream=stream, seq=seq, table="entries", record_id=f"{stream}:{seq}")
 
 
 # The stream, number and hash of an entry that was verified.
 Anchor = tuple[str, int, str]
-
-_AT_ONCE = 400
 
 
 def verify_since(verifier: Verifier, anchor: str) -> Verification:
@@ -320,10 +319,13 @@ class SinceAnchor:
         with resumable(self._db):
             self._streams = {stream.number: stream for stream in streams_of(self._db) if type(stream.name) is str}
             numbers = {stream.name: stream.number for stream in self._streams.values()}
+            problems = changed_heads(self._db, ((name, numbers.get(name), seq, hash) for name, seq, hash in anchors))
+            for problem in problems:
+                result.bad(**problem)
             known = {numbers[name]: seq for name, seq, _ in anchors if name in numbers}
-            self._compare(anchors, numbers)
             lasts = ends(self._db)
-            pieces = self._pieces(lasts, known)
+            pieces = pieces_after([last for last in lasts if last[0] in self._streams], known)
+            result.streams += len(pieces)
             for part in joined_pieces(pieces, [number for number, _ in lasts]):
                 if not self._is_sound(part):
                     self._walk(part)
@@ -333,31 +335,6 @@ class SinceAnchor:
                 projections.check_stream(self._streams[number].name, number, start=start)
             self._verifier.check_file()
             self.heads = list(self._heads(lasts))
-
-    def _compare(self, anchors: list[Anchor], numbers: dict[str, int]) -> None:
-        """Compare the anchored entries with what is in their places."""
-        for start in range(0, len(anchors), _AT_ONCE):
-            part = anchors[start : start + _AT_ONCE]
-            found = self._hashes([numbers[name] * STREAM_SIZE + seq for name, seq, _ in part if name in numbers])
-            for name, seq, hash in part:
-                there = found.get(numbers[name] * STREAM_SIZE + seq) if name in numbers else None
-                if there != hash:
-                    where = {"stream": name, "seq": seq, "table": "entries", "record_id": f"{name}:{seq}"}
-                    self._verifier.result.bad(CUT_OFF if there is None else CHANGED, **where)
-
-    def _hashes(self, places: list[int]) -> dict[int, str]:
-        marks, bound = placed(places)
-        return dict(self._db.rows(f"select pos, hash from entries where pos in ({marks})", bound)[1]) if places else {}
-
-    def _pieces(self, lasts: list[tuple[int, int]], known: dict[int, int]) -> list[Piece]:
-        """Return the ranges behind the anchors; a stream without an anchor is one whole range."""
-        pieces: list[Piece] = []
-        for number, last in lasts:
-            start = number * STREAM_SIZE + known.get(number, 0) + 1
-            if start <= last and number in self._streams:
-                pieces.append((number, start, last))
-                self._verifier.result.streams += 1
-        return pieces
 
     def _is_sound(self, pieces: list[Piece]) -> bool:
         found = sound(self._db, pieces[0][1], pieces[-1][2])
@@ -388,8 +365,7 @@ class SinceAnchor:
                 self._verifier.result.bad(f"the stream {stream.name} has no entry", **where)
 
     def _heads(self, lasts: list[tuple[int, int]]) -> Iterator[StreamHead]:
-        for start in range(0, len(lasts), _AT_ONCE):
-            part = [(number, last) for number, last in lasts[start : start + _AT_ONCE] if number in self._streams]
-            hashes = self._hashes([last for _, last in part])
-            for number, last in part:
-                yield {"stream": self._streams[number].name, "seq": last % STREAM_SIZE, "hash": hashes[last]}
+        known = [(number, last) for number, last in lasts if number in self._streams]
+        hashes = hashes_at(self._db, [last for _, last in known])
+        for number, last in known:
+            yield {"stream": self._streams[number].name, "seq": last % STREAM_SIZE, "hash": hashes[last]}

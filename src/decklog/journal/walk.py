@@ -4,12 +4,13 @@ All streams are walked in one read of the table, in its order: a query for each 
 them. `sound` takes few steps an entry and only returns whether all is well; where it is not, `Walk` names all that is wrong.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain as joined
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from decklog.db.base import Database, Row
+from decklog.db.where import placed
 from decklog.journal import chain
 from decklog.journal.chain import AT, BODY_DIGEST, HASH, KIND, PAYLOAD_DIGEST, SEQ, STREAM, flaw, follow
 from decklog.journal.findings import Verification, passing_over
@@ -20,6 +21,8 @@ from decklog.journal.texts import Texts
 Range = tuple[int, dict[int, str], list[int]]
 # The number of a stream, and the first and last position that are to be walked.
 Piece = tuple[int, int, int]
+# A stream, its number if it is in the log, and the number and hash of an entry that was verified before.
+KnownHead = tuple[str, int | None, int, str]
 # The number, time, kind and column of an entry that has a text by its digest, and that.
 Named = tuple[int, str, str, str, object]
 
@@ -43,6 +46,9 @@ _TEXTS = tuple((name, COLUMNS.index(name), COLUMNS.index(f"{name}_digest")) for 
 _ENTRIES = f"{SELECT} where pos >= :start and pos <= :last order by pos"
 _BEFORE = f"{SELECT} where pos < :start order by pos desc limit 1"
 _ENDS = "select no, head_pos from stream_heads order by no"
+# What is wrong with an entry that was verified before.
+CUT_OFF, CHANGED = "entries up to the anchored one are cut off", "the entry is not the one that was anchored"
+_AT_ONCE = 400
 # What the first entry of a stream follows from.
 _NOTHING = chain.START, 0, ""
 
@@ -64,6 +70,37 @@ def joined_pieces(pieces: "list[Piece]", numbers: list[int]) -> "Iterator[list[P
 def ends(db: Database) -> list[tuple[int, int]]:
     """Return the last position of each stream that has entries, in the order of their numbers."""
     return [(number, last) for number, last in db.rows(_ENDS, {})[1] if type(number) is int and type(last) is int]
+
+
+def hashes_at(db: Database, positions: list[int]) -> dict[int, str]:
+    """Return the hashes of the entries at some positions."""
+    found: dict[int, str] = {}
+    for start in range(0, len(positions), _AT_ONCE):
+        marks, bound = placed(positions[start : start + _AT_ONCE])
+        found.update(db.rows(f"select pos, hash from entries where pos in ({marks})", bound)[1])
+    return found
+
+
+def changed_heads(db: Database, heads: Iterable[KnownHead]) -> Iterator[dict[str, Any]]:
+    """Yield a problem for each entry that was verified before and is not what it was."""
+    known = [(stream, seq, hash, None if number is None else number * STREAM_SIZE + seq) for stream, number, seq, hash in heads]
+    found = hashes_at(db, [position for *_, position in known if position is not None])
+    for stream, seq, hash, position in known:
+        present = None if position is None else found.get(position)
+        if present != hash:
+            what = CUT_OFF if present is None else CHANGED
+            yield {"what": what, "stream": stream, "seq": seq, "table": "entries", "record_id": f"{stream}:{seq}"}
+
+
+def pieces_after(lasts: list[tuple[int, int]], known: Mapping[int, int], room: int = _LAST) -> list[Piece]:
+    """Return the pieces of streams behind the entries that are known, up to a number of entries in all."""
+    pieces: list[Piece] = []
+    for number, last in lasts:
+        start = number * STREAM_SIZE + known.get(number, 0) + 1
+        if start <= last and room > 0:
+            pieces.append((number, start, min(last, start + room - 1)))
+            room -= pieces[-1][2] - start + 1
+    return pieces
 
 
 def streams_of(db: Database) -> "Iterator[Stream]":

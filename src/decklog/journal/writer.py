@@ -1,6 +1,6 @@
-"""Writing the journal: every entry of every stream passes through here."""
+"""Write the journal: every entry of every stream passes through here."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from decklog.core.clock import Clock
@@ -8,9 +8,9 @@ from decklog.core.errors import NotFound
 from decklog.db.base import Database
 from decklog.db.search.marks import ENTRIES_BETWEEN_STEPS, STREAMS_BETWEEN_STEPS, index_near
 from decklog.db.where import suggest_id
-from decklog.journal import attribution, chain, known_keys
+from decklog.journal import attribution, chain
 from decklog.journal.blobs import INLINE_CHARACTERS, keep
-from decklog.journal.preparing import change_columns, checked, columns_of, row_of
+from decklog.journal.new_entry import EMPTY, EntryRow, find_keys, prepare_entry
 from decklog.journal.rows import COLUMNS, RESERVED, RESERVED_PLACES, STREAM_SIZE, entry_at, load, rows_at
 from decklog.records.record import Record
 
@@ -27,33 +27,23 @@ class Writer:
 
     def now(self) -> str:
         """Return the time as columns hold it."""
-        return self._clock.told()
+        return self._clock.now_text()
 
-    # Preparing, which needs no transaction
+    # Before the transaction
 
-    def prepared(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Check an entry and return its columns in their order; position, number, hash and maybe the time are still missing."""
-        given = checked(given)
-        if (who := attribution.acting.get()) is not None:
-            given = _attributed(given, who)
-        return columns_of(self._db.values, given)
+    def prepare(self, given: dict[str, Any]) -> EntryRow:
+        """Check and redact an entry, attribute it to the context, and return its columns."""
+        return prepare_entry(self._db.values, _attribute(given))
 
-    def prepared_many(self, entries: list[dict[str, Any]]) -> Sequence[Collection[Any]]:
-        """Prepare several entries, and return their columns as rows."""
-        if (who := attribution.acting.get()) is not None:
-            entries = [_attributed(given, who) for given in entries]
+    def prepare_many(self, entries: list[dict[str, Any]]) -> list[EntryRow]:
+        """Prepare several entries, whose texts are scanned together."""
+        entries = list(map(_attribute, entries))
         values = self._db.values
         try:
             values.look_through(entries)
-            return [row_of(values, given) for given in entries]
+            return [prepare_entry(values, given) for given in entries]
         finally:
             values.let_go()
-
-    def bound(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Prepare an entry that has the present time, to be written among others."""
-        values = self.prepared(given)
-        values["at"] = values["at"] or self.now()
-        return values
 
     def changed(
         self,
@@ -63,30 +53,34 @@ class Writer:
         did: str,
         note: str | None,
         redacted: bool,
-    ) -> list[Any]:
-        """Build the journal entry for a record change, as columns. The stores call it in the transaction that changes the row."""
+    ) -> EntryRow:
+        """Build the journal entry for a record change; the stores call it in the transaction that changes the row."""
         body = None
         if note is not None:
-            body, cleaned = self._db.values.text("note", note)
-            redacted = redacted or cleaned
-        named, image = record_class.named(names, row), record_class.image_of(names, row)
-        columns = change_columns(record_class.table, named, image, did, body, redacted)
-        columns[chain.AT] = self._clock.told()
+            body, is_note_redacted = self._db.values.text("note", note)
+            redacted = redacted or is_note_redacted
+        # Image and ids are made of column values, which were redacted on their way to the row.
+        stream, record_id, group_id, task_id, is_row_redacted = record_class.named(names, row)
+        change: dict[str, Any] = {
+            "stream": stream, "at": self._clock.now_text(), "kind": "change", "subtype": did, "group_id": group_id,
+            "task_id": task_id, "redacted": int(redacted or is_row_redacted), "record_table": record_class.table,
+            "record_id": record_id, "body": body, "payload": record_class.image_of(names, row),
+        }  # fmt: skip
         act = attribution.proving.get()
         if act is not None:
-            act.add(record_class.table, columns[chain.RECORD_ID], columns[chain.PAYLOAD])
-            columns[chain.REFS] = act.refs
+            act.add(record_class.table, record_id, change["payload"])
+            change["refs"] = act.refs
         who = attribution.acting.get()
         if who is not None:
             for name, value in self._db.values.bind(who)[0].items():
-                place = COLUMNS.index(name)
-                columns[place] = value if columns[place] is None else columns[place]
-        return columns
+                if change.get(name) is None:
+                    change[name] = value
+        return tuple({**EMPTY, **change}.values())
 
     # Writing
 
-    def write(self, rows: Iterable[Iterable[Any]], *, new_stream: bool = False) -> "WrittenEntries":
-        """Append entries, given as rows without position, number and hash. There is no other way into the journal.
+    def write(self, rows: Iterable[Sequence[Any]], *, new_stream: bool = False) -> "WrittenEntries":
+        """Append prepared entries. There is no other way into the journal.
 
         A row without a time gets the present one. For a key that is known, the first entry with it is returned in its place.
         """
@@ -95,7 +89,7 @@ class Writer:
         now = ""
         for row in batch:
             if row[chain.AT] is None:
-                row[chain.AT] = now = now or self._clock.told()
+                row[chain.AT] = now = now or self._clock.now_text()
         times = {row[chain.STREAM]: row[chain.AT] for row in reversed(batch)}
         heads, repeated, found = self._lock(batch, times, new_stream)
         fresh = [row for place, row in enumerate(batch) if place not in found and place not in repeated]
@@ -109,19 +103,19 @@ class Writer:
     def _lock(
         self, batch: list[list[Any]], times: dict[str, str], new_stream: bool
     ) -> tuple[dict[str, Head], dict[int, int], dict[int, int]]:
-        """Lock the streams of a batch; return their heads, and the entries whose keys came before as `known_keys` does."""
+        """Lock the streams of a batch; return their heads, and the entries whose keys came before, as `find_keys` does."""
         db = self._db
         # In one order by all who write to several.
         streams = sorted(times)
         for stream in streams:
             db.lock_stream_next(stream)
         # After the locks: from then on nobody else adds a key.
-        known = known_keys.ask(db, batch)
+        known = find_keys(db, batch)
         heads = {stream: self.head(stream, new_stream, at=times[stream]) for stream in streams}
         if known is None:
             return heads, {}, {}
         if any(db.memo.pop(("started", stream), False) for stream in streams):
-            known = known_keys.ask(db, batch) or known
+            known = find_keys(db, batch) or known
         return heads, *known()
 
     def _link(self, row: list[Any], heads: dict[str, Head]) -> None:
@@ -228,8 +222,11 @@ class WrittenEntries(Sequence):  # type: ignore[type-arg]
         return self._db.read(lambda: load(self._db, row))
 
 
-def _attributed(given: dict[str, Any], who: dict[str, Any]) -> dict[str, Any]:
+def _attribute(given: dict[str, Any]) -> dict[str, Any]:
     """Fill in the acting agent, task and group where an entry does not name them."""
+    who = attribution.acting.get()
+    if who is None:
+        return given
     return {**who, **{name: value for name, value in given.items() if value is not None}}
 
 

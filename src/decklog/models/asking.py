@@ -17,13 +17,7 @@ Data = Sequence[tuple[str, str]]
 
 
 def ask_about(
-    models: Models,
-    composer: Composer,
-    site: str,
-    schema: Mapping[str, Any],
-    data: Data,
-    *,
-    temperature: float | None = None,
+    models: Models, composer: Composer, site: str, schema: Mapping[str, Any], data: Data, *, temperature: float | None = None
 ) -> ModelAnswer:
     """Ask the model of a call site about data; what does not fit into a prompt is not shown to it at all."""
     composed = composer.compose(site, data=data)

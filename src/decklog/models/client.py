@@ -185,13 +185,7 @@ class _Asking:
     """One call from its reservation to its record, with one repair and waits for outages."""
 
     def __init__(
-        self,
-        log: Decklog,
-        call: ModelCall,
-        choice: ModelChoice,
-        run_id: str,
-        task_id: str | None,
-        wait: Callable[[float], None],
+        self, log: Decklog, call: ModelCall, choice: ModelChoice, run_id: str, task_id: str | None, wait: Callable[[float], None]
     ) -> None:
         self._log = log
         self._call = call

@@ -287,13 +287,7 @@ class Handler:
             raise Invalid("which question is this a yes to?", hint="List them: decklog approvals find --state open", field="id")
         rationale = self._reason(args)
         manager = self._log.trust.show()["manager"]
-        granted = self._log.approvals.decide(
-            str(approval_id),
-            "granted",
-            by=manager,
-            rationale=rationale,
-            **how_long,
-        )
+        granted = self._log.approvals.decide(str(approval_id), "granted", by=manager, rationale=rationale, **how_long)
         return f"Approval {granted.id} is granted: {granted.question}"
 
     def _reason(self, args: dict[str, Any]) -> str:

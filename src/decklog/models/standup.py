@@ -3,31 +3,24 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from functools import partial
 from typing import Any
 
 from decklog.core.clock import from_text, to_text
 from decklog.core.figures import counted, dollars
 from decklog.log import Decklog
 from decklog.models.asking import Voices
-from decklog.records.record import Page
+from decklog.records.record import every_page
 from decklog.stores.approvals.approval import ApprovalState
 from decklog.stores.approvals.feedback import FeedbackState
 from decklog.stores.approvals.inbox import MessageSeverity, MessageState
-from decklog.stores.runs.run import Run, RunStatus
+from decklog.stores.runs.run import RunStatus
 from decklog.stores.tasks.task import Task, TaskState
 from decklog.stores.workflow.ci import CiConclusion
 from decklog.stores.workflow.gates import GateState
 from decklog.stores.workflow.reviews import Review
-from decklog.transfer.report.page import everything
 
 SITE = "standup"
-FORM = {
-    "type": "object",
-    "properties": {"markdown": {"type": "string"}},
-    "required": ["markdown"],
-    "additionalProperties": False,
-}
+FORM = {"type": "object", "properties": {"markdown": {"type": "string"}}, "required": ["markdown"], "additionalProperties": False}
 _DAY = timedelta(days=1)
 _MOST = 20
 _GOES_ON = (RunStatus.PLANNING, RunStatus.ACTIVE, RunStatus.PAUSED)
@@ -97,22 +90,16 @@ class _Reader:
         self.midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         self._since = self.midnight - _DAY
         self._ended = log.overview.ended(self._since, limit=200)
-        self._under_way = [run.id for status in _GOES_ON for run in everything(partial(self._of_status, status))]
-
-    def _of_status(self, status: RunStatus, after: str | None) -> Page[Run]:
-        return self._log.runs.find(status=status, limit=200, after=after)
-
-    def _of_run(self, run_id: str, state: TaskState, after: str | None) -> Page[Task]:
-        return self._log.tasks.find(run_id, state=state, limit=200, after=after)
+        self._under_way = [run.id for status in _GOES_ON for run in every_page(log.runs.find, status=status)]
 
     def _changed(self, state: TaskState, begin: datetime, end: datetime) -> list[Task]:
         """List the tasks that came into a state between two times, of runs under way and of those that ended since."""
         runs = [*self._under_way, *(str(run["id"]) for run in self._ended)]
-        tasks = (task for run_id in runs for task in everything(partial(self._of_run, run_id, state)))
+        tasks = (task for run_id in runs for task in every_page(self._log.tasks.find, run_id, state=state))
         return [task for task in tasks if begin <= task.updated_at < end]
 
     def _tasks_in(self, state: TaskState) -> list[Task]:
-        return everything(lambda after: self._log.tasks.find(state=state, limit=200, after=after))
+        return list(every_page(self._log.tasks.find, state=state))
 
     # What was done, and what is
 
@@ -126,7 +113,7 @@ class _Reader:
         told = [f"under way: {_named(task)}{f', {task.worker}' if task.worker else ''}" for task in running]
         told += [f"done: {_named(task)}" for task in self._changed(TaskState.DONE, self.midnight, self.midnight + _DAY)]
         for run_id in self._under_way:
-            open_tasks = len(everything(partial(self._of_run, run_id, TaskState.PENDING)))
+            open_tasks = len(list(every_page(self._log.tasks.find, run_id, state=TaskState.PENDING)))
             if open_tasks:
                 told.append(f"to do in run {run_id}: {counted(open_tasks, 'task')}")
         return told
@@ -179,7 +166,7 @@ class _Reader:
     # Open questions
 
     def questions(self) -> list[str]:
-        waiting = everything(lambda after: self._log.overview.waiting(limit=200, after=after))
+        waiting = every_page(self._log.overview.waiting)
         told = [f"{item.kind} {item.id}: {_sentence(item.what)} {item.command}" for item in waiting if item.is_decision]
         for severity in (MessageSeverity.CRITICAL, MessageSeverity.QUESTION):
             # Those of people who do not direct the work wait for a person, and are among the others already.

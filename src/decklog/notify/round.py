@@ -60,8 +60,8 @@ def _budgets(log: "Decklog", _since: datetime) -> "Iterator[NotifyEvent]":
             # Once in each of its periods.
             period = {"day": today, "week": f"{log.clock.now():%G-W%V}", "month": today[:7]}.get(budget.period, "")
             verb = "is spent, and stops" if budget.state == "stop" else f"has burned {budget.percent} %"
-            said = f"The budget of {budget.whose} {verb}: {budget.said}"
-            yield NotifyEvent(f"budget:{budget.id}:{period}:{budget.state}", said, budget.run_id)
+            text = f"The budget of {budget.whose} {verb}: {budget.said}"
+            yield NotifyEvent(f"budget:{budget.id}:{period}:{budget.state}", text, budget.run_id)
 
 
 def _failures(log: "Decklog", since: datetime) -> "Iterator[NotifyEvent]":
@@ -69,8 +69,8 @@ def _failures(log: "Decklog", since: datetime) -> "Iterator[NotifyEvent]":
         if run["status"] == "failed":
             yield NotifyEvent(f"run:{run['id']}:{run['ended_at']}", f"Failed: {run['goal']}{_below(run['summary'])}", run["id"])
     for task in log.overview.failed_tasks(since, limit=_MOST):
-        said = f"All attempts failed: {task['title']}{_below(task['reason'])}"
-        yield NotifyEvent(f"task:{task['id']}:{task['failures']}", said, task["run_id"])
+        text = f"All attempts failed: {task['title']}{_below(task['reason'])}"
+        yield NotifyEvent(f"task:{task['id']}:{task['failures']}", text, task["run_id"])
 
 
 def _done(log: "Decklog", since: datetime) -> "Iterator[NotifyEvent]":
@@ -143,8 +143,8 @@ def _command(words: list[str], notice: "Notice", body: bytes) -> SendOutcome:
         return SendOutcome("failed", f"{words[0]} could not be started: {problem}")
     if done.returncode == 0:
         return SendOutcome("sent")
-    said = done.stderr[-500:].decode(errors="replace").strip()
-    return SendOutcome("failed", f"{words[0]} ended with {done.returncode}{': ' + said if said else ''}")
+    text = done.stderr[-500:].decode(errors="replace").strip()
+    return SendOutcome("failed", f"{words[0]} ended with {done.returncode}{': ' + text if text else ''}")
 
 
 def _webhook(address: str, secret_env: str | None, notice: "Notice", body: bytes, at: int) -> SendOutcome:

@@ -55,7 +55,7 @@ def detect() -> tuple[str | None, str]:
 
 
 def is_root(folder: str) -> bool:
-    """A project has both a .claude and a bazinga folder."""
+    """Return whether a folder is a project, which has both .claude and bazinga."""
     return os.path.isdir(os.path.join(folder, ".claude")) and os.path.isdir(os.path.join(folder, "bazinga"))
 
 
@@ -73,7 +73,7 @@ def _from_paths_file() -> str | None:
 
 
 def root_of(db_path: str) -> str:
-    """Name the project that a database belongs to: the one it lies in, else the one we are in."""
+    """Return the project of a database: the one that contains it, or the current one."""
     folder = os.path.dirname(os.path.abspath(db_path))
     if "://" not in db_path and os.path.basename(folder) == "bazinga":
         return os.path.dirname(folder)
@@ -104,5 +104,5 @@ def is_old_database(path: str) -> bool:
 
 
 def log_path_for(path: str) -> str:
-    """Name the log whose readers open the file at a path."""
+    """Return the path of the log whose readers open this file."""
     return "{}.decklog{}".format(*os.path.splitext(path))

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from decklog.conductor.git.repository import Repository
-from decklog.conductor.planning import plan_of
+from decklog.conductor.plan import plan_of
 from decklog.conductor.starting import RunRequest
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Invalid
-from decklog.importing.row import Row
+from decklog.importing.row import Row, plain
 from decklog.importing.sync import Sync, Synced
 from decklog.importing.tracker import COMMENTS, LINKS, Link, Tracker
 from decklog.importing.writer import Mapping, PendingEntry, PendingRecord, describes
@@ -56,7 +56,7 @@ class RepositoryTracker:
         return _SYNCS[self.name](log, self.path, run_id=self.name).run()
 
     def wanted(self, log: Decklog, query: str) -> RunRequest:
-        """Plan the items that a query means."""
+        """Build the plan of the items that match a query."""
         found = plan_of(log, self.name, matching(query))
         # The plan has only what is still to be done: nothing is paid for twice.
         return RunRequest(found.goal, f"{self.name} {query}".encode(), found, is_again=True)
@@ -129,7 +129,7 @@ class RecordImport(Tracker):
             self.report.note(note)
 
     def _add(self, record: Imported) -> None:
-        columns = {name: to_text(value) if hasattr(value, "tzinfo") else value for name, value in vars(record).items()}
+        columns = plain({name: to_text(value) if hasattr(value, "tzinfo") else value for name, value in vars(record).items()})
         match record:
             case ImportedTask():
                 clock = columns["updated_at"] or ""

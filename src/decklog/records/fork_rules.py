@@ -24,81 +24,52 @@ class Fork:
 
 
 class FieldRule:
-    """What the copy has in one field; `words` say so in the documentation."""
+    """What the copy has in one field: `words` for the documentation, and a function of the original value and the fork."""
 
-    words = ""
+    def __init__(self, words: str, apply: Callable[[Any, Fork], Any] | None = None) -> None:
+        self.words = words
+        self._apply = apply
 
-    def apply(self, value: Any, fork: Fork) -> Any:  # noqa: ARG002
-        """Return the value of the copy: the same, unless a rule changes it."""
-        return value
+    def apply(self, value: Any, fork: Fork) -> Any:
+        """Return the value of the copy."""
+        return value if self._apply is None else self._apply(value, fork)
 
 
 class Reset(FieldRule):
     """The field gets a fixed value. None removes it where it is part of a JSON object."""
 
     def __init__(self, value: str | int | None = None) -> None:
-        self.value = value
-        self.words = "empty" if value is None else f"`{value}`"
-
-    def apply(self, value: Any, fork: Fork) -> Any:  # noqa: ARG002
-        return self.value
+        super().__init__("empty" if value is None else f"`{value}`", lambda _value, _fork: value)
 
 
 class Replace(FieldRule):
     """Some values are replaced by others; the rest is copied."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
-        self.values = dict(values)
-        self.words = ", ".join(f"`{old}` becomes `{new}`" for old, new in self.values.items())
-
-    def apply(self, value: Any, fork: Fork) -> Any:  # noqa: ARG002
-        return self.values.get(value, value)
+        words = ", ".join(f"`{old}` becomes `{new}`" for old, new in values.items())
+        super().__init__(words, lambda value, _fork: values.get(value, value))
 
 
 class Refer(FieldRule):
     """The field names records of the run, one or a list of them; the copy names their copies."""
 
     def __init__(self, table: str) -> None:
+        super().__init__(f"the copy in `{table}`", self._copies)
         self.table = table
-        self.words = f"the copy in `{table}`"
 
-    def apply(self, value: Any, fork: Fork) -> Any:
+    def _copies(self, value: Any, fork: Fork) -> Any:
         if isinstance(value, list):
-            return [self.apply(item, fork) for item in value]
+            return [self._copies(item, fork) for item in value]
         return fork.ids.get((self.table, value), value)
-
-
-class _ForkTime(FieldRule):
-    words = "the time of the fork"
-
-    def apply(self, value: Any, fork: Fork) -> Any:  # noqa: ARG002
-        return fork.now
-
-
-class _ForkRun(FieldRule):
-    words = "the id of the fork"
-
-    def apply(self, value: Any, fork: Fork) -> Any:  # noqa: ARG002
-        return fork.run_id
-
-
-class _LastEntry(FieldRule):
-    words = "the fork's entry after which all copies are there"
-
-    def apply(self, value: Any, fork: Fork) -> Any:  # noqa: ARG002
-        return fork.entries
-
-
-FORK_TIME = _ForkTime()
-FORK_RUN = _ForkRun()
-LAST_ENTRY = _LastEntry()
 
 
 class Computed(FieldRule):
     """The record's own `forked` or `fitted` sets the field."""
 
-    def __init__(self, words: str) -> None:
-        self.words = words
+
+FORK_TIME = FieldRule("the time of the fork", lambda _, fork: fork.now)
+FORK_RUN = FieldRule("the id of the fork", lambda _, fork: fork.run_id)
+LAST_ENTRY = FieldRule("the fork's entry after which all copies are there", lambda _, fork: fork.entries)
 
 
 class ForkRule:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
+from hashlib import scrypt
 from sys import getsizeof
 from typing import Any
 
@@ -21,9 +22,8 @@ _NAME_LENGTH = 64
 _NAMES_KEPT = 4096
 _SHORT_JSON = 2048
 _SHORT_TEXT = 256
-_LONGEST_KEPT = 8192
 # Columns not worth caching.
-_SAID_ONCE = frozenset({"body", "key", "title", "objective", "summary"})
+_UNIQUE = frozenset({"body", "key", "title", "objective", "summary"})
 # Idempotency keys must stay distinct after redaction.
 _KEY = "key"
 
@@ -34,8 +34,6 @@ _TEXT_OR_NOTHING = frozenset({str, type(None)})
 
 def _fingerprint(key: str) -> str:
     """Return a slow hash that keeps keys with secrets distinct and can't be guessed by brute force."""
-    from hashlib import scrypt
-
     return scrypt(key.encode(), salt=b"decklog key", n=2**12, r=8, p=1, dklen=6).hex()
 
 
@@ -80,8 +78,6 @@ class Values:
         self._clean: set[str] = set()
         # Importers also cache long texts, up to this many bytes: the same file is often read twice.
         self._remembered_bytes = self._room = remembered_bytes
-        # The last text of each column in `_SAID_ONCE` with its result: a verb that compares before it writes binds it twice.
-        self._last: dict[str, tuple[str, tuple[str, bool]]] = {}
         # Texts and JSON values of the current batch that are clean. A value counts once: its owner may change it afterwards.
         self._page: set[str] = set()
         self._held: dict[int, Any] = {}
@@ -143,9 +139,6 @@ class Values:
                 return value, False
             if is_theirs(value):
                 return value, False
-        last = self._last.get(name)
-        if last is not None and last[0] is value:
-            return last[1]
         if not value.isascii():
             self._unicode(name, value)
         if "\x00" in value:
@@ -155,11 +148,9 @@ class Values:
         clean, changed = redaction.scan(value)
         if changed and name == _KEY:
             clean = f"{clean}~{_fingerprint(value)}"
-        if name in _SAID_ONCE and len(value) <= _LONGEST_KEPT:
-            self._last[name] = value, (clean, changed)
         if changed:
             return clean, True
-        if len(value) <= _NAME_LENGTH and name not in _SAID_ONCE:
+        if len(value) <= _NAME_LENGTH and name not in _UNIQUE:
             self.mark_clean(value)
         elif len(value) <= self._remembered_bytes:
             self._remember(value)

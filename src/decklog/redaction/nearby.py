@@ -22,7 +22,7 @@ TRIGGER = rf"{_WORDS}|[?][?]"
 # Words that one byte per character can't show.
 _FOREIGN = Lazy(
     "(?i)парол|лозинк|пин-код|токен|ключ|κωδικ|סיסמ|كلمة|رمز|पासवर्ड|รหัสผ่าน|密码|密碼|口令|密钥|パスワード|暗証番号|トークン"
-    "|비밀번호|암호|验证码|認証コード|인증번호|mật khẩu|kata sandi",
+    "|비밀번호|암호|验证码|認証コード|인증번호|mật khẩu|kata sandi"
 )
 # A run without blanks that has letters and digits, or a sign among them, and what may stand around it.
 _VALUE = Lazy(r"""[^\s"'`<>|,;()\[\]{}=«»„“”、。：，]{5,256}""")

@@ -13,8 +13,8 @@ from decklog.conductor.git.repository import Repository, ref_part
 from decklog.conductor.git.workspaces import remove_folder
 from decklog.conductor.settings import NAME
 from decklog.core.errors import Invalid, Unavailable
+from decklog.core.folders import state_home
 from decklog.guard.calls.tool import Tool, ToolCall
-from decklog.guard.toolbox.toolbox import state_home
 from decklog.log import Decklog
 from decklog.records.values import to_json
 from decklog.review import settings as review_settings
@@ -130,12 +130,7 @@ def _lines(context: RunContext, review: Review) -> str | None:
 
 
 def _review(
-    context: RunContext,
-    task: Task,
-    change: Change,
-    settings: ReviewSettings,
-    wanted_end: Callable[[], str | None],
-    **given: Any,
+    context: RunContext, task: Task, change: Change, settings: ReviewSettings, wanted_end: Callable[[], str | None], **given: Any
 ) -> Review:
     folder = context.checks_folder / context.holder / f"review-{ref_part(task.id)}-{task.fence}"
     try:

@@ -28,10 +28,7 @@ _DELETES = ("--delete", "-d")
 _HEADS = ("-H", "--head", "--source-branch")
 _PUSH_SETTINGS = r"^(push\.default|remote\..*\.(push|mirror))$"
 _MOST_REVIEWS = 200
-_ANSWERED = {
-    True: "Publish it.",
-    False: "Fix the findings and review that, or review it again: decklog review --again",
-}
+_ANSWERED = {True: "Publish it.", False: "Fix the findings and review that, or review it again: decklog review --again"}
 
 
 def push_block_reason(log: Decklog | None, published: Sequence[Publication], *, root: str, state: Path) -> str | None:

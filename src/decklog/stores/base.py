@@ -1,22 +1,22 @@
 """Base of all stores: add, change and find records. There is no other way to write."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, fields
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
-from decklog.core.clock import Clock, from_text
-from decklog.core.errors import Conflict, Damaged, DecklogError, Invalid, NotFound, TooLarge
-from decklog.core.fork_safety import once
+from decklog.core.clock import Clock
+from decklog.core.errors import Conflict, Damaged, DecklogError, Invalid, NotFound
 from decklog.core.ids import Ids
 from decklog.db.base import Database
 from decklog.db.where import Where, page_size, suggest_id
+from decklog.journal import chain
 from decklog.journal.attribution import attributed, proving
 from decklog.journal.journal import Journal
+from decklog.journal.new_entry import EntryRow
 from decklog.journal.writer import Writer
-from decklog.records.record import Page, Record, default_of
-from decklog.records.values import Values, from_json, to_json
-from decklog.stores.results.approvals import ApprovalCause
+from decklog.records.record import Page, Record
+from decklog.records.values import from_json, to_json
+from decklog.stores.fields import bound_whole, check_fields, check_identity, facts_of
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class StoreParts:
         db: Database,
         clock: Clock,
         ids: Ids,
-        writer: Callable[[], Writer],
+        writer: Writer,
         journal: Journal,
         proofs: Callable[[], ProofChecks],
     ) -> None:
@@ -64,15 +64,11 @@ class Store:
 
     def __init__(self, parts: StoreParts) -> None:
         self._db = parts.db
-        self._find_writer = parts.writer
+        self._writer = parts.writer
         self._journal = parts.journal
         self._clock = parts.clock
         self._ids = parts.ids
         self._proofs = parts.proofs
-
-    @once
-    def _writer(self) -> Writer:
-        return self._find_writer()
 
     def _under_proof(self, operation: str, arguments: Mapping[str, Any], act: Callable[[], T]) -> T:
         """Run an owner-only action. If an owner is registered, its signature is stored in the same transaction."""
@@ -131,19 +127,39 @@ class Store:
         """Insert a record and its entry exactly as given."""
         bound, redacted = bound_whole(self._db.values, record_class, fields)
         if redacted:
-            _check_identity(record_class, fields, bound)
+            check_identity(record_class, fields, bound)
         self._lock_first(record_class, bound)
-        self._db.count(_insert_of(record_class), bound)
-        names, row = record_class.columns(), tuple(bound.values())
-        self._record(record_class, names, row, "added", note, redacted, new_stream)
-        return record_class.from_row(names, row)
+        self._db.count(facts_of(record_class).insert, bound)
+        return self._added(record_class, bound, note, redacted, new_stream)
+
+    def _add_all(self, record_class: type[Record], records: Sequence[tuple[dict[str, Any], str | None]]) -> None:
+        """Insert many records of existing streams, each with its note, and their entries."""
+        names, values = record_class.columns(), self._db.values
+        rows, entries = [], []
+        values.look_through([given for given, _ in records])
+        for given, note in records:
+            bound, redacted = bound_whole(values, record_class, given)
+            rows.append(tuple(bound.values()))
+            entries.append(self._as_entry(record_class, names, rows[-1], "added", note, redacted))
+        values.let_go()
+        # Lock before the rows, in a common order.
+        for stream in sorted({entry[chain.STREAM] for entry in entries}):
+            self._db.memo["head", stream] = self._writer.head(stream)
+        self._db.insert(record_class.table, names, rows)
+        self._writer.write(entries)
 
     def _put(self, record_class: type[R], image: dict[str, Any], *, note: str | None = None, new_stream: bool = False) -> R:
         """Insert a record from already bound column values."""
         self._lock_first(record_class, image)
-        self._db.count(_insert_of(record_class), image)
-        names, row = tuple(image), tuple(image.values())
-        self._record(record_class, names, row, "added", note, False, new_stream)
+        self._db.count(facts_of(record_class).insert, image)
+        return self._added(record_class, image, note, False, new_stream)
+
+    def _added(
+        self, record_class: type[R], bound: Mapping[str, Any], note: str | None, redacted: bool, new_stream: bool = False
+    ) -> R:
+        """Write the entry of an inserted row."""
+        names, row = tuple(bound), tuple(bound.values())
+        self._writer.write([self._as_entry(record_class, names, row, "added", note, redacted)], new_stream=new_stream)
         return record_class.from_row(names, row)
 
     def _once(self, find: Callable[[], R | None], add: Callable[[], R]) -> R:
@@ -239,9 +255,6 @@ class Store:
         self, record_class: type[R], names: tuple[str, ...], rows: list[tuple[Any, ...]], note: str | None, redacted: bool
     ) -> list[R]:
         """Write an entry for each changed record."""
-        if len(rows) == 1:
-            self._writer.write([self._writer.changed(record_class, names, rows[0], "changed", note, redacted)])
-            return [record_class.from_row(names, rows[0])]
         if rows:
             self._writer.write([self._as_entry(record_class, names, row, "changed", note, redacted) for row in rows])
         return record_class.from_rows(names, rows)
@@ -257,7 +270,7 @@ class Store:
         if not rows or newest is None:
             return
         row, image = dict(zip(names, rows[0], strict=True)), record_class.upcast(from_json(newest[0]))
-        if differing := [name for name in row if row[name] != image.get(name)]:
+        if differing := [name for name in record_class.columns() if row[name] != image[name]]:
             raise Damaged(
                 f"{table} {record_id} differs from its newest entry in {', '.join(differing)}, so nothing is built on it",
                 hint="Somebody wrote to the database past Decklog. See: decklog verify",
@@ -272,7 +285,8 @@ class Store:
         self._lock_first(record_class, bound)
         names, rows = self._db.rows(sql, bound)
         for row in rows:
-            self._record(record_class, (*names, "removed"), (*row, True), "removed", note, redacted)
+            entry = self._as_entry(record_class, (*names, "removed"), (*row, True), "removed", note, redacted)
+            self._writer.write([entry])
         return record_class.from_rows(names, rows)
 
     def _remove_one(self, record_class: type[R], record_id: str | Sequence[str], *, note: str | None = None) -> R:
@@ -297,18 +311,6 @@ class Store:
         elif "id" in bound:
             db.lock_stream_of_next(record_class.table, bound["id"])
 
-    def _record(
-        self,
-        record_class: type[R],
-        names: tuple[str, ...],
-        row: tuple[Any, ...],
-        did: str,
-        note: str | None,
-        redacted: bool,
-        new_stream: bool = False,
-    ) -> None:
-        self._writer.write([self._as_entry(record_class, names, row, did, note, redacted)], new_stream=new_stream)
-
     def _as_entry(
         self,
         record_class: type[R],
@@ -317,19 +319,18 @@ class Store:
         did: str,
         note: str | None,
         redacted: bool,
-    ) -> list[Any]:
+    ) -> EntryRow:
         """Build the entry columns for a record change."""
         return self._writer.changed(record_class, names, row, did, note, redacted)
 
     def _refusal(self, record_class: type[R], record_id: str | Sequence[str]) -> DecklogError:
         """Return the error for a conditional change that matched no row."""
         present = self._seek(record_class, record_id)
-        name = record_class.noun()
         if present is None:
             return self._missing(record_class, record_id)
         state = getattr(present, "state", None) or getattr(present, "status", None)
         return Conflict(
-            f"{name} {record_id} is {state or 'in another state'}, which does not allow this",
+            f"{record_class.noun()} {record_id} is {state or 'in another state'}, which does not allow this",
             table=record_class.table,
             id=record_id,
             state=state,
@@ -340,6 +341,10 @@ class Store:
     def _stored(self, name: str, value: Any) -> Any:
         """Return a value as its column stores it. Values that redaction changes are compared in this form."""
         return self._db.values.bind({name: value})[0][name]
+
+    def _differing_fields(self, record: Record, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the changes that differ from a record, compared as stored."""
+        return {name: value for name, value in changes.items() if self._stored(name, value) != record.raw(name)}
 
     def _seek(self, record_class: type[R], record_id: str | Sequence[str]) -> R | None:
         """Return a record, or None if it does not exist."""
@@ -421,18 +426,6 @@ class Store:
         return Page(record_class.from_rows(names, rows[:size]), next=more)
 
 
-def _check_identity(record_class: type[Record], given: Mapping[str, Any], bound: Mapping[str, Any]) -> None:
-    """Refuse a record whose id contains a secret: redacted ids could collide."""
-    for name in record_class.identity:
-        # Keys are compared unchanged.
-        if name != "key" and isinstance(given.get(name), str) and bound[name] != given[name]:
-            raise Invalid(
-                f"the {name} of a {record_class.noun()} looks like a secret, and would become {bound[name]}",
-                hint="Know it by something that everybody may see.",
-                field=name,
-            )
-
-
 def _place(cursor: str, parts: int) -> list[Any]:
     try:
         place = from_json(cursor)
@@ -446,102 +439,3 @@ def _place(cursor: str, parts: int) -> list[Any]:
 def _key(record_class: type[Record], record_id: str | Sequence[str]) -> dict[str, Any]:
     parts = (record_id,) if isinstance(record_id, str) else tuple(record_id)
     return dict(zip(record_class.identity, parts, strict=True))
-
-
-_inserts: dict[type[Record], str] = {}
-
-
-def _insert_of(record_class: type[Record]) -> str:
-    sql = _inserts.get(record_class)
-    if sql is None:
-        names = record_class.columns()
-        values = ", ".join(":" + name for name in names)
-        sql = _inserts[record_class] = f"insert into {record_class.table} ({', '.join(names)}) values ({values})"
-    return sql
-
-
-_defaults: dict[type[Record], dict[str, Any]] = {}
-_bound_defaults: dict[type[Record], dict[str, Any]] = {}
-
-
-def complete(record_class: type[Record], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields with the record's defaults, in the order of its columns."""
-    known = _defaults.get(record_class)
-    if known is None:
-        known = _defaults[record_class] = {field.name: default_of(field) for field in fields(record_class)}
-    return _filled(record_class, known, given)
-
-
-def bound_whole(values: Values, record_class: type[Record], given: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """Return the completed fields bound for their columns, and whether anything was redacted. Defaults are bound once."""
-    known = _bound_defaults.get(record_class)
-    if known is None:
-        found = {field.name: default_of(field) for field in fields(record_class)}
-        known = {name: value if value is MISSING else values.one(name, value)[0] for name, value in found.items()}
-        _bound_defaults[record_class] = known
-    check_fields(record_class, given)
-    bound = _filled(record_class, known, given)
-    return bound, values.bind_into(bound, given)
-
-
-# Lists and pages show these fields in full. A long text belongs in a body, an objective or an artifact.
-LONGEST = {"title": 2_000, "question": 10_000, "subject": 2_000, "name": 1_000, "agent": 500, "role": 500, "goal": 100_000}
-
-_checked: dict[type[Record], tuple[list[tuple[str, int]], list[str]]] = {}
-
-
-def check_fields(record_class: type[Record], given: Mapping[str, Any]) -> None:
-    """Check the lengths of names, titles and questions, and the types of times, before a record is written."""
-    known = _checked.get(record_class)
-    if known is None:
-        names = record_class.columns()
-        # An update that compares old and new values binds the new ones as `new_NAME`.
-        limits = [(prefix + name, most) for name, most in LONGEST.items() if name in names for prefix in ("", "new_")]
-        times = [prefix + name for name in names if record_class.holds_time(name) for prefix in ("", "new_")]
-        known = _checked[record_class] = limits, times
-    limits, times = known
-    for name, most in limits:
-        value = given.get(name)
-        if type(value) is str and len(value) > most:
-            name = name.removeprefix("new_")
-            raise TooLarge(
-                f"the {name} of the {record_class.noun()} has {len(value):,} characters, and at most {most:,} are kept",
-                hint="Shorten it, and keep the whole text elsewhere, as in an artifact.",
-                field=name,
-            )
-    for name in times:
-        if type(value := given.get(name)) is str:
-            try:
-                from_text(value)
-            except ValueError:
-                field = name.removeprefix("new_")
-                raise Invalid(f"{field} is a time such as 2026-11-15T08:30:00Z; got {value[:80]!r}", field=field) from None
-
-
-def _filled(record_class: type[Record], known: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    complete = {**known, **given}
-    if len(complete) > len(known):
-        raise TypeError(f"{record_class.__name__} has no {', '.join(given.keys() - known.keys())}")
-    if MISSING in complete.values():
-        missing = [name for name, value in complete.items() if value is MISSING]
-        raise TypeError(f"{record_class.__name__} needs {', '.join(missing)}")
-    return complete
-
-
-# The payload of an approval may contain anything. It is shown only, and never used for a decision.
-_LONGEST_RULE, _LONGEST_REASON = 200, 1000
-
-
-def cause_of(payload: object) -> ApprovalCause:
-    """Return the cause in a payload: `rule`, `reason` and `tier`, each if given."""
-    cause: ApprovalCause = {}
-    if not isinstance(payload, dict):
-        return cause
-    rule, reason, tier = payload.get("rule"), payload.get("reason"), payload.get("tier")
-    if isinstance(rule, str) and rule:
-        cause["rule"] = rule[:_LONGEST_RULE]
-    if isinstance(reason, str) and reason:
-        cause["reason"] = reason[:_LONGEST_REASON]
-    if type(tier) is int:
-        cause["tier"] = tier
-    return cause

@@ -1,7 +1,8 @@
 """JSON documents of any size, checked, redacted and stored once by digest; and digests of other content."""
 
+from binascii import b2a_base64
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from decklog.core.errors import Invalid, NotFound
 from decklog.db.base import Database
@@ -28,6 +29,31 @@ def hex_digest(digest: str) -> str:
     if len(lowered) != 64 or not _HEX.issuperset(lowered):
         raise Invalid(f"{digest[:80]!r} is not a SHA-256 in hexadecimal (64 digits)", field="digest")
     return lowered
+
+
+def text_of(content: bytes) -> str | None:
+    """Decode bytes as text; None if they are not text."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return None
+    return None if "\x00" in text else text
+
+
+def shown(content: bytes) -> tuple[str, Literal["utf-8", "base64"]]:
+    """Return bytes as text or as base64, with the encoding."""
+    text = text_of(content)
+    return (text, "utf-8") if text is not None else (b2a_base64(content, newline=False).decode(), "base64")
+
+
+def redact(db: Database, name: str, content: bytes) -> tuple[bytes, bool]:
+    """Redact bytes that are text, and return whether anything was redacted. Other bytes are only checked for their size."""
+    text = text_of(content)
+    if text is None:
+        db.values.one(name, content)
+        return content, False
+    clean, redacted = db.values.text(name, text)
+    return clean.encode(), redacted
 
 
 def keep(db: Database, name: str, document: object) -> Placed:

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from decklog.journal import chain
-from decklog.journal.known_keys import Identity
+from decklog.journal.new_entry import Identity, positions_of
 from decklog.journal.rows import rows_at
 from decklog.records.record import Record
-from decklog.stores.base import Store, bound_whole
+from decklog.stores.base import Store
 
 if TYPE_CHECKING:
     # Only the base of the stores may use the writer.
@@ -37,30 +36,15 @@ class Intake(Store):
 
     def add_all(self, record_class: type[Record], records: list[dict[str, Any]], *, note: str | None = None) -> None:
         """Insert many records of existing streams, and their entries."""
-        names, values = record_class.columns(), self._db.values
-        rows: list[tuple[Any, ...]] = []
-        entries: list[tuple[Any, ...]] = []
-        values.look_through(records)
-        for one in records:
-            bound, redacted = bound_whole(values, record_class, one)
-            rows.append(tuple(bound.values()))
-            entries.append(tuple(self._as_entry(record_class, names, rows[-1], "added", note, redacted)))
-        values.let_go()
-        # Lock before the rows, in a common order.
-        for stream in sorted({entry[chain.STREAM] for entry in entries}):
-            self._db.memo["head", stream] = self._writer.head(stream)
-        self._db.insert(record_class.table, names, rows)
-        self._writer.write(entries)
+        self._add_all(record_class, [(one, note) for one in records])
 
     def prepared_all(self, given: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
         """Return the columns of entries that are given as arguments of `append`."""
-        return [tuple(one) for one in self._writer.prepared_many(given)]
+        return self._writer.prepare_many(given)
 
     def known_rows(self, identities: Iterable[Identity]) -> dict[Identity, tuple[Any, ...]]:
         """Return the existing entries with some keys as whole rows, by stream, subtype, group and key."""
-        from decklog.journal import known_keys
-
-        known = known_keys.positions(self._db, identities)
+        known = positions_of(self._db, identities)
         found = rows_at(self._db, [*known.values()])
         return {identity: found[position] for identity, position in known.items()}
 

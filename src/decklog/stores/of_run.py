@@ -50,7 +50,14 @@ _START = "Start it first: decklog runs start GOAL --run ID"
 
 
 def no_run(db: Database, run_id: str, otherwise: str = _START) -> NotFound:
-    """Return a NotFound error that suggests the closest existing run."""
+    """Return a NotFound error that names the archive of a run, or suggests the closest existing run."""
+    if (file := db.read(db.archived).get(run_id)) is not None:
+        return NotFound(
+            f"the entries of run {run_id} are archived in {file}",
+            hint=f"Read them: decklog runs show {run_id} --archives FOLDER. Bring them back: decklog archive restore FILE",
+            id=run_id,
+            archive=file,
+        )
     return NotFound(
         f"there is no run {run_id!r}",
         hint=suggest_id(db, "runs", run_id, otherwise),
@@ -84,26 +91,14 @@ class RunBound(Store):
 
     def set_fields(self, record: R, changes: Mapping[str, Any], *, note: str | None = None) -> R:
         """Write the fields that differ. If none does, return the record marked `already` and write nothing."""
-        differing = self.differing(record, changes)
+        differing = self._differing_fields(record, changes)
         if not differing:
             return record.marked_already()
         return self._update(type(record), [getattr(record, name) for name in record.identity], differing, note=note)
 
-    def differing(self, record: Record, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the changes that differ from the record, as columns."""
-        new = self.shaped(changes)
-        old = self.shaped({name: getattr(record, name) for name in changes})
-        # Compared as stored, so that a text with a redacted secret is equal the second time.
-        new_columns, old_columns = self._db.values.bind(new)[0], self._db.values.bind(old)[0]
-        return {name: value for name, value in new.items() if new_columns[name] != old_columns[name]}
-
     def as_stored(self, text: str) -> str:
         """Return a redacted text as its column stores it, for comparisons."""
         return self._db.values.text("text", text)[0]
-
-    def shaped(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return fields in the form of their columns."""
-        return dict(fields)
 
     def _refusal(self, record_class: type[Record], record_id: str | Sequence[str]) -> DecklogError:
         """Return the error for a conditional change that matched no row, with the run and its part."""

@@ -9,10 +9,12 @@ import json
 import os
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from hashlib import sha256
-from itertools import groupby
+from itertools import groupby, islice
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from decklog.core.clock import to_text
@@ -23,9 +25,11 @@ from decklog.journal import chain
 from decklog.journal.entry import Entry, EntryKind
 from decklog.journal.findings import Verification, left_to_archives
 from decklog.journal.projections import Image, Projections
+from decklog.journal.replication import FIELDS, Replication
 from decklog.journal.rows import COLUMNS, SELECT
 from decklog.journal.texts import Texts
 from decklog.log import Decklog
+from decklog.stores.overview import task_counts
 from decklog.transfer.progress import Progress, WorkResult, silent
 
 Row = tuple[Any, ...]
@@ -95,6 +99,7 @@ class Archive:
         os.makedirs(self._folder, exist_ok=True)
         for done, (first, end) in enumerate(ranges):
             self._progress("archiving partitions", done, len(ranges))
+            self._count(first, end)
             manifest = self._write(first, end)
             self._note(manifest)
             self._db.write(lambda manifest=manifest: self._drop(manifest))  # type: ignore[misc]
@@ -132,6 +137,12 @@ class Archive:
                 entries += 1
         return Manifest(first_no=first, end_no=end, file=name, sha256="", entries=entries, heads=heads)
 
+    def _count(self, first: int, end: int) -> None:
+        """Bring the task counts of runs up to date: later nobody can read their entries."""
+        heads = self._db.read(lambda: self._db.rows(_HEADS, {"first": first, "end": end})[1])
+        for run_id, *_ in heads:
+            task_counts.catch_up(self._db, run_id)
+
     def _note(self, manifest: Manifest) -> None:
         self._log.journal.append(
             STREAM,
@@ -163,14 +174,7 @@ class Archive:
 
     def restore(self, file: str) -> Archived:
         """Bring the entries of a file back, all or nothing. A file that was restored before changes nothing."""
-        name = os.path.basename(file)
-        manifest = self._manifest(name)
-        if manifest is None:
-            raise NotFound(f"the journal of this log names no archive {name}")
-        if not os.path.exists(file):
-            raise NotFound(f"there is no file {file}")
-        if _digest_of(file) != manifest.sha256:
-            raise Damaged(f"{name} is not the file that was archived: its digest differs")
+        manifest = self._checked(file)
         if self._db.write(lambda: self._restore(file, manifest)):
             return Archived(files=[file], runs=len(manifest.heads), entries=manifest.entries)
         return Archived(files=[file])
@@ -181,8 +185,8 @@ class Archive:
         if not self._db.count(sql, bound):
             return False
         self._db.rows("select add_entry_range(:first, :end)", bound)
-        entries = 0
-        for rows in _batches(file):
+        entries, found = 0, _rows(file)
+        while rows := list(islice(found, _BATCH)):
             self._db.insert("entries", COLUMNS, rows)
             entries += len(rows)
             self._progress("restoring entries", entries, manifest.entries)
@@ -191,6 +195,36 @@ class Archive:
             raise Damaged(f"{manifest.file} does not verify: {problems[0]['what']}")
         self._log.journal.append(STREAM, f"Restored {manifest.file}", kind=EntryKind.EVENT, subtype=_RESTORED)
         return True
+
+    # Reading
+
+    def extract(self, file: str, target: Decklog, run_id: str | None = None) -> Archived:
+        """Copy the runs of a file, or one of them, to another log, where every command can read them."""
+        manifest = self._checked(file)
+        given_out, taken = Replication.of(self._log), Replication.of(target)
+        rows = (row for row in _rows(file) if run_id in (None, row[chain.STREAM]))
+        result = Archived(files=[file], runs=1 if run_id is not None else len(manifest.heads))
+        while batch := list(islice(rows, _BATCH)):
+            entries = [dict(zip(FIELDS, row[1:], strict=True)) for row in batch]
+            digests = {entry[f"{name}_digest"] for entry in entries for name in ("body", "payload")} - {None}
+            taken.take_blobs(list(given_out.blobs(sorted(digests))))
+            taken.receive(entries)
+            result.entries += len(batch)
+            self._progress("reading entries", result.entries, manifest.entries)
+        target.rebuild()
+        return result
+
+    def _checked(self, file: str) -> Manifest:
+        """Return the manifest of a file that is as the journal says."""
+        name = os.path.basename(file)
+        manifest = self._manifest(name)
+        if manifest is None:
+            raise NotFound(f"the journal of this log names no archive {name}")
+        if not os.path.exists(file):
+            raise NotFound(f"there is no file {file}")
+        if _digest_of(file) != manifest.sha256:
+            raise Damaged(f"{name} is not the file that was archived: its digest differs")
+        return manifest
 
     # Verifying
 
@@ -259,6 +293,14 @@ def where_archived(log: Decklog, run_id: str) -> str | None:
     return log.db.read(log.db.archived).get(run_id)
 
 
+@contextmanager
+def archived_run(log: Decklog, file: str, run_id: str) -> Iterator[Decklog]:
+    """Open a run of an archive as a log of its own, which is removed afterwards."""
+    with TemporaryDirectory(prefix="decklog-archive-") as folder, Decklog.open(os.path.join(folder, "decklog.db")) as target:
+        Archive(log, os.path.dirname(file)).extract(file, target, run_id)
+        yield target
+
+
 def refuse_archived(log: Decklog, stream: str | None = None) -> None:
     """Refuse to copy a log, or one run, whose entries are not all here."""
     archived = log.db.read(log.db.archived)
@@ -283,17 +325,6 @@ def _rows(path: str) -> Iterator[Row]:
             if not isinstance(row, list) or len(row) != len(COLUMNS) or type(row[0]) is not int:
                 raise ValueError("a line is no entry")
             yield tuple(row)
-
-
-def _batches(path: str) -> Iterator[list[Row]]:
-    batch: list[Row] = []
-    for row in _rows(path):
-        batch.append(row)
-        if len(batch) == _BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
 
 
 def _problems(path: str, manifest: Manifest) -> Iterator[dict[str, Any]]:

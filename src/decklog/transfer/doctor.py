@@ -12,7 +12,7 @@ from decklog.core.clock import to_text
 from decklog.core.errors import Damaged, DecklogError, Invalid
 from decklog.core.figures import counted
 from decklog.db.sqlite.errors import is_full
-from decklog.db.sqlite.holders import holders_of
+from decklog.db.sqlite.file import holders_of
 from decklog.journal.findings import Verification
 from decklog.journal.journal import LOST_WRITES
 from decklog.journal.rows import StreamHead
@@ -287,9 +287,9 @@ _EXPIRED = "select count(*) from tasks where state = 'running' and leased_until 
 def check_ready(log: Decklog) -> None:
     """Raise an error if the log can't be read, or has another schema than this Decklog needs."""
     with log.db.within(_SECONDS):
-        found, needed = log.db.read(log.db.schema_versions)
-    if found != needed:
-        raise Invalid(f"the log has schema {found}; this Decklog needs {needed}", found=found, needed=needed)
+        found, required, known = log.db.read(log.db.schema_versions)
+    if found < known or required > known:
+        raise Invalid(f"the log has schema {found}; this Decklog needs {known}", found=found, needed=known)
 
 
 def gauges(log: Decklog) -> list[Gauge]:

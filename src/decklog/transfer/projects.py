@@ -4,12 +4,12 @@ from typing import Any
 
 from decklog.core.errors import Invalid
 from decklog.location.locate import LogLocation
+from decklog.log import Decklog
 
 
 def create_project(place: LogLocation, name: str) -> dict[str, Any]:
     """Create a project on the server of a log location, or complete one; return its address and roles."""
     from decklog.db.postgres.roles import create, role_names, url_of
-    from decklog.log import Decklog
 
     _check_server(place)
     create(place.target, name, lambda url: Decklog.open(url, migrate=True).close())

@@ -15,8 +15,7 @@ from decklog.core.disk import sync
 from decklog.core.errors import Busy, Conflict, Damaged, Invalid, NotADatabase, NotFound
 from decklog.db.sqlite.backup import alone, copy_file, publish, use_wal
 from decklog.db.sqlite.fair_lock import FairLock
-from decklog.db.sqlite.file import FileState, filesystem_of, is_network, look
-from decklog.db.sqlite.holders import holders_of
+from decklog.db.sqlite.file import FileState, filesystem_of, holders_of, is_network, look
 from decklog.log import Decklog
 from decklog.transfer.move import Move, is_same
 from decklog.transfer.progress import Progress, WorkResult, silent
@@ -149,8 +148,6 @@ def _copy(backup: str, partial: str, progress: Progress) -> None:
 
 
 def _prove(partial: str, backup: str, progress: Progress) -> tuple[int, int]:
-    from decklog.log import Decklog
-
     progress("verifying the backup", 0, 0)
     with Decklog.open(partial) as log:
         result = log.journal.verify()
@@ -266,8 +263,6 @@ def back_up(log: Decklog, path: str | None = None, *, overwrite: bool = False, p
 
 def _extent(log: Decklog, partial: str, progress: Progress) -> tuple[int, int]:
     """Return how far a copy goes. What a server holds is moved into it first, all from one moment."""
-    from decklog.log import Decklog
-
     if log.db.engine != "sqlite":
         with Decklog.open(partial, clock=log.clock) as copy:
             moved = log.db.read(lambda: Move(log, copy, progress).run())

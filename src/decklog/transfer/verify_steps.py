@@ -8,11 +8,9 @@ read, which names all that is wrong.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from decklog.db.where import placed
 from decklog.journal.findings import Verification, resumable
 from decklog.journal.rows import STREAM_SIZE, StreamHead
-from decklog.journal.verify import CHANGED, CUT_OFF
-from decklog.journal.walk import ends, joined_pieces, joined_up, sound, streams_of
+from decklog.journal.walk import changed_heads, ends, hashes_at, joined_pieces, joined_up, pieces_after, sound, streams_of
 from decklog.log import Decklog
 
 # Of a stream: up to which entry it was walked, the hash of that, when its first was written, whether it goes back in time.
@@ -20,7 +18,6 @@ Head = tuple[int, str, str, bool]
 
 # Entries in one step: about a second's work.
 _STEP = 20_000
-_AT_ONCE = 400
 CHAINS = "chains"
 
 
@@ -61,19 +58,8 @@ class Steps:
     def _lost(self) -> Iterator[dict[str, Any]]:
         """Name the heads that are not what they were when they were walked."""
         names = {stream.number: stream.name for stream in streams_of(self._db)}
-        known = [(number * STREAM_SIZE + head[0], number, head) for number, head in sorted(self._heads.items())]
-        for start in range(0, len(known), _AT_ONCE):
-            part = known[start : start + _AT_ONCE]
-            hashes = self._hashes([pos for pos, _, _ in part])
-            for pos, number, (seq, hash, *_) in part:
-                if hashes.get(pos) != hash:
-                    stream = str(names.get(number, number))
-                    what = CHANGED if pos in hashes else CUT_OFF
-                    yield {"what": what, "stream": stream, "seq": seq, "table": "entries", "record_id": f"{stream}:{seq}"}
-
-    def _hashes(self, places: list[int]) -> dict[int, str]:
-        marks, bound = placed(places)
-        return dict(self._db.rows(f"select pos, hash from entries where pos in ({marks})", bound)[1])
+        heads = sorted(self._heads.items())
+        yield from changed_heads(self._db, ((str(names.get(number, number)), number, *head[:2]) for number, head in heads))
 
     def heads(self) -> list[StreamHead]:
         """Return the newest entry of each stream that was walked, as an anchor file keeps it."""
@@ -96,22 +82,12 @@ class Steps:
     def _walked(self) -> tuple[list[int], int, int] | None:
         """Walk the next entries; give the streams they are of, and how many were walked of how many. None where not sound."""
         lasts = ends(self._db)
-        pieces = self._pieces(lasts)
+        pieces = pieces_after(lasts, {number: head[0] for number, head in self._heads.items()}, _STEP)
         with resumable(self._db):
             if not all(self._is_sound(part) for part in joined_pieces(pieces, [number for number, _ in lasts])):
                 return None
         whole = sum(last % STREAM_SIZE for _, last in lasts)
         return [number for number, _, _ in pieces], sum(head[0] for head in self._heads.values()), whole
-
-    def _pieces(self, lasts: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
-        pieces: list[tuple[int, int, int]] = []
-        room = _STEP
-        for number, last in lasts:
-            start = number * STREAM_SIZE + (self._heads[number][0] if number in self._heads else 0) + 1
-            if start <= last and room > 0:
-                pieces.append((number, start, min(last, start + room - 1)))
-                room -= pieces[-1][2] - start + 1
-        return pieces
 
     def _is_sound(self, pieces: list[tuple[int, int, int]]) -> bool:
         """Walk pieces that lie one behind the other, and keep their heads."""
@@ -119,12 +95,10 @@ class Steps:
         if found is None:
             return False
         _, firsts, backwards = found
-        for start in range(0, len(pieces), _AT_ONCE):
-            part = pieces[start : start + _AT_ONCE]
-            hashes = self._hashes([last for _, _, last in part])
-            for number, _, last in part:
-                _, _, first_at, goes_back = self._heads.get(number, (0, "", firsts.get(number, ""), False))
-                self._heads[number] = (last % STREAM_SIZE, hashes[last], first_at, goes_back or number in backwards)
+        hashes = hashes_at(self._db, [last for _, _, last in pieces])
+        for number, _, last in pieces:
+            _, _, first_at, goes_back = self._heads.get(number, (0, "", firsts.get(number, ""), False))
+            self._heads[number] = (last % STREAM_SIZE, hashes[last], first_at, goes_back or number in backwards)
         return True
 
     # The rest

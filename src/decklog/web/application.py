@@ -17,67 +17,48 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from decklog.core.errors import DecklogError, Denied, Invalid, NotFound
-from decklog.web import answers, changing, deciding, health, live, tending
-from decklog.web.actions import registry
-from decklog.web.elsewhere import Password
+from decklog.web import actions, health, live
+from decklog.web.hosts import Password
 from decklog.web.indexing import keep_indexed
 from decklog.web.login import SANDBOX, App, BodyTooLarge, LoginRequired, Safety, login_address, page_after_login, peer_uid
-from decklog.web.pages import (
-    compare,
-    inbox,
-    memory,
-    more,
-    now,
-    review,
-    run,
-    runs,
-    search,
-    spend,
-    system,
-    tasks,
-    trust,
-    workflow,
-)
-from decklog.web.pages.entries import entry
-from decklog.web.pages.origins import lines
+from decklog.web.pages import finding, inbox, lines, others, run, runs, spend, tasks, work_item
+from decklog.web.pages.entries import read_entry
 from decklog.web.rendering import TYPES, assets, compressed_asset, edition, page, segment
 from decklog.web.sessions import BY_PASSWORD, NO_COOKIE, BrowserSession, cookie_of
-from decklog.web.site import DashboardSite, PageView, SiteRequest
-from decklog.web.work import item as work_item
-from decklog.web.work import palette, views
+from decklog.web.site import TITLES, DashboardSite, PageView, SiteRequest, failure, status_of, visible_error
 
 Reader = Callable[[SiteRequest], PageView]
 Endpoint = Callable[[Request], Any]
 
 # Each page and its address. The same address with `.json` serves its data. The first matching route wins.
 PAGES: dict[str, Reader] = {
-    "/now": now.read,
+    "/now": runs.read_now,
     "/runs": runs.read,
     "/inbox": inbox.read,
     "/inbox/{kind}/{id:path}": inbox.item,
     "/spend": spend.read,
-    "/search": search.read,
-    "/more": more.read,
-    "/compare": compare.read,
-    "/memory": memory.read,
-    "/workflow": workflow.read,
-    "/trust": trust.read,
-    "/system": system.read,
+    "/search": finding.search,
+    "/more": finding.more,
+    "/compare": others.compare,
+    "/memory": others.memory,
+    "/workflow": others.workflow_page,
+    "/trust": others.trust,
+    "/system": others.system,
     "/lines": lines.read,
     "/lines/commit": lines.commit,
     "/lines/file": lines.file,
     "/lines/why": lines.why,
     "/tasks": tasks.read,
-    "/tasks/{task_id:path}/change": changing.read,
+    "/tasks/{task_id:path}/change": tasks.read_change,
     "/tasks/{task_id:path}": tasks.one,
-    "/reviews/{review_id:path}": review.read,
-    "/act/{verb}/{id:path}": registry.read,
-    "/palette": palette.read,
-    "/views": views.read,
+    "/reviews/{review_id:path}": others.review_page,
+    "/act/{verb}/{id:path}": actions.read,
+    "/palette": finding.palette,
+    "/views": finding.views,
     "/runs/{run_id:path}/items/{item}": work_item.read,
     "/runs/{run_id:path}/changes": work_item.changes,
     "/runs/{run_id:path}/rows": run.rows,
-    "/runs/{run_id:path}/entries/{seq:int}": entry.read,
+    "/runs/{run_id:path}/entries/{seq:int}": read_entry,
     "/runs/{run_id:path}/{tab:tab}": run.read,
 }
 READERS = 8
@@ -95,7 +76,7 @@ _log = logging.getLogger("decklog.web")
 
 def application(site: DashboardSite) -> App:
     """Build the ASGI application of a dashboard."""
-    routes = [Route("/", _page(site, now.read))]
+    routes = [Route("/", _page(site, runs.read_now))]
     for path, read in PAGES.items():
         routes += [Route(f"{path}.json", _json(site, read)), Route(path, _page(site, read))]
     routes += [
@@ -106,19 +87,19 @@ def application(site: DashboardSite) -> App:
         Route("/login", _login(site)),
         Route("/login", _log_in(site), methods=["POST"]),
         Route("/logout", _log_out(site), methods=["POST"]),
-        Route("/system/sessions/{name}/end", _sent(site, tending.end_session), methods=["POST"]),
-        Route("/system/verify", _sent(site, tending.verify), methods=["POST"]),
+        Route("/system/sessions/{name}/end", _sent(site, others.end_session), methods=["POST"]),
+        Route("/system/verify", _sent(site, others.verify_log), methods=["POST"]),
         Route("/static/{edition}/{name:path}", _static),
         Route("/favicon.ico", lambda request: _static_file(request, "icon.svg")),
         *health.routes(site),
     ]
     if not site.is_read_only:
-        decide, change = _sent(site, deciding.decide), _sent(site, changing.change)
+        decide, change = _sent(site, inbox.decide), _sent(site, tasks.change)
         routes.insert(0, Route("/inbox/{kind}/{id:path}/decide", decide, methods=["POST"]))
         routes.insert(0, Route("/tasks/{task_id:path}/change", change, methods=["POST"]))
-        routes.insert(0, Route("/views/save", _sent(site, views.save), methods=["POST"]))
-        routes.insert(0, Route("/views/remove", _sent(site, views.remove), methods=["POST"]))
-        routes.insert(0, Route("/act/{verb}/{id:path}", _sent(site, registry.act), methods=["POST"]))
+        routes.insert(0, Route("/views/save", _sent(site, finding.save_view), methods=["POST"]))
+        routes.insert(0, Route("/views/remove", _sent(site, finding.remove_view), methods=["POST"]))
+        routes.insert(0, Route("/act/{verb}/{id:path}", _sent(site, actions.act), methods=["POST"]))
     handlers: Any = {404: _not_found(site), 405: _not_found(site), BodyTooLarge: _too_large, 500: _fault}
     made = Starlette(routes=routes, lifespan=_lifespan(site), exception_handlers=handlers)
     return Safety(LoginRequired(made, site.sessions, site.metrics_token), site.names)
@@ -140,8 +121,7 @@ def _lifespan(site: DashboardSite) -> Any:
 
 def _request_of(site: DashboardSite, request: Request, form: dict[str, str] | None = None) -> SiteRequest:
     path = {name: str(value) for name, value in request.path_params.items()}
-    part = request.headers.get("x-part", "")
-    return SiteRequest(site, request.state.session, path, dict(request.query_params), form or {}, _twin(request), part)
+    return SiteRequest(site, request.state.session, path, dict(request.query_params), form or {}, _twin(request))
 
 
 def _twin(request: Request) -> str:
@@ -152,12 +132,12 @@ def _twin(request: Request) -> str:
 
 def _page(site: DashboardSite, read: Reader) -> Endpoint:
     def endpoint(request: Request) -> Response:
-        asked = _request_of(site, request)
+        site_request = _request_of(site, request)
         try:
-            view = read(asked)
-            return _to(view.to) if view.to else _html(asked, view)
+            view = read(site_request)
+            return _to(view.to) if view.to else _html(site_request, view)
         except Exception as problem:  # noqa: BLE001 - every error becomes an error page
-            return _failed(asked, problem)
+            return _failed(site_request, problem)
 
     return endpoint
 
@@ -165,10 +145,10 @@ def _page(site: DashboardSite, read: Reader) -> Endpoint:
 def _drawing(site: DashboardSite) -> Endpoint:
     def endpoint(request: Request) -> Response:
         try:
-            return Response(workflow.picture(_request_of(site, request)), media_type="image/svg+xml")
+            return Response(others.workflow_picture(_request_of(site, request)), media_type="image/svg+xml")
         except Exception as problem:  # noqa: BLE001 - every error is answered without a picture
             _note(problem)
-            return Response("There is no picture.\n", answers.status_of(problem), media_type="text/plain; charset=utf-8")
+            return Response("There is no picture.\n", status_of(problem), media_type="text/plain; charset=utf-8")
 
     return endpoint
 
@@ -195,7 +175,7 @@ def _json(site: DashboardSite, read: Reader) -> Endpoint:
             view = read(_request_of(site, request))
         except Exception as problem:  # noqa: BLE001 - every error becomes a JSON error
             _note(problem)
-            return _envelope(answers.failure(problem), answers.status_of(problem))
+            return _envelope(failure(problem), status_of(problem))
         return _envelope({"ok": True, "data": to_data(view.data), "next": view.next, "warnings": []}, 200)
 
     return endpoint
@@ -218,31 +198,33 @@ def _envelope(content: dict[str, Any], status: int) -> Response:
     return Response(text, status, media_type="application/json; charset=utf-8")
 
 
-def _html(asked: SiteRequest, view: PageView) -> Response:
-    decisions = asked.log.overview.decisions() if view.decisions is None else view.decisions
-    now_ = asked.log.clock.now()
-    token = asked.session.form_token("logout", "")
-    text = page(asked, view, now=now_, decisions=decisions, site=asked.site, logout_token=token, twin=asked.twin)
+def _html(site_request: SiteRequest, view: PageView) -> Response:
+    decisions = site_request.log.overview.decisions() if view.decisions is None else view.decisions
+    now_ = site_request.log.clock.now()
+    token = site_request.session.form_token("logout", "")
+    text = page(
+        site_request, view, now=now_, decisions=decisions, site=site_request.site, logout_token=token, twin=site_request.twin
+    )
     return Response(text, view.status, media_type="text/html; charset=utf-8")
 
 
-def _failed(asked: SiteRequest, problem: Exception) -> Response:
+def _failed(site_request: SiteRequest, problem: Exception) -> Response:
     _note(problem)
-    status = answers.status_of(problem)
-    shown = {"problem": answers.told(problem), "status": status}
+    status = status_of(problem)
+    shown = {"problem": visible_error(problem), "status": status}
     view = PageView(
-        "error.html", answers.TITLES[status], "decklog doctor", None, shown, status=status, decisions=_decisions(asked)
+        "error.html", TITLES[status], "decklog doctor", None, shown, status=status, decisions=_decisions(site_request)
     )
     try:
-        return _html(asked, view)
+        return _html(site_request, view)
     except DecklogError:
-        return Response(f"{answers.TITLES[status]}.\n", status, media_type="text/plain; charset=utf-8")
+        return Response(f"{TITLES[status]}.\n", status, media_type="text/plain; charset=utf-8")
 
 
-def _decisions(asked: SiteRequest) -> int:
+def _decisions(site_request: SiteRequest) -> int:
     """Count the open decisions for the navigation bar of an error page. Return 0 if the log can't be read."""
     try:
-        return asked.log.overview.decisions()
+        return site_request.log.overview.decisions()
     except DecklogError:
         return 0
 
@@ -278,17 +260,17 @@ def _sent(site: DashboardSite, act: Callable[[SiteRequest], PageView | str]) -> 
     """Build the endpoint that passes a form to `act`. It redirects to the returned address, or shows the form again."""
 
     async def endpoint(request: Request) -> Response:
-        asked = _request_of(site, request)
+        site_request = _request_of(site, request)
         try:
-            asked = _request_of(site, request, await _form(request))
-            answer = await run_in_threadpool(act, asked)
+            site_request = _request_of(site, request, await _form(request))
+            answer = await run_in_threadpool(act, site_request)
             if isinstance(answer, str):
-                return _to(segment(answer)) if site.sessions.has(asked.session) else _to_login()
-            return await run_in_threadpool(_html, asked, answer)
+                return _to(segment(answer)) if site.sessions.has(site_request.session) else _to_login()
+            return await run_in_threadpool(_html, site_request, answer)
         except BodyTooLarge:
             raise
         except Exception as problem:  # noqa: BLE001 - every error becomes an error page
-            return await run_in_threadpool(_failed, asked, problem)
+            return await run_in_threadpool(_failed, site_request, problem)
 
     return endpoint
 
@@ -377,7 +359,7 @@ def _events(site: DashboardSite) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         session = request.state.session
         if session.streams >= live.MOST_OF_A_SESSION or site.feed.count >= live.MOST_STREAMS:
-            return _envelope(answers.failure(Denied("too many streams are open")), 429)
+            return _envelope(failure(Denied("too many streams are open")), 429)
         stream = site.feed.stream(lambda: site.sessions.has(session))
         headers = {"x-accel-buffering": "no", "cache-control": "no-store"}
         return StreamingResponse(_counted(session, stream), media_type="text/event-stream", headers=headers)
@@ -414,7 +396,7 @@ def _not_found(site: DashboardSite) -> Callable[[Request, Any], Response]:
     def handler(request: Request, problem: Any) -> Response:
         missing = NotFound("there is no page at this address", hint="The places are in the bar above, and under More.")
         if request.url.path.endswith(".json"):
-            return _envelope(answers.failure(missing), problem.status_code)
+            return _envelope(failure(missing), problem.status_code)
         if problem.status_code == 404 and getattr(request.state, "session", None) is not None:
             return _failed(_request_of(site, request), missing)
         return Response("There is no such page.\n", problem.status_code, media_type="text/plain; charset=utf-8")

@@ -32,13 +32,10 @@ class LiveListener:
         self.has_missed = False
         self.is_over = False
         self.wake = asyncio.Event()
-        # The message of one check is encoded once for all listeners.
-        self._text: str | None = None
 
-    def tell(self, moved: dict[str, int], text: str | None = None) -> None:
-        """Queue the runs that have new entries. `text` is the encoded message for exactly these runs."""
-        self._text = None if self.moved else text
-        self.moved = {**self.moved, **moved} if self.moved else moved
+    def tell(self, moved: dict[str, int]) -> None:
+        """Queue the runs that have new entries."""
+        self.moved = self.moved | moved
         if len(self.moved) > MOST_RUNS:
             self.moved = {}
             self.has_missed = True
@@ -49,11 +46,11 @@ class LiveListener:
         if self.has_missed:
             text = _message("reset", {})
         elif self.moved:
-            text = self._text or _message("moved", self.moved)
+            text = _message("moved", self.moved)
         else:
             # Not an SSE comment: browsers hide comments from the page, which needs the heartbeat.
             text = _BEAT
-        self.moved, self.has_missed, self._text = {}, False, None
+        self.moved, self.has_missed = {}, False
         self.wake.clear()
         return text
 
@@ -146,9 +143,8 @@ class Feed:
             self._renew()
             return
         if moved:
-            text = _message("moved", moved)
             for listener in self._listeners:
-                listener.tell(moved, text)
+                listener.tell(moved)
 
     @property
     def _is_due(self) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from decklog.web.names import Names
+from decklog.web.hosts import Names
 from decklog.web.sessions import BrowserSessions
 from decklog.web.site import MetricsToken
 
@@ -26,7 +26,7 @@ class RequestRefusal:
     """Why a request is refused: its HTTP status and the message."""
 
     status: int
-    said: str
+    message: str
 
 
 def value_of(headers: Headers, name: bytes) -> str | None:
@@ -200,7 +200,7 @@ def _with_headers(send: Send) -> Send:
 
 
 async def _refuse(refused: RequestRefusal, send: Send) -> None:
-    body = f"{refused.said}\n".encode() if refused.said else b""
+    body = f"{refused.message}\n".encode() if refused.message else b""
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": refused.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -5,17 +5,14 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cache, lru_cache
+from functools import cache
 from hashlib import sha256
-from html import escape
 from importlib.resources import files
 from shlex import quote as shell_word
-from types import BuiltinMethodType, FunctionType
 from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from jinja2.runtime import Context
 from markupsafe import Markup
 
 from decklog.core import words
@@ -115,15 +112,12 @@ def state_mark(word: str) -> tuple[str, str]:
     return _SYMBOLS.get(word, symbol), colour
 
 
-_SIGN = Markup('<span class="s {}{}"><svg aria-hidden="true"><use href="#s-{}"/></svg>{}</span>')
-
-
-# Bounded cache: most words are fixed, but a stage of the review gate may have any name.
-@lru_cache(maxsize=128)
 def sign(word: str, prefix: str = "") -> Markup:
     """Render a status word with its symbol. `prefix` comes before the colour's class."""
     symbol, colour = state_mark(word)
-    return _SIGN.format(prefix, colour, symbol, revealed(word))
+    return Markup('<span class="s {}{}"><svg aria-hidden="true"><use href="#s-{}"/></svg>{}</span>').format(
+        prefix, colour, symbol, revealed(word)
+    )
 
 
 def state_sign(word: str) -> Markup:
@@ -138,6 +132,17 @@ _CONDUCTOR = re.compile(r"conductor-.+-\d+-\d+")
 def agent_name(name: str) -> str:
     """Return the name of an agent as people know it: that of a conductor without its machine and process."""
     return "conductor" if _CONDUCTOR.fullmatch(name) else name
+
+
+def doing(run: Any) -> str:
+    """Describe who works on what, the outcome of an ended run, or the last message."""
+    if run.ended_at is not None and run.summary:
+        return str(run.summary)
+    if not run.working_on:
+        return f"{agent_name(run.last_by)}: {run.last_said}" if run.last_by else str(run.last_said)
+    first = run.working_on[0]
+    others = f" +{run.workers - 1}" if run.workers > 1 else ""
+    return f"{agent_name(first['worker'])}{others}: {'lease ended' if first['lease_ended'] else first['stage'] or first['title']}"
 
 
 def hour(value: datetime | str, now: datetime) -> str:
@@ -158,31 +163,9 @@ def length(started: datetime, ended: datetime) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
-# Most names need no quoting. The check takes a tenth of the time of quoting.
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_.~@/-]*")
-
-
 def segment(text: str) -> str:
     """Quote a name as part of a URL path."""
-    return text if _PLAIN_NAME.fullmatch(text) else quote(text, safe="/~@")
-
-
-# Printable ASCII without HTML special characters. The check is faster than escaping.
-_PLAIN_TEXT = re.compile("[ !#-%(-;=?-~]*")
-
-
-def text_of(said: str) -> str:
-    """Escape a text that is written without a template, and make its invisible characters visible."""
-    return said if _PLAIN_TEXT.fullmatch(said) else escape(revealed(said))
-
-
-# Placeholder for an empty table cell.
-NOTHING = '<span class="nothing">–</span>'
-
-
-def name_of(text: str) -> str:
-    """Escape an id for an attribute and keep it otherwise unchanged, since scripts look rows up by it."""
-    return text if _PLAIN_TEXT.fullmatch(text) else escape(text)
+    return quote(text, safe="/~@")
 
 
 def laid_out(text: str) -> str:
@@ -242,6 +225,7 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
         sign,
         state_sign,
         agent_name,
+        doing,
         hour,
         when,
         moment,
@@ -258,16 +242,8 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
 )
 
 
-_FUNCTION_KINDS = frozenset((FunctionType, BuiltinMethodType, type(sign)))
-
-
-class _Plainly(Context):
-    """Template context that calls functions directly. Jinja otherwise checks each for context arguments, which none takes."""
-
-    def call(self, called: Any, /, *given: Any, _loop_vars: Any = None, _block_vars: Any = None, **named: Any) -> Any:
-        if type(called) in _FUNCTION_KINDS:
-            return called(*given, **named)
-        return super().call(called, *given, _loop_vars=_loop_vars, _block_vars=_block_vars, **named)
+# An empty table cell.
+_NOTHING = Markup('<span class="nothing">–</span>')
 
 
 @cache
@@ -276,12 +252,11 @@ def environment() -> Environment:
     made = Environment(
         loader=PackageLoader("decklog.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    made.context_class = _Plainly
-    made.globals |= {function.__name__: function for function in _FUNCTIONS} | {"shell_word": shell_word}
+    made.globals |= {function.__name__: function for function in _FUNCTIONS} | {"shell_word": shell_word, "nothing": _NOTHING}
     return made
 
 
-def page(asked: SiteRequest | None, view: PageView, **more: Any) -> str:
+def page(request: SiteRequest | None, view: PageView, **more: Any) -> str:
     """Render a whole page."""
-    base: dict[str, Any] = {"view": view, "title": view.title, "asked": asked, **view.shown, **more}
+    base: dict[str, Any] = {"view": view, "title": view.title, "request": request, **view.shown, **more}
     return environment().get_template(view.template).render(base)

@@ -13,7 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from decklog.core.errors import Unavailable
 from decklog.web.application import application
-from decklog.web.elsewhere import Elsewhere
+from decklog.web.hosts import Elsewhere
 from decklog.web.live import Feed
 from decklog.web.login import MOST_HEADERS
 from decklog.web.site import DashboardSite

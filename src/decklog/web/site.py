@@ -1,13 +1,14 @@
-"""The state of one running dashboard: its log, host name, sessions and event feed."""
+"""The dashboard's log, sessions and requests, and the answers of its pages."""
 
 import shlex
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from decklog import Task
+from decklog.core import errors
 from decklog.log import Decklog
-from decklog.web.elsewhere import Password
+from decklog.web.hosts import Names, Password
 from decklog.web.live import Feed
-from decklog.web.names import Names
 from decklog.web.sessions import BrowserSession, BrowserSessions
 from decklog.web.verifying import NowAndThen, Verifying
 
@@ -48,9 +49,6 @@ def command(*words: object) -> str:
     return shlex.join(("decklog", *(str(word) for word in words)))
 
 
-# The parts of a page that an open page can request.
-LIVE, STRIP = "live", "strip"
-PARTS = (LIVE, STRIP)
 # Time limit for work whose size depends on the request.
 PATIENCE_SECONDS = 0.3
 
@@ -66,13 +64,6 @@ class SiteRequest:
     form: dict[str, str] = field(default_factory=dict)
     # The address of the page's JSON form.
     twin: str = ""
-    # The part that an open page requests: what may have changed, or also the strip above its slider. Empty for the whole page.
-    part: str = ""
-
-    @property
-    def is_part(self) -> bool:
-        """Return whether an open page requests only what changes. It keeps the rest and adds new entries itself."""
-        return self.part in PARTS
 
     @property
     def log(self) -> Decklog:
@@ -103,3 +94,59 @@ class PageView:
     status: int = 200
     # The address to redirect to, if the request matches exactly one page.
     to: str | None = None
+
+
+def is_lapsed(request: SiteRequest, task: Task) -> bool:
+    """Return whether a running task's lease has expired."""
+    until = task.leased_until
+    return task.state.value == "running" and until is not None and until < request.log.clock.now()
+
+
+# Errors
+
+
+# The first matching class wins.
+STATUSES: tuple[tuple[type[BaseException], int], ...] = (
+    (errors.TooLarge, 413),
+    (errors.NotFound, 404),
+    (errors.Conflict, 409),
+    (errors.Denied, 403),
+    (errors.Invalid, 400),
+    (errors.Unavailable, 503),
+    (BaseException, 500),
+)
+TITLES = {
+    400: "That can't be used as it is",
+    403: "That is not permitted",
+    404: "There is no such thing here",
+    409: "That is no longer so",
+    413: "That is too large",
+    429: "Wait a moment",
+    500: "Something went wrong",
+    503: "The log can't be read just now",
+}
+
+
+def status_of(problem: BaseException) -> int:
+    return next(status for kind, status in STATUSES if isinstance(problem, kind))
+
+
+def visible_error(problem: BaseException) -> errors.DecklogError:
+    """Return the error that a page may show. Internal errors are replaced, so that no path, SQL or setting is revealed."""
+    if isinstance(problem, errors.DecklogError) and not isinstance(problem, errors.Unavailable) and not _is_of_engine(problem):
+        return problem
+    if isinstance(problem, errors.DecklogError):
+        shown = errors.Unavailable("the log is out of reach, busy or damaged", hint="At the terminal: decklog doctor")
+        shown.code, shown.retryable = problem.code, problem.retryable
+        return shown
+    return errors.DecklogError("this is a fault in Decklog itself", hint="The terminal where it was started says more.")
+
+
+def _is_of_engine(problem: errors.DecklogError) -> bool:
+    """Return whether the message is from the database; it may name tables, columns and values."""
+    return problem.__cause__ is not None and not isinstance(problem.__cause__, errors.DecklogError)
+
+
+def failure(problem: BaseException) -> dict[str, object]:
+    """Return an error in the JSON envelope that all interfaces use."""
+    return {"ok": False, "error": visible_error(problem).as_dict(), "warnings": []}

@@ -180,9 +180,9 @@ class Verifying:
             return self._standing
 
 
-def _read(said: bytes) -> dict[str, Any]:
+def _read(line: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(said)
+        found = json.loads(line)
     except ValueError:
         return {"code": "ended"}
     return found if isinstance(found, dict) else {"code": "ended"}

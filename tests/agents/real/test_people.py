@@ -22,8 +22,7 @@ from decklog import Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
 from decklog.conductor.items import takeover
-from decklog.conductor.items.change import patch_of
-from decklog.conductor.items.item import find_item
+from decklog.conductor.items.item import find_item, patch_of
 from decklog.guard.sandbox.sandbox import SandboxKind, best_kind
 from decklog.guard.shell import process_tree
 from tests.agents.fake_model import FakeModel, Step, Use

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from decklog.core.errors import DecklogError, NotFound
-from decklog.guard.files.open_beneath import best_opener, open_by_walk
 from decklog.guard.files.root import Root
 
 CANARY = b"canary: no tool may read or change this\n"
@@ -108,9 +107,7 @@ SHAPES = {
     "file for link": Shape("target.txt", _lay_file, lambda tree: _exchange(tree / "root/target.txt", tree / "root/other")),
     "parent for link": Shape("dir/canary.txt", _lay_parent, lambda tree: _exchange(tree / "root/dir", tree / "root/other")),
     "grandparent for link": Shape(
-        "top/inner/canary.txt",
-        _lay_grandparent,
-        lambda tree: _exchange(tree / "root/top", tree / "root/other"),
+        "top/inner/canary.txt", _lay_grandparent, lambda tree: _exchange(tree / "root/top", tree / "root/other")
     ),
     "directory moved away": Shape("dir/canary.txt", _lay_parent, _swap_away),
     "hard link renamed over": Shape("target.txt", _lay_file, _swap_hard_link),
@@ -137,17 +134,11 @@ def _swap_for_ever(name: str, tree: str, swaps: Any, stop: Any) -> None:
 
 
 def _tries(tree: Path, path: str) -> Iterator[Callable[[], bytes]]:
-    """Give one try after another: nine reads and a write, by each way of opening in turn."""
-    roots = [Root(tree / "root", opener=opener) for opener in (best_opener(), open_by_walk)]
-    try:
+    """Give one try after another: nine reads and a write, again and again."""
+    with Root(tree / "root") as root:
         while True:
-            for root in roots:
-                for _ in range(9):
-                    yield lambda root=root: root.read(path).data  # type: ignore[misc]
-                yield lambda root=root: root.write(path, OWN).encode()  # type: ignore[misc]
-    finally:
-        for root in roots:
-            root.close()
+            yield from [lambda: root.read(path).data] * 9
+            yield lambda: root.write(path, OWN).encode()
 
 
 def _note(outcome: Outcome, attempt: Callable[[], bytes], number: int) -> None:

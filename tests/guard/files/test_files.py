@@ -148,12 +148,7 @@ def test_a_passage_that_overlaps_itself_is_not_unique() -> None:
     assert edits.replace("aaa", "aa", "b", replace_all=True) == ("ba", 1)
 
 
-@given(
-    before=st.text(max_size=20),
-    old=st.text(min_size=1, max_size=6),
-    after=st.text(max_size=20),
-    new=st.text(max_size=6),
-)
+@given(before=st.text(max_size=20), old=st.text(min_size=1, max_size=6), after=st.text(max_size=20), new=st.text(max_size=6))
 def test_a_unique_passage_is_replaced_and_nothing_else(before: str, old: str, after: str, new: str) -> None:
     text = before + old + after
     if old == new or "\r" in text + new or text.find(old) != len(before) or text.find(old, len(before) + 1) >= 0:
@@ -210,21 +205,8 @@ def project(root: Root, here: Path) -> Root:
 def test_glob_gives_files_only_sorted_and_deterministic(project: Root) -> None:
     assert glob(project, "*") == [".gitignore", "a.py", "b.py", "link.py"]
     assert glob(project, "*.py") == ["a.py", "b.py", "link.py"]
-    assert glob(project, "**/*.py") == [
-        "a.py",
-        "b.py",
-        "link.py",
-        "src/app.py",
-        "src/build/keep.py",
-        "src/deep/x.py",
-    ]
-    assert glob(project, "src/**") == [
-        "src/.gitignore",
-        "src/app.py",
-        "src/build/keep.py",
-        "src/deep/x.py",
-        "src/deep/y.txt",
-    ]
+    assert glob(project, "**/*.py") == ["a.py", "b.py", "link.py", "src/app.py", "src/build/keep.py", "src/deep/x.py"]
+    assert glob(project, "src/**") == ["src/.gitignore", "src/app.py", "src/build/keep.py", "src/deep/x.py", "src/deep/y.txt"]
     assert glob(project, "**/deep/*.{py,txt}") == ["src/deep/x.py", "src/deep/y.txt"]
     assert glob(project, "[ab].py") == ["a.py", "b.py"]
     assert glob(project, "deep/?.py", "src") == ["src/deep/x.py"]

@@ -107,11 +107,7 @@ def _git_listed(directory: Path) -> list[str]:
 
 @needs_git
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(
-    files=st.lists(PATHS, min_size=1, max_size=8),
-    outer=st.lists(LINES, max_size=4),
-    inner=st.lists(LINES, max_size=3),
-)
+@given(files=st.lists(PATHS, min_size=1, max_size=8), outer=st.lists(LINES, max_size=4), inner=st.lists(LINES, max_size=3))
 def test_a_walk_finds_the_files_that_git_finds(files: list[str], outer: list[str], inner: list[str]) -> None:
     with tempfile.TemporaryDirectory() as directory:
         here = Path(directory)

@@ -77,13 +77,7 @@ def test_a_json_file_says_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "not = [toml",
-        '[decisions]\ngit-push-unknown = "maybe"\n',
-        '[[programs]]\nnope = "x"\n',
-        '[patterns]\nurl = "("\n',
-    ],
+    "text", ["not = [toml", '[decisions]\ngit-push-unknown = "maybe"\n', '[[programs]]\nnope = "x"\n', '[patterns]\nurl = "("\n']
 )
 def test_a_broken_file_is_refused_by_its_name(tmp_path: Path, text: str) -> None:
     with pytest.raises(Invalid) as caught:
@@ -174,35 +168,3 @@ def test_a_file_can_stand_alone(tmp_path: Path) -> None:
     assert judge("cat x", policy).rule == "unknown-program"
     assert judge("bash -c 'ls'", policy).decision is Decision.ASK
     assert judge("python -c 'print(1)' | (", policy).decision is Decision.DENY
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "decklog approvals decide apr_1 granted --by em",
-        "decklog --json approvals decide apr_1 granted",
-        "decklog --agent dev approvals decide apr_1 granted",
-        "decklog budgets set run --limit 0.000005",
-        "decklog effects reconcile eff_1 yes --by em",
-        "decklog prices set x 1",
-        "decklog workflow load flow.json",
-        "decklog import jsonl folder",
-        "decklog move postgresql://localhost/x",
-        "decklog recover --to new.db",
-        "decklog restore copy.db",
-        "decklog prune --apply",
-        "decklog ledger charge run 5 --no-enforce",
-        "python -m decklog approvals decide apr_1 granted",
-        "python -m decklog.cli approvals decide apr_1 granted",
-        "uv run decklog trust sign statement --key k",
-    ],
-)
-def test_what_only_the_manager_may_do_is_denied(command: str) -> None:
-    assert judge(command).decision is Decision.DENY
-
-
-@pytest.mark.parametrize(
-    "command", ["decklog tasks claim r --worker w", "decklog approvals ask r 'May I?'", "decklog trust may push"]
-)
-def test_an_agents_own_verbs_may_run(command: str) -> None:
-    assert judge(command).is_allowed

@@ -22,69 +22,18 @@ DENIED = st.sampled_from(
         "cat ~/.ssh/id_rsa",
         "kill -9 -1",
         "find / -delete",
-        "mkfs.ext4 /dev/sda",
     ]
 )
-WRAPPERS = [
-    "bash -c '{}'",
-    'sh -c "{}"',
-    "( {} )",
-    "{{ {}; }}",
-    "if true; then {}; fi",
-    "if false; then ls; else {}; fi",
-    "while true; do {}; done",
-    "for i in 1 2; do {}; done",
-    "case x in x) {};; esac",
-    "echo $( {} )",
-    'echo "$( {} )"',
-    "ls && {}",
-    "ls || {}",
-    "ls; {}",
-    "ls | {}",
-    "{} &",
-    "! {}",
-    "time {}",
-    "nohup {}",
-    "env A=1 {}",
-    "timeout 5 {}",
-    "nice -n 3 {}",
-    "command {}",
-    "exec {}",
-    "eval '{}'",
-    "trap '{}' EXIT",
-    "f() {{ {}; }}; f",
-    "x=$( {} )",
-    "cat <( {} )",
-    "echo '{}' | bash",
-    "bash <<< '{}'",
-    "bash <<'END'\n{}\nEND",
-    "ls\n{}\n",
-    "{} # harmless",
-    "{} > /dev/null 2>&1",
-    "A=1 {}",
-    "[[ -n $( {} ) ]]",
-    "busybox env {}",
-    "xargs -I% {} < list",
-]
+WRAPPERS = """bash -c '{}'|sh -c "{}"|( {} )|{{ {}; }}|if true; then {}; fi|if false; then ls; else {}; fi|while true; do {}; done
+for i in 1 2; do {}; done|case x in x) {};; esac|echo $( {} )|echo "$( {} )"|ls && {}|ls; {}|{} &|! {}|time {}|nohup {}|env A=1 {}
+timeout 5 {}|nice -n 3 {}|command {}|exec {}|eval '{}'|trap '{}' EXIT|f() {{ {}; }}; f|x=$( {} )|cat <( {} )|bash <<< '{}'
+{} # harmless|{} > /dev/null 2>&1|A=1 {}|[[ -n $( {} ) ]]|busybox env {}|xargs -I% {} < list""".replace("\n", "|").split("|")
+WRAPPERS += ["ls || {}", "ls | {}", "echo '{}' | bash", "bash <<'END'\n{}\nEND", "ls\n{}\n"]
 LINE_WRAPPERS = [wrapper for wrapper in WRAPPERS if "'" not in wrapper and '"' not in wrapper]
 FRAGMENTS = st.sampled_from(
-    [
-        *"|&;()<>{}$`'\"\\\n*?~=#![] ",
-        "$(",
-        "${",
-        "<<E\n",
-        "<(",
-        "bash -c ",
-        "rm ",
-        "-rf ",
-        "/",
-        "if ",
-        "then ",
-        "fi",
-        "do ",
-        "x=",
-    ]
+    [*"|&;()<>{}$`'\"\\\n*?~=#![] ", "$(", "${", "<<E\n", "<(", "bash -c ", "rm ", "-rf ", "/", "if ", "then ", "fi", "do ", "x="]
 )
+DEEP = st.sampled_from(["(", "$(", "`", "a|", "a;", "{a,b}", "if x; then ", "<<A\n", "$((", "'", '"', "\\", "for i in a; do "])
 
 
 @pytest.mark.slow
@@ -104,25 +53,7 @@ def test_any_heap_of_shell_fragments_gets_a_verdict_soon(text: str) -> None:
 
 
 @pytest.mark.slow
-@given(
-    st.sampled_from(
-        [
-            "(",
-            "$(",
-            "`",
-            "a|",
-            "a;",
-            "{a,b}",
-            "if x; then ",
-            "<<A\n",
-            "$((",
-            "'",
-            '"',
-            "\\",
-            "for i in a; do ",
-        ]
-    )
-)
+@given(DEEP)
 @settings(max_examples=examples(13), deadline=None)
 def test_long_and_deep_text_is_held_soon(piece: str) -> None:
     start = time.process_time()
@@ -187,10 +118,7 @@ def test_white_space_changes_nothing(command: str, spaces: list[str]) -> None:
     assert judge(text.rstrip(" \\\n\t")).decision is Decision.DENY
 
 
-@given(
-    st.sampled_from(["rm -rf /", "git push origin main", "sudo ls"]),
-    st.sampled_from(["echo '{}'", "grep '{}' README.md"]),
-)
+@given(st.sampled_from(["rm -rf /", "git push origin main", "sudo ls"]), st.sampled_from(["echo '{}'", "grep '{}' README.md"]))
 def test_a_quoted_mention_stays_harmless(command: str, form: str) -> None:
     assert judge(form.format(command)).decision is Decision.ALLOW
 

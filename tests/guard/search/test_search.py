@@ -62,11 +62,7 @@ def test_matches_come_by_path_and_line_and_leave_out_what_is_not_source(project:
 
 def test_what_was_left_out_for_safety_is_told(project: Root) -> None:
     skipped = {one.path: one.reason for one in grep(project, "needle").skipped}
-    assert skipped == {
-        ".env": "it may hold secrets",
-        "b.py": "it is a hard link",
-        "hard.py": "it is a hard link",
-    }
+    assert skipped == {".env": "it may hold secrets", "b.py": "it is a hard link", "hard.py": "it is a hard link"}
 
 
 def test_hard_links_are_searched_where_they_are_allowed(project: Root) -> None:
@@ -92,10 +88,7 @@ def test_case_path_and_glob_narrow_the_search(project: Root) -> None:
     assert _found(project, "needle", glob="*.txt") == [("notes.txt", 2)]
     assert _found(project, "needle", glob="a/*") == [("a/x.py", 1)]
     assert ("a.py", 1) not in _found(project, "needle", glob="!*.py")
-    assert _found(project, "needle", glob="*.{txt,tmp}") == [
-        ("notes.txt", 2),
-        ("sub/keep.tmp", 1),
-    ]
+    assert _found(project, "needle", glob="*.{txt,tmp}") == [("notes.txt", 2), ("sub/keep.tmp", 1)]
 
 
 def test_lines_come_without_their_ending_with_column_and_context(project: Root) -> None:
@@ -136,38 +129,8 @@ def test_a_hostile_pattern_takes_no_time() -> None:
 
 ATOMS = st.sampled_from(
     [
-        *(
-            "a",
-            "b",
-            "é",
-            "k",
-            "s",
-            "ſ",
-            ".",
-            r"\d",
-            r"\w",
-            r"\W",
-            r"\s",
-            r"\S",
-            r"\D",
-            r"\b",
-            r"\B",
-            "^",
-            "$",
-        ),
-        *(
-            "[ab]",
-            "[^a]",
-            r"[\w-]",
-            r"[^\s]",
-            "[]a]",
-            "[a&&b]",
-            "[[:alpha:]]",
-            "[a~b[]",
-            r"[\W_]",
-            r"\.",
-            r"\-",
-        ),
+        *("a", "b", "é", "k", "s", "ſ", ".", r"\d", r"\w", r"\W", r"\s", r"\S", r"\D", r"\b", r"\B", "^", "$"),
+        *("[ab]", "[^a]", r"[\w-]", r"[^\s]", "[]a]", "[a&&b]", "[[:alpha:]]", "[a~b[]", r"[\W_]", r"\.", r"\-"),
         *(r"\t", r"\x41", r"\x{e9}", "(?i)a", "(?:ab)", "(?s).", r"\pL", r"\Qa.\E", r"\r", r"\n", "-", "{"),
         *("a{2}", r"\"", r"\/", r"\A", r"\z"),
     ]
@@ -184,22 +147,7 @@ PATTERNS = st.recursive(
 CONTENTS = st.lists(
     st.sampled_from(
         [
-            *(
-                b"a",
-                b"b",
-                b"A",
-                b"1",
-                b"_",
-                b"-",
-                b".",
-                b" ",
-                b"\t",
-                b"\n",
-                b"\r\n",
-                b"\r",
-                b"\xc3\xa9",
-                b"\xff",
-            ),
+            *(b"a", b"b", b"A", b"1", b"_", b"-", b".", b" ", b"\t", b"\n", b"\r\n", b"\r", b"\xc3\xa9", b"\xff"),
             *(b"\xe2\x84\xaa", b"k", b"S", b"\x0b", b"\x0c", b"/", b'"', b"\xef\xbb\xbf", b"&", b"~", b"["),
             *(b"\xed\xa0\x80", b"\xc5\xbf"),
         ]

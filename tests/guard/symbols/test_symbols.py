@@ -102,33 +102,20 @@ SOURCES = {
     ),
     "a.rs": (
         "use a::save;\ntrait T { fn save(&self); }\nimpl<X> T for V<X> { fn save(&self){} }\nmod m { fn save(){} }\n",
-        {
-            ("import", "a.save", 1),
-            ("method", "T.save", 2),
-            ("method", "V.save", 3),
-            ("function", "m.save", 4),
-        },
+        {("import", "a.save", 1), ("method", "T.save", 2), ("method", "V.save", 3), ("function", "m.save", 4)},
     ),
     "a.java": (
         "import a.save;\nclass A {\n void save(){}\n class save {}\n}\n",
         {("import", "a.save", 1), ("method", "A.save", 3), ("class", "A.save", 4)},
     ),
-    "a.c": (
-        '#include "save"\nchar *save(int a) { return 0; }\n',
-        {("import", "save", 1), ("function", "save", 2)},
-    ),
+    "a.c": ('#include "save"\nchar *save(int a) { return 0; }\n', {("import", "save", 1), ("function", "save", 2)}),
     "a.cpp": (
         "namespace n { class A { void save(); }; }\nvoid n::A::save() {}\n",
         {("method", "n.A.save", 1), ("method", "n.A.save", 2)},
     ),
     "a.rb": (
         "require 'save'\nmodule M\n class A\n  def save; end\n  def self.save; end\n end\nend\ndef save; end\n",
-        {
-            ("import", "save", 1),
-            ("method", "M.A.save", 4),
-            ("method", "M.A.save", 5),
-            ("function", "save", 8),
-        },
+        {("import", "save", 1), ("method", "M.A.save", 4), ("method", "M.A.save", 5), ("function", "save", 8)},
     ),
 }
 

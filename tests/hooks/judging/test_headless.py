@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from decklog.conductor.agents.description import describe
-from decklog.conductor.agents.launch import policy_hook
+from decklog.conductor.agents.description import describe, policy_hook
 from decklog.hooks.judging import answer
 
 

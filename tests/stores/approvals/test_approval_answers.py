@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from decklog import Answers, Approval, Decklog, Invalid, ManualClock
-from decklog.stores.approvals import approvals
+from decklog.stores.approvals import answers
 
 
 def answered(log: Decklog, run_id: str, about: str, payload: object = None, verdict: str = "granted") -> Approval:
@@ -54,7 +54,7 @@ def test_answers_to_the_same_thing_come_from_every_run(log: Decklog, run_id: str
 def test_of_its_own_run_every_answer_to_a_thing_is_found_and_of_others_the_newest(
     log: Decklog, run_id: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(approvals, "_SAME_THING", approvals._SAME_THING.replace("limit 300", "limit 2"))
+    monkeypatch.setattr(answers, "_SAME_THING", answers._SAME_THING.replace("limit 300", "limit 2"))
     first = answered(log, run_id, "push")
     for number in range(3):
         clock.advance(seconds=1)

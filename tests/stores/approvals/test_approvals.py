@@ -7,10 +7,9 @@ import pytest
 
 from decklog import Conflict, Decklog, Denied, Invalid, ManualClock, NotFound
 from decklog.core.errors import Damaged, DecklogError, StillPending, TooLarge
-from decklog.stores.approvals.approval import question_key
-from decklog.stores.approvals.approvals import Approval, digest_of
+from decklog.records.record import every_page
+from decklog.stores.approvals.approval import Approval, digest_of, question_key
 from tests.every import every
-from tests.stores.processes import together
 
 PATCH = "--- a/parser.py\n+++ b/parser.py\n"
 
@@ -316,12 +315,7 @@ def test_filters_find_what_they_name_and_pages_follow(log: Decklog, run_id: str,
     assert len(log.approvals.find(asked_of=" Ana ")) == 4
     assert [each.question for each in log.approvals.find(task_id="t5")] == ["5?"]
     assert [each.question for each in log.approvals.find(subject_digest=digest_of(4))] == ["4?"]
-    seen, after = [], None
-    while True:
-        page = log.approvals.find(limit=2, after=after, oldest_first=True)
-        seen += [approval.id for approval in page]
-        if (after := page.next) is None:
-            break
+    seen = [approval.id for approval in every_page(log.approvals.find, limit=2, oldest_first=True)]
     assert len(seen) == len(set(seen)) == 9
     assert seen == [approval.id for approval in log.approvals.find()][::-1]
 
@@ -398,65 +392,7 @@ def test_a_secret_in_a_question_is_not_kept(log: Decklog, run_id: str) -> None:
 # The journal
 
 
-def test_an_approval_can_be_seen_as_of_any_entry(log: Decklog, run_id: str, clock: ManualClock) -> None:
-    first = log.approvals.ask(run_id, "Merge?", by="developer", about="x", expires_in_seconds=300)
-    second = log.approvals.ask(run_id, "Deploy?", by="developer", about="y")
-    granted = log.approvals.decide(second.id, "granted", by="ana")
-    clock.advance(minutes=6)
-    (expired,) = log.approvals.expire()
-    assert log.journal.at("approvals", first.id, "2") == first
-    assert log.journal.at("approvals", first.id, "4") == first
-    assert log.journal.at("approvals", first.id, "5") == expired
-    assert log.journal.at("approvals", second.id, "3") == second
-    assert log.journal.at("approvals", second.id, "4") == granted
-    with pytest.raises(NotFound):
-        log.journal.at("approvals", second.id, "2")
-    assert log.journal.verify().ok
-
-
 # Several processes
-
-
-def _decide_all(log: Decklog, approval_ids: list[str], verdict: str, by: str) -> list[str]:
-    return [_decide(log, approval_id, verdict, by) for approval_id in approval_ids]
-
-
-def _decide(log: Decklog, approval_id: str, verdict: str, by: str) -> str:
-    try:
-        log.approvals.decide(approval_id, verdict, by=by)  # type: ignore[arg-type]
-    except Conflict as refusal:
-        return refusal.message
-    return "won"
-
-
-@pytest.mark.slow
-def test_of_two_deciders_one_wins_and_the_other_is_told_who(target: str) -> None:
-    with Decklog.open(target) as log:
-        log.runs.start("race", run_id="run_1")
-        ids = [log.approvals.ask("run_1", "Merge?", by="developer", about=number).id for number in range(40)]
-        answers = together(target, _decide_all, [(ids, "granted", "ana"), (ids, "denied", "bo")])
-        for place, approval_id in enumerate(ids):
-            present = log.approvals.get(approval_id)
-            told = sorted((answer[place] for _, answer in answers), key=lambda text: text == "won")
-            assert told[1] == "won"
-            assert f"is {present.state} by {present.decided_by}" in told[0]
-        assert log.journal.verify().ok
-
-
-def _ask(log: Decklog, key: str | None, number: int) -> tuple[str, int]:
-    asked = log.approvals.ask("run_1", "Merge?", by=f"agent {number}", about="x", key=key)
-    return asked.id, asked.number
-
-
-@pytest.mark.slow
-def test_asking_at_the_same_time_gives_one_approval_for_a_key_and_one_number_each_without(target: str) -> None:
-    with Decklog.open(target) as log:
-        log.runs.start("race", run_id="run_1")
-        same = together(target, _ask, [("merge", number) for number in range(6)])
-        assert {answer for code, answer in same if code == "done"} == {(log.approvals.find()[0].id, 1)}
-        apart = together(target, _ask, [(None, number) for number in range(6)])
-        assert sorted(answer[1] for _, answer in apart) == [2, 3, 4, 5, 6, 7]
-        assert log.journal.verify().ok
 
 
 def test_errors_are_data(log: Decklog, asked: Approval) -> None:

@@ -6,7 +6,6 @@ import pytest
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound, Refused
 from decklog.stores.approvals.feedback import MOVES, Feedback, FeedbackState, FixClass
 from tests.every import every
-from tests.stores.processes import shared_out
 
 STEPS: dict[FeedbackState, Callable[[Decklog, str], Feedback]] = {
     FeedbackState.TRIAGED: lambda log, fb: log.feedback.triage(fb, "tool"),
@@ -123,20 +122,6 @@ def test_notes_are_added_and_never_go(log: Decklog) -> None:
     assert noted.notes[-1]["text"] == "seen again on Tuesday"  # type: ignore[index]
 
 
-def _note(target: str, feedback_id: str, number: int) -> None:
-    with Decklog.open(target) as log:
-        log.feedback.add_note(feedback_id, f"note {number}")
-
-
-@pytest.mark.slow
-def test_notes_of_several_processes_are_all_kept(log: Decklog, target: str) -> None:
-    feedback_id = log.feedback.file("ana", "You broke the build").id
-    shared_out(_note, [(target, feedback_id, number) for number in range(16)])
-    texts = {note["text"] for note in log.feedback.get(feedback_id).notes}  # type: ignore[index]
-    assert texts == {f"note {number}" for number in range(16)}
-    assert log.journal.verify().ok
-
-
 @pytest.mark.parametrize(
     "bad",
     [{"body": " "}, {"from_handle": ""}, {"channel": ""}, {"severity": "question"}, {"fix_class": "tool"}],
@@ -176,14 +161,6 @@ def test_the_same_id_or_key_files_once(log: Decklog) -> None:
     assert log.feedback.file("ana", "y", feedback_id="fb-1").already
     assert log.feedback.file("ana", "y", key="k").already
     assert len(log.feedback.find()) == 1
-
-
-def test_feedback_can_be_seen_as_it_was_at_each_entry(log: Decklog) -> None:
-    feedback_id = log.feedback.file("ana", "You broke the build").id
-    was = [log.feedback.get(feedback_id)]
-    was += [STEPS[FeedbackState(step)](log, feedback_id) for step in (*WAYS[FeedbackState.VERIFIED], "closed")]
-    assert [log.journal.at("feedback", feedback_id, str(number)) for number in range(1, 7)] == was
-    assert log.journal.verify().ok
 
 
 @pytest.mark.parametrize("verdict", ["pass", "request-changes", "block", "unproven"])

@@ -6,7 +6,7 @@ import pytest
 from decklog import Conflict, Decklog, Invalid, LeaseLost, ManualClock, NotFound
 from decklog.stores.approvals.inbox import MessageChannel, MessageSeverity, MessageState
 from tests.stores.approvals.trust.trust_desk import make_keys
-from tests.stores.processes import shared_out
+from tests.stores.claiming import claimed
 
 
 @pytest.fixture
@@ -199,8 +199,7 @@ def test_recent_messages_come_newest_first_and_by_state(log: Decklog, clock: Man
 
 
 def test_a_critical_message_pauses_the_task_it_is_about(managed: Decklog) -> None:
-    claim = managed.tasks.claim(worker="w")
-    assert claim is not None
+    claim = claimed(managed)
     message = managed.inbox.post("ana", "Stop!", severity="critical", task_id="t1")
     task = managed.tasks.get("t1")
     assert (message.paused_task_id, message.pause_problem, task.state) == ("t1", None, "paused")
@@ -265,41 +264,7 @@ def test_escalating_twice_gives_the_same_feedback(log: Decklog) -> None:
     assert len(log.feedback.find()) == 1
 
 
-def _escalate(target: str, message_id: str) -> str:
-    with Decklog.open(target) as log:
-        return log.inbox.escalate(message_id).id
-
-
-def test_eight_processes_that_escalate_one_message_make_one_feedback(log: Decklog, target: str) -> None:
-    message_id = post(log)
-    ids = shared_out(_escalate, [(target, message_id)] * 8)
-    assert len(set(ids)) == 1
-    assert [feedback.id for feedback in log.feedback.find()] == ids[:1]
-    assert log.journal.verify().ok
-
-
-def _post_once(target: str, number: int) -> str:
-    with Decklog.open(target) as log:
-        return log.inbox.post("ana", f"try {number}", key="one mail").id
-
-
-def test_eight_processes_that_post_with_one_key_make_one_message(log: Decklog, target: str) -> None:
-    ids = shared_out(_post_once, [(target, number) for number in range(8)])
-    assert len(set(ids)) == len(log.inbox.find()) == 1
-    assert log.journal.verify().ok
-
-
 # The record
-
-
-def test_a_message_can_be_seen_as_it_was_at_each_entry(log: Decklog) -> None:
-    message_id = post(log)
-    was = [log.inbox.get(message_id)]
-    was.append(log.inbox.mark_seen(message_id))
-    was.append(log.inbox.answer(message_id, "yes"))
-    was.append(log.inbox.close(message_id))
-    assert [log.journal.at("messages", message_id, f"@desk:{number}") for number in (1, 2, 3, 4)] == was
-    assert log.journal.verify().ok
 
 
 def test_the_table_itself_refuses_what_is_not_lawful(log: Decklog) -> None:

@@ -106,9 +106,3 @@ def test_self_edits_are_listed_by_time_class_and_feedback(log: Decklog) -> None:
     assert [edit.after_sha for edit in log.self_edits.find()] == ["9", "3", "2", "1"]
     assert [edit.after_sha for edit in log.self_edits.find(fix_class="doc", oldest_first=True)] == ["1", "3"]
     assert [edit.after_sha for edit in log.self_edits.find(feedback_id="fb-1")] == ["9"]
-
-
-def test_self_edits_are_in_the_journal(log: Decklog) -> None:
-    edit = log.self_edits.record_document(document())
-    assert log.journal.at("self_edits", edit.id, "1") == edit
-    assert log.journal.verify().ok

@@ -1,4 +1,3 @@
-import os
 from base64 import b64encode
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -8,9 +7,9 @@ import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.core.errors import TooLarge
+from decklog.records.record import every_page
 from decklog.stores.artifacts.artifacts import media_type_of
 from tests.every import every
-from tests.stores.processes import together
 
 PICTURE = b"\x89PNG\r\n\x1a\n\x00\x01\xff"
 
@@ -106,12 +105,7 @@ def test_filters_find_what_they_name_newest_first(log: Decklog, run_id: str, clo
     assert [each.path for each in log.artifacts.find(task_id="t4")] == ["4.txt"]
     assert [each.path for each in log.artifacts.find(path="2.txt")] == ["2.txt"]
     assert [each.path for each in log.artifacts.find(digest=sha256(b"2").hexdigest())] == ["2.txt"]
-    seen, after = [], None
-    while True:
-        page = log.artifacts.find(limit=4, after=after)
-        seen += [artifact.id for artifact in page]
-        if (after := page.next) is None:
-            break
+    seen = [artifact.id for artifact in every_page(log.artifacts.find, limit=4)]
     assert len(set(seen)) == len(seen) == 6
 
 
@@ -190,28 +184,3 @@ def test_a_media_type_is_guessed_from_the_path(path: str, expected: str) -> None
 
 def test_a_media_type_that_is_given_is_kept(log: Decklog, run_id: str) -> None:
     assert log.artifacts.add(run_id, "x", "a.py", media_type="text/plain").media_type == "text/plain"
-
-
-def test_an_artifact_can_be_seen_as_of_the_entry_that_added_it(log: Decklog, run_id: str) -> None:
-    added = [log.artifacts.add(run_id, "log", f"{number}.log", content=str(number)) for number in range(3)]
-    for number, artifact in enumerate(added):
-        assert log.journal.at("artifacts", artifact.id, str(number + 2)) == artifact
-        with pytest.raises(NotFound):
-            log.journal.at("artifacts", artifact.id, str(number + 1))
-    assert log.journal.verify().ok
-
-
-def _add(log: Decklog, path: str) -> tuple[int, int]:
-    return log.artifacts.add("run_1", "log", path, content="the same").number, os.getpid()
-
-
-@pytest.mark.slow
-def test_processes_that_add_the_same_file_get_the_same_artifact(target: str) -> None:
-    with Decklog.open(target) as log:
-        log.runs.start("race", run_id="run_1")
-        same = together(target, _add, [("a.log",)] * 6)
-        assert {number for _, (number, _) in same} == {1}
-        apart = together(target, _add, [(f"{number}.log",) for number in range(6)])
-        assert sorted(number for _, (number, _) in apart) == [2, 3, 4, 5, 6, 7]
-        assert len({pid for _, (_, pid) in same + apart}) == 12
-        assert log.journal.verify().ok

@@ -3,7 +3,6 @@ from datetime import timedelta
 import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
-from tests.stores.processes import together
 
 
 def test_an_output_comes_back_as_it_was_saved(log: Decklog, run_id: str, clock: ManualClock) -> None:
@@ -131,29 +130,4 @@ def test_blank_names_and_unknown_runs_are_refused(log: Decklog, run_id: str) -> 
     assert len(log.journal.find(run_id)) == 1
 
 
-def test_an_output_can_be_seen_as_of_the_entry_that_saved_it(log: Decklog, run_id: str) -> None:
-    saved = [log.outputs.save(run_id, "scan", {"n": number}) for number in range(3)]
-    for number, output in enumerate(saved):
-        assert log.journal.at("outputs", output.id, str(number + 2)) == output
-        with pytest.raises(NotFound):
-            log.journal.at("outputs", output.id, str(number + 1))
-    assert log.journal.verify().ok
-
-
 # Several processes
-
-
-def _save(log: Decklog, number: int) -> int:
-    return log.outputs.save("run_1", "scan", {"by": number}).iteration
-
-
-@pytest.mark.slow
-def test_sixteen_processes_count_to_sixteen(target: str) -> None:
-    with Decklog.open(target) as log:
-        log.runs.start("race", run_id="run_1")
-        got = together(target, _save, [(number,) for number in range(16)])
-        assert sorted(answer for _, answer in got) == list(range(1, 17))
-        outputs = log.outputs.find("run_1")
-        assert [output.iteration for output in outputs] == list(range(16, 0, -1))
-        assert sorted(output.document["by"] for output in outputs) == list(range(16))
-        assert log.journal.verify().ok

@@ -5,8 +5,7 @@ import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.core.errors import TooLarge
-from decklog.stores.artifacts.states import InvestigationStatus, differences
-from tests.stores.processes import together
+from decklog.stores.artifacts.states import InvestigationStatus
 
 
 def test_a_document_comes_back_as_it_was_saved(log: Decklog, run_id: str, clock: ManualClock) -> None:
@@ -177,12 +176,6 @@ def test_a_diff_names_what_was_added_removed_and_changed(log: Decklog, run_id: s
     assert [(each["path"], turned[str(each["change"])]) for each in back] == [
         (each["path"], each["change"]) for each in log.states.diff(run_id, "pm", 1, 2)
     ]
-
-
-def test_documents_of_different_kinds_differ_as_a_whole() -> None:
-    assert differences({"a": 1}, [1]) == [{"path": "", "change": "changed", "before": {"a": 1}, "after": [1]}]
-    assert differences(1, 1.0) == [{"path": "", "change": "changed", "before": 1, "after": 1.0}]
-    assert differences({"a": {}}, {"a": {}}) == []
 
 
 # Investigations
@@ -377,21 +370,6 @@ def test_a_snapshot_is_an_object(log: Decklog, run_id: str) -> None:
 # The journal
 
 
-def test_states_can_be_seen_as_of_any_entry(log: Decklog, run_id: str) -> None:
-    heads, saved = [], []
-    for number in range(3):
-        saved.append(log.states.save(run_id, "pm", {"step": number}))
-        heads.append(log.states.find(run_id)[0])
-    for number in range(3):
-        # Each save writes the state and then its version.
-        assert log.journal.at("states", '["run_1","global","pm"]', str(number * 2 + 2)) == heads[number]
-        assert log.journal.at("states", '["run_1","global","pm"]', str(number * 2 + 3)) == heads[number]
-        assert log.journal.at("state_versions", f'["run_1","global","pm","{number + 1}"]', "7") == saved[number]
-    with pytest.raises(NotFound):
-        log.journal.at("state_versions", '["run_1","global","pm","3"]', "6")
-    assert log.journal.verify().ok
-
-
 def test_checkpoints_of_elsewhere_are_kept_together_as_each_would_be(log: Decklog, clock: ManualClock) -> None:
     secret = "ghp_" + "Zk3" * 12
     payloads: list[Any] = [{"a": 1}, {"said": f"Use {secret}"}, {"long": "x" * 10_000}, [1, "two"], None, "text"]
@@ -423,52 +401,4 @@ def test_checkpoints_of_elsewhere_are_kept_together_as_each_would_be(log: Decklo
         log.states.import_checkpoints([{**batch[0], "run_id": "one"}])
 
 
-def test_snapshots_and_checkpoints_can_be_seen_as_of_any_entry(log: Decklog, run_id: str) -> None:
-    snapshots = [log.states.save_snapshot(run_id, "task_1", PAUSED | {"reason": f"reason {n}"}) for n in range(3)]
-    for number, snapshot in enumerate(snapshots):
-        assert log.journal.at("snapshots", '["run_1","task_1"]', str(number + 2)) == snapshot
-    checkpoint = log.states.checkpoint(run_id, payload={"a": 1})
-    assert log.journal.at("checkpoints", checkpoint.id, "5") == checkpoint
-    with pytest.raises(NotFound):
-        log.journal.at("checkpoints", checkpoint.id, "4")
-    assert log.journal.verify().ok
-
-
 # Several processes
-
-
-def _save(log: Decklog, number: int, expected: int | None) -> int:
-    return log.states.save("run_1", "pm", {"by": number}, expected_version=expected).version
-
-
-def test_savers_at_the_same_time_each_get_a_version(target: str) -> None:
-    with Decklog.open(target) as log:
-        log.runs.start("race", run_id="run_1")
-        got = together(target, _save, [(number, None) for number in range(8)])
-        assert sorted(answer for _, answer in got) == [1, 2, 3, 4, 5, 6, 7, 8]
-        documents = [log.states.get("run_1", "pm", version=version + 1).document for version in range(8)]
-        assert sorted(each["by"] for each in documents) == list(range(8))  # type: ignore[index]
-        assert log.journal.verify().ok
-
-
-def test_of_savers_who_worked_from_the_same_version_one_wins(target: str) -> None:
-    with Decklog.open(target) as log:
-        log.runs.start("race", run_id="run_1")
-        log.states.save("run_1", "pm", {"by": "the first"})
-        got = together(target, _save, [(number, 1) for number in range(6)])
-        assert sorted(code for code, _ in got) == ["conflict"] * 5 + ["done"]
-        assert log.states.get("run_1", "pm").version == 2
-        assert log.journal.verify().ok
-
-
-def _iterate(log: Decklog, iteration: int) -> bool:
-    return bool(_investigate(log, iteration)["event_saved"])
-
-
-def test_iterations_in_any_order_leave_the_newest_state(target: str) -> None:
-    with Decklog.open(target) as log:
-        log.runs.start("race", run_id="run_1")
-        got = together(target, _iterate, [(number % 4 + 1,) for number in range(8)])
-        assert sorted(answer for _, answer in got) == [False] * 4 + [True] * 4
-        assert log.states.get("run_1", "investigation", group_id="A").document["iteration"] == 4  # type: ignore[index]
-        assert log.journal.verify().ok

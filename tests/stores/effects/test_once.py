@@ -8,6 +8,7 @@ import pytest
 
 from decklog import Conflict, Decklog, DecklogError, Invalid, LeaseLost, ManualClock
 from decklog.core.errors import StillPending, Unavailable
+from tests.stores.claiming import claimed
 from tests.stores.processes import begin
 from tests.waiting import wait_until
 
@@ -56,8 +57,7 @@ def test_a_bare_decorator_takes_the_run_of_the_claim(log: Decklog, run_id: str) 
     with pytest.raises(Invalid, match="which run"):
         build()
     log.tasks.add(run_id, "work")
-    claim = log.tasks.claim(run_id, worker="w")
-    assert claim is not None
+    claim = claimed(log, run_id)
     with claim:
         assert [build(), build()] == [1, 1]
         assert log.effects.find(run_id)[0].task_id == claim.id
@@ -67,8 +67,7 @@ def test_two_tasks_with_the_same_key_each_run_it(log: Decklog, run_id: str) -> N
     calls: list[str] = []
     log.tasks.add_many(run_id, [{"title": "one"}, {"title": "two"}])
     for _ in range(2):
-        claim = log.tasks.claim(run_id, worker="w")
-        assert claim is not None
+        claim = claimed(log, run_id)
         with claim:
             deploy(log, calls, run_id=None)
             deploy(log, calls, run_id=None)
@@ -80,8 +79,7 @@ def test_a_second_attempt_of_a_task_does_not_run_it_again(log: Decklog, run_id: 
     calls: list[str] = []
     log.tasks.add(run_id, "work")
     for _ in range(2):
-        claim = log.tasks.claim(run_id, worker="w")
-        assert claim is not None
+        claim = claimed(log, run_id)
         with claim:
             deploy(log, calls, run_id=None)
             claim.fail("no luck")
@@ -162,8 +160,7 @@ def test_whoever_lost_its_task_begins_nothing_and_settles_what_it_has_begun(
     log: Decklog, run_id: str, clock: ManualClock
 ) -> None:
     log.tasks.add(run_id, "work")
-    claim = log.tasks.claim(run_id, worker="w")
-    assert claim is not None
+    claim = claimed(log, run_id)
     with pytest.raises(LeaseLost), claim:
         with log.once("deploy") as effect:
             clock.advance(seconds=3600)

@@ -1,14 +1,12 @@
 """Recall by meaning: what is embedded when, what is compared with what, and what happens where it can't be."""
 
-import sys
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from decklog import Decklog, Embedder, Invalid, ManualClock
+from decklog import Decklog, Invalid, ManualClock
 from decklog.core.errors import Unavailable
-from decklog.db.search.vectors import LessonVectors
 from decklog.stores.memory import vectors
 
 LESSONS = (
@@ -71,12 +69,6 @@ def test_words_and_meaning_are_added(taught: Decklog) -> None:
     assert hits[0].body == LESSONS[1]
     assert hits[0].signals["text"] > 0.4
     assert hits[0].signals["meaning"] > 0.4
-
-
-def test_learning_waits_for_no_embedder(taught: Decklog) -> None:
-    embedder = taught.memory.embedder
-    assert isinstance(embedder, Letters)
-    assert (embedder.given, _vectors(taught)) == ([], 0)
 
 
 def test_a_recall_embeds_what_was_learned_since_the_last(taught: Decklog) -> None:
@@ -265,28 +257,3 @@ def test_both_engines_rank_by_meaning_alike(tmp_path: Path, postgres_url: str, c
             left, right = (log.memory.peek(question, limit=20) for log in (one, other))
             assert [(hit.id, hit.score, hit.signals) for hit in left] == [(hit.id, hit.score, hit.signals) for hit in right]
             assert left
-
-
-def test_vectors_leave_the_proof_whole(taught: Decklog, clock: ManualClock) -> None:
-    assert taught.memory.embed() == 5
-    clock.advance(days=1)
-    assert taught.journal.verify().ok
-
-
-def test_an_embedder_of_ones_own_needs_no_more_than_a_name_and_a_verb() -> None:
-    embedder: Embedder = Letters()
-    assert (embedder.name, embedder.dimensions) == ("letters", 256)
-
-
-def test_nothing_of_numpy_is_loaded_by_calls_that_compare_nothing(log: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The driver of PostgreSQL looks whether there is a numpy when it first writes a list.
-    log.memory.remember("failure_patterns", LESSONS[2])
-    monkeypatch.setitem(sys.modules, "numpy", None)
-    for name in [name for name in sys.modules if name.startswith("decklog.stores.memory.semantic.")]:
-        monkeypatch.delitem(sys.modules, name)
-    lesson = log.memory.remember("failure_patterns", LESSONS[1])
-    log.memory.mark(lesson.id, True)
-    assert log.memory.recall("collation")[0].id == lesson.id
-    assert log.memory.health()["lessons"] == 2
-    assert LessonVectors(log.db) is not None
-    assert "decklog.stores.memory.semantic.minilm" not in sys.modules

@@ -109,19 +109,6 @@ def test_what_expired_is_hidden_until_asked_for_and_removed_by_cleanup(log: Deck
     assert log.journal.verify().ok
 
 
-def test_a_pattern_can_be_learned_anew_after_it_expired(log: Decklog, clock: ManualClock) -> None:
-    known = _met(log)
-    clock.advance(days=100)
-    log.patterns.cleanup()
-    assert log.patterns.record("shop", "KeyError", "no such key", "add it").occurrences == 1
-    assert [entry.subtype for entry in log.journal.history("patterns", f'["{known}","shop"]')] == [
-        "changed",
-        "removed",
-        "changed",
-    ]
-    assert log.journal.verify().ok
-
-
 @pytest.mark.slow
 def test_twenty_four_sightings_at_once_count_twenty_four(target: str) -> None:
     Decklog.open(target).close()
@@ -132,6 +119,7 @@ def test_twenty_four_sightings_at_once_count_twenty_four(target: str) -> None:
         assert log.journal.verify().ok
 
 
+@pytest.mark.slow
 def test_judgements_at_once_all_count(target: str) -> None:
     with Decklog.open(target) as log:
         known = _met(log)
@@ -180,15 +168,6 @@ def test_a_pattern_of_another_system_is_taken_over_as_it_is(log: Decklog, clock:
     assert (pattern.occurrences, pattern.confidence, pattern.last_seen_at) == (17, 0.9, then)
     assert log.patterns.adopt("abc", "shop", {}, "other", created_at=then, last_seen_at=then).already
     assert log.journal.verify().ok
-
-
-def test_every_state_of_a_pattern_can_be_seen_again(log: Decklog) -> None:
-    known = _met(log)
-    _met(log)
-    log.patterns.judge(known, "shop", "success")
-    record_id = f'["{known}","shop"]'
-    states = [log.journal.at("patterns", record_id, str(entry.seq)) for entry in log.journal.history("patterns", record_id)]
-    assert [(state.occurrences, state.confidence) for state in states] == [(1, 0.5), (2, 0.5), (2, 0.6)]  # type: ignore[attr-defined]
 
 
 # Decklog's own signature

@@ -9,8 +9,7 @@ from random import Random
 import apsw
 import pytest
 from benchmarks.recall import NOW, fts5, interval, outcomes, peeking, teach
-from benchmarks.recall_report import render
-from benchmarks.recall_sets import DATA, Question, RecallSet, Text, load, own_sets
+from benchmarks.recall_sets import DATA, Question, RecallSet, Text, own_sets
 
 from decklog import Decklog, ManualClock
 from decklog.stores.memory.text import stem_of, terms_of, words_of
@@ -185,15 +184,6 @@ def test_sound_advice_comes_before_advice_that_did_harm(log: Decklog) -> None:
 # However a lesson came
 
 
-def test_lessons_of_a_moved_log_are_found(log: Decklog, tmp_path: Path) -> None:
-    from decklog.transfer.move import Move
-
-    lesson = log.memory.remember("failure_patterns", "A deadlock means two locks in two orders")
-    with Decklog.open(tmp_path / "moved.db") as other:
-        Move(log, other).run()
-        assert [hit.id for hit in other.memory.peek("deadlock")] == [lesson.id]
-
-
 def test_an_index_that_was_made_of_other_terms_is_made_anew(log: Decklog) -> None:
     lesson = log.memory.remember("failure_patterns", "A deadlock means two locks in two orders")
     log.db.write(lambda: log.db.count("update lesson_marks set name = 'terms of another day'", {}))
@@ -203,29 +193,3 @@ def test_an_index_that_was_made_of_other_terms_is_made_anew(log: Decklog) -> Non
 
 
 # The sets and the page
-
-
-def test_a_set_that_asks_for_what_it_does_not_have_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "set.json"
-    path.write_text('{"texts": [{"id": "a", "text": "x"}], "questions": [{"text": "x?", "answers": ["b"]}]}')
-    with pytest.raises(ValueError, match="no text has the id b"):
-        load(path)
-
-
-def test_the_page_has_a_line_for_each_way_to_search() -> None:
-    row = {
-        "set": "own",
-        "part": "all",
-        "way": "words",
-        "questions": 3,
-        "at_1": 0.1,
-        "value": 0.5,
-        "at_10": 0.6,
-        "mrr": 0.4,
-        "difference": [0.1, 0.0, 0.2],
-        "milliseconds": [1.5, 2.0],
-    }
-    cost = {"name": "recall", "value": 3.0, "unit": "ms", "floor": 2.0, "ratio": 1.5, "target": "<= 2 x"}
-    page = render(SETS, [row], [cost])
-    assert "| own, all | words | 3 | 0.100 | 0.500 | 0.600 | 0.400 | +0.100 [+0.000, +0.200] |" in page
-    assert "| recall | 3.0 ms | 1.50 x 2.0 | <= 2 x |" in page

@@ -109,6 +109,7 @@ def test_extracting_again_counts_an_entry_once(log: Decklog, run_id: str) -> Non
         log.strategies.extract(run_id, " ", "shop")
 
 
+@pytest.mark.slow
 def test_extracting_at_once_counts_an_entry_once(target: str) -> None:
     with Decklog.open(target) as log:
         log.runs.start("x", run_id="run_1")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from decklog import BudgetScope, Conflict, Decklog, EntryKind
-from decklog.journal.preparing import prepared
+from decklog.journal.new_entry import prepare_entry
 from decklog.records.values import Values
 from decklog.stores.money.bulk import Bulk
 from decklog.stores.money.records import Charge
@@ -80,7 +80,7 @@ def test_a_budget_counts_what_is_charged_among_others(log: Decklog) -> None:
 def test_an_entry_that_was_prepared_elsewhere_is_redacted_and_chained_like_any_other(log: Decklog) -> None:
     secret = "ghp_" + "k3Jd8sLq" * 4 + "Zx1v"
     given = entry("p", f"export TOKEN={secret}")
-    assert take(log, prepared(Values(), given), charge("m1"), entry("q", f"export TOKEN={secret}")) == 3
+    assert take(log, prepare_entry(Values(), given), charge("m1"), entry("q", f"export TOKEN={secret}")) == 3
     first, second = (each for each in log.journal.find("r", kind=EntryKind.TOOL, oldest_first=True))
     assert first.body == second.body
     assert secret not in (first.body or "")

@@ -32,24 +32,6 @@ def test_a_cost_is_the_exact_sum_rounded_half_up_once(tokens: tuple[int, ...], k
     assert -500_000 <= exact - cost * 1_000_000 < 500_000
 
 
-@given(tokens=st.tuples(counts, counts, counts, counts), dearer=st.integers(0, 3))
-def test_one_more_token_never_costs_less(tokens: tuple[int, ...], dearer: int) -> None:
-    each = price(input_price=3_000_000, cache_read_price=300_000, cache_create_price=3_750_000, output_price=15_000_000)
-    more = tuple(count + (place == dearer) for place, count in enumerate(tokens))
-    assert each.cost(more) >= each.cost(tokens)  # type: ignore[arg-type,operator]
-
-
-@pytest.mark.parametrize(("tokens", "cost"), [(1, 0), (4, 0), (5, 1), (14, 1), (15, 2)])
-def test_half_a_microdollar_is_rounded_up(tokens: int, cost: int) -> None:
-    assert price(input_price=100_000).cost((tokens, 0, 0, 0)) == cost
-
-
-def test_two_small_amounts_are_added_before_they_are_rounded() -> None:
-    each = price(input_price=100_000, output_price=100_000)
-    assert each.cost((3, 0, 0, 0)) == 0
-    assert each.cost((3, 0, 0, 3)) == 1
-
-
 def test_a_kind_of_token_without_a_price_makes_the_cost_unknown_only_when_it_is_used() -> None:
     each = price(input_price=1_000_000, cache_read_price=None)
     assert each.cost((10, 1, 0, 0)) is None
@@ -181,18 +163,6 @@ def test_the_shipped_file_can_be_loaded_as_a_users_own(log: Decklog) -> None:
 
 
 # History
-
-
-def test_a_price_can_be_seen_as_it_was(log: Decklog, clock: ManualClock) -> None:
-    for input_price in (1, 2, 3):
-        log.prices.set("m", input_price, 1, valid_from=datetime(2026, 1, 1, tzinfo=UTC))
-    record_id = '["m","2026-01-01T00:00:00.000000Z","0"]'
-    for seq, input_price in ((1, 1), (2, 2), (3, 3)):
-        assert log.journal.at("prices", record_id, str(seq)).input_price == input_price  # type: ignore[attr-defined]
-    log.prices.withdraw("m", datetime(2026, 1, 1, tzinfo=UTC))
-    with pytest.raises(NotFound):
-        log.journal.at("prices", record_id, "4")
-    assert log.journal.verify().ok
 
 
 def test_only_the_manager_sets_prices() -> None:

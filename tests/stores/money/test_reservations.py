@@ -77,15 +77,6 @@ def test_settling_frees_what_was_not_used(log: Decklog, run_id: str) -> None:
         log.reservations.release(held.id)
 
 
-def test_releasing_frees_it_all_and_keeps_the_charges(log: Decklog, run_id: str) -> None:
-    log.budgets.set("run", scope_id=run_id, limit_microdollars=100)
-    held = reserve(log, 90, run_id=run_id)
-    spend(log, 5, held)
-    log.reservations.release(held.id)
-    assert standing(log) == (5, 0)
-    assert log.reservations.release(held.id).already
-
-
 def test_a_settled_reservation_covers_nothing(log: Decklog, run_id: str) -> None:
     log.budgets.set("run", scope_id=run_id, limit_microdollars=100)
     held = reserve(log, 100, run_id=run_id)
@@ -282,22 +273,6 @@ def test_a_refused_reservation_inside_a_transaction_leaves_the_rest(log: Decklog
     assert log.runs.get(run_id).summary == "claimed"
     assert standing(log) == (0, 60)
     assert log.reservations.get(held.id).state == "open"
-
-
-def test_a_reservation_can_be_seen_as_it_was(log: Decklog, run_id: str) -> None:
-    held = reserve(log, 100, run_id=run_id)
-    spend(log, 10, held)
-    spend(log, 20, held)
-    log.reservations.settle(held.id)
-    seqs = [entry.seq for entry in log.journal.history("reservations", held.id)]
-    seen = [log.journal.at("reservations", held.id, str(seq)) for seq in seqs]
-    assert [(each.used_microdollars, each.state.value) for each in seen] == [  # type: ignore[attr-defined]
-        (0, "open"),
-        (10, "open"),
-        (30, "open"),
-        (30, "settled"),
-    ]
-    assert log.journal.verify().ok
 
 
 def test_a_reservation_for_no_run_pays_nothing_for_a_runs_task(log: Decklog, run_id: str, clock: ManualClock) -> None:

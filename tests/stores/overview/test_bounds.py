@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.stores.overview import overview, spending, task_counts
+from decklog.stores.overview import overview, task_counts
 from decklog.stores.runs import history, timeline
 from tests.statements import statements
 
@@ -17,8 +17,8 @@ VIEWS: dict[str, tuple[View, int]] = {
     "now": (lambda log: log.overview.now(), 8),
     "run": (lambda log: log.overview.run("r0"), 6),
     "page of a run": (lambda log: log.overview.run_view("r0"), 8),
-    "page of a run as of an entry": (lambda log: log.overview.run_view("r0", at="40"), 8),
-    "page of a run with a span": (lambda log: log.overview.run_view("r0", at="40", since="25"), 9),
+    "page of a run as of an entry": (lambda log: log.overview.run_view("r0", at="40"), 12),
+    "page of a run with a span": (lambda log: log.overview.run_view("r0", at="40", since="25"), 13),
     "runs": (lambda log: log.overview.runs(limit=50), 6),
     "runs by their goal": (lambda log: log.overview.runs(text="GOAL", repo="here", limit=50), 6),
     "waiting": (lambda log: log.overview.waiting(limit=50), 6),
@@ -38,13 +38,13 @@ VIEWS: dict[str, tuple[View, int]] = {
     "journal": (lambda log: log.journal.find("r0", limit=50), 6),
     "failed tasks": (lambda log: log.overview.failed_tasks(log.clock.now()), 6),
     "ended runs": (lambda log: log.overview.ended(log.clock.now()), 6),
-    "what happened lately": (lambda log: log.overview.recent(["r0", "r1"]), 1),
+    "what happened lately": (lambda log: log.overview.recent(["r0", "r1"]), 3),
 }
 
 
 @pytest.fixture(autouse=True)
 def _marked_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, name in ((timeline, "EVERY"), (history, "EVERY"), (task_counts, "MOST_BEHIND"), (spending, "MOST_BEHIND")):
+    for module, name in ((timeline, "EVERY"), (history, "EVERY"), (task_counts, "MOST_BEHIND")):
         monkeypatch.setattr(module, name, 20)
 
 
@@ -106,9 +106,8 @@ def test_views_take_few_statements_however_large_the_log_and_look_through_nothin
                 assert log.db.read(lambda sql=sql, bound=bound: scans(log, sql, bound)) == [], (name, sql)  # type: ignore[misc]
 
 
-def test_very_many_runs_under_way_are_told_of_with_few_statements(log: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_very_many_runs_under_way_are_told_of_with_few_statements(log: Decklog) -> None:
     """More than one statement can hold, each with entries and charges since its mark."""
-    monkeypatch.setattr(spending, "MOST_BEHIND", 1000)
     with log.transaction():
         for number in range(130):
             log.runs.start("a goal", run_id=f"r{number}")
@@ -132,34 +131,6 @@ def test_marks_are_moved_where_many_runs_together_are_far_behind(log: Decklog, m
     assert log.db.read(lambda: log.db.one(f"select count(*) from {task_counts.TABLE}", {})) == (5,)
 
 
-LOOKS: dict[str, Callable[[Decklog], object]] = {
-    "now": lambda log: log.overview.now(),
-    "runs": lambda log: log.overview.runs(),
-    "families": lambda log: log.overview.families(),
-    "waiting": lambda log: log.overview.waiting(),
-    "run": lambda log: log.overview.run("r0"),
-    "picture": lambda log: log.overview.run_view("r0"),
-    "picture of then": lambda log: log.overview.run_view("r0", at="1"),
-    "money": lambda log: log.overview.money(),
-}
-
-
-@pytest.mark.parametrize("name", LOOKS)
-def test_whoever_looks_moves_the_marks_of_spending_once_they_are_far_behind(
-    log: Decklog, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """Every look reads which streams were charged to since their marks: none may leave that to another."""
-    monkeypatch.setattr(spending, "MOST_BEHIND", 20)
-    for number in range(5):
-        log.runs.start("a goal", run_id=f"r{number}")
-        for _ in range(5):
-            log.ledger.charge("m", cost_microdollars=1, run_id=f"r{number}")
-    LOOKS[name](log)
-    assert log.db.read(lambda: spending.behind(log.db)) == []
-    assert log.db.read(lambda: log.db.one(f"select count(*) from {spending.MARKS}", {})) == (5,)
-    assert log.journal.verify().ok
-
-
 def test_runs_that_are_not_counted_are_said_to_be(log: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overview, "MOST_GOING_ON", 2)
     monkeypatch.setattr(overview, "NEWEST_GOING_ON", "select * from runs order by started_at desc, id desc limit 3")
@@ -168,14 +139,3 @@ def test_runs_that_are_not_counted_are_said_to_be(log: Decklog, monkeypatch: pyt
     said = log.overview.now()
     assert said.is_cut
     assert said.sentence.endswith("Only the 2 newest runs under way are counted.")
-
-
-def test_runs_that_ended_are_not_looked_at_for_what_they_spent(log: Decklog) -> None:
-    """A budget of everything knows what was spent today; the days of each run are still added up once they are many."""
-    log.budgets.set("all", period="day", limit_microdollars=50_000_000)  # type: ignore[arg-type]
-    for number in range(15):
-        log.runs.start("a goal", run_id=f"r{number}")
-        log.ledger.charge("m", cost_microdollars=1, run_id=f"r{number}")
-        log.runs.finish(f"r{number}")
-    assert log.overview.now().spent_today == 15
-    assert log.db.read(lambda: log.db.one(f"select count(*) from {spending.OPEN}", {})) == (0,)

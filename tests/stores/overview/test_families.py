@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock
-from decklog.stores.overview import families, run_facts
+from decklog.stores.overview import families, run_list
 from tests.db.tampering import PostgresVictim, SqliteVictim
 from tests.statements import statements
 
@@ -125,7 +125,7 @@ def test_a_run_whose_parent_is_not_in_the_log_begins_a_family(log: Decklog, cloc
 
 def test_behind_very_many_forks_a_page_goes_on(log: Decklog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
     start(log, clock, "a", *(f"a{number}<a" for number in range(5)))
-    monkeypatch.setattr(run_facts, "MOST_LOOKED_AT", 3)
+    monkeypatch.setattr(run_list, "MOST_LOOKED_AT", 3)
     first = log.overview.families()
     second = log.overview.families(after=first.next)
     assert (shape(first), shape(second)) == ([], ["a -a0 -a1 -a2 -a3 -a4"])

@@ -13,6 +13,7 @@ from decklog.records.fork_rules import FORK_RUN, FORK_TIME, LAST_ENTRY, Computed
 from decklog.records.record import Record
 from decklog.records.values import from_json
 from tests.stores.artifacts.graph_records import fill_graphs
+from tests.stores.claiming import claimed
 
 PAGE = Path(__file__).parents[3] / "docs/explanation/forks.md"
 PARENT = "run_1"
@@ -233,12 +234,9 @@ def test_an_open_question_is_not_asked_twice(log: Decklog, run_id: str) -> None:
 
 def test_a_task_that_waits_for_an_answer_starts_again_in_a_fork(log: Decklog, run_id: str) -> None:
     log.tasks.add(run_id, "held")
-    claim = log.tasks.claim(run_id, worker="w")
-    assert claim is not None
-    claim.park("waits for approval apr_1")
+    claimed(log, run_id).park("waits for approval apr_1")
     fork = log.runs.fork(run_id).id
-    again = log.tasks.claim(fork, worker="w")
-    assert again is not None
+    again = claimed(log, fork)
     assert again.task.reason is None
 
 
@@ -247,7 +245,7 @@ def test_a_fork_of_a_recorded_run_is_not_closed_as_interrupted(log: Decklog, clo
     import subprocess
     import sys
 
-    code = "from decklog.agents.entries import own_identity; print(own_identity())"
+    code = "from decklog.agents.closing import own_identity; print(own_identity())"
     gone = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     run = log.runs.start("A loop", metadata={"process": gone, "agent": "a"})
     fork = log.runs.fork(run.id)

@@ -3,6 +3,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
+from decklog.records.record import every_page
+from tests.stores.claiming import claimed
 
 
 def test_a_run_comes_back_as_it_was_started(log: Decklog) -> None:
@@ -140,12 +142,7 @@ def test_runs_are_listed_by_status_parent_and_time(log: Decklog, clock: ManualCl
 def test_pages_of_runs_follow_each_other_even_at_the_same_instant(log: Decklog, oldest_first: bool) -> None:
     for number in range(7):
         log.runs.start("same time", run_id=f"r{number}")
-    seen, after = [], None
-    while True:
-        page = log.runs.find(limit=3, after=after, oldest_first=oldest_first)
-        seen += [run.id for run in page]
-        if (after := page.next) is None:
-            break
+    seen = [run.id for run in every_page(log.runs.find, limit=3, oldest_first=oldest_first)]
     assert seen == sorted((f"r{number}" for number in range(7)), reverse=not oldest_first)
     for bad in ("x", "{}", "[]", "[1]", "[1,2,3]", "null"):
         with pytest.raises(Invalid, match="cursor"):
@@ -189,9 +186,7 @@ def test_counts_below_zero_are_refused(log: Decklog, run_id: str) -> None:
 def test_a_run_completed_with_unfinished_tasks_carries_a_warning(log: Decklog, run_id: str) -> None:
     for title in ("one", "two", "three"):
         log.tasks.add(run_id, title)
-    claim = log.tasks.claim(run_id, worker="w")
-    assert claim is not None
-    claim.finish("done")
+    claimed(log, run_id).finish("done")
     warning = f"run {run_id} is completed with 2 unfinished tasks"
     assert list(log.runs.finish(run_id).warnings) == [warning]
     assert list(log.runs.finish(run_id).warnings) == [warning]

@@ -4,6 +4,7 @@ import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from tests.statements import statements
+from tests.stores.claiming import claimed
 
 
 def play(log: Decklog, run_id: str, clock: ManualClock) -> None:
@@ -132,33 +133,6 @@ def test_a_fork_does_not_end_what_its_parent_reserved(log: Decklog, run_id: str)
     assert log.budgets.burn()[0]["left"] == 20
 
 
-def test_a_run_with_records_of_every_kind_can_be_forked(log: Decklog, run_id: str) -> None:
-    log.groups.add(run_id, "A", name="Lexer")
-    log.tasks.add(run_id, "work", task_id="work", group_id="A", key="k")
-    log.plans.record(run_id, original_prompt="do it", plan_text="one, two", phases=["one", "two"])
-    log.criteria.record(run_id, ["All tests pass"])
-    asked = log.approvals.ask(run_id, "May I?", by="dev", about="the diff")
-    log.approvals.decide(asked.id, "denied", by="ana")
-    log.states.save(run_id, "pm", {"a": 1})
-    log.states.checkpoint(run_id, name="half way", payload={"b": 2})
-    log.artifacts.add(run_id, "report", "out.txt", content="text")
-    log.outputs.save(run_id, "lint", {"ok": True})
-    package = log.context.save(run_id, "research", "a.md", "developer", "what I found", consumers=["qa_expert"], group_id="A")
-    log.context.save(run_id, "research", "b.md", "developer", "found more", supersedes=package.id, group_id="A")
-    log.context.record_consumption(run_id, "A", "qa_expert", 1, package.id)
-    log.runs.record_agent(run_id, "developer", session="s")
-    log.memory.remember("task_outcomes", "It went well", run_id=run_id)
-    fork = log.runs.fork(run_id)
-    parent, copy = log.runs.snapshot(run_id), log.runs.snapshot(fork.id)
-    assert {kind: len(records) for kind, records in copy.records.items()} == {
-        kind: len(records) for kind, records in parent.records.items()
-    }
-    assert log.journal.verify(run_id).ok
-    assert log.journal.verify(fork.id).ok
-    assert log.states.get(fork.id, "pm").document == {"a": 1}
-    assert [package.number for package in log.context.find(fork.id, include_superseded=True)] == [4, 3]
-
-
 @pytest.mark.parametrize("bad", ["a b", "", "@desk", "run:1", "x" * 201])
 def test_a_fork_gets_no_id_that_a_run_could_not_have(log: Decklog, run_id: str, bad: str) -> None:
     with pytest.raises(Invalid):
@@ -190,8 +164,7 @@ def test_nobody_has_a_lease_in_a_fork_and_no_attempt_is_used(log: Decklog, run_i
     [copy] = log.tasks.find(fork.id)
     assert (copy.state, copy.worker, copy.leased_until, copy.attempts, copy.failures) == ("pending", None, None, 0, 0)
     clock.advance(seconds=3600)
-    second = log.tasks.claim(fork.id, worker="second")
-    assert second is not None
+    second = claimed(log, fork.id, worker="second")
     assert second.finish().state == "done"
     assert claim.task.worker == "first"
     assert log.journal.verify().ok
@@ -219,8 +192,7 @@ def test_a_fork_in_the_middle_of_what_a_verb_wrote_is_whole(log: Decklog, run_id
     log.tasks.add(run_id, "second", depends_on=[first.id])
     for count in (1, 2):
         log.states.save(run_id, "notes", {"count": count})
-    claim = log.tasks.claim(run_id, worker="w")
-    assert claim is not None
+    claim = claimed(log, run_id)
     claim.finish()
     fork = log.runs.fork(run_id, at=str(seq)).id
     open_tasks = [task for task in log.tasks.find(fork) if task.state == "pending"]

@@ -8,13 +8,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Conflict, Decklog, Invalid, LeaseLost, ManualClock, NotFound
-from decklog.stores.tasks.claim import Claim
-
-
-def claimed(log: Decklog, run_id: str, **how: object) -> Claim:
-    claim = log.tasks.claim(run_id, worker="w", **how)  # type: ignore[arg-type]
-    assert claim is not None
-    return claim
+from tests.stores.claiming import claimed
 
 
 def within(seconds: float, job: object) -> None:
@@ -125,9 +119,7 @@ def test_what_a_block_has_ended_does_not_bind_it(log: Decklog, run_id: str) -> N
     with claimed(log, run_id) as claim:
         claim.finish()
         log.journal.append(run_id, "and then")
-        following = log.tasks.claim(run_id, worker="w")
-        assert following is not None
-        following.finish()
+        claimed(log, run_id).finish()
     with pytest.raises(Conflict):
         claim.task and log.tasks.finish(claim.task.id, fence=0)
 
@@ -262,8 +254,7 @@ def test_a_claim_that_was_undone_holds_nothing(log: Decklog, run_id: str) -> Non
 @pytest.mark.parametrize("inner", [False, True])
 def test_a_task_whose_end_was_undone_is_still_held_and_kept(log: Decklog, run_id: str, inner: bool) -> None:
     task = log.tasks.add(run_id, "lexer")
-    claim = log.tasks.claim(run_id, worker="ana")
-    assert claim is not None
+    claim = claimed(log, run_id, worker="ana")
     with claim:
         with log.transaction() if inner else nullcontext():
             with suppress(Undone), log.transaction():
@@ -279,8 +270,7 @@ def test_a_task_whose_end_was_undone_is_still_held_and_kept(log: Decklog, run_id
 
 def test_what_was_taken_with_the_end_of_another_goes_with_it(log: Decklog, run_id: str) -> None:
     log.tasks.add_many(run_id, [{"title": "lexer"}, {"title": "parser"}])
-    claim = log.tasks.claim(run_id, worker="ana")
-    assert claim is not None
+    claim = claimed(log, run_id, worker="ana")
     with suppress(Undone), log.transaction():
         following = log.tasks.finish_and_claim(claim.id, fence=claim.fence)
         raise Undone

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from decklog import BudgetExceeded, Decklog, ManualClock
+from tests.stores.claiming import claimed
 
 
 @pytest.fixture
@@ -34,8 +35,7 @@ def test_an_expired_lease_gives_its_budget_back(log: Decklog, run_id: str, budge
     log.tasks.add(run_id, "a")
     log.tasks.claim(run_id, worker="dead", reserve_microdollars=1000, lease_seconds=60)
     clock.advance(seconds=61)
-    again = log.tasks.claim(run_id, worker="next", reserve_microdollars=1000)
-    assert again is not None
+    again = claimed(log, run_id, worker="next", reserve_microdollars=1000)
     again.extend()
     assert log.reservations.get(again.task.reservation_id).expires_at == again.task.leased_until
     assert log.journal.verify().ok
@@ -87,8 +87,7 @@ def test_finish_and_claim_reserves_for_the_next_or_does_nothing(log: Decklog, ru
 def test_a_worker_that_gave_its_budget_back_does_not_get_it_again_by_going_on(log: Decklog, run_id: str) -> None:
     log.tasks.add(run_id, "work")
     log.budgets.set("run", scope_id=run_id, limit_microdollars=100)
-    claim = log.tasks.claim(run_id, worker="w", reserve_microdollars=60)
-    assert claim is not None
+    claim = claimed(log, run_id, reserve_microdollars=60)
     log.reservations.release(claim.reservation_id)
     claim.extend()
     assert log.budgets.burn()[0]["reserved"] == 0

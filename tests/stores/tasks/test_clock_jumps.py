@@ -8,14 +8,13 @@ import pytest
 
 from decklog import BudgetScope, Decklog, LeaseLost, ManualClock, TaskState
 from tests.db.processes import alone
+from tests.stores.claiming import claimed
 
 JUMPS = (1.0, -1.0, 24.0 * 400, -24.0 * 400)
 
 
 def claim(log: Decklog, **more: Any) -> Any:
-    found = log.tasks.claim("run_1", worker="w", lease_seconds=60, **more)
-    assert found is not None
-    return found
+    return claimed(log, "run_1", lease_seconds=60, **more)
 
 
 @pytest.fixture
@@ -35,8 +34,7 @@ def test_a_lease_outlives_a_jump_and_ends_with_its_time(log: Decklog, clock: Man
     assert log.tasks.claim("run_1", worker="thief") is None
     clock.advance(seconds=30)
     assert log.tasks.ready("run_1")["ready"][0]["id"] == task_id
-    taken = log.tasks.claim("run_1", worker="next")
-    assert taken is not None
+    claimed(log, "run_1", worker="next")
     with pytest.raises(LeaseLost):
         held.finish()
     assert log.journal.verify().ok
@@ -83,8 +81,7 @@ def test_processes_whose_clocks_differ_agree_on_a_lease(tmp_path: Path, hours: f
     with Decklog.open(path) as log:
         log.runs.start("x", run_id="run_1")
         log.tasks.add("run_1", "one", task_id="one")
-        short = log.tasks.claim("run_1", worker="w", lease_seconds=300)
-        assert short is not None
+        short = claimed(log, "run_1", lease_seconds=300)
         assert alone("claim_with_a_clock_ahead", path, hours, 0.0) is None
         # What a process with another clock extends is as long to everybody.
         assert alone("extend_with_a_clock_ahead", path, hours, "one", short.task.fence, 0.3) == "running"
@@ -102,8 +99,7 @@ def test_a_log_from_another_start_of_the_machine_is_judged_by_the_wall(tmp_path:
     lock = Path(f"{path}-lock")
     lock.write_text("another-start/time:[1] 1999-01-01T00:00:00.000000Z\nnot a line that anyone wrote\n")
     with Decklog.open(path) as log:
-        held = log.tasks.claim("run_1", worker="w", lease_seconds=60)
-        assert held is not None
+        held = claimed(log, "run_1", lease_seconds=60)
         assert held.task.leased_until is not None
         assert 50 < (held.task.leased_until - log.clock.now()).total_seconds() < 70
     assert len([line for line in lock.read_text().splitlines() if line]) == 3

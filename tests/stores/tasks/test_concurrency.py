@@ -12,6 +12,7 @@ import pytest
 from decklog import Conflict, Decklog, NotFound
 from tests.db.processes import hear, start, together
 from tests.prepared import Started
+from tests.stores.claiming import claimed
 
 FULL = bool(os.environ.get("DECKLOG_TEST_FULL"))
 # Enough that all of them wait for each other, on any machine; `make test-full` has more of both.
@@ -230,8 +231,7 @@ def one_task(target: str) -> tuple[str, str]:
 def finish_it(target: str, run_id: str) -> str:
     """Take the task over once its lease has run out, and finish it."""
     with Decklog.open(target) as log:
-        claim = log.tasks.claim(run_id, worker="heir", wait_seconds=20)
-        assert claim is not None
+        claim = claimed(log, run_id, worker="heir", wait_seconds=20)
         claim.finish("by the heir")
         return ", ".join(f"{attempt.number} {attempt.outcome}" for attempt in log.tasks.attempts(claim.task.id))
 

@@ -4,10 +4,8 @@ from hashlib import sha256
 import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
-from decklog.records.values import to_json
 from decklog.stores.tasks.criteria import Criterion, CriterionStatus
 from tests.every import every
-from tests.stores.processes import shared_out
 
 COVERAGE, SPEED = "Coverage above 80 %", "Parses 1 MB in 10 ms"
 FIRST, SECOND = "a1b2c3d4" * 5, "e5f60718" * 5
@@ -311,33 +309,6 @@ def test_open_are_the_required_ones_that_are_not_met_or_stale(log: Decklog, run_
     assert [c.criterion for c in log.criteria.find(status="met")] == ["met", "stale"]  # type: ignore[arg-type]
     with pytest.raises(Invalid):
         log.criteria.find(run_id, status="")  # type: ignore[arg-type]
-
-
-def _meet_and_record(target: str, number: int) -> None:
-    with Decklog.open(target) as log:
-        log.criteria.record("run_1", ["shared", f"own {number}"])
-        log.criteria.meet("run_1", f"own {number}", evidence_commit=FIRST)
-        log.criteria.observe("run_1", commit=FIRST)
-
-
-def test_processes_that_record_and_meet_criteria_lose_none(log: Decklog, run_id: str, target: str) -> None:
-    shared_out(_meet_and_record, [(target, number) for number in range(6)], processes=6)
-    assert [c.number for c in log.criteria.find(run_id)] == list(range(1, 8))
-    assert [c.criterion for c in log.criteria.open_required(run_id)] == ["shared"]
-    assert log.journal.verify().ok
-
-
-def test_a_criterion_can_be_seen_as_of_any_entry(log: Decklog, run_id: str, both: list[Criterion]) -> None:
-    states = [both[1]]
-    states.append(log.criteria.update(run_id, SPEED, actual="12 ms"))
-    states.append(log.criteria.meet(run_id, SPEED, evidence="bench", evidence_files={"a.py": digest("a")}))
-    states += log.criteria.observe(run_id, files={"a.py": None})
-    states.append(log.criteria.meet(run_id, SPEED, evidence_commit=FIRST))
-    states.append(log.criteria.update(run_id, SPEED, status=CriterionStatus.BLOCKED))
-    record_id = to_json([run_id, "2"])
-    history = log.journal.history("criteria", record_id)
-    assert [log.journal.at("criteria", record_id, str(entry.seq)) for entry in history] == states
-    assert log.journal.verify().ok
 
 
 def test_a_secret_in_a_criterion_is_not_kept(log: Decklog, run_id: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound, Task
 from tests.db.processes import together
+from tests.stores.claiming import claimed
 
 EVERYTHING: dict[str, Any] = {
     "title": "Read numbers",
@@ -72,8 +73,7 @@ def test_an_edited_task_is_found_by_what_it_is_now(log: Decklog, run_id: str, ta
     log.tasks.add(run_id, "another", priority=60)
     log.tasks.edit(task.id, reason="urgent", priority=70, tags=["fast"], role="qa")
     assert log.tasks.claim(run_id, worker="w", tag="slow") is None
-    claim = log.tasks.claim(run_id, worker="w")
-    assert claim is not None
+    claim = claimed(log, run_id)
     assert claim.task.id == task.id
     claim.release()
     assert log.tasks.claim(run_id, worker="w", tag="fast", role="qa") is not None
@@ -81,16 +81,14 @@ def test_an_edited_task_is_found_by_what_it_is_now(log: Decklog, run_id: str, ta
 
 
 def test_what_its_worker_relies_on_is_not_changed_under_its_hands(log: Decklog, run_id: str, task: Task) -> None:
-    claim = log.tasks.claim(run_id, worker="ana")
-    assert claim is not None
+    claim = claimed(log, run_id, worker="ana")
     with pytest.raises(Conflict, match="ana works on task t1 and relies on its title, acceptance"):
         log.tasks.edit(task.id, reason="x", title="other", acceptance=["other"], priority=3)
     log.tasks.edit(task.id, reason="x", priority=3, max_attempts=1, tags=["t"], role="qa")
     assert claim.fail("no").state == "blocked"
     log.tasks.edit(task.id, reason="clearer", title="other", max_attempts=2)
     log.tasks.resume(task.id)
-    again = log.tasks.claim(run_id, worker="ben")
-    assert again is not None
+    again = claimed(log, run_id, worker="ben")
     assert again.task.title == "other"
     again.finish()
     with pytest.raises(Conflict, match="done, and stays"):
@@ -156,8 +154,7 @@ def test_an_assigned_task_is_for_its_worker_alone(log: Decklog, run_id: str, tas
     assert log.tasks.why_none(run_id, worker="ana")["code"] == "just_now"
     with pytest.raises(Conflict, match="it is assigned to ana"):
         log.tasks.claim(task_id=task.id, worker="ben")
-    claim = log.tasks.claim(worker="ana", tag="slow")
-    assert claim is not None
+    claim = claimed(log, worker="ana", tag="slow")
     log.tasks.assign(task.id, "ben")
     assert claim.extend().worker == "ana"
     claim.release()
@@ -195,8 +192,7 @@ def test_only_the_one_it_is_assigned_to_gets_a_task_when_many_claim_at_once(targ
 
 def test_a_task_is_claimed_by_its_id(log: Decklog, run_id: str, task: Task) -> None:
     log.tasks.add(run_id, "more urgent", priority=99)
-    claim = log.tasks.claim(task_id="t1", worker="ana", reserve_tokens=None)
-    assert claim is not None
+    claim = claimed(log, task_id="t1", worker="ana", reserve_tokens=None)
     assert (claim.task.id, claim.task.fence, claim.task.worker) == ("t1", 1, "ana")
     assert log.tasks.claim(run_id, worker="ben") is not None
 
@@ -211,12 +207,10 @@ def test_a_claim_by_id_says_what_stands_in_the_way(log: Decklog, run_id: str, ta
     log.tasks.add(run_id, "tomorrow", task_id="t3", not_before=clock.now() + timedelta(days=1))
     assert why("t2") == ("waits", "waits for t1 (pending)")
     assert why("t3") == ("later", "not before 2026-01-02 00:00:00")
-    claim = log.tasks.claim(task_id="t1", worker="ana", lease_seconds=60)
-    assert claim is not None
+    claimed(log, task_id="t1", worker="ana", lease_seconds=60)
     assert why() == ("taken", "ana has it until 00:01:00")
     clock.advance(seconds=61)
-    second = log.tasks.claim(task_id="t1", worker="ben", lease_seconds=60)
-    assert second is not None
+    second = claimed(log, task_id="t1", worker="ben", lease_seconds=60)
     assert second.task.fence == 2
     second.finish("here")
     assert why() == ("done", "done")

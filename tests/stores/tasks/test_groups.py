@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
+from decklog.records.record import every_page
 from decklog.records.values import to_json
 from decklog.stores.tasks.groups import (
     GroupStatus,
@@ -18,7 +19,6 @@ from decklog.stores.tasks.groups import (
 )
 from tests.every import every
 from tests.searches import examples
-from tests.stores.processes import shared_out
 
 PREFIX = "bazinga/templates/specializations/"
 EVERYTHING: dict[str, object] = {
@@ -333,12 +333,7 @@ def test_groups_are_listed_in_the_order_of_their_making(log: Decklog, run_id: st
         log.groups.add(run_id, group_id)
     log.groups.update(run_id, "C", complexity=2)
     assert [group.group_id for group in log.groups.find(run_id)] == ids
-    seen, after = [], None
-    while True:
-        page = log.groups.find(run_id, limit=2, after=after)
-        seen += [group.group_id for group in page]
-        if (after := page.next) is None:
-            break
+    seen = [group.group_id for group in every_page(log.groups.find, run_id, limit=2)]
     assert seen == ids
 
 
@@ -447,42 +442,6 @@ def test_attempts_are_counted_one_by_one(log: Decklog, run_id: str) -> None:
     assert log.groups.count_revision(run_id, "A").revision_count == 1
     assert log.groups.count_qa_attempt(run_id, "A").qa_attempts == 3
     assert log.groups.count_review_attempt(run_id, "A").tl_review_attempts == 1
-
-
-def _count_and_create(target: str, number: int) -> None:
-    with Decklog.open(target) as log:
-        log.groups.add("run_1", f"own_{number}")
-        for _ in range(5):
-            log.groups.count_revision("run_1", "shared")
-        log.groups.add("run_1", "raced", complexity=number + 1)
-
-
-def test_processes_lose_neither_counts_nor_groups(log: Decklog, run_id: str, target: str) -> None:
-    log.groups.add(run_id, "shared")
-    shared_out(_count_and_create, [(target, number) for number in range(6)], processes=6)
-    assert log.groups.get(run_id, "shared").revision_count == 30
-    groups = log.groups.find(run_id, limit=100)
-    assert {group.group_id for group in groups} == {"shared", "raced", *(f"own_{number}" for number in range(6))}
-    assert [group.number for group in groups] == list(range(1, 9))
-    assert log.journal.verify().ok
-
-
-def test_a_group_can_be_seen_as_of_any_entry(log: Decklog, run_id: str) -> None:
-    log.groups.add(run_id, "A", complexity=2)
-    states = [log.groups.get(run_id, "A")]
-    for act in (
-        lambda: log.groups.update(run_id, "A", status="in_progress", specializations=["python.md"]),
-        lambda: log.groups.count_revision(run_id, "A"),
-        lambda: log.groups.record_review(run_id, "A", "CHANGES_REQUESTED", blocking_issues=2),
-        lambda: log.groups.record_merge(run_id, "A", "in_progress"),
-        lambda: log.groups.update(run_id, "A", clear=["specializations"]),
-    ):
-        states.append(act())
-    record_id = to_json([run_id, "A"])
-    entries = log.journal.history("groups", record_id)
-    assert [log.journal.at("groups", record_id, str(entry.seq)) for entry in entries] == states
-    assert {entry.group_id for entry in entries} == {"A"}
-    assert log.journal.verify().ok
 
 
 def test_a_secret_in_a_group_is_not_kept(log: Decklog, run_id: str) -> None:

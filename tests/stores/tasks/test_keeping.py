@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from decklog import Decklog, LeaseLost
+from decklog import Decklog
+from tests.stores.claiming import claimed
 
 
 @pytest.fixture
@@ -17,27 +18,8 @@ def log(target: str) -> Decklog:
     return log
 
 
-@pytest.mark.slow
-def test_a_claim_inside_of_a_transaction_ends(log: Decklog) -> None:
-    done = threading.Event()
-
-    def work() -> None:
-        with log.transaction():
-            claim = log.tasks.claim("run_1", worker="ada", lease_seconds=0.6)
-            assert claim is not None
-            with claim:
-                time.sleep(0.5)  # longer than a third of the lease
-        done.set()
-
-    threading.Thread(target=work, daemon=True).start()
-    assert done.wait(20)
-    assert log.tasks.get("t").state == "done"
-    log.close()
-
-
 def test_a_transaction_inside_of_a_claim_ends(log: Decklog) -> None:
-    claim = log.tasks.claim("run_1", worker="ada", lease_seconds=0.9)
-    assert claim is not None
+    claim = claimed(log, "run_1", worker="ada", lease_seconds=0.9)
     before = time.monotonic()
     with claim, log.transaction():
         log.journal.append("run_1", "result")
@@ -48,21 +30,8 @@ def test_a_transaction_inside_of_a_claim_ends(log: Decklog) -> None:
     log.close()
 
 
-def test_a_lease_that_can_not_be_kept_alive_says_why(log: Decklog) -> None:
-    claim = log.tasks.claim("run_1", worker="ada", lease_seconds=0.6)
-    assert claim is not None
-    with pytest.raises(LeaseLost, match=r"could not be kept alive: .*closed"), claim:
-        log.close()
-        for _ in range(200):
-            if claim.lost is not None:
-                break
-            time.sleep(0.02)
-        assert claim.lost is not None
-
-
 def test_a_claim_can_be_copied(log: Decklog) -> None:
-    claim = log.tasks.claim("run_1", worker="ada")
-    assert claim is not None
+    claim = claimed(log, "run_1", worker="ada")
     assert copy.copy(claim).task == claim.task
     assert copy.deepcopy(claim.task) == claim.task
     log.close()
@@ -89,14 +58,3 @@ def test_a_waiting_claim_only_looks_while_there_is_nothing_to_take(target: str) 
             time.sleep(1.5)
         waiter.join(20)
     assert told == [None]
-
-
-def test_a_waiting_claim_takes_what_becomes_ready(target: str) -> None:
-    with Decklog.open(target) as log:
-        log.runs.start("x", run_id="run_1")
-        adding = threading.Timer(0.3, lambda: log.tasks.add("run_1", "t", task_id="t"))
-        adding.start()
-        claim = log.tasks.claim("run_1", worker="ada", wait_seconds=20)
-        adding.join()
-        assert claim is not None
-        assert claim.task.id == "t"

@@ -4,6 +4,7 @@ import pytest
 
 from decklog import Conflict, Decklog, Invalid, LinkKind, NotFound
 from tests.db.processes import together
+from tests.stores.claiming import claimed
 
 PARENT, RELATED, DISCOVERED = LinkKind.PARENT, LinkKind.RELATED, LinkKind.DISCOVERED_FROM
 
@@ -29,9 +30,7 @@ def test_a_dependency_is_taken_off_and_its_task_is_ready(plan: Decklog, run_id: 
 
 
 def test_a_link_with_what_is_done_counts_for_nothing(plan: Decklog) -> None:
-    claim = plan.tasks.claim(task_id="a", worker="w")
-    assert claim is not None
-    claim.finish()
+    claimed(plan, task_id="a").finish()
     plan.tasks.depend("b", "a")
     plan.tasks.depend("b", "c")
     assert plan.tasks.undepend("b", "a").open_dependencies == 1
@@ -51,9 +50,7 @@ def test_only_blocks_holds_back(plan: Decklog, run_id: str) -> None:
     assert plan.tasks.depend("c", "a", kind=PARENT).already
     with pytest.raises(Conflict, match="linked with a already, as parent"):
         plan.tasks.depend("c", "a")
-    claim = plan.tasks.claim(task_id="b", worker="w")
-    assert claim is not None
-    claim.finish()
+    claimed(plan, task_id="b").finish()
     assert plan.tasks.get("a").open_dependencies == 0
     assert plan.journal.verify().ok
 
@@ -73,8 +70,7 @@ def test_what_could_only_be_done_after_itself_is_refused(plan: Decklog) -> None:
 
 
 def test_a_task_is_not_done_before_its_parts(plan: Decklog, run_id: str) -> None:
-    claim = plan.tasks.claim(task_id="a", worker="w")
-    assert claim is not None
+    claim = claimed(plan, task_id="a")
     part = plan.tasks.add(run_id, "part", task_id="a.1", parent_id="a")
     plan.tasks.add(run_id, "part", task_id="a.2", parent_id="a")
     with pytest.raises(Conflict, match=r"a has 2 open subtasks .* a.1 \(pending\), a.2 \(pending\)"):
@@ -95,8 +91,7 @@ def test_progress_is_rolled_up_from_the_smallest_parts(plan: Decklog, run_id: st
         plan.tasks.depend(child, parent, kind=PARENT)
     plan.tasks.add(run_id, "e", task_id="e", parent_id="a")
     assert plan.tasks.subtasks("a")["state"] == "pending"
-    claim = plan.tasks.claim(task_id="c", worker="w")
-    assert claim is not None
+    claim = claimed(plan, task_id="c")
     assert plan.tasks.subtasks("a")["state"] == "running"
     claim.finish()
     plan.tasks.abandon("e", reason="x")

@@ -9,6 +9,7 @@ import pytest
 from decklog import Decklog, ManualClock, TaskState
 from decklog.core.clock import to_text
 from decklog.stores.tasks.claimable import is_ready, take_at_once, take_next
+from tests.stores.claiming import claimed
 
 NARROWED: list[dict[str, str]] = [{"role": "reviewer"}, {"tag": "rare"}, {"group_id": "B"}, {"tag": "rare", "role": "reviewer"}]
 INDEXES = {("role",): "tasks_ready_by_role", ("group_id",): "tasks_ready_by_group"}
@@ -138,9 +139,7 @@ def test_tags_follow_a_task_through_its_whole_life(log: Decklog, clock: ManualCl
 def test_tasks_without_a_tag_or_role_leave_nothing_beside_them(log: Decklog, run_id: str) -> None:
     for number in range(5):
         log.tasks.add("run_1", f"task {number}")
-    claim = log.tasks.claim("run_1", worker="w")
-    assert claim is not None
-    claim.finish()
+    claimed(log, "run_1").finish()
     assert log.db.read(lambda: log.db.one("select count(*) from ready_tags", {})) == (0,)
 
 
@@ -168,8 +167,7 @@ def test_tags_that_were_changed_behind_our_back_are_found_and_made_anew(log: Dec
 def test_a_forked_or_moved_task_is_found_by_its_tags(log: Decklog, run_id: str) -> None:
     add_many(log)
     fork = log.runs.fork("run_1")
-    claim = log.tasks.claim(fork.id, worker="w", tag="rare")
-    assert claim is not None
+    claim = claimed(log, fork.id, tag="rare")
     assert claim.task.run_id == fork.id
     assert log.journal.verify().ok
 

@@ -6,7 +6,6 @@ from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.records.values import to_json
 from decklog.stores.tasks.plans import PhaseStatus, PlanPhase
 from tests.every import every
-from tests.stores.processes import together
 
 PHASES = ["Design", "Build", "Ship"]
 
@@ -286,19 +285,6 @@ def test_what_does_not_exist_is_not_found(log: Decklog, run_id: str) -> None:
     for phase in ("4", "design", "", "-1", "01"):
         with pytest.raises(NotFound, match="no plan phase"):
             log.plans.mark(run_id, phase, PhaseStatus.COMPLETED)
-
-
-def _complete(log: Decklog, number: int) -> None:
-    log.plans.mark("run_1", str(number), PhaseStatus.COMPLETED)
-
-
-@pytest.mark.slow
-def test_24_processes_complete_24_phases_and_all_are_kept(log: Decklog, run_id: str, target: str) -> None:
-    recorded(log, run_id, [f"Part {number}" for number in range(1, 25)])
-    assert together(target, _complete, [(number,) for number in range(1, 25)]) == [("done", None)] * 24
-    assert [phase.status for phase in log.plans.phases(run_id)] == [PhaseStatus.COMPLETED] * 24
-    assert {phase.progress_percent for phase in log.plans.phases(run_id)} == {100}
-    assert log.journal.verify().ok
 
 
 def test_plans_and_phases_can_be_seen_as_of_any_entry(log: Decklog, run_id: str) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decklog import Invalid
-from decklog.stores.tasks.schedules import Recurrence, recurrence
+from decklog.stores.tasks.recurrence import Recurrence, recurrence
 
 BERLIN = "Europe/Berlin"
 

@@ -12,6 +12,7 @@ from decklog.core.clock import to_text
 from decklog.stores.tasks.claimable import look
 from tests.db.processes import together
 from tests.every import every
+from tests.stores.claiming import claimed
 
 BERLIN = "Europe/Berlin"
 
@@ -50,8 +51,7 @@ def test_a_task_appears_with_the_first_claim_after_its_time(log: Decklog, daily:
 
 def test_whoever_waits_for_work_gets_what_becomes_due(log: Decklog, daily: Schedule, clock: ManualClock) -> None:
     clock.advance(hours=6)
-    claim = log.tasks.claim("run_1", worker="w", wait_seconds=5)
-    assert claim is not None
+    claim = claimed(log, "run_1", wait_seconds=5)
     assert claim.task.key == f"{daily.id} 2026-01-01T06:00:00.000000Z"
 
 

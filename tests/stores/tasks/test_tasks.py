@@ -5,35 +5,7 @@ import pytest
 
 from decklog import Conflict, Decklog, Invalid, LeaseLost, ManualClock, NotFound
 from tests.every import every
-
-
-def test_the_most_urgent_oldest_task_is_claimed_first(log: Decklog, run_id: str, clock: ManualClock) -> None:
-    for title, priority in [("old", 50), ("urgent", 90), ("new", 50), ("idle", 0)]:
-        clock.advance(seconds=1)
-        log.tasks.add(run_id, title, priority=priority)
-    claimed = []
-    while (claim := log.tasks.claim(run_id, worker="w")) is not None:
-        claimed.append(claim.task.title)
-    assert claimed == ["urgent", "old", "new", "idle"]
-
-
-def test_a_claim_may_name_group_role_and_tag(log: Decklog, run_id: str) -> None:
-    log.tasks.add(run_id, "plain")
-    log.tasks.add(run_id, "in B", group_id="B")
-    log.tasks.add(run_id, "for qa", role="qa")
-    log.tasks.add(run_id, "slow one", tags=["slow", "gpu"])
-    assert log.tasks.claim(run_id, worker="w", group_id="B").task.title == "in B"
-    assert log.tasks.claim(run_id, worker="w", role="qa").task.title == "for qa"
-    assert log.tasks.claim(run_id, worker="w", tag="slo") is None
-    assert log.tasks.claim(run_id, worker="w", tag="gpu").task.title == "slow one"
-
-
-def test_a_claim_without_a_run_takes_from_any(log: Decklog, run_id: str) -> None:
-    other = log.runs.start("other").id
-    log.tasks.add(run_id, "a", priority=10)
-    log.tasks.add(other, "b", priority=80)
-    assert [log.tasks.claim(worker="w").task.title for _ in range(2)] == ["b", "a"]
-    assert log.tasks.claim(worker="w") is None
+from tests.stores.claiming import claimed
 
 
 def test_an_expired_lease_goes_to_the_next_worker(log: Decklog, run_id: str, clock: ManualClock) -> None:
@@ -233,11 +205,6 @@ def test_a_task_that_makes_no_sense_is_refused(log: Decklog, run_id: str, bad: d
         log.tasks.add(run_id, **({"title": "x"} | bad))  # type: ignore[arg-type]
 
 
-def test_a_task_of_an_unknown_run_is_refused(log: Decklog) -> None:
-    with pytest.raises(NotFound):
-        log.tasks.add("nobody", "x")
-
-
 def test_a_block_finishes_what_it_claims(log: Decklog, run_id: str) -> None:
     log.tasks.add(run_id, "x")
     with log.tasks.claim(run_id, worker="w") as claim:
@@ -275,18 +242,6 @@ def test_a_claim_can_wait_for_a_task(target: str) -> None:
         threading.Timer(0.2, lambda: log.tasks.add(run_id, "late")).start()
         assert log.tasks.claim(run_id, worker="w", wait_seconds=20).task.title == "late"
         assert log.tasks.claim(run_id, worker="w", wait_seconds=0.05) is None
-
-
-def test_every_version_of_a_task_can_be_seen_again(log: Decklog, run_id: str) -> None:
-    task = log.tasks.add(run_id, "x", max_attempts=99)
-    versions = [task]
-    for number in range(5):
-        claim = log.tasks.claim(run_id, worker=f"w{number}")
-        versions.append(claim.task)
-        versions.append(log.tasks.fail(task.id, fence=claim.task.fence, summary=str(number)))
-    for entry, version in zip(log.journal.history("tasks", task.id), versions, strict=True):
-        assert log.journal.at("tasks", task.id, entry.id) == version
-    assert log.journal.verify().ok
 
 
 def test_a_run_that_does_not_exist_has_no_tasks_to_ask_for(log: Decklog) -> None:
@@ -331,8 +286,7 @@ def test_a_run_that_is_paused_or_over_gives_out_no_work(log: Decklog, run_id: st
     assert log.tasks.claim(worker="w") is None
     assert log.tasks.ready(run_id)["not_ready"][0]["why"] == f"run {run_id} is paused or over"
     log.runs.update(run_id, status="active")
-    claim = log.tasks.claim(run_id, worker="w")
-    assert claim is not None
+    claim = claimed(log, run_id)
     log.runs.finish(run_id, status="cancelled")
     assert log.tasks.finish("work", fence=claim.task.fence).state == "done"  # what was begun may still be ended
 
@@ -343,12 +297,6 @@ def test_an_id_of_another_run_is_not_taken_for_this_one(log: Decklog, run_id: st
     with pytest.raises(Conflict, match="is of run run_1"):
         log.tasks.add(other, "work", task_id="work")
     assert log.tasks.find(other) == []
-
-
-def test_tasks_are_found_by_tag(log: Decklog, run_id: str) -> None:
-    log.tasks.add(run_id, "one", tags=["slow", "gpu"])
-    log.tasks.add(run_id, "two", tags=["slower"])
-    assert [task.title for task in log.tasks.find(run_id, tag="slow")] == ["one"]
 
 
 def test_finish_and_claim_keeps_to_role_group_and_tag(log: Decklog, run_id: str) -> None:
@@ -450,8 +398,7 @@ def test_a_task_depends_on_tasks_of_its_own_run(log: Decklog, run_id: str) -> No
 
 def test_a_task_goes_on_under_a_new_fence_and_the_old_one_has_lost_it(log: Decklog, run_id: str) -> None:
     log.tasks.add(run_id, "work")
-    claim = log.tasks.claim(run_id, worker="dev")
-    assert claim is not None
+    claim = claimed(log, run_id, worker="dev")
     again = log.tasks.refence(claim.task.id, fence=claim.task.fence)
     assert (again.fence, again.worker, again.attempts) == (claim.task.fence + 1, "dev", 1)
     with pytest.raises(LeaseLost):
@@ -465,8 +412,7 @@ def test_a_task_goes_on_under_a_new_fence_and_the_old_one_has_lost_it(log: Deckl
 
 def test_a_task_that_goes_on_has_its_lease_anew(log: Decklog, run_id: str, clock: ManualClock) -> None:
     log.tasks.add(run_id, "work")
-    claim = log.tasks.claim(run_id, worker="dev", lease_seconds=10)
-    assert claim is not None
+    claim = claimed(log, run_id, worker="dev", lease_seconds=10)
     clock.advance(seconds=9)
     log.tasks.refence(claim.task.id, fence=claim.task.fence, lease_seconds=10)
     clock.advance(seconds=9)
@@ -488,8 +434,7 @@ def test_a_chain_of_1200_tasks_can_be_added_in_reverse_order(log: Decklog, run_i
     chain = [{"title": str(n), "task_id": f"t{n}", "depends_on": [f"t{n - 1}"] if n else []} for n in range(1200)]
     added = log.tasks.add_many(run_id, chain[::-1])
     assert [task.id for task in added] == [f"t{n}" for n in range(1200)]
-    claim = log.tasks.claim(run_id, worker="w")
-    assert claim is not None
+    claim = claimed(log, run_id)
     assert claim.task.id == "t0"
 
 

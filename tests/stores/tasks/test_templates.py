@@ -6,6 +6,7 @@ import pytest
 
 from decklog import Conflict, Decklog, Invalid, NotFound
 from tests.db.processes import together
+from tests.stores.claiming import claimed
 
 RELEASE: list[dict[str, object]] = [
     {"name": "test", "title": "Test {{version}}", "verification": ["make test V={{ version }}"], "priority": 80},
@@ -26,8 +27,7 @@ def test_a_template_becomes_tasks_with_its_places_filled_in(log: Decklog, run_id
     assert made["Test 1.2"].verification == ["make test V=1.2"]
     assert log.tasks.dependencies(made["Build 1.2"].id) == [made["Test 1.2"].id]
     assert log.tasks.subtasks(made["Release 1.2 to PyPI"].id)["subtasks"][0]["id"] == made["Build 1.2"].id
-    claim = log.tasks.claim(run_id, worker="w")
-    assert claim is not None
+    claim = claimed(log, run_id)
     assert claim.task.title == "Test 1.2"
     assert len(log.templates.use(template, run_id, values=VALUES)) == 3
     assert len(log.tasks.find(run_id)) == 6

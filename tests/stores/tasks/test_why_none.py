@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from decklog import Decklog, ManualClock, NotFound
+from tests.stores.claiming import claimed
 
 
 def why(log: Decklog, run_id: str | None, **asked: str) -> tuple[str, str, str]:
@@ -16,9 +17,7 @@ def why(log: Decklog, run_id: str | None, **asked: str) -> tuple[str, str, str]:
 def test_an_empty_run_and_one_whose_tasks_are_done_are_told_apart(log: Decklog, run_id: str) -> None:
     assert why(log, run_id) == ("no_tasks", "run run_1 has no tasks", 'Add one: decklog tasks add run_1 "TITLE"')
     log.tasks.add(run_id, "one")
-    claim = log.tasks.claim(run_id, worker="w")
-    assert claim is not None
-    claim.finish()
+    claimed(log, run_id).finish()
     assert why(log, run_id)[:2] == ("all_done", "every task of run run_1 is done")
 
 

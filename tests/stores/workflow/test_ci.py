@@ -4,7 +4,6 @@ import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from tests.every import every
-from tests.stores.processes import shared_out
 
 START = datetime(2026, 1, 1, 8, tzinfo=UTC)
 
@@ -138,22 +137,3 @@ def test_without_any_run_nothing_is_expected(log: Decklog) -> None:
     assert (expected["median_s"], expected["p90_s"], expected["runs"], expected["source"]) == (None, None, 0, "unknown")
     with pytest.raises(Invalid):
         log.ci.expected("tests", "main", last=0)
-
-
-def _record(target: str, number: int) -> bool:
-    with Decklog.open(target) as log:
-        return log.ci.record("tests", "main", number % 3, started_at=START, conclusion="success", duration_seconds=60).already
-
-
-def test_processes_that_record_the_same_runs_agree(log: Decklog, target: str) -> None:
-    already = shared_out(_record, [(target, number) for number in range(12)])
-    assert already.count(False) == len(log.ci.find()) == 3
-    assert log.journal.verify().ok
-
-
-def test_a_run_can_be_seen_as_it_was_at_each_entry(log: Decklog) -> None:
-    was = [log.ci.record("tests", "main", 1, started_at=START)]
-    was.append(log.ci.record("tests", "main", 1, completed_at=START + timedelta(seconds=9)))
-    was.append(log.ci.record("tests", "main", 1, conclusion="timed_out"))
-    assert [log.journal.at("ci_runs", '["tests","main","1"]', str(number)) for number in (1, 2, 3)] == was
-    assert log.journal.verify().ok

@@ -6,7 +6,6 @@ import pytest
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.workflow.context import ConsumingAgent, ContextAgent, ContextPackage, PackagePriority, PackageType
 from tests.every import every
-from tests.stores.processes import shared_out
 
 
 def save(log: Decklog, summary: str = "The lexer is slow", **more: Any) -> ContextPackage:
@@ -120,22 +119,6 @@ def test_a_key_saves_once_a_run(log: Decklog) -> None:
     assert log.context.find("run_1") == [first]
 
 
-def _save_some(target: str, worker: int) -> list[int]:
-    with Decklog.open(target) as log:
-        return [
-            log.context.save("run_1", "research", f"{worker}.md", "developer", "x", consumers=["qa_expert"]).number
-            for _ in range(5)
-        ]
-
-
-@pytest.mark.slow
-def test_processes_that_save_at_once_get_numbers_without_gap_or_repeat(log: Decklog, target: str) -> None:
-    numbers = shared_out(_save_some, [(target, worker) for worker in range(6)])
-    assert sorted(number for some in numbers for number in some) == list(range(1, 31))
-    assert all(some == sorted(some) for some in numbers)
-    assert log.journal.verify().ok
-
-
 # Superseding
 
 
@@ -164,22 +147,6 @@ def test_a_package_is_superseded_once_and_within_its_run(log: Decklog) -> None:
     with pytest.raises(NotFound):
         save(log, supersedes="99")
     assert len(log.context.find("run_1", include_superseded=True)) == 2
-
-
-def _supersede(target: str, number: int) -> bool:
-    with Decklog.open(target) as log:
-        try:
-            log.context.save("run_1", "research", f"{number}.md", "developer", "x", supersedes="1")
-        except Conflict:
-            return False
-        return True
-
-
-def test_of_processes_that_supersede_one_package_one_does(log: Decklog, target: str) -> None:
-    save(log)
-    assert shared_out(_supersede, [(target, number) for number in range(4)]).count(True) == 1
-    assert len(log.context.find("run_1", include_superseded=True)) == 2
-    assert log.journal.verify().ok
 
 
 # Offering
@@ -305,23 +272,6 @@ def test_bad_consumption_is_refused_and_never_called_done(log: Decklog, change: 
 
 
 # The record
-
-
-def test_packages_can_be_seen_as_they_were_at_each_entry(log: Decklog) -> None:
-    old = save(log)
-    new = save(log, "newer", supersedes=old.id)
-    read = log.context.consume(new.id, "developer")
-    used = log.context.record_consumption("run_1", "A", "developer", 1, new.id)
-
-    def images(table: str, record_id: str) -> list[Any]:
-        entries = log.journal.history(table, record_id)
-        return [log.journal.at(table, record_id, str(entry.seq)) for entry in entries]
-
-    assert images("packages", old.id) == [old, log.context.get(old.id)]
-    assert images("packages", new.id) == [new]
-    assert [c.consumed_at for c in images("context_consumers", f'["{new.id}","developer"]')] == [None, read.consumed_at]
-    assert images("context_consumptions", used.id) == [used]
-    assert log.journal.verify().ok
 
 
 def test_the_tables_allow_just_the_words_of_the_enumerations(log: Decklog) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain, pairwise
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from decklog.agents.history import HistoryImport
@@ -19,7 +20,6 @@ from decklog.agents.origins.exporting import session_in_address
 from decklog.agents.sessions import ensure_run
 from decklog.agents.spool import Spool
 from decklog.core.errors import Invalid
-from decklog.importing.source import PrivateFolder
 from decklog.log import Decklog
 from decklog.provenance.attribution import Attribution
 from decklog.provenance.formats.agent_trace import ContributorType, TraceRecord
@@ -293,7 +293,7 @@ def _take_transcript(repo: GitRepository, log: Decklog, spool: Spool, session: E
     program = _program(session)
     if program not in _READABLE or not session.transcript:
         return
-    with PrivateFolder() as folder:
+    with TemporaryDirectory(prefix="decklog-import-") as folder:
         path = os.path.join(folder, f"{_session_id(session)}.jsonl")
         with open(path, "wb") as file:
             file.write(read_transcript(repo, session))

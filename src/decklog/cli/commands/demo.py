@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.screens.lines import say
+from decklog.cli.screens.lines import print_lines
 from decklog.cli.screens.session import timeline
 from decklog.cli.show import entry_line, show
 from decklog.cli.terminal import ProgressMeter
@@ -124,7 +124,7 @@ def _as_data(log: Decklog, target: str, run_id: str, play: Demo, is_whole: bool)
 
 
 def _show(log: Decklog, run_id: str, play: Demo) -> None:
-    say([[], *timeline(log, run_id), []])
+    print_lines([[], *timeline(log, run_id), []])
     attempts = log.tasks.attempts(play.killed_task)
     heir = attempts[-1].worker
     click.echo(f"{play.killed}'s lease ran out, and {heir} took '{log.tasks.get(play.killed_task).title}' over:\n")

@@ -1,8 +1,8 @@
 """Descriptions of the parameters of store verbs and shortcuts, read from `texts.toml`."""
 
+import os
 import tomllib
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 SHORT = "short"
@@ -10,7 +10,8 @@ SHORT = "short"
 
 @cache
 def _texts() -> dict[str, dict[str, Any]]:
-    return tomllib.loads((files(__name__) / "texts.toml").read_text(encoding="utf-8"))
+    with open(os.path.join(os.path.dirname(__file__), "texts.toml"), "rb") as file:
+        return tomllib.load(file)
 
 
 def shared_help() -> dict[str, str]:

@@ -1,16 +1,21 @@
-"""An agent program described by data: its command, its permissions, and the meaning of its output."""
+"""An agent program described by data, its permissions and output, and the command that starts it."""
 
+import json
 import os
 import re
+import shlex
+import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
-from decklog.conductor.commands import PrivateHomeFiles
+from decklog.conductor.commands import Command, PrivateHomeFiles, expanded
 from decklog.core.errors import Invalid, NotFound
+from decklog.guard.sandbox.sandbox import Sandbox, SandboxKind
 
 # With the last, the brief is a line of JSON on standard input, and more lines may follow while it works.
 PROMPTS = ("stdin", "argument", "file", "stream-json")
@@ -221,3 +226,50 @@ def _error_rule(name: str, rule: Mapping[str, Any]) -> ErrorRule:
     return ErrorRule(
         rule["class"], re.compile(text) if text else None, tuple(rule.get("status", ())), tuple(rule.get("reason", ()))
     )
+
+
+# Commands
+
+
+# Named by text: they are programs of their own within the sandbox.
+_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from decklog.{} import main; main()"
+_DRIVER, _FEEDER, _HOOK = (_BOOT.format(name) for name in ("hooks.proxy.driving", "hooks.proxy.feeding", "hooks.judging"))
+_SOURCE = str(Path(__file__).resolve().parents[3])
+READABLE = tuple(dict.fromkeys((_SOURCE, sys.prefix, sys.base_prefix)))
+
+
+def agent_command(
+    agent: Description, argv: list[str], *, kind: SandboxKind, readable: tuple[str, ...] = (), **given: Any
+) -> Command:
+    """Build the command that starts an agent's program with what its description allows it."""
+    return Command(
+        argv=argv,
+        sandbox=Sandbox(
+            kind=kind,
+            network=agent.network,
+            readable=expanded((*readable, *agent.reads)),
+            writable=expanded(agent.writable),
+        ),
+        pass_env=agent.pass_env,
+        keeps_home=agent.keeps_home,
+        home=agent.home_files,
+        **{"env": agent.env, **given},
+    )
+
+
+def driven(agent: Description, argv: list[str], prompt: Path, answers: Path, *, is_sandboxed: bool) -> list[str]:
+    """Build the command of the client that prompts an agent with a file, and finds answers and messages in a folder."""
+    order = {
+        "command": argv,
+        "prompt_file": str(prompt),
+        "answers": str(answers),
+        "permissions": agent.permissions,
+        "model": agent.model,
+        "is_sandboxed": is_sandboxed,
+    }
+    return [sys.executable, "-I", "-c", _DRIVER if agent.stream == "acp" else _FEEDER, _SOURCE, json.dumps(order)]
+
+
+def policy_hook(agent: Description) -> str:
+    """Return the command of the hook that judges an agent's calls, escaped for a JSON string."""
+    return json.dumps(shlex.join([sys.executable, "-I", "-c", _HOOK, _SOURCE, agent.permissions]))[1:-1]

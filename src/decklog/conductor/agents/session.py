@@ -16,14 +16,22 @@ from decklog.agents.events import CallOutcome
 from decklog.agents.sessions import charge_of_session
 from decklog.agents.texts import as_text
 from decklog.conductor.agents.description import OUTAGES, Description
-from decklog.conductor.agents.stream import FIGURES, INPUT, Follower, StreamEvent, StreamReader, parse_reset_time
-from decklog.conductor.agents.transcripts import model_in_transcript, tokens_in_transcript
+from decklog.conductor.agents.stream import (
+    FIGURES,
+    INPUT,
+    Follower,
+    StreamEvent,
+    StreamReader,
+    model_in_transcript,
+    parse_reset_time,
+    tokens_in_transcript,
+)
 from decklog.conductor.commands import Running, killed_by
 from decklog.log import Decklog
 from decklog.records.values import to_json
 from decklog.stores.approvals.approval import Approval
 from decklog.stores.approvals.inbox import Message
-from decklog.stores.base import cause_of
+from decklog.stores.results.approvals import cause_of
 
 _OUTCOMES = {
     **dict.fromkeys(("completed", "success", "ok"), CallOutcome.OK),
@@ -260,20 +268,20 @@ class Questions:
         """The newest open approval."""
         return list(self._open.values())[-1] if self._open else None
 
-    def ask(self, agent: str, asked: Mapping[str, Any]) -> None:
+    def ask(self, agent: str, question: Mapping[str, Any]) -> None:
         """Ask a person, unless there is an answer already, as when the stream is read again after an adoption."""
-        number, about = int(asked["number"]), asked.get("about")
+        number, about = int(question["number"]), question.get("about")
         if self._path(number).exists():
             return
         digest = hashlib.sha256(to_json(about).encode()).hexdigest()
         approval = self._log.approvals.ask(
             self._run_id,
-            f"Let {agent} do this? {asked.get('text')}",
+            f"Let {agent} do this? {question.get('text')}",
             by="conductor",
             about=about,
             task_id=self._task_id,
             source="conductor.permission",
-            payload={**cause_of(asked.get("cause")), "tier": self._log.trust.status()["tier"]},
+            payload={**cause_of(question.get("cause")), "tier": self._log.trust.status()["tier"]},
             key=f"permission:{self._task_id}:{digest}",
         )
         self._since = self._since if self._open else time.monotonic()

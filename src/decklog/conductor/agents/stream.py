@@ -1,5 +1,6 @@
-"""The output of an agent: lines from the supervisor's files, the events in them, and the reset times of limits."""
+"""The output of an agent: lines from the supervisor's files, the events in them, reset times, and transcripts."""
 
+import glob
 import hashlib
 import json
 import re
@@ -9,7 +10,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from decklog.agents.programs import program
+from decklog.agents.programs.base import Reading, Sums, add
+from decklog.agents.programs.claude import transcripts_below
 from decklog.agents.texts import storable_value
+from decklog.agents.transcripts import lines_of
 from decklog.conductor.agents.description import Description, ErrorRule, EventRule
 from decklog.guard.shell.spool import HEAD
 
@@ -243,8 +248,8 @@ def _tokens(taken: Mapping[str, Any], *, cached_within_input: bool) -> dict[str,
     if cached_within_input and "input_tokens" in figures:
         figures["input_tokens"] = max(0, figures["input_tokens"] - cached)
     if "total_tokens" in taken and "output_tokens" in figures:
-        said = int(taken["total_tokens"]) - figures.get("input_tokens", 0) - cached
-        figures["output_tokens"] = max(figures["output_tokens"], said)
+        rest = int(taken["total_tokens"]) - figures.get("input_tokens", 0) - cached
+        figures["output_tokens"] = max(figures["output_tokens"], rest)
     return figures
 
 
@@ -331,3 +336,56 @@ def _utc(text: str) -> datetime | None:
     except ValueError:
         return None
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+# Transcripts that programs keep in their homes
+
+
+# Of a transcript, so much is searched for its model.
+_LONGEST_SEARCHED = 8 * LONGEST_LINE
+
+
+def model_in_transcript(home: Path, transcript: Mapping[str, str], session: str) -> str | None:
+    """Return the first model that a session's transcript names; None if there is none."""
+    for path in _files(home, transcript, session) if "model" in transcript else ():
+        with path.open("rb") as file:
+            for line in file.read(_LONGEST_SEARCHED).splitlines():
+                model = at(_json(line), transcript["model"])
+                if model and is_name(model):
+                    return str(model)
+    return None
+
+
+def tokens_in_transcript(home: Path, transcript: Mapping[str, str], session: str) -> Sums:
+    """Return the tokens of a session's answers by model, those of its sub-agents too; empty if no transcript can be read."""
+    found: Sums = {}
+    if "program" not in transcript:
+        return found
+    for path in _files(home, transcript, session):
+        for one, agent_id in ((str(path), None), *transcripts_below(str(path))):
+            for model, tokens in _transcript_tokens(transcript["program"], one, agent_id).items():
+                add(found, model, [min(count, MOST_TOKENS) for count in tokens])
+    return found
+
+
+def _transcript_tokens(name: str, path: str, agent_id: str | None) -> Sums:
+    reader = program(name).reader(Reading(path=path, agent_id=agent_id))
+    for line, _ in lines_of(path):
+        for _event in reader.events(line):
+            pass
+    for _event in reader.rest():
+        pass
+    return reader.answers
+
+
+def _files(home: Path, transcript: Mapping[str, str], session: str) -> Iterator[Path]:
+    pattern = transcript["file"].removeprefix("~/").replace("{session}", glob.escape(session))
+    # An agent may write to its home.
+    yield from (path for path in sorted(home.glob(pattern)) if path.is_file() and not path.is_symlink())
+
+
+def _json(line: bytes) -> object:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None

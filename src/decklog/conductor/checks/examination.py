@@ -75,22 +75,22 @@ class Examiner:
         # Only an error is tried again.
         if known is not None and known.outcome is not CheckOutcome.ERROR:
             return known, self._recalled(known)
-        said = self._run(check, commit, changed)
-        self._raise_outage(check, commit, said)
-        if said.outcome is CheckOutcome.FAIL and said.tests is not None:
+        output = self._run(check, commit, changed)
+        self._raise_outage(check, commit, output)
+        if output.outcome is CheckOutcome.FAIL and output.tests is not None:
             again = self._run(check, commit, changed)
             if again.outcome is CheckOutcome.PASS:
-                said = CheckOutput(
-                    CheckOutcome.FLAKY, said.exit_code, "red, then green on the same tree", said.tests, said.output
+                output = CheckOutput(
+                    CheckOutcome.FLAKY, output.exit_code, "red, then green on the same tree", output.tests, output.output
                 )
-        return self._recorded(check, tree, definition, said), said
+        return self._recorded(check, tree, definition, output), output
 
-    def _raise_outage(self, check: Check, commit: str, said: CheckOutput) -> None:
+    def _raise_outage(self, check: Check, commit: str, output: CheckOutput) -> None:
         """Raise Unavailable for a check that was ended from outside each time."""
-        if said.outage is None or self._runner.wanted_end() is not None:
+        if output.outage is None or self._runner.wanted_end() is not None:
             return
-        message = f"check {check.name} has no result for commit {commit[:12]}: it was {said.outage} {MOST_RUNS} times"
-        if said.outage != OUT_OF_DISK:
+        message = f"check {check.name} has no result for commit {commit[:12]}: it was {output.outage} {MOST_RUNS} times"
+        if output.outage != OUT_OF_DISK:
             raise Interrupted(message, hint="Look for what ends it, such as a lack of memory; then start again.")
         if _free_bytes(self._runner.folder) < self._configuration.free_megabytes * 1024 * 1024:
             raise Unavailable(message, hint="Make room on the disk.")
@@ -101,27 +101,27 @@ class Examiner:
         mark = f"{self._run_id}:{self._task_id or 'base'}:{self._fence}:{check.name}:{self._number}"
         return self._runner.run(check, commit, mark, changed)
 
-    def _recorded(self, check: Check, tree: str, definition: str, said: CheckOutput) -> CheckVerdict:
+    def _recorded(self, check: Check, tree: str, definition: str, output: CheckOutput) -> CheckVerdict:
         with self._log.transaction():
             artifact = self._log.artifacts.add(
                 self._run_id,
                 "check-report",
                 f"checks/{tree}/{check.name}-{definition[:12]}.json",
-                content=to_json({"tests": said.tests, "output": said.output, "reason": said.reason}),
+                content=to_json({"tests": output.tests, "output": output.output, "reason": output.reason}),
                 task_id=self._task_id,
             )
             return self._log.verdicts.record(
                 self._run_id,
                 check.name,
-                said.outcome,
+                output.outcome,
                 tree=tree,
                 definition=definition,
                 environment=self._environment,
                 task_id=self._task_id,
-                exit_code=said.exit_code,
-                findings=[*said.failing[:MOST_SHOWN]] or ([said.reason] if said.reason else []),
+                exit_code=output.exit_code,
+                findings=[*output.failing[:MOST_SHOWN]] or ([output.reason] if output.reason else []),
                 artifact_id=artifact.id,
-                duration_ms=said.duration_ms,
+                duration_ms=output.duration_ms,
             )
 
     def _recalled(self, verdict: CheckVerdict) -> CheckOutput:
@@ -132,15 +132,17 @@ class Examiner:
     def base_findings(self, base: str) -> list[dict[str, Any]]:
         """Return the gates that a commit does not pass."""
         verdicts = [(check, *self.verdict(check, base)) for check in self._configuration.gates]
-        return [_finding(check.name, "inherited", said) for check, verdict, said in verdicts if not self._is_good(verdict, said)]
+        return [
+            _finding(check.name, "inherited", output) for check, verdict, output in verdicts if not self._is_good(verdict, output)
+        ]
 
     def red_tests(self, commit: str) -> set[str]:
         """Return the failing tests of a commit."""
         return {test for check in self._configuration.gates for test in self.verdict(check, commit)[1].failing}
 
-    def _is_good(self, verdict: CheckVerdict, said: CheckOutput) -> bool:
+    def _is_good(self, verdict: CheckVerdict, output: CheckOutput) -> bool:
         """Return whether a check passed, or only tests fail that a person has allowed."""
-        is_known = bool(said.failing) and self._configuration.known_red.issuperset(said.failing)
+        is_known = bool(output.failing) and self._configuration.known_red.issuperset(output.failing)
         return verdict.is_pass or (verdict.outcome is CheckOutcome.FAIL and is_known)
 
     # A whole change
@@ -149,29 +151,29 @@ class Examiner:
         """Examine the change from one commit to another."""
         changed = changes(self._repository, base, tip)
         paths = [one.path for one in changed if one.status != "D"]
-        asked = self._questions(base, tip, changed)
+        questions = self._questions(base, tip, changed)
         old_tests = [one for one in changed if one.status != "A" and self._tests.covers(one.path)]
         removed = RemovedTests(self._repository, base, tip, self._tests)
         red = [finding for check in self._configuration.gates for finding in self._graded(check, base, tip, paths, removed)]
         red = red or self._hidden(base, tip)
         if not red and old_tests:
-            asked += self._by_old_tests(base, tip, old_tests, paths, removed)
+            questions += self._by_old_tests(base, tip, old_tests, paths, removed)
         if red:
             return Examination("red", red)
-        return self._held(base, tip, asked) if asked else Examination("green")
+        return self._held(base, tip, questions) if questions else Examination("green")
 
     def _graded(self, check: Check, base: str, tip: str, changed: Sequence[str], removed: RemovedTests) -> list[dict[str, Any]]:
-        verdict, said = self.verdict(check, tip, changed)
-        if not self._is_good(verdict, said):
-            return [_finding(check.name, verdict.outcome.value, said)]
-        if check.report != "junit" or said.tests is None:
+        verdict, output = self.verdict(check, tip, changed)
+        if not self._is_good(verdict, output):
+            return [_finding(check.name, verdict.outcome.value, output)]
+        if check.report != "junit" or output.tests is None:
             return []
         before, was = self.verdict(check, base)
         if not self._is_good(before, was) or was.tests is None:
             return [_finding(check.name, "inherited", was)]
-        lost = census(was.tests, said.tests)
+        lost = census(was.tests, output.tests)
         if lost:
-            still_run = moved(lost, was.tests, said.tests, *self._test_files(base, tip))
+            still_run = moved(lost, was.tests, output.tests, *self._test_files(base, tip))
             lost = removed.left([name for name in lost if name not in still_run])
         return (
             [{"check": check.name, "kind": "census", "text": "tests of the base were not run", "tests": lost[:MOST_SHOWN]}]
@@ -243,12 +245,12 @@ class Examiner:
     def _is_knowing(self, path: str, line: str) -> bool:
         return not self._tests.covers(path) and _KNOWS_ITS_TESTS.search(line) is not None
 
-    def _held(self, base: str, tip: str, asked: list[dict[str, Any]]) -> Examination:
+    def _held(self, base: str, tip: str, questions: list[dict[str, Any]]) -> Examination:
         """Return green if a person approved exactly this change with exactly these findings."""
-        about = {"base": self._repository.tree(base), "tree": self._repository.tree(tip), "findings": asked}
+        about = {"base": self._repository.tree(base), "tree": self._repository.tree(tip), "findings": questions}
         content = to_json(about).encode()
         is_granted = self._log.approvals.granted_for(self._run_id, hashlib.sha256(content).hexdigest()) is not None
-        return Examination("green" if is_granted else "held", asked, content)
+        return Examination("green" if is_granted else "held", questions, content)
 
 
 def environment_digest(runner: Runner) -> str:
@@ -270,8 +272,8 @@ def _free_bytes(folder: Path) -> int:
     return shutil.disk_usage(folder).free
 
 
-def _finding(name: str, kind: str, said: CheckOutput) -> dict[str, Any]:
-    return {"check": name, "kind": kind, "text": said.described, "tests": said.failing[:MOST_SHOWN], "output": said.output}
+def _finding(name: str, kind: str, output: CheckOutput) -> dict[str, Any]:
+    return {"check": name, "kind": kind, "text": output.described, "tests": output.failing[:MOST_SHOWN], "output": output.output}
 
 
 def refuse_red_base(findings: Sequence[Mapping[str, Any]], commit: str) -> None:

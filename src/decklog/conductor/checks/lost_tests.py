@@ -76,7 +76,7 @@ def _claimed(name: str, claims: Mapping[tuple[str, str], set[str]]) -> set[str]:
     """Return the claims of the tests that a name in a report may mean."""
     where, _, test = name.partition("::")
     function = test.partition("[")[0]
-    return {one for (stem, called), said in claims.items() if called == function and stem in where for one in said}
+    return {one for (stem, called), claimed in claims.items() if called == function and stem in where for one in claimed}
 
 
 def _claims(files: Sequence[TestFile]) -> dict[tuple[str, str], set[str]]:
@@ -329,10 +329,10 @@ def _is_of_gone(test: _Test, tree: "RemovedTests") -> bool:
     files = tree.tests_naming(staying)
     if not all(any(_has_word(file, word) for file in files) for word in staying):
         return False
-    said = (
+    statements = (
         {ast.dump(node) for file in files for node in ast.walk(parsed(file.content) or ast.Module([], []))} if others else set()
     )
-    return all(ast.dump(one) in said for one in others)
+    return all(ast.dump(one) in statements for one in others)
 
 
 def _has_word(file: TestFile, word: str) -> bool:

@@ -135,8 +135,8 @@ def _is_kept(name: str, node: ast.AST, added: Collection[_Definition]) -> bool:
         return True
     if not isinstance(node, _Definition):
         return False
-    said = _words_of(node)
-    return any(SequenceMatcher(None, said, _words_of(one), autojunk=False).ratio() >= _ALIKE for one in added)
+    words = _words_of(node)
+    return any(SequenceMatcher(None, words, _words_of(one), autojunk=False).ratio() >= _ALIKE for one in added)
 
 
 def _words_of(node: _Definition) -> list[str]:

@@ -92,10 +92,10 @@ class Runner:
         A check that was killed, lost, or out of disk is run again, a few times at most.
         """
         for _ in range(MOST_RUNS):
-            said = self._run_once(check, commit, mark, changed, companion)
-            if said.outage is None or self.wanted_end() is not None:
+            result = self._run_once(check, commit, mark, changed, companion)
+            if result.outage is None or self.wanted_end() is not None:
                 break
-        return said
+        return result
 
     def _run_once(
         self, check: Check, commit: str, mark: str, changed: Sequence[str], companion: CheckCompanion | None

@@ -167,6 +167,11 @@ class ChangedBlock:
     heading: str
     lines: tuple[NumberedLine, ...]
 
+    @property
+    def start(self) -> int:
+        """The number of the first line in the new file; 0 if it has none."""
+        return next((line.new for line in self.lines if line.new is not None), 0)
+
 
 @dataclass(frozen=True)
 class ChangedFile:

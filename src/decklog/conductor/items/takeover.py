@@ -17,9 +17,7 @@ from decklog.conductor.commands import Running
 from decklog.conductor.context import AttemptWorkspace, RunContext
 from decklog.conductor.git.changes import NO_CHANGE, changes, faults
 from decklog.conductor.git.workspaces import Workspace
-from decklog.conductor.items.change import workspace_of
-from decklog.conductor.items.item import BY_HAND, Item, find_item
-from decklog.conductor.items.rounds import Rounds
+from decklog.conductor.items.item import BY_HAND, Item, Rounds, find_item, workspace_of
 from decklog.conductor.stages import WORK
 from decklog.core.errors import Conflict
 from decklog.core.figures import counted
@@ -184,7 +182,7 @@ def _hand_over(context: RunContext, item: Item, task: Task, result: dict[str, An
         context.run_id, worker=_worker(context), task_id=task.id, lease_seconds=_LEASE_SECONDS
     )
     assert claim is not None, "a task that is named is claimed or refused"
-    context.stages.worked(claim, result)
+    context.stages.finish_work(claim, result)
 
 
 def _allow(context: RunContext, item: Item, changed: list[str]) -> None:

@@ -9,8 +9,7 @@ from typing import Any
 from decklog.agents.session_views import STARTED, title_of_call
 from decklog.conductor.context import RunContext
 from decklog.conductor.git.changes import lines_of
-from decklog.conductor.items.change import change_of, patch_of
-from decklog.conductor.items.item import Item, find_item
+from decklog.conductor.items.item import Item, change_of, find_item, patch_of
 from decklog.conductor.status import ItemStatus, run_status
 from decklog.core.errors import DecklogError
 from decklog.core.figures import dollars

@@ -11,20 +11,19 @@ import psycopg
 from decklog.core import fork_safety as forks
 from decklog.core.clock import Clock
 from decklog.core.errors import Invalid, LostWrites
-from decklog.db.base import STREAM_SIZE, Database, Row, T, upsert_of
-from decklog.db.postgres import errors, heads, partitions, schema
+from decklog.db.base import STREAM_SIZE, Row, upsert_of
+from decklog.db.postgres import errors, heads, partitions, schema, search
 from decklog.db.postgres.connections import PostgresConnections
 from decklog.db.postgres.listener import NotifyListener
 from decklog.db.postgres.session import NotBegun, Session, Statement, Take
-from decklog.db.postgres.transactions import READ, READ_BY_SAME_PLANS, PostgresTransactions, given_up
+from decklog.db.postgres.transactions import PostgresTransactions, given_up
+from decklog.db.search.entries import findings
 from decklog.db.search.marks import not_indexed
 from decklog.db.statements import PARAMETER, Statements
 from decklog.db.text_search import Found, Search, Span
 from decklog.records.values import Values
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from psycopg.pq.abc import PGresult
 
 
@@ -49,7 +48,7 @@ on conflict do nothing
 _WORTH_A_COPY = 50
 
 
-class PostgresDatabase(Database):
+class PostgresDatabase(PostgresTransactions):
     """A log in a PostgreSQL database."""
 
     engine = "postgres"
@@ -61,12 +60,11 @@ class PostgresDatabase(Database):
     _numbered: Statements[tuple[bytes, tuple[str, ...]]] = Statements()
 
     def __init__(self, target: str, connections: PostgresConnections, *, values: Values, clock: Clock) -> None:
+        super().__init__(connections)
         self.target = target
         self.values = values
         self.clock = clock
-        self.connections = connections
         self.most_transactions = connections.pool_size
-        self._transactions = PostgresTransactions(connections)
         self._listener = NotifyListener(connections)
         self._names: Statements[tuple[str, ...]] = Statements()
         forks.follow(self)
@@ -76,59 +74,21 @@ class PostgresDatabase(Database):
         """Whether this log takes no writes: it was opened so, the role may not write, or the server is a standby."""
         return self.connections.read_only or self.connections.is_standby
 
-    # Transactions
-
-    @property
-    def memo(self) -> dict[Any, Any]:  # type: ignore[override]
-        return self._transactions.memo
-
-    def write(self, job: Callable[[], T]) -> T:
-        return self._transactions.write(job)
-
-    def submit(self, job: Callable[[], T]) -> Any:
-        return self._transactions.submit(job)
-
-    def submit_upkeep(self, job: Callable[[], object]) -> None:
-        self._transactions.submit(job, is_upkeep=True)
-
-    def read(self, job: Callable[[], T], *, same_plans: bool = False) -> T:
-        return self._transactions.read(job, READ_BY_SAME_PLANS if same_plans else READ)
-
-    def transaction(self) -> "AbstractContextManager[None]":
-        return self._transactions.transaction()
-
-    def if_undone(self, act: Callable[[], None]) -> None:
-        self._transactions.if_undone(act)
-
     @contextmanager
     def patiently(self) -> Iterator[None]:
-        connection = self._transactions.connection()
+        connection = self.connection()
         usual, connection.patience_seconds = connection.patience_seconds, None
         try:
             yield
         finally:
             connection.patience_seconds = usual
 
-    @property
-    def is_in_transaction(self) -> bool:
-        return self._transactions.is_held()
-
-    @property
-    def is_reading(self) -> bool:
-        return self._transactions.is_reading()
-
     def close(self) -> None:
         self._listener.close()
-        self._transactions.close()
-
-    def before_fork(self) -> None:
-        self._transactions.before_fork()
-
-    def after_fork_in_parent(self) -> None:
-        self._transactions.after_fork_in_parent()
+        super().close()
 
     def after_fork_in_child(self) -> None:
-        self._transactions.after_fork_in_child()
+        super().after_fork_in_child()
         # Its thread stayed with the parent.
         self._listener = NotifyListener(self.connections)
 
@@ -145,17 +105,15 @@ class PostgresDatabase(Database):
 
     def _session(self, sql: str) -> Session:
         """Return what runs a statement, after it was given what the statement has to find."""
-        session = self._transactions.session()
+        session = self.session()
         if session.before_commit and any(word in sql for word in heads.READERS):
             session.queue_before_commit()
         return session
 
     def _run(self, sql: str, parameters: Mapping[str, Any]) -> "PGresult":
         text, names = self._numbered.get(sql) or self._number(sql)
-        try:
+        with self._translated():
             return self._session(sql).run(text, [parameters[name] for name in names])
-        except (psycopg.Error, NotBegun, UnicodeEncodeError) as problem:
-            raise self._translate(problem) from problem.__cause__ or problem
 
     def _queue(self, sql: str, parameters: Mapping[str, Any], take: Take | None = None) -> Statement:
         """Send a statement together with the next one."""
@@ -165,27 +123,24 @@ class PostgresDatabase(Database):
 
     def _flush(self) -> None:
         with self._translated():
-            self._transactions.session().flush()
+            self.session().flush()
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
         """Raise our errors instead of psycopg's."""
         try:
             yield
-        except (psycopg.Error, NotBegun, UnicodeEncodeError) as problem:
-            raise self._translate(problem) from problem.__cause__ or problem
-
-    def _translate(self, problem: Exception) -> Exception:
-        if isinstance(problem, NotBegun):
+        except psycopg.Error as problem:
+            raise errors.translate(problem) from problem
+        except UnicodeEncodeError as problem:
+            raise Invalid(f"a value can't be stored: {problem}") from problem
+        except NotBegun as problem:
             # A block of the caller's own code is never run again.
-            return given_up(problem) if self._transactions.is_held() else problem
-        if isinstance(problem, psycopg.Error):
-            return errors.translate(problem)
-        return Invalid(f"a value can't be stored: {problem}")
+            raise given_up(problem) if self.is_in_transaction else problem from problem.__cause__
 
     def rows(self, sql: str, parameters: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Row]]:
         result = self._run(sql, parameters)
-        return self._names_of(sql, result), self._transactions.session().rows_of(result)
+        return self._names_of(sql, result), self.session().rows_of(result)
 
     def _names_of(self, sql: str, result: "PGresult") -> tuple[str, ...]:
         # Describing forty columns takes as long as the query: it is done once for each statement.
@@ -202,12 +157,12 @@ class PostgresDatabase(Database):
             if statement.result is None:
                 self._flush()
             assert statement.result is not None
-            return self._names_of(sql, statement.result), self._transactions.session().rows_of(statement.result)
+            return self._names_of(sql, statement.result), self.session().rows_of(statement.result)
 
         return answer
 
     def one(self, sql: str, parameters: Mapping[str, Any]) -> Row | None:
-        found = self._transactions.session().rows_of(self._run(sql, parameters))
+        found = self.session().rows_of(self._run(sql, parameters))
         return found[0] if found else None
 
     def count(self, sql: str, parameters: Mapping[str, Any]) -> int:
@@ -245,7 +200,7 @@ class PostgresDatabase(Database):
         text = f"copy {table} ({', '.join(names)}) from stdin".encode()
         with (
             self._translated(),
-            self._transactions.exclusive() as connection,
+            self.exclusive() as connection,
             connection.cursor() as cursor,
             cursor.copy(text) as copy,
         ):
@@ -292,7 +247,7 @@ class PostgresDatabase(Database):
     def _locked(self, rows: list[Row]) -> None:
         """Remember the head of a stream that is locked now; there is none without a name."""
         version, name, number, position, hashed, at, is_listened_to = rows[0]
-        self._transactions.check_version(version)
+        self.check_version(version)
         if name is None:
             return
         memo = self.memo
@@ -310,7 +265,7 @@ class PostgresDatabase(Database):
 
     def keep_head(self, position: int, hash: str, at: str) -> None:
         number, seq = divmod(position, STREAM_SIZE)
-        self._transactions.session().before_commit[number] = heads.KEEP, (number, seq, hash, at)
+        self.session().before_commit[number] = heads.KEEP, (number, seq, hash, at)
 
     def wrong_heads(self) -> list[str]:
         return heads.wrong(self)
@@ -331,7 +286,7 @@ class PostgresDatabase(Database):
         """Note the new head of a stream, to be acknowledged with the commit."""
         if ("head", stream) not in self.memo:
             return
-        written = self._transactions.connection().written
+        written = self.connection().written
         before = written.get(stream)
         written[stream] = self.memo["head", stream][:2]
 
@@ -344,7 +299,7 @@ class PostgresDatabase(Database):
         self.if_undone(restore)
 
     def on_lost_writes(self, record: Callable[[LostWrites], None]) -> None:
-        self._transactions.acknowledged.record = record
+        self.acknowledged.record = record
 
     def wait_for_change(self, seconds: float, stream: str | None = None) -> None:
         self.connections.check_open()
@@ -359,21 +314,15 @@ class PostgresDatabase(Database):
     # Search
 
     def forget_text(self, positions: list[int]) -> None:
-        from decklog.db.postgres import search
-
         search.forget(self, positions)
 
     def unindexed(self, stream_no: int | None, *, going_on: bool = False, first: int = 0) -> list[Span]:
         return not_indexed(self, stream_no, going_on=going_on, first=first)
 
     def index_entries(self, mark: int, end: int) -> None:
-        from decklog.db.postgres import search
-
         search.index(self, mark, end)
 
     def search(self, select: str, asked: Search) -> Found:
-        from decklog.db.postgres import search
-
         return search.search(self, select, asked)
 
     # Schema
@@ -385,25 +334,20 @@ class PostgresDatabase(Database):
         self.read(self._look_at_schema)
 
     def _look_at_schema(self) -> None:
-        self._transactions.version = schema.check_version(self)
+        self.version = schema.check_version(self)
         if not self.connections.read_only and not schema.may_append(self):
             self.connections.read_only = True
 
     def migrate(self) -> list[str]:
-        return schema.migrate(self, self._transactions)
+        return schema.migrate(self)
 
     def check_text(self, pieces: list[Span] | None) -> Iterator[dict[str, Any]]:
-        from decklog.db.postgres import search
-        from decklog.db.search.entries import findings
-
         return findings(self, search.flaws(self, pieces))
 
     def end_with_client(self) -> None:
         self._queue(_END_WITH_CLIENT, {})
 
     def forget_all_text(self) -> None:
-        from decklog.db.postgres import search
-
         self.write(lambda: search.forget_all(self))
 
     def check_schema(self) -> Iterator[dict[str, Any]]:

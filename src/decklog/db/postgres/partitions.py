@@ -20,12 +20,12 @@ select substring(conname from '[0-9]+$')::bigint, convalidated from pg_constrain
 """
 
 
-def prepare(database: Database, transactions: "PostgresTransactions") -> None:
+def prepare(database: "PostgresTransactions") -> None:
     """Check that all entries of a log are in its first range, while others write; what is done once is not done again.
 
     The migration then attaches the tables as they are, without reading them.
     """
-    with transactions.held(patience_seconds=None):
+    with database.held(patience_seconds=None):
         newest = database.one("select max(no) from streams", {})
         if newest is None or newest[0] is None:
             return
@@ -36,7 +36,7 @@ def prepare(database: Database, transactions: "PostgresTransactions") -> None:
                 check = f"constraint {table}_before_{boundary} check ({column} < {boundary * STREAM_SIZE})"
                 database.count(f"alter table {table} add {check} not valid", {})
     for table in _TABLES:
-        with transactions.held(patience_seconds=None):
+        with database.held(patience_seconds=None):
             found = database.one(_CHECK, {"table": table})
             if found is not None and not found[1]:
                 database.count(f"alter table {table} validate constraint {table}_before_{found[0]}", {})

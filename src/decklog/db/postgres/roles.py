@@ -45,7 +45,7 @@ _OF_THE_MANAGER = (
 # Rows that agents' verbs take out again: of plans, of what is derived, and of those who wait.
 _TAKEN_OUT = (
     *("phases", "patterns", "criteria", "dependencies", "schedules", "ready_tags", "budget_days", "listeners"),
-    *("spend_open", "graph_checkpoints", "graph_writes", "graph_items"),
+    *("spend_days", "graph_checkpoints", "graph_writes", "graph_items"),
     *("lesson_text", "lesson_terms", "lesson_sums", "lesson_marks", "lesson_vectors", "proposal_marks"),
     "line_origins",
 )
@@ -54,7 +54,7 @@ _LOCKED_BY = {"streams": "in_order, head_seq, head_hash, head_at", "budgets": "s
 # Retention leaves digests in the place of texts. The triggers of the table see to it that it does nothing else.
 _PRUNED = ("body", "payload", "body_digest", "payload_digest")
 _OF_THE_OWNER = "schema_steps"
-_VIEWS = ("stream_heads",)
+_VIEWS = ("stream_heads", "all_stream_heads")
 
 _HEAD = """\
 -- Roles for a log on PostgreSQL. Run this as the owner of its tables, in its database, after `decklog migrate`, and again after

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 _MIGRATING = 4919131752989213
 
 
-def migrate(database: Database, transactions: "PostgresTransactions") -> list[str]:
+def migrate(database: "PostgresTransactions") -> list[str]:
     """Apply the missing steps, each in a transaction with its version row, one process at a time."""
     applied = []
     for step in schema.steps("postgres"):
         if step.name == partitions.STEP and database.read(lambda: [version for version, *_ in _applied(database)]) == [1]:
-            partitions.prepare(database, transactions)
+            partitions.prepare(database)
         # A step may take as long as it takes: an index over years of entries is not made in a moment.
-        with transactions.held(patience_seconds=None):
+        with database.held(patience_seconds=None):
             database.rows(f"select pg_advisory_xact_lock({_MIGRATING})", {})
             applied_before = _applied(database)
             schema.check_steps(applied_before, "postgres", "this database")
             if all(step.version > version for version, _, _ in applied_before):
-                with transactions.exclusive() as connection:
+                with database.exclusive() as connection:
                     connection.execute(schema.text_of(step, "postgres").encode(), prepare=False)
                 _note(database, step)
                 applied.append(step.name)
@@ -62,17 +62,17 @@ def _applied(database: Database) -> list[Row]:
 
 
 def check_version(database: Database) -> int:
-    """Refuse a schema that is not the one this Decklog knows; give its version."""
+    """Raise an error for a schema that this Decklog does not know. Return the newest version that it knows."""
     applied = _applied(database)
-    version = max((row[0] for row in applied), default=0)
+    version, required = max((row[0] for row in applied), default=0), schema.required(applied)
     latest = schema.latest("postgres")
     if version < latest:
         raise schema.too_old("this database", version, "postgres", hint="Run: decklog migrate")
-    if version > latest:
+    if required > latest:
         raise SchemaTooNew(
-            f"this database has schema {version}; this Decklog knows up to {latest}",
+            f"this database has schema {required}; this Decklog knows up to {latest}",
             hint="Upgrade Decklog, and try again.",
-            found=version,
+            found=required,
             supported=latest,
         )
     schema.check_steps(applied, "postgres", "this database")
@@ -197,6 +197,8 @@ _SETTING = ("setting", "", "session_replication_role")
 
 def differences(database: Database, url: str) -> Iterator[dict[str, Any]]:
     """Name what is not as the migrations made it. A role that may not create a schema to compare with gets an error."""
+    applied = database.rows(schema.APPLIED, {})[1]
+    schema.check_known(applied, "postgres")
     expected = _expected_objects(url)
     found = _objects_in(database.rows(_OF_THE_LOG, {})[1])
     # A new log has one range for its first runs.
@@ -215,7 +217,6 @@ def differences(database: Database, url: str) -> Iterator[dict[str, Any]]:
     }
     role = database.one("select current_setting('session_replication_role')", {})
     yield from schema.differences(expected, {**ours, _SETTING: str(role and role[0])})
-    applied = database.rows(schema.APPLIED, {})[1]
     yield from schema.step_differences(applied, "postgres")
 
 

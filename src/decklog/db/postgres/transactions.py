@@ -13,12 +13,13 @@ from psycopg_pool import PoolTimeout
 
 from decklog.core import fork_safety as forks
 from decklog.core.errors import Busy, DecklogError, LostWrites, OutcomeUnknown, ReadOnly, SchemaTooNew, Unreachable
-from decklog.db.base import T
+from decklog.db.base import Database, T
 from decklog.db.callers import CallerBlock, caller, deadline, own_context
 from decklog.db.postgres import errors
 from decklog.db.postgres.connections import BLOCK_SECONDS, VERB_SECONDS, AcknowledgedHeads, Pool, PostgresConnections
 from decklog.db.postgres.session import LogConnection as Connection
 from decklog.db.postgres.session import NotBegun, NotSent, Session
+from decklog.db.schema import REQUIRED
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -44,11 +45,11 @@ class _Held:
         self.memo: dict[Any, Any] = {}
 
 
-class PostgresTransactions:
-    """Which connection each caller is working on, and what its transaction has found out so far."""
+class PostgresTransactions(Database):
+    """The transactions of a log on a server: each caller's connection, and what its transaction has found out so far."""
 
     def __init__(self, connections: PostgresConnections) -> None:
-        self._connections = connections
+        self.connections = connections
         # The schema that this process knows, once that is settled; another one means that it was migrated meanwhile.
         self.version = 0
         self.acknowledged = AcknowledgedHeads()
@@ -66,7 +67,7 @@ class PostgresTransactions:
         self._untold: set[Future[Any]] = set()
 
     @property
-    def memo(self) -> dict[Any, Any]:
+    def memo(self) -> dict[Any, Any]:  # type: ignore[override]
         if (held := self._holding()) is not None:
             return held.memo
         known: dict[Any, Any] = self.local.memo
@@ -87,8 +88,8 @@ class PostgresTransactions:
         if connection is not None:
             connection.undoing.add(act)
 
-    def is_held(self) -> bool:
-        """Return whether the caller holds a block open."""
+    @property
+    def is_in_transaction(self) -> bool:
         return bool(self._held) and caller() in self._held
 
     @contextmanager
@@ -157,10 +158,10 @@ class PostgresTransactions:
         except psycopg.Error as problem:
             error = errors.translate(problem)
             if isinstance(error, ReadOnly):
-                self._connections.renew()
+                self.connections.renew()
             raise error from problem
         except ReadOnly:
-            self._connections.renew()
+            self.connections.renew()
             raise
         except LostWrites as problem:
             self.acknowledged.report(problem)
@@ -172,7 +173,7 @@ class PostgresTransactions:
         if session.is_unused:
             return
         if not is_read:
-            self._check_schema(session)
+            self._check_version(session)
         session.queue_before_commit()
         last = session.last_queued
         session.queue(b"commit")
@@ -194,7 +195,7 @@ class PostgresTransactions:
         if idle_seconds is None:
             yield
             return
-        keep_alive = self._connections.keep_alive
+        keep_alive = self.connections.keep_alive
         keep_alive.add(connection, idle_seconds)
         try:
             yield
@@ -203,10 +204,10 @@ class PostgresTransactions:
 
     @contextmanager
     def _begun(self, begin: tuple[bytes, ...], patience_seconds: float | None, at_once: bool) -> Iterator[Connection]:
-        end = time.monotonic() + self._connections.busy_seconds
+        end = time.monotonic() + self.connections.busy_seconds
         while True:
             pool, connection = self._taken()
-            settings = self._connections.local_settings if self._connections.shares_sessions else ()
+            settings = self.connections.local_settings if self.connections.shares_sessions else ()
             try:
                 connection.patience_seconds = patience_seconds
                 connection.session.begin((begin[0], *settings, *begin[1:]), dict.fromkeys(settings, connection.check_server))
@@ -216,7 +217,7 @@ class PostgresTransactions:
                 try:
                     if at_once:
                         connection.session.flush()
-                        self._check_schema(connection.session)
+                        self._check_version(connection.session)
                 except NotBegun as problem:
                     # It was lost while nobody used it: the next one may be sound.
                     if time.monotonic() < end:
@@ -230,15 +231,15 @@ class PostgresTransactions:
 
     def _taken(self) -> tuple[Pool, Connection]:
         try:
-            return self._connections.taken()
+            return self.connections.taken()
         except PoolTimeout as problem:
-            self._connections.reach()  # a server that can't be reached is no busy one
+            self.connections.reach()  # a server that can't be reached is no busy one
             raise Busy("all connections to the database are in use", hint="Try again.") from problem
 
-    def _check_schema(self, session: Session) -> None:
+    def _check_version(self, session: Session) -> None:
         """Refuse to write to a log that was migrated while it was open, unless a statement of this transaction has checked."""
         if self.version and not session.is_checked:
-            self._compare(session, session.rows_of(session.run(b"select max(version) from schema_steps"))[0][0])
+            self._compare(session, session.rows_of(session.run(REQUIRED.encode()))[0][0])
 
     def check_version(self, found: int) -> None:
         """Refuse to go on with a schema that is not the one this process knows."""
@@ -246,7 +247,7 @@ class PostgresTransactions:
 
     def _compare(self, session: Session, found: int) -> None:
         session.is_checked = True
-        if self.version and found != self.version:
+        if self.version and found > self.version:
             raise SchemaTooNew(
                 f"this database was migrated to schema {found} while this process had it open at {self.version}",
                 hint="Restart this process with the newer Decklog.",
@@ -258,13 +259,13 @@ class PostgresTransactions:
         if self.current() is not None:
             return self._nested(job)
         self._check_free()
-        self._connections.check_writable()
-        end, lost_end = time.monotonic() + self._connections.busy_seconds, math.inf
+        self.connections.check_writable()
+        end, lost_end = time.monotonic() + self.connections.busy_seconds, math.inf
         tries, losses, idle = 0, 0, VERB_SECONDS
         may_renew = True
         while True:
             try:
-                patience = self._connections.patience_seconds
+                patience = self.connections.patience_seconds
                 with (
                     self.block(WRITE, patience_seconds=patience, idle_seconds=idle) as connection,
                     self._at_work(connection, {}),
@@ -282,22 +283,28 @@ class PostgresTransactions:
             except (Busy, Unreachable) as problem:
                 tries += 1
                 losses += isinstance(problem, Unreachable)
-                if losses >= _MOST_LOSSES or time.monotonic() >= end or not self._connections.was_reached:
+                if losses >= _MOST_LOSSES or time.monotonic() >= end or not self.connections.was_reached:
                     raise
                 idle = min(2 * idle, BLOCK_SECONDS)
                 time.sleep(min(random.uniform(0, 0.02) * tries, _LONGEST_PAUSE_SECONDS))
 
     def _end_of_losses(self, known: float) -> float:
         """Return until when lost connections are replaced, counted from the first loss: the job may have taken long before it."""
-        return min(known, time.monotonic() + self._connections.busy_seconds)
+        return min(known, time.monotonic() + self.connections.busy_seconds)
 
     def _check_free(self) -> None:
         for held in list(self._held.values()):
             if not held.block.is_held():
                 held.block.check_free()
 
-    def submit(self, job: Callable[[], T], *, is_upkeep: bool = False) -> "Future[T]":
-        self._connections.check_writable()
+    def submit(self, job: Callable[[], T]) -> "Future[T]":
+        return self._submit(job, is_upkeep=False)
+
+    def submit_upkeep(self, job: Callable[[], object]) -> None:
+        self._submit(job, is_upkeep=True)
+
+    def _submit(self, job: Callable[[], T], *, is_upkeep: bool) -> "Future[T]":
+        self.connections.check_writable()
         with self._opening:
             future = self._executor().submit(own_context().run, self._write_in_background, job, is_upkeep)
             self._untold.add(future)
@@ -313,7 +320,7 @@ class PostgresTransactions:
         if self._background is None:
             from concurrent.futures import ThreadPoolExecutor
 
-            self._background = ThreadPoolExecutor(self._connections.pool_size, thread_name_prefix="decklog")
+            self._background = ThreadPoolExecutor(self.connections.pool_size, thread_name_prefix="decklog")
         return self._background
 
     def _nested(self, job: Callable[[], T]) -> T:
@@ -351,7 +358,7 @@ class PostgresTransactions:
         session.queue(b"release " + name)
 
     def transaction(self) -> "AbstractContextManager[None]":
-        return self.held(self._connections.patience_seconds)
+        return self.held(self.connections.patience_seconds)
 
     @contextmanager
     def held(self, patience_seconds: float | None) -> Iterator[None]:
@@ -361,7 +368,7 @@ class PostgresTransactions:
                 yield
             return
         self._check_free()
-        self._connections.check_writable()
+        self.connections.check_writable()
         try:
             with self.block(WRITE, patience_seconds=patience_seconds, at_once=True, idle_seconds=BLOCK_SECONDS) as connection:
                 held = _Held(connection)
@@ -374,10 +381,11 @@ class PostgresTransactions:
         except NotBegun as problem:
             raise given_up(problem) from problem.__cause__
 
-    def read(self, job: Callable[[], T], begin: tuple[bytes, ...] = READ) -> T:
+    def read(self, job: Callable[[], T], *, same_plans: bool = False) -> T:
         if self.current() is not None:
             with self._inside():
                 return job()
+        begin = READ_BY_SAME_PLANS if same_plans else READ
         lost_end = math.inf
         is_second = False
         while True:
@@ -388,7 +396,7 @@ class PostgresTransactions:
                 if time.monotonic() >= lost_end:
                     raise given_up(problem) from problem.__cause__
             except Unreachable:
-                if is_second or not self._connections.was_reached:
+                if is_second or not self.connections.was_reached:
                     raise
                 is_second = True  # nothing was changed, so that it can be asked again
 
@@ -404,8 +412,8 @@ class PostgresTransactions:
             finally:
                 self.local.is_reading = False
 
+    @property
     def is_reading(self) -> bool:
-        """Return whether the caller is inside of a read."""
         return getattr(self.local, "is_reading", False)
 
     # Life
@@ -419,10 +427,10 @@ class PostgresTransactions:
             wait(list(self._untold))
             # What is tied to a job runs in a thread of these, which can't wait for its own end.
             self._background.shutdown(wait=not getattr(self.local, "is_background", False))
-        self._connections.close()
+        self.connections.close()
 
     def before_fork(self) -> None:
-        self._gate.shut(own=int(self.current() is not None))
+        self._gate.shut()
 
     def after_fork_in_parent(self) -> None:
         self._gate.open()
@@ -430,7 +438,7 @@ class PostgresTransactions:
     def after_fork_in_child(self) -> None:
         self._forgotten.append(self.local)
         self.acknowledged = AcknowledgedHeads(self.acknowledged.record)
-        self._connections.leave_to_parent()
+        self.connections.leave_to_parent()
         self._reset()
 
 

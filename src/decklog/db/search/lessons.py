@@ -6,7 +6,7 @@ sums over all lessons are kept too, so that a lesson has the same score on both.
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from math import log
 from typing import Any, NamedTuple
@@ -43,8 +43,6 @@ class LessonSearch(ABC):
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        # How many lessons and terms there are, once it was read: an instance serves one read.
-        self._known: tuple[int, int] | None = None
 
     def put(self, lesson_id: str, topic: str, project: str | None, terms: Sequence[str]) -> None:
         """Index a lesson, anew if it was there."""
@@ -61,7 +59,6 @@ class LessonSearch(ABC):
     def clear(self) -> None:
         """Drop everything and begin anew."""
         self._clear()
-        self._known = None
         self._db.count("delete from lesson_sums", {})
         self._db.count("insert into lesson_sums (id, lessons, terms) values (1, 0, 0)", {})
 
@@ -69,31 +66,22 @@ class LessonSearch(ABC):
         """Return how many lessons there are, those that no longer hold included."""
         return self._sums()[0]
 
-    def weights(self, terms: Sequence[str]) -> Callable[[], dict[str, float]]:
-        """Ask what each term is worth, together with the next statement: the more, the fewer lessons have it."""
-        counted = self._counts(terms)
-
-        def weighed() -> dict[str, float]:
-            counts = counted()
-            lessons, _ = self._sums()
-            # A word that more than half of the lessons have would count against them; it counts for next to nothing instead.
-            return {term: max(log((lessons - counts[term] + 0.5) / (counts[term] + 0.5)), 1e-6) for term in counts}
-
-        return weighed
+    def weights(self, terms: Sequence[str]) -> dict[str, float]:
+        """Return what each term is worth: the more, the fewer lessons have it."""
+        counts, (lessons, _) = self._counts(terms), self._sums()
+        # A word that more than half of the lessons have would count against them; it counts for next to nothing instead.
+        return {term: max(log((lessons - counts[term] + 0.5) / (counts[term] + 0.5)), 1e-6) for term in counts}
 
     def _sum(self, lessons: int, terms: int) -> None:
-        self._known = None
         self._db.count(
             "update lesson_sums set lessons = lessons + :lessons, terms = terms + :terms where id = 1",
             {"lessons": lessons, "terms": terms},
         )
 
     def _sums(self) -> tuple[int, int]:
-        if self._known is None:
-            row = self._db.one("select lessons, terms from lesson_sums where id = 1", {})
-            assert row is not None
-            self._known = row[0], row[1]
-        return self._known
+        row = self._db.one("select lessons, terms from lesson_sums where id = 1", {})
+        assert row is not None
+        return row[0], row[1]
 
     @abstractmethod
     def ranked(
@@ -120,8 +108,8 @@ class LessonSearch(ABC):
     def _clear(self) -> None: ...
 
     @abstractmethod
-    def _counts(self, terms: Sequence[str]) -> Callable[[], dict[str, int]]:
-        """Ask how many lessons have each of the terms, together with the next statement."""
+    def _counts(self, terms: Sequence[str]) -> dict[str, int]:
+        """Return how many lessons have each of the terms."""
 
     @abstractmethod
     def whole(self, lesson_ids: Sequence[str]) -> tuple[tuple[str, ...], list[Row]]:
@@ -158,10 +146,10 @@ class SqliteLessons(LessonSearch):
         self._db.count("insert into lesson_text (lesson_text) values ('delete-all')", {})
         self._db.count("delete from lesson_places", {})
 
-    def _counts(self, terms: Sequence[str]) -> Callable[[], dict[str, int]]:
+    def _counts(self, terms: Sequence[str]) -> dict[str, int]:
         marks, bound = placed(list(terms))
         found: dict[str, int] = dict(self._db.rows(f"select term, doc from lesson_terms where term in ({marks})", bound)[1])
-        return lambda: {term: found.get(term, 0) for term in terms}
+        return {term: found.get(term, 0) for term in terms}
 
     def whole(self, lesson_ids: Sequence[str]) -> tuple[tuple[str, ...], list[Row]]:
         marks, bound = placed(lesson_ids)
@@ -224,12 +212,6 @@ def tags_of(topic: str, project: str | None) -> str:
     return f"{_tag('topic', topic)} {_tag('project', project)}"
 
 
-def all_of(terms: Sequence[str], topic: str, project: str | None) -> str:
-    """Ask for a lesson that has all the terms, and is of just this topic and project."""
-    tags = [f"tags : {_quoted(tag)}" for tag in tags_of(topic, project).split()]
-    return " AND ".join([f"terms : ({' AND '.join(map(_quoted, dict.fromkeys(terms)))})", *tags])
-
-
 def _any(terms: Mapping[str, float] | Sequence[str]) -> str:
     return " OR ".join(map(_quoted, terms))
 
@@ -249,12 +231,6 @@ def _tags(topic: str | None, project: str | None) -> list[str]:
 def _tag(kind: str, value: str | None) -> str:
     # A digest is one word to the tokenizer.
     return f"{kind}{sha256((value or '').encode()).hexdigest()[:20]}"
-
-
-def _array(texts: Iterable[str]) -> str:
-    """Write texts as PostgreSQL reads an array: in one piece, for psycopg looks at each of them several times."""
-    escaped = "\0".join(texts).replace("\\", "\\\\").replace('"', '\\"')
-    return '{"' + escaped.replace("\0", '","') + '"}' if escaped else "{}"
 
 
 class PostgresLessons(LessonSearch):
@@ -292,29 +268,12 @@ class PostgresLessons(LessonSearch):
     def whole(self, lesson_ids: Sequence[str]) -> tuple[tuple[str, ...], list[Row]]:
         # As one value, so that one statement serves any number of them.
         sql = "select * from lessons where id = any(cast(:ids as text[])) order by created_at, id"
-        return self._db.rows(sql, {"ids": _array(lesson_ids)})
+        return self._db.rows(sql, {"ids": list(lesson_ids)})
 
-    def _counts(self, terms: Sequence[str]) -> Callable[[], dict[str, int]]:
-        # With the sums, which the caller needs next.
-        asked = self._db.rows_ahead(
-            """
-            select s.lessons, s.terms, t.term, t.lessons
-              from lesson_sums s
-              left join (
-                select term, count(*) as lessons from lesson_terms where term = any(cast(:terms as text[])) group by term
-              ) t on true
-             where s.id = 1
-            """,
-            {"terms": _array(terms)},
-        )
-
-        def counts() -> dict[str, int]:
-            rows = asked()
-            self._known = rows[0][0], rows[0][1]
-            found: dict[str, int] = {term: lessons for _, _, term, lessons in rows}
-            return {term: found.get(term, 0) for term in terms}
-
-        return counts
+    def _counts(self, terms: Sequence[str]) -> dict[str, int]:
+        sql = "select term, count(*) from lesson_terms where term = any(cast(:terms as text[])) group by term"
+        found: dict[str, int] = dict(self._db.rows(sql, {"terms": list(terms)})[1])
+        return {term: found.get(term, 0) for term in terms}
 
     def ranked(
         self, weights: Mapping[str, float], *, topic: str | None, project: str | None, limit: int
@@ -322,7 +281,7 @@ class PostgresLessons(LessonSearch):
         lessons, terms = self._sums()
         if not weights or not lessons:
             return []
-        bound: dict[str, Any] = {"terms": _array(weights), "weights": list(weights.values())}
+        bound: dict[str, Any] = {"terms": list(weights), "weights": list(weights.values())}
         bound |= {"average": terms / lessons, "limit": limit}
         clauses = []
         if topic:

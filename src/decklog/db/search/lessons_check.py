@@ -2,27 +2,25 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.db.base import Database
 from decklog.db.search.index_check import IndexCheck
-from decklog.db.search.lessons import all_of, length_of, tags_of
+from decklog.db.search.lessons import length_of, tags_of
 
-if TYPE_CHECKING:
-    Finding = dict[str, Any]
-    # The index by the engine: the table that has a row for each lesson, with its columns.
-    Places = dict[object, tuple[object, ...]]
+Finding = dict[str, Any]
 
 
+@dataclass(frozen=True)
 class IndexedLesson:
     """What a lesson is indexed by: its topic, its project and its terms."""
 
-    def __init__(self, topic: str, project: str | None, terms: Sequence[str]) -> None:
-        self.topic = topic
-        self.project = project
-        self.terms = terms
+    topic: str
+    project: str | None
+    terms: Sequence[str]
 
     @property
     def length(self) -> int:
@@ -32,13 +30,10 @@ class IndexedLesson:
         return _digest(Counter(self.terms).items())
 
 
-def findings(db: Database, told: "Iterable[tuple[str, list[IndexedLesson]]]") -> "Iterator[Finding]":
-    """Yield the problems of the index, each as the fields of a problem.
-
-    The second argument has each lesson that should be indexed. A lesson that changed since may have several valid forms.
-    """
+def findings(db: Database, expected: Iterable[tuple[str, IndexedLesson]]) -> Iterator[Finding]:
+    """Yield the problems of the index, each as the fields of a problem."""
     check = SqliteCheck(db) if db.engine == "sqlite" else PostgresCheck(db)
-    yield from check.findings(told)
+    yield from check.findings(expected)
     yield from _sums(db, check.table)
 
 
@@ -48,7 +43,7 @@ def is_empty(db: Database) -> bool:
     return db.one(f"select 1 from {table} limit 1", {}) is None
 
 
-def _sums(db: Database, table: str) -> "Iterator[Finding]":
+def _sums(db: Database, table: str) -> Iterator[Finding]:
     [counted] = db.each_as_is(f"select count(*), cast(coalesce(sum(length), 0) as bigint) from {table}", {})
     kept = {row[0]: row[1:] for row in db.each_as_is("select id, lessons, terms from lesson_sums", {})}
     for name, one, other in zip(("lessons", "terms"), kept.get(1, (None, None)), counted, strict=True):
@@ -57,7 +52,7 @@ def _sums(db: Database, table: str) -> "Iterator[Finding]":
             yield {"what": what, "table": "lesson_sums", "record_id": "1", "column": name}
 
 
-def _wrong(table: str, lesson_id: object, what: str, column: str | None = None) -> "Finding":
+def _wrong(table: str, lesson_id: object, what: str, column: str | None = None) -> Finding:
     return {"what": f"lesson {lesson_id} {what}", "table": table, "record_id": str(lesson_id), "column": column}
 
 
@@ -73,49 +68,36 @@ class SqliteCheck:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def findings(self, told: "Iterable[tuple[str, list[IndexedLesson]]]") -> "Iterator[Finding]":
+    def findings(self, expected: Iterable[tuple[str, IndexedLesson]]) -> Iterator[Finding]:
         db = self._db
         db.rows("create temp table checked_lessons (no integer primary key, terms text, tags text)", {})
         try:
-            yield from self._places(told)
+            yield from self._places(expected)
             options = ", tokenize = 'ascii'"
             for no, column in IndexCheck(db, "lesson_text", ("terms", "tags"), "checked_lessons", options=options).flaws():
                 yield _wrong("lesson_text", self._lesson_at(no), "is not found by its own words", column)
         finally:
             db.rows("drop table temp.checked_lessons", {})
 
-    def _places(self, told: "Iterable[tuple[str, list[IndexedLesson]]]") -> "Iterator[Finding]":
+    def _places(self, expected: Iterable[tuple[str, IndexedLesson]]) -> Iterator[Finding]:
         """Compare the rows of the index, and keep the words that each should have."""
         sql = "select lesson_id, no, length from lesson_places"
         places = {lesson_id: (no, length) for lesson_id, no, length in self._db.each_as_is(sql, {})}
-        for lesson_id, ways in told:
+        for lesson_id, lesson in expected:
             if lesson_id not in places:
                 yield _wrong(self.table, lesson_id, "is not in the index")
                 continue
             no, length = places.pop(lesson_id)
-            way = self._way_at(no, length, ways)
-            self._keep(no, way)
-            if length != way.length:
-                yield _wrong(self.table, lesson_id, f"is said to have {length} terms, and has {way.length}", "length")
+            sql = "insert or ignore into temp.checked_lessons (no, terms, tags) values (:no, :terms, :tags)"
+            tags = tags_of(lesson.topic, lesson.project)
+            self._db.rows(sql, {"no": no, "terms": " ".join(lesson.terms), "tags": tags})
+            if length != lesson.length:
+                yield _wrong(self.table, lesson_id, f"is said to have {length} terms, and has {lesson.length}", "length")
         for lesson_id in places:
             yield _wrong(self.table, lesson_id, "is in the index, and should not be", "lesson_id")
         strays = "select lesson_id from lesson_places where no not in (select id from lesson_text_docsize)"
         for (lesson_id,) in self._db.each_as_is(strays, {}):
             yield _wrong(self.table, lesson_id, "has no words at its place in the index", "no")
-
-    def _way_at(self, no: object, length: object, ways: "list[IndexedLesson]") -> IndexedLesson:
-        """Find out by which of several ways a lesson is indexed; where it is none, its length may tell which was meant."""
-        sql = "select 1 from lesson_text where lesson_text match :match and rowid = :no"
-        if len(ways) > 1:
-            ways = [way for way in ways if way.length == length] or ways
-        for way in ways[:-1]:
-            if self._db.one(sql, {"match": all_of(way.terms, way.topic, way.project), "no": no}) is not None:
-                return way
-        return ways[-1]
-
-    def _keep(self, no: object, way: IndexedLesson) -> None:
-        sql = "insert or ignore into temp.checked_lessons (no, terms, tags) values (:no, :terms, :tags)"
-        self._db.rows(sql, {"no": no, "terms": " ".join(way.terms), "tags": tags_of(way.topic, way.project)})
 
     def _lesson_at(self, no: int | None) -> object:
         row = self._db.one("select lesson_id from lesson_places where no = :no", {"no": no}) if no is not None else None
@@ -130,14 +112,14 @@ class PostgresCheck:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def findings(self, told: "Iterable[tuple[str, list[IndexedLesson]]]") -> "Iterator[Finding]":
+    def findings(self, expected: Iterable[tuple[str, IndexedLesson]]) -> Iterator[Finding]:
         terms = dict(self._terms())
         rows = self._db.each("select lesson_id, no, topic, project, length from lesson_text", {})
         places = {lesson_id: row for lesson_id, *row in rows}
-        for lesson_id, ways in told:
+        for lesson_id, lesson in expected:
             if lesson_id in places:
                 no, *place = places.pop(lesson_id)
-                yield from self._compare(lesson_id, place, terms.pop(no, None), ways)
+                yield from self._compare(lesson_id, place, terms.pop(no, None), lesson)
             else:
                 yield _wrong(self.table, lesson_id, "is not in the index")
         for lesson_id, (no, *_) in places.items():
@@ -147,7 +129,7 @@ class PostgresCheck:
             yield _wrong("lesson_terms", f"at {no}", "has terms in the index, and is not in it", "lesson_no")
         yield from self._lengths()
 
-    def _lengths(self) -> "Iterator[Finding]":
+    def _lengths(self) -> Iterator[Finding]:
         """Compare the length stored with each term with the length of its lesson, which is checked against the text elsewhere."""
         sql = """
             select distinct l.lesson_id
@@ -163,12 +145,12 @@ class PostgresCheck:
         for no, own in groupby(rows, key=lambda row: row[0]):
             yield no, _digest((term, times) for _, term, times in own)
 
-    def _compare(self, lesson_id: str, place: list[Any], digest: str | None, ways: "list[IndexedLesson]") -> "Iterator[Finding]":
-        way = next((way for way in ways if way.digest() == digest), ways[-1])
-        for name, one, other in zip(("topic", "project", "length"), place, (way.topic, way.project, way.length), strict=True):
+    def _compare(self, lesson_id: str, place: list[Any], digest: str | None, lesson: IndexedLesson) -> Iterator[Finding]:
+        expected = (lesson.topic, lesson.project, lesson.length)
+        for name, one, other in zip(("topic", "project", "length"), place, expected, strict=True):
             if one != other:
                 yield _wrong(self.table, lesson_id, f"is indexed with {name} {one}, and not {other}", name)
         if digest is None:
             yield _wrong(self.table, lesson_id, "has no terms at its place in the index", "no")
-        elif digest != way.digest():
+        elif digest != lesson.digest():
             yield _wrong("lesson_terms", lesson_id, "is not found by its own words")

@@ -9,8 +9,7 @@ import apsw
 from decklog.core.disk import sync
 from decklog.core.errors import Busy, Conflict
 from decklog.db.sqlite import errors
-from decklog.db.sqlite.file import address_of
-from decklog.db.sqlite.holders import holders_of
+from decklog.db.sqlite.file import address_of, holders_of
 
 _PAGES = 4096
 

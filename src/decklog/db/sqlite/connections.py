@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Lock, local
-from typing import Any
 from weakref import WeakSet
 
 import apsw
@@ -27,8 +26,6 @@ class ReadConnection:
         self.connection = connection
         self.lock = Lock()
         self.reading = False
-        # It was only used to check the file when the log was opened.
-        self.is_new = True
         self.is_closed = False
         self._seen: int | None = None
         # The version of the file in which all entries of a stream, or of all streams, were found to be in the text index.
@@ -74,16 +71,6 @@ class Readers:
         reader: ReadConnection | None = getattr(self._local, "reader", None)
         return reader is not None and reader.reading
 
-    def taken(self) -> apsw.Connection | None:
-        """Return this thread's connection up to somebody, if nobody has read with it yet: each has the schema to read anew."""
-        with self._opening:
-            reader: ReadConnection | None = getattr(self._local, "reader", None)
-            if reader is None or not reader.is_new or reader.is_closed:
-                return None
-            del self._local.reader
-            self._all.discard(reader)
-            return reader.connection
-
     @contextmanager
     def held(self) -> Iterator[ReadConnection]:
         """Return this thread's reader and keep it open for the length of a block."""
@@ -91,7 +78,6 @@ class Readers:
             reader = self.mine()
             with reader.lock:
                 if not reader.is_closed:
-                    reader.is_new = False
                     yield reader
                     return
 
@@ -208,7 +194,6 @@ class SqliteConnections:
         self.busy_seconds = busy_seconds
         self._synchronous = "full" if durability == "full" else "normal"
         self._is_closed = False
-        self.is_writable = not read_only
         self._identity: tuple[int, int] | None = None
         self._looked_at = 0.0
         # True where the write-ahead log holds what SQLite does not read: closing the file last would remove it.
@@ -219,12 +204,10 @@ class SqliteConnections:
     def reset(self) -> None:
         """Start with no connection at all, as a new process does."""
         self.writer: apsw.Connection | None = None
-        # For statements without a result: to make a cursor takes as long as to run one that does little.
-        self.cursor: apsw.Cursor | None = None
         self.readers = Readers(self._connect_reader)
         # True once a reader was opened on a full disk; a process that has such a reader can't write.
         self._reads_without_room = False
-        self.open_lock: FairLock | None = None
+        self._open_lock: FairLock | None = None
 
     def connect(self, *, shared_memory: bool = True) -> apsw.Connection:
         """Open one more connection with our settings."""
@@ -257,7 +240,7 @@ class SqliteConnections:
             # finding the task to claim.
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
             packing.teach(connection)
-            connection.create_scalar_function("entry_words", _entry_words, 2, deterministic=True)
+            connection.create_scalar_function("entry_words", fts5_text, 2, deterministic=True)  # type: ignore[arg-type]
             connection.set_busy_timeout(int(self.busy_seconds * 1000))
             if self.keeps_wal:
                 connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -343,11 +326,9 @@ class SqliteConnections:
     @property
     def lock(self) -> FairLock:
         """The turn of this process among all that write."""
-        if self.open_lock is None:
-            from decklog.db.sqlite.fair_lock import FairLock
-
-            self.open_lock = FairLock(self.lock_path, self.busy_seconds)
-        return self.open_lock
+        if self._open_lock is None:
+            self._open_lock = FairLock(self.lock_path, self.busy_seconds)
+        return self._open_lock
 
     def _connect_reader(self) -> apsw.Connection:
         self.check_open()
@@ -371,17 +352,9 @@ class SqliteConnections:
             if self._reads_without_room:
                 self.readers.close_idle()
                 self._reads_without_room = False
-            self.writer = self.readers.taken() or self.connect()
-            self.cursor = self.writer.cursor()
+            self.writer = self.connect()
             self.checkpoints = WalCheckpoints(self.writer, self.path, int(self.busy_seconds * 1000))
         return self.writer
-
-    def running(self) -> apsw.Cursor:
-        """Return the cursor for statements without a result, on the connection that writes."""
-        if self.cursor is None:
-            self.writing()
-        assert self.cursor is not None
-        return self.cursor
 
     def check_open(self) -> None:
         if self._is_closed:
@@ -394,31 +367,25 @@ class SqliteConnections:
 
     def close(self) -> None:
         self._is_closed = True
-        self.is_writable = False
         self.readers.close()
         self.close_writer()
 
     def close_writer(self) -> None:
         if self.writer is not None:
-            self.cursor = None
             self.writer.close()
             self.writer = None
-        if self.open_lock is not None:
-            self.open_lock.close()
-            self.open_lock = None
+        if self._open_lock is not None:
+            self._open_lock.close()
+            self._open_lock = None
 
     def leave_to_parent(self) -> None:
         """Forget in a forked child what its parent has open."""
-        if self.open_lock is not None:
-            self.open_lock.close_in_child()
+        if self._open_lock is not None:
+            self._open_lock.close_in_child()
         # A transaction of the forking thread itself stays the parent's: closing its connection here would roll it back.
         if self.writer is not None:
-            self._forgotten += [self.writer, self.cursor]
+            self._forgotten.append(self.writer)
             if self._identity is not None:
                 _held_by_parent.add(self._identity)
         self.readers.leave_to_parent()
         self.reset()
-
-
-def _entry_words(*texts: Any) -> str:
-    return fts5_text(*texts)

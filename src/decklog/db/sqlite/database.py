@@ -2,27 +2,27 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import wraps
 from itertools import islice
 from operator import itemgetter
-from threading import Lock, get_ident
-from typing import Any
+from threading import Lock
+from typing import Any, TypeVar
 
 import apsw
 
 from decklog.core import fork_safety as forks
 from decklog.core.clock import Clock
-from decklog.core.errors import Damaged, DecklogError, Invalid
+from decklog.core.errors import Damaged, DecklogError
 from decklog.db import schema
-from decklog.db.base import Database, Row, T
+from decklog.db.base import Row
 from decklog.db.search.entries import findings
 from decklog.db.search.marks import not_indexed
 from decklog.db.sqlite import backup, errors, file, migrate, search, upkeep
 from decklog.db.sqlite.clock import BootClock
 from decklog.db.sqlite.connections import SqliteConnections
 from decklog.db.sqlite.damage import Cause, damage_of
-from decklog.db.sqlite.holders import holders_of
 from decklog.db.sqlite.transactions import SqliteTransactions
 from decklog.db.sqlite.watcher import Watcher
 from decklog.db.statements import Statements, by_place
@@ -35,9 +35,23 @@ _KEPT_AS_BYTES = {("entries", "hash"): "hash_bytes"}
 
 # All pages of a smaller file are checked at once, in about a second.
 _SMALL_FILE = 200_000_000
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-class SqliteDatabase(Database):
+def _translates(method: Method) -> Method:
+    """Raise Decklog errors instead of SQLite's."""
+
+    @wraps(method)
+    def translated(database: "SqliteDatabase", *args: Any) -> Any:
+        try:
+            return method(database, *args)
+        except errors.TRANSLATED as problem:
+            raise errors.translate(problem, database.target) from problem
+
+    return translated  # type: ignore[return-value]
+
+
+class SqliteDatabase(SqliteTransactions):
     """A log in a SQLite file."""
 
     engine = "sqlite"
@@ -50,48 +64,16 @@ class SqliteDatabase(Database):
     _spelled: Statements[tuple[str, Callable[[Mapping[str, Any]], Any]]] = Statements()
 
     def __init__(self, connections: SqliteConnections, *, values: Values, clock: Clock) -> None:
+        super().__init__(connections)
         self.target = connections.path
         self.read_only = connections.read_only
         self.values = values
         self.clock = clock
-        self.connections = connections
-        self._transactions = SqliteTransactions(connections)
-        self.memo = self._transactions.memo
-        # Called by every verb, so without a step in between.
-        self.write, self.read = self._transactions.write, self._transactions.read  # type: ignore[method-assign]
         self._names: Statements[tuple[str, ...]] = Statements()
         self._inserts: dict[tuple[str, tuple[str, ...]], str] = {}
         self._watching: Watcher | None = None
         self._opening_watcher = Lock()
-        forks.follow(self._transactions)
-
-    # Transactions
-
-    def write(self, job: Callable[[], T]) -> T:
-        return self._transactions.write(job)
-
-    def submit(self, job: Callable[[], T]) -> Any:
-        return self._transactions.submit(job)
-
-    def read(self, job: Callable[[], T], *, same_plans: bool = False) -> T:
-        return self._transactions.read(job, same_plans=same_plans)
-
-    def transaction(self) -> AbstractContextManager[None]:
-        return self._transactions.transaction()
-
-    def if_undone(self, act: Callable[[], None]) -> None:
-        self._transactions.if_undone(act)
-
-    @property
-    def is_in_transaction(self) -> bool:
-        return self._transactions.is_held()
-
-    @property
-    def is_reading(self) -> bool:
-        return self._transactions.is_reading()
-
-    def close(self) -> None:
-        self._transactions.close()
+        forks.follow(self)
 
     # Statements
 
@@ -109,65 +91,37 @@ class SqliteDatabase(Database):
         return spelled
 
     def _execute(self, sql: str, parameters: Mapping[str, Any]) -> apsw.Cursor:
-        turn = self._transactions
-        is_mine = turn.owner == get_ident() or (turn.block is not None and turn.is_held())
-        connection = self.connections.writer if is_mine else self.connections.readers.mine().connection
-        text, ordered = self._spelled.get(sql) or self._spell(sql)
-        try:
-            return connection.execute(text, ordered(parameters))  # type: ignore[union-attr]
-        except (OverflowError, UnicodeEncodeError) as problem:
-            raise Invalid(f"a value can't be stored: {problem}") from None
+        connections = self.connections
+        connection = connections.writing() if self.is_writing else connections.readers.mine().connection
+        text, ordered = self._spell(sql)
+        return connection.execute(text, ordered(parameters))
 
+    @_translates
     def rows(self, sql: str, parameters: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Row]]:
-        try:
-            cursor = self._execute(sql, parameters)
-            names = self._names.get(sql)
-            if names is None:
-                first = cursor.fetchone()
-                if first is None:
-                    return (), []  # no row came, so nobody needs the names yet
-                names = tuple(column[0] for column in cursor.get_description())
-                # One for all statements that give the same columns: what is known of rows is found by it.
-                names = self._names.keep(sql, next((known for known in self._names.values() if known == names), names))
-                return names, [first, *cursor.fetchall()]
-            return names, cursor.fetchall()
-        except apsw.Error as problem:
-            raise errors.translate(problem, self.target) from problem
-        except UnicodeDecodeError as problem:
-            raise errors.not_text(self.target) from problem
+        cursor = self._execute(sql, parameters)
+        first = cursor.fetchone()
+        if first is None:
+            return (), []  # SQLite names the columns of a row only
+        names = self._names.get(sql)
+        if names is None:
+            names = self._names.keep(sql, tuple(column[0] for column in cursor.get_description()))
+        return names, [first, *cursor.fetchall()]
 
+    @_translates
     def one(self, sql: str, parameters: Mapping[str, Any]) -> Row | None:
-        try:
-            rows = self._execute(sql, parameters).fetchall()
-        except apsw.Error as problem:
-            raise errors.translate(problem, self.target) from problem
-        except UnicodeDecodeError as problem:
-            raise errors.not_text(self.target) from problem
+        rows = self._execute(sql, parameters).fetchall()
         return rows[0] if rows else None
 
+    @_translates
     def count(self, sql: str, parameters: Mapping[str, Any]) -> int:
-        text, ordered = self._spelled.get(sql) or self._spell(sql)
-        return self._count(text, ordered(parameters))
-
-    def _count(self, text: str, bound: Sequence[Any]) -> int:
-        return self._run(text, bound).connection.changes()
-
-    def _run(self, text: str, bound: Sequence[Any]) -> apsw.Cursor:
-        cursor = self.connections.cursor or self.connections.running()
-        try:
-            return cursor.execute(text, bound)
-        except (OverflowError, UnicodeEncodeError) as problem:
-            raise Invalid(f"a value can't be stored: {problem}") from None
-        except apsw.Error as problem:
-            raise errors.translate(problem, self.target) from problem
+        text, ordered = self._spell(sql)
+        return self.connections.writing().execute(text, ordered(parameters)).connection.changes()
 
     def each(self, sql: str, parameters: Mapping[str, Any]) -> Iterator[Row]:
         try:
             yield from self._execute(sql, parameters)
-        except apsw.Error as problem:
+        except errors.TRANSLATED as problem:
             raise errors.translate(problem, self.target) from problem
-        except UnicodeDecodeError as problem:
-            raise errors.not_text(self.target) from problem
 
     def each_as_is(self, sql: str, parameters: Mapping[str, Any]) -> Iterator[Row]:
         read = 0
@@ -196,26 +150,22 @@ class SqliteDatabase(Database):
         for row in self.each(f"select {', '.join(map(raw.format, names))} from ({sql})", parameters):
             yield tuple(_decoded(kind, value) for kind, value in zip(row[::2], row[1::2], strict=True))
 
+    @_translates
     def many(self, sql: str, parameters: list[dict[str, Any]]) -> None:
         text, ordered = self._spell(sql)
-        try:
-            self.connections.writing().executemany(text, map(ordered, parameters))
-        except apsw.Error as problem:
-            raise errors.translate(problem, self.target) from problem
+        self.connections.writing().executemany(text, map(ordered, parameters))
 
     def insert_of(self, table: str, names: tuple[str, ...]) -> str:
         columns = ", ".join(_KEPT_AS_BYTES.get((table, name), name) for name in names)
         places = ", ".join(f"unhex(:{name})" if (table, name) in _KEPT_AS_BYTES else f":{name}" for name in names)
         return f"insert into {table} ({columns}) values ({places})"
 
+    @_translates
     def insert(self, table: str, names: tuple[str, ...], rows: list[Row]) -> None:
         text = self._inserts.get((table, names))
         if text is None:
             text = self._inserts[table, names] = self._spell(self.insert_of(table, names))[0]
-        try:
-            self.connections.running().executemany(text, rows)
-        except apsw.Error as problem:
-            raise errors.translate(problem, self.target) from problem
+        self.connections.writing().executemany(text, rows)
 
     def lock_stream(self, stream: str) -> int | None:
         # The whole file is ours for the length of a write.
@@ -255,7 +205,7 @@ class SqliteDatabase(Database):
     # Search
 
     def unindexed(self, stream_no: int | None, *, going_on: bool = False, first: int = 0) -> list[Span]:
-        connection = None if self._transactions.is_mine() else self.connections.readers.mine().connection
+        connection = None if self.is_writing else self.connections.readers.mine().connection
         # Only where a statement has settled which version of the file this read sees.
         if connection is None or not connection.txn_state("main"):
             return not_indexed(self, stream_no, going_on=going_on, first=first)
@@ -280,7 +230,7 @@ class SqliteDatabase(Database):
 
     def prepare(self, state: file.FileState) -> None:
         """Leave the file ready to use at the schema that this Decklog knows, or raise and leave it as it was."""
-        self._transactions.version = schema.latest("sqlite")
+        self.version = schema.latest("sqlite")
         migrate.prepare(self.connections, state, self.clock)
 
     def migrate(self) -> list[str]:
@@ -322,7 +272,7 @@ class SqliteDatabase(Database):
         if damage.cause is not Cause.KILLED:
             return [damage.what], []
         # A large transaction that is still open looks the same.
-        is_written = any(holder["exclusive"] for holder in holders_of(self.connections.lock_path))
+        is_written = any(holder["exclusive"] for holder in file.holders_of(self.connections.lock_path))
         return [], [] if is_written else [damage.what]
 
     def check_indexes(self, most: int) -> list[dict[str, Any]]:
@@ -336,9 +286,10 @@ class SqliteDatabase(Database):
         self.write(lambda: search.forget_all(self))
 
     def check_schema(self) -> Iterator[dict[str, Any]]:
+        applied = list(self.each_as_is(schema.APPLIED, {}))
+        schema.check_known(applied, "sqlite")
         found = upkeep.objects_in(self.each_as_is(upkeep.OBJECTS, {}))
         yield from schema.differences(upkeep.expected_objects(), found)
-        applied = self.each_as_is(schema.APPLIED, {})
         yield from schema.step_differences(applied, "sqlite")
         yield from upkeep.settings_differences(self)
 

@@ -31,10 +31,18 @@ _WRITING = {
     apsw.SQLITE_IOERR_SHMMAP,
 }
 _LITTLE_ROOM = 1024 * 1024
+# What running a statement raises: an error of SQLite, a value that has no place in a column, a text that is not UTF-8.
+TRANSLATED = (apsw.Error, OverflowError, UnicodeError)
 
 
-def translate(problem: apsw.Error, target: str) -> DecklogError:
-    """Return the Decklog error for an apsw error."""
+def translate(problem: Exception, target: str) -> DecklogError:
+    """Return the Decklog error for what running a statement raised."""
+    if isinstance(problem, UnicodeDecodeError):
+        # SQLite returns any bytes as text.
+        hint = "Somebody wrote to the file past Decklog. See: decklog verify"
+        return Damaged(f"{target} holds a text that is none", hint=hint, is_text=False)
+    if not isinstance(problem, apsw.Error):
+        return Invalid(f"a value can't be stored: {problem}")
     code = getattr(problem, "result", 0) & 0xFF
     extended = getattr(problem, "extendedresult", 0)
     match code:
@@ -69,13 +77,6 @@ def translate(problem: apsw.Error, target: str) -> DecklogError:
         case apsw.SQLITE_INTERRUPT:
             return overdue()
     return Invalid(f"SQLite refused the statement: {problem}")
-
-
-def not_text(target: str) -> Damaged:
-    """Say that a text in the file is none: SQLite gives out any bytes as text."""
-    return Damaged(
-        f"{target} holds a text that is none", hint="Somebody wrote to the file past Decklog. See: decklog verify", is_text=False
-    )
 
 
 def _full(target: str) -> DiskFull:

@@ -1,4 +1,4 @@
-"""Looks at a SQLite file before it is used: engine, place, header, permissions. It never changes what it finds."""
+"""Inspects a SQLite file without opening it: engine, place, permissions, and the processes that hold its locks."""
 
 import errno
 import os
@@ -27,63 +27,17 @@ APPLICATION_ID = 0x444B4C47
 _SMALLEST = 512
 # By the kernel's own names; those that run as programs have `fuse.` before theirs.
 _NETWORK = frozenset(
-    [
-        "9p",
-        "afpfs",
-        "afs",
-        "beegfs",
-        "ceph",
-        "cifs",
-        "coda",
-        "davfs",
-        "drvfs",
-        "glusterfs",
-        "gpfs",
-        "lustre",
-        "ncpfs",
-        "nfs",
-        "nfs4",
-        "orangefs",
-        "prl_fs",
-        "pvfs2",
-        "smb2",
-        "smb3",
-        "smbfs",
-        "vboxsf",
-        "vmhgfs",
-    ]
+    (
+        *("9p", "afpfs", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "drvfs", "glusterfs", "gpfs", "lustre"),
+        *("ncpfs", "nfs", "nfs4", "orangefs", "prl_fs", "pvfs2", "smb2", "smb3", "smbfs", "vboxsf", "vmhgfs"),
+    )
 )
 _NETWORK_PROGRAMS = frozenset(
-    [
-        "afp",
-        "beegfs",
-        "blobfuse",
-        "blobfuse2",
-        "ceph",
-        "ceph-fuse",
-        "curlftpfs",
-        "davfs",
-        "davfs2",
-        "gcsfuse",
-        "glusterfs",
-        "goofys",
-        "gvfsd-fuse",
-        "juicefs",
-        "lizardfs",
-        "mfs",
-        "moosefs",
-        "mount-s3",
-        "mountpoint-s3",
-        "portal",
-        "rclone",
-        "s3backer",
-        "s3fs",
-        "s3ql",
-        "seaweedfs",
-        "smbnetfs",
-        "sshfs",
-        "vmhgfs-fuse",
-    ]
+    (
+        *("afp", "beegfs", "blobfuse", "blobfuse2", "ceph", "ceph-fuse", "curlftpfs", "davfs", "davfs2", "gcsfuse"),
+        *("glusterfs", "goofys", "gvfsd-fuse", "juicefs", "lizardfs", "mfs", "moosefs", "mount-s3", "mountpoint-s3"),
+        *("portal", "rclone", "s3backer", "s3fs", "s3ql", "seaweedfs", "smbnetfs", "sshfs", "vmhgfs-fuse"),
+    )
 )
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _SPENT = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
@@ -245,3 +199,30 @@ def check_place(path: str, *, allow_network: bool, mounts: str = "/proc/self/mou
             path=path,
             filesystem=kind,
         )
+
+
+def holders_of(path: str, table: str = "/proc/locks") -> list[dict[str, object]]:
+    """List the locks that other processes hold on a file: pid, command and whether it is exclusive. Needs /proc/locks."""
+    try:
+        status = os.stat(path)
+        with open(table, encoding="ascii", errors="replace") as file:
+            lines = [line.replace("->", "").split() for line in file]
+    except FileNotFoundError:
+        return []
+    place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    found: dict[int, dict[str, object]] = {}
+    for words in lines:
+        if len(words) >= 8 and words[5] == place and (pid := int(words[4])) not in (0, -1, os.getpid()):
+            exclusive = words[3] == "WRITE"
+            known = found.setdefault(pid, {"pid": pid, "command": _command(pid), "exclusive": exclusive})
+            known["exclusive"] = known["exclusive"] or exclusive
+    return list(found.values())
+
+
+def _command(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            words = file.read().split(b"\0")
+    except OSError:
+        return ""
+    return b" ".join(words).decode(errors="replace").strip()[:200]

@@ -4,9 +4,9 @@ There is no writer thread. The first caller leads: it runs its own job and those
 the others. A lone caller pays for nothing but a lock it finds free.
 """
 
-from _thread import allocate_lock, get_ident, start_new_thread
 from collections import deque
 from collections.abc import Callable, Iterator
+from threading import Lock, Thread, get_ident
 from typing import Any
 
 from decklog.db.callers import own_context
@@ -31,7 +31,7 @@ class Ticket:
         """Make the job see its caller's context variables in whichever thread runs it."""
         job, context = self.job, own_context()
         self.job = lambda: context.run(job)
-        self.wake = allocate_lock()
+        self.wake = Lock()
         self.wake.acquire()
 
     def settle(self) -> None:
@@ -50,7 +50,7 @@ class Ticket:
 
 
 class GroupCommit:
-    """Decides who leads.
+    """Decides which thread commits.
 
     `commit_one` runs a job in a transaction. `commit_all` runs tickets in one transaction and fills in their outcomes;
     it raises only when its thread is interrupted.
@@ -59,7 +59,7 @@ class GroupCommit:
     def __init__(self, commit_one: Callable[[Callable[[], Any]], Any], commit_all: Callable[[list[Ticket]], None]) -> None:
         self._commit_one = commit_one
         self._commit_all = commit_all
-        self._gate = allocate_lock()
+        self._gate = Lock()
         self._waiting: deque[Ticket] = deque()
         self._led = False
         self._untold: set[Any] = set()
@@ -112,7 +112,7 @@ class GroupCommit:
             if self._led:
                 return
             self._led = True
-        start_new_thread(self._drain, ())
+        self._start_drain()
 
     def wait_until_answered(self) -> None:
         """Wait until every queued job has its result; a callback of such a job does not wait for the others."""
@@ -150,6 +150,9 @@ class GroupCommit:
         finally:
             self._hand_over()
             self._tell(iter(batch[1:]))
+
+    def _start_drain(self) -> None:
+        Thread(target=self._drain, name="decklog writer", daemon=True).start()
 
     def _drain(self) -> None:
         """Commit what is queued, batch by batch, until somebody else has to lead."""
@@ -201,7 +204,7 @@ class GroupCommit:
                 self._waiting.remove(heir)
                 heir.must_lead = True
         if heir is None:
-            start_new_thread(self._drain, ())
+            self._start_drain()
         else:
             heir.wake.release()
 

@@ -1,6 +1,7 @@
 """Makes a new log, or brings an older one up to date after a backup copy; refuses a newer one."""
 
 import os
+from typing import Any
 
 import apsw
 
@@ -9,29 +10,24 @@ from decklog.core.errors import NotADatabase, NotFound, SchemaTooNew
 from decklog.db import schema
 from decklog.db.sqlite import errors, file
 from decklog.db.sqlite.connections import SqliteConnections
+from decklog.db.sqlite.damage import check_unused
 
 
 def prepare(connections: SqliteConnections, state: file.FileState, clock: Clock) -> None:
     """Leave the file ready to use at the latest version, or raise and leave it as it was."""
     latest = schema.latest("sqlite")
     if state != "database":
-        _check_unused(connections.path)
+        if file.has_wal(connections.path):
+            check_unused(connections.path)
         if connections.read_only:
             raise NotFound(f"there is no log at {connections.path}", hint="Run: decklog init")
         file.make_file(connections.path)
     found = _looked_over(connections, latest)
-    if found == latest:
+    if found >= latest:
         return
     if connections.read_only:
         raise schema.too_old(connections.path, found, "sqlite", hint="Open it once for writing, or run: decklog migrate")
     migrate(connections, clock)
-
-
-def _check_unused(path: str) -> None:
-    if file.has_wal(path):
-        from decklog.db.sqlite.damage import check_unused
-
-        check_unused(path)
 
 
 def _looked_over(connections: SqliteConnections, latest: int) -> int:
@@ -46,42 +42,31 @@ def _looked_over(connections: SqliteConnections, latest: int) -> int:
 
 
 def check_version(connections: SqliteConnections, latest: int) -> int:
-    """Read the schema version; refuse a newer one, and files of other programs."""
+    """Return the newest step of the log; raise an error for a schema that is too new, and for files of other programs."""
     connection = connections.readers.mine().connection
     try:
-        version = _number(connection, "pragma user_version")
+        required = _number(connection, "pragma user_version")
         application = _number(connection, "pragma application_id")
-        if version == latest and application == file.APPLICATION_ID:
-            _check_steps(connection, connections.path)
-            return version
-        tables = _number(connection, "select count(*) from sqlite_schema")
-    except apsw.Error as problem:
+        if application != file.APPLICATION_ID:
+            if required or application or _number(connection, "select count(*) from sqlite_schema"):
+                raise NotADatabase(
+                    f"{connections.path} is a SQLite database of another program, and was left as it is",
+                    hint="Name another file; `decklog import` takes over the logs of older systems.",
+                )
+            return 0
+        if required > latest:
+            raise SchemaTooNew(
+                f"{connections.path} has schema {required}; this Decklog knows up to {latest}",
+                hint="Upgrade Decklog, and try again.",
+                found=required,
+                supported=latest,
+            )
+        sql = "select version, name, checksum from schema_steps order by version"
+        applied: list[tuple[Any, ...]] = connection.execute(sql).fetchall()
+    except errors.TRANSLATED as problem:
         raise errors.translate(problem, connections.path) from problem
-    if application != file.APPLICATION_ID and (tables or version or application):
-        raise NotADatabase(
-            f"{connections.path} is a SQLite database of another program, and was left as it is",
-            hint="Name another file; `decklog import` takes over the logs of older systems.",
-        )
-    if application == file.APPLICATION_ID and version <= latest:
-        _check_steps(connection, connections.path)
-    if version > latest:
-        raise SchemaTooNew(
-            f"{connections.path} has schema {version}; this Decklog knows up to {latest}",
-            hint="Upgrade Decklog, and try again.",
-            found=version,
-            supported=latest,
-        )
-    return version
-
-
-def _check_steps(connection: apsw.Connection, path: str) -> None:
-    try:
-        applied = connection.execute("select version, name, checksum from schema_steps order by version").fetchall()
-    except apsw.Error as problem:
-        raise errors.translate(problem, path) from problem
-    except UnicodeDecodeError as problem:
-        raise errors.not_text(path) from problem
-    schema.check_steps(applied, "sqlite", path)
+    schema.check_steps(applied, "sqlite", connections.path)
+    return int(applied[-1][0])
 
 
 def _number(connection: apsw.Connection, sql: str) -> int:
@@ -101,7 +86,7 @@ def migrate(connections: SqliteConnections, clock: Clock) -> list[str]:
             connection.execute("pragma auto_vacuum = incremental")
         # The mode is the file's own, and a tool that copies or edits files may have left another one.
         connection.execute("pragma journal_mode = wal")
-        if found == latest:
+        if found >= latest:
             return []
         if found:
             _back_up(connection, connections.path, found)
@@ -139,7 +124,9 @@ def _apply(connection: apsw.Connection, step: schema.MigrationStep, now: str) ->
         )
         write_digests(connection)
         connection.execute(f"pragma application_id = {file.APPLICATION_ID}")
-        connection.execute(f"pragma user_version = {step.version}")
+        # Each write reads it: the newest step that a program must know.
+        [(required,)] = connection.execute(schema.REQUIRED)
+        connection.execute(f"pragma user_version = {required}")
         connection.execute("commit")
     except BaseException:
         if connection.in_transaction:

@@ -3,13 +3,13 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import get_ident
+from threading import get_ident, main_thread
 from typing import Any
 
 import apsw
 
 from decklog.core.errors import Busy, Conflict, SchemaTooNew
-from decklog.db.base import T
+from decklog.db.base import Database, T
 from decklog.db.callers import CallerBlock, Undoing, deadline
 from decklog.db.sqlite import errors
 from decklog.db.sqlite.connections import ReadConnection, SqliteConnections
@@ -20,15 +20,15 @@ _COUNTDOWN = (4, 3, 2, 1, 0)
 _STEPS_BETWEEN_LOOKS = 2_000
 
 
-class SqliteTransactions:
-    """Whose turn it is to write, and what a transaction has found out so far."""
+class SqliteTransactions(Database):
+    """The transactions of a log in a SQLite file, and what the one that is open has found out so far."""
 
     def __init__(self, connections: SqliteConnections) -> None:
-        self._connections = connections
+        self.connections = connections
         # The schema that this process knows; another one in the file means that it was migrated meanwhile.
         self.version = 0
         # One dictionary, emptied when its content may no longer hold.
-        self.memo: dict[Any, Any] = {}
+        self.memo = {}
         self._undoing = Undoing()
         self._reset()
 
@@ -42,17 +42,18 @@ class SqliteTransactions:
         self.memo.clear()
         self._undoing.keep()
 
-    def is_held(self) -> bool:
-        """Return whether the caller holds a block open."""
+    @property
+    def is_in_transaction(self) -> bool:
         return self.block is not None and self.block.is_held()
 
-    def is_mine(self) -> bool:
-        """Return whether the caller is inside of the transaction that is open."""
-        return self.owner == get_ident() or self.is_held()
+    @property
+    def is_writing(self) -> bool:
+        """Whether the caller is inside of the transaction that is open."""
+        return self.owner == get_ident() or self.is_in_transaction
 
+    @property
     def is_reading(self) -> bool:
-        """Return whether the caller is inside of a read, and of no transaction that writes."""
-        return not self.is_mine() and self._connections.readers.is_reading()
+        return not self.is_writing and self.connections.readers.is_reading()
 
     def _check_free(self) -> None:
         if (block := self.block) is not None:
@@ -68,26 +69,24 @@ class SqliteTransactions:
             self.owner = None
 
     def if_undone(self, act: Callable[[], None]) -> None:
-        if self.is_mine():
+        if self.is_writing:
             self._undoing.add(act)
 
     def write(self, job: Callable[[], T]) -> T:
         if self.owner == get_ident():
             return self._nested(job)
-        if self.block is not None:
-            if self.is_held():
-                with self._at_work():
-                    return self._nested(job)
-            self._check_free()
-        if not self._connections.is_writable:
-            self._connections.check_writable()
+        if self.is_in_transaction:
+            with self._at_work():
+                return self._nested(job)
+        self._check_free()
+        self.connections.check_writable()
         result: T = self._group.run(job)
         return result
 
     def submit(self, job: Callable[[], T]) -> Any:
         from concurrent.futures import Future
 
-        self._connections.check_writable()
+        self.connections.check_writable()
         future: Future[T] = Future()
         future.set_running_or_notify_cancel()  # from here on it will be written, so nobody can cancel it
         self._group.queue(job, future)
@@ -99,7 +98,7 @@ class SqliteTransactions:
 
     @contextmanager
     def _savepoint(self) -> Iterator[None]:
-        connection = self._connections.writing()
+        connection = self.connections.writing()
         if not connection.in_transaction:
             # A full disk takes the whole transaction with it; what followed would be committed piece by piece.
             raise Conflict("this transaction was rolled back when an error came up in it", hint="Begin it anew.")
@@ -117,7 +116,7 @@ class SqliteTransactions:
         connection.execute("release nested")
 
     def _commit_one(self, job: Callable[[], Any]) -> Any:
-        end = time.monotonic() + self._connections.busy_seconds
+        end = time.monotonic() + self.connections.busy_seconds
         for remaining in _COUNTDOWN:
             try:
                 self._begin()
@@ -165,22 +164,21 @@ class SqliteTransactions:
             try:
                 ticket.result = self._nested(ticket.job)
             except BaseException as problem:
-                if not _is_of_a_job(problem) or not self._connections.writing().in_transaction:
+                if not _is_of_a_job(problem) or not self.connections.writing().in_transaction:
                     raise
                 ticket.error = problem
 
     def _begin(self) -> None:
         """Take the lock and start a transaction. What was found out before still holds if nobody else has written since."""
-        connections = self._connections
-        cursor = connections.cursor or connections.running()
-        connection, lock = cursor.connection, connections.open_lock or connections.lock
+        connections = self.connections
+        connection, lock = connections.writing(), connections.lock
         lock.acquire()
         try:
-            cursor.execute("begin immediate")
+            connection.execute("begin immediate")
             connections.check_in_place()
             if connection.data_version() != self._seen_version:
                 self.memo.clear()
-                self._check_schema(connection)
+                self._check_version(connection)
         except BaseException as problem:
             if connection.in_transaction:
                 connection.execute("rollback")
@@ -191,22 +189,21 @@ class SqliteTransactions:
         self._committed = False
 
     def _commit(self) -> None:
-        connections = self._connections
-        cursor = connections.cursor or connections.running()
+        connections = self.connections
+        connection = connections.writing()
         try:
-            cursor.execute("commit")
+            connection.execute("commit")
         except apsw.Error as problem:
             raise errors.translate(problem, connections.path) from problem
-        self._seen_version = cursor.connection.data_version()
+        self._seen_version = connection.data_version()
         self._committed = True
-        if self._undoing.acts:
-            self._undoing.keep()
+        self._undoing.keep()
         connections.checkpoints.after_commit()
 
     def _end(self) -> None:
         """Roll back what was not committed, and let the next writer in."""
         self.owner = None
-        connections = self._connections
+        connections = self.connections
         try:
             if not self._committed:
                 # SQLite rolls back when the disk is full: what was found out is void.
@@ -215,16 +212,15 @@ class SqliteTransactions:
                 if connection.in_transaction:
                     connection.execute("rollback")
         finally:
-            (connections.open_lock or connections.lock).release()
-            if self._undoing.acts:
-                self._undoing.undo()
+            connections.lock.release()
+            self._undoing.undo()
 
-    def _check_schema(self, connection: apsw.Connection) -> None:
+    def _check_version(self, connection: apsw.Connection) -> None:
         row = connection.execute("pragma user_version").fetchone()
         found = row[0] if row else 0
-        if found != self.version:
+        if found > self.version:
             raise SchemaTooNew(
-                f"{self._connections.path} was migrated to schema {found} while this process had it open at {self.version}",
+                f"{self.connections.path} was migrated to schema {found} while this process had it open at {self.version}",
                 hint="Restart this process with the newer Decklog.",
                 found=found,
                 supported=self.version,
@@ -232,19 +228,19 @@ class SqliteTransactions:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        if self.is_mine():
+        if self.is_writing:
             with self._savepoint():
                 yield
             return
         self._check_free()
-        self._connections.check_writable()
+        self.connections.check_writable()
         self._group.alone()
         try:
             self._begin()
             block = self.block = CallerBlock()
             try:
                 yield
-                self._connections.check_in_place()
+                self.connections.check_in_place()
                 self._commit()
             finally:
                 self.block = None
@@ -256,19 +252,14 @@ class SqliteTransactions:
     def read(self, job: Callable[[], T], *, same_plans: bool = False) -> T:  # noqa: ARG002 - it plans without the values
         if self.owner == get_ident():
             return job()
-        if self.block is not None and self.is_held():
+        if self.is_in_transaction:
             with self._at_work():
                 return job()
-        if self._connections.readers.is_reading():
+        if self.connections.readers.is_reading():
             return job()
-        self._connections.check_in_place_now_and_then()
-        # As `Readers.held` does. Every verb that reads comes by here, and a generator costs as much as to begin and end a read.
-        while True:
-            reader = self._connections.readers.mine()
-            with reader.lock:
-                if not reader.is_closed:
-                    reader.is_new = False
-                    return self._read_with(reader, job)
+        self.connections.check_in_place_now_and_then()
+        with self.connections.readers.held() as reader:
+            return self._read_with(reader, job)
 
     def _read_with(self, reader: ReadConnection, job: Callable[[], T]) -> T:
         until = deadline()
@@ -292,19 +283,19 @@ class SqliteTransactions:
         except apsw.Error as problem:
             # SQLite reports a damaged page again at the end; the read is over all the same.
             if not isinstance(problem, apsw.CorruptError) or connection.in_transaction:
-                raise errors.translate(problem, self._connections.path) from problem
+                raise errors.translate(problem, self.connections.path) from problem
 
     # Life
 
     def close(self) -> None:
         """Commit what was submitted, and let go of the file."""
-        inside = self.is_mine()
+        inside = self.is_writing
         if not inside:
             self._check_free()
             self._group.wait_until_answered()
             self._group.alone(after_all=True)
         try:
-            self._connections.close()
+            self.connections.close()
             self._forget()
         finally:
             if not inside:
@@ -316,24 +307,24 @@ class SqliteTransactions:
         self.memo.clear()
 
     def _is_in_this_thread(self) -> bool:
-        return self.is_mine() or (self.block is not None and self.block.is_of_this_thread())
+        return self.is_writing or (self.block is not None and self.block.is_of_this_thread())
 
     def before_fork(self) -> None:
         # SQLite's locks do not pass to a child, but its bookkeeping of them and its mutexes do: no connection may live across
         # a fork, and no thread may be inside of SQLite.
         if not self._is_in_this_thread():
             self._group.alone()
-            self._connections.close_writer()
+            self.connections.close_writer()
             self._forget()
-        self._connections.readers.freeze()
+        self.connections.readers.freeze()
 
     def after_fork_in_parent(self) -> None:
-        self._connections.readers.thaw()
+        self.connections.readers.thaw()
         if not self._is_in_this_thread():
             self._group.done()
 
     def after_fork_in_child(self) -> None:
-        self._connections.leave_to_parent()
+        self.connections.leave_to_parent()
         self._reset()
 
 
@@ -341,6 +332,4 @@ def _is_of_a_job(problem: BaseException) -> bool:
     """Return whether a job raised this: only in the main thread can it come from a signal handler."""
     if isinstance(problem, Exception):
         return True
-    from threading import main_thread
-
     return get_ident() != main_thread().ident

@@ -13,10 +13,11 @@ from decklog.core.errors import Damaged, TimedOut
 from decklog.db import schema
 from decklog.db.base import Database
 from decklog.db.schema import Objects
-from decklog.db.search.index_check import STRUCTURE_ID
 from decklog.db.sqlite import errors, file
 from decklog.db.sqlite.connections import SqliteConnections
 
+# The row of an FTS5 index that counts changes of its settings.
+_STRUCTURE_ID = 10
 # How often a migration sets something of a text index; an index that was made anew counts none.
 _MOST_SET = 1
 # The mode of a file whose free pages can be given back a few at a time.
@@ -44,7 +45,7 @@ def facts(connections: SqliteConnections) -> dict[str, Any]:
         "engine_version": apsw.sqlite_lib_version(),
         "path": connections.path,
         "filesystem": file.filesystem_of(connections.path),
-        "schema": pragma("user_version"),
+        "schema": connection.execute("select max(version) from schema_steps").fetchall()[0][0],
         "schema_supported": schema.latest("sqlite"),
         "journal_mode": pragma("journal_mode"),
         "synchronous": {1: "normal", 2: "full"}.get(pragma("synchronous"), "other"),
@@ -183,7 +184,7 @@ def _settings_in(execute: Callable[[str, dict[str, Any]], Iterable[Any]], index:
     """Read the settings of an index, and whether it counts them as set a few times at most: readers look when that changes."""
     settings: dict[str, Any] = dict(execute(f"select k, v from {index}", {}))
     pages = index.removesuffix("config") + "data"
-    [(times,)] = execute(f"select hex(substr(block, 1, 4)) from {pages} where id = {STRUCTURE_ID}", {})
+    [(times,)] = execute(f"select hex(substr(block, 1, 4)) from {pages} where id = {_STRUCTURE_ID}", {})
     return settings | {"its count of changes": int(times, 16) <= _MOST_SET}
 
 

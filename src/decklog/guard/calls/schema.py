@@ -57,11 +57,7 @@ def read_arguments(tool: str, parameters: list[Parameter], given: dict[str, Any]
 def _read(tool: str, name: str, annotation: Any, value: Any) -> Any:
     read, fits = _fit(annotation, value)
     if not fits:
-        raise Invalid(
-            f"{tool}: {name} can't be {_shown(value)}",
-            hint=f"It is {_worded(schema_of(annotation))}.",
-            field=name,
-        )
+        raise Invalid(f"{tool}: {name} can't be {_shown(value)}", hint=f"It is {_worded(schema_of(annotation))}.", field=name)
     return read
 
 

@@ -37,12 +37,7 @@ class Edited:
 
 
 def read_file(
-    root: Root,
-    path: str,
-    start_line: int | None = None,
-    end_line: int | None = None,
-    *,
-    limit: int = LARGEST_FILE,
+    root: Root, path: str, start_line: int | None = None, end_line: int | None = None, *, limit: int = LARGEST_FILE
 ) -> FileText:
     """Read a file, or its lines from `start_line` to `end_line`, both counted from 1 and included.
 

@@ -1,28 +1,20 @@
 """Open files beneath a directory handle so that no link and no race leads out.
 
 A path is opened in two steps. `canonical` follows the links in user space and gives a path without any;
-that is advice, since the disk may change meanwhile. An `Opener` then opens that path refusing every link,
-so what is opened is what was judged. Linux 5.6 and newer do it in one system call (`openat2`); elsewhere a
-walk opens one directory after another, each with `O_NOFOLLOW`.
+that is advice, since the disk may change meanwhile. `open_beneath` then opens that path one directory after
+another, each with `O_NOFOLLOW`, so what is opened is what was judged.
 """
 
-import ctypes
 import errno
 import os
 import stat
-import sys
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import lru_cache
 
 from decklog.guard.files.access import denied
 
-OPENAT2 = 437
-RESOLVE_NO_MAGICLINKS = 0x02
-RESOLVE_NO_SYMLINKS = 0x04
-RESOLVE_BENEATH = 0x08
 MOST_LINKS = 40
 # O_PATH needs only the right to pass through a directory, not to list it.
 PATH = getattr(os, "O_PATH", 0)
@@ -30,43 +22,9 @@ PASS = PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Opening a FIFO must not wait for its other end, nor a terminal become ours.
 SAFE = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 
-Opener = Callable[[int, str, int], int]
 
-
-class _How(ctypes.Structure):
-    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
-
-
-def _safe(flags: int) -> int:
-    # openat2 takes no flag that O_PATH would make meaningless.
-    return flags if flags & PATH else flags | SAFE
-
-
-@lru_cache(maxsize=32)
-def _how(flags: int) -> _How:
-    return _How(_safe(flags), 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
-
-
-_syscall = ctypes.CDLL(None, use_errno=True).syscall if sys.platform == "linux" else None
-
-
-def open_by_openat2(root_fd: int, path: str, flags: int) -> int:
-    """Open an existing file beneath the root in one system call; any link on the way is ELOOP."""
-    if _syscall is None:
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), path)
-    name, how = os.fsencode(path), _how(flags)
-    while True:
-        fd: int = _syscall(OPENAT2, root_fd, name, ctypes.byref(how), ctypes.sizeof(how))
-        if fd >= 0:
-            return fd
-        code = ctypes.get_errno()
-        # The kernel answers EAGAIN when a rename elsewhere kept it from being sure.
-        if code not in (errno.EAGAIN, errno.EINTR):
-            raise OSError(code, os.strerror(code), path)
-
-
-def open_by_walk(root_fd: int, path: str, flags: int) -> int:
-    """Open an existing file beneath the root one directory at a time; any link on the way is ELOOP."""
+def open_beneath(root_fd: int, path: str, flags: int) -> int:
+    """Open an existing file beneath the root; any link on the way is ELOOP."""
     *directories, name = path.split("/")
     if ".." in directories or name == "..":
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
@@ -76,7 +34,7 @@ def open_by_walk(root_fd: int, path: str, flags: int) -> int:
             below = _open_no_link(directory, PASS, fd)
             os.close(fd)
             fd = below
-        return _open_no_link(name, _safe(flags), fd)
+        return _open_no_link(name, flags | SAFE, fd)
     finally:
         os.close(fd)
 
@@ -89,20 +47,6 @@ def _open_no_link(name: str, flags: int, dir_fd: int) -> int:
         if stat.S_ISLNK(os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name) from None
         raise
-
-
-@lru_cache(maxsize=1)
-def best_opener() -> Opener:
-    """Choose `openat2` where the kernel has it and the sandbox lets it through, else the walk."""
-    fd = os.open("/", PASS)
-    try:
-        os.close(open_by_openat2(fd, ".", PASS))
-    except OSError:
-        return open_by_walk
-    else:
-        return open_by_openat2
-    finally:
-        os.close(fd)
 
 
 @dataclass(frozen=True)

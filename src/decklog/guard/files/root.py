@@ -15,7 +15,7 @@ from types import TracebackType
 
 from decklog.core.errors import Closed, Conflict, DecklogError, DiskFull, Invalid, NotFound, ReadOnly, TooLarge, Unavailable
 from decklog.guard.files.access import AccessRules, Op, denied, split
-from decklog.guard.files.open_beneath import PASS, Opener, ResolvedPath, best_opener
+from decklog.guard.files.open_beneath import PASS, ResolvedPath, open_beneath
 from decklog.guard.files.path_check import DEFAULT, homes_of, judge, open_directory, rules_for
 from decklog.guard.files.pending import PendingFile
 
@@ -35,11 +35,10 @@ class Content:
 class Root:
     """A directory that tools may work in; closing it ends that."""
 
-    def __init__(self, path: str | os.PathLike[str], *, rules: AccessRules = DEFAULT, opener: Opener | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, rules: AccessRules = DEFAULT) -> None:
         self.homes = homes_of(path)
         self.fd = open_directory(path)
         self.rules = rules_for(self.fd, self.homes, rules)
-        self._opener = opener or best_opener()
 
     @property
     def path(self) -> str:
@@ -66,7 +65,7 @@ class Root:
 
     def open_exact(self, path: str, flags: int) -> int:
         """Open a path that is already judged and free of links; a link met on the way is ELOOP."""
-        return self._opener(self.fd, path, flags)
+        return open_beneath(self.fd, path, flags)
 
     def read(self, path: str, *, limit: int = LARGEST_FILE) -> Content:
         """Read a whole file, or refuse one that is larger than `limit` bytes."""

@@ -3,11 +3,11 @@
 from itertools import pairwise
 from time import thread_time
 
-from decklog.guard.policy.output import output_of
+from decklog.guard.policy.output import note_effects, output_of
 from decklog.guard.policy.parse import DEEPEST, LONGEST, MOST_STEPS, TooComplex, is_tangled, parse
 from decklog.guard.policy.paths import Paths
-from decklog.guard.policy.policy import Policy, PolicyFinding, PolicyTable
-from decklog.guard.policy.programs import note_effects, start_inner
+from decklog.guard.policy.policy import ALLOWED, Policy, PolicyFinding, PolicyTable
+from decklog.guard.policy.programs import start_inner
 from decklog.guard.policy.roles import BUILTIN_ROLES
 from decklog.guard.policy.scope import Scope
 from decklog.guard.policy.script import Reader
@@ -24,6 +24,8 @@ _ODD_PLACES = {"scratch", "scratch-top", "device", "guard", "hooks", "secret", "
 _ABOUT = {"--version", "--help", "-V", "-h", "version", "help", "-version", "-help", "--usage"}
 _PRINTED = {"environment": Event.PRINTS_ENVIRONMENT, "secret": Event.PRINTS_SECRET}
 _CODE_TAINTS = {"network": Event.NETWORK_CODE, "decoded": Event.DECODED_CODE}
+# Roles by which a variable is judged that only its name suggests.
+_ROLES_OF_VARIABLES = ("load", "place", "write", "settings", "program")
 
 
 class Judging:
@@ -32,26 +34,18 @@ class Judging:
     def __init__(self, policy: Policy, root: str | None, text: str) -> None:
         self.policy = policy
         self.paths = Paths(policy, root)
-        self.verdict = CommandVerdict(Decision.ALLOW, "allowed", "Nothing in this command needs a person's attention.", text)
+        self.verdict = CommandVerdict(Decision.ALLOW, "allowed", ALLOWED, text)
         self.published: list[Publication] = []
         self.moves_commits = False
         self.steps = 0
         self.depth = 0
         self._deadline = thread_time() + _LONGEST_SECONDS
 
-    def scope(self, cwd: str = ".") -> Scope:
-        """Open the scope of a new script that starts in a directory."""
-        return Scope(self.policy.patterns("secret_names"), cwd=self.paths.locate(cwd, "."))
-
     def spend(self) -> None:
         """Count one step of work, and raise TooComplex after too many."""
         self.steps += 1
         if self.steps > MOST_STEPS or thread_time() > self._deadline:
             raise TooComplex
-
-    def knows(self, name: str) -> bool:
-        """Return whether the policy knows a program."""
-        return self.policy.program(self.policy.canonical(name)) is not None
 
     def report(self, event: Event, text: str) -> None:
         """Report an event."""
@@ -85,24 +79,24 @@ class Judging:
         for taint in word.taint & _CODE_TAINTS.keys():
             self.report(_CODE_TAINTS[taint], call.text)
         if language != "shell":
-            self.role(language, word, call, scope)
-            return Word(UNKNOWN, word.taint)
-        if word.text.strip() == UNKNOWN:
+            self.check(language, word, Use(self, call, scope))
+        elif word.text.strip() == UNKNOWN:
             self.report(Event.OPAQUE_CODE, call.text)
-            return Word(UNKNOWN, word.taint)
-        return self.run_script(word.text.replace(UNKNOWN, "${UNKNOWN}"), scope)
+        else:
+            return self.run_script(word.text.replace(UNKNOWN, "${UNKNOWN}"), scope)
+        return Word(UNKNOWN, word.taint)
 
     def is_refused(self, role: str, word: Word, scope: Scope, call: Call) -> bool:
         """Return whether text would be denied in a role, without taking that into account."""
         inner = Judging(self.policy, None, call.text)
         inner.paths, inner.steps, inner.depth, inner._deadline = self.paths, self.steps, self.depth + 1, self._deadline
-        inner.role(role, word, call, scope.inner())
+        inner.check(role, word, Use(inner, call, scope.inner()))
         self.steps = inner.steps
         return inner.verdict.decision is Decision.DENY
 
     # Files
 
-    def path(self, role: str, word: Word, scope: Scope, text: str) -> None:
+    def check_path(self, role: str, word: Word, scope: Scope, text: str) -> None:
         """Judge what is done to a path."""
         if not word.text or word.content is not None:
             return
@@ -118,7 +112,7 @@ class Judging:
     def run_file(self, word: Word, scope: Scope, call: Call) -> None:
         """Judge a file that is run by its place; one that the script made in a scratch directory may run."""
         if not (scope.has_made(word.text) and self.paths.classify(word.text, scope.cwd) == "scratch"):
-            self.path("run", word, scope, call.text)
+            self.check_path("run", word, scope, call.text)
 
     def review_redirects(self, redirects: list[Redirect], scope: Scope, text: str) -> None:
         """Judge the files that a command reads or writes by redirection."""
@@ -128,17 +122,19 @@ class Judging:
                 continue
             if self.paths.classify(target.text, scope.cwd) == "socket":
                 self.report(Event.SOCKET, text)
-            elif target.content is None:
-                self.path("write" if redirect.writes else "read", target, scope, text)
+            else:
+                self.check_path("write" if redirect.writes else "read", target, scope, text)
 
     def review_written(self, redirects: list[Redirect], output: Word, scope: Scope, text: str) -> None:
         """Judge redirected files by their new content."""
+        call = Call([], text)
         for redirect in redirects:
             if redirect.is_output:
-                self.judge_output(output, text)
-                self.write(redirect.target.text, output, scope, Call([], text), append=redirect.operator.endswith(">>"))
-                if not output.text and not redirect.operator.endswith(">>"):
-                    self.role("emptied", redirect.target, Call([], text), scope)
+                appends = redirect.operator.endswith(">>")
+                self.check_printed(output, text)
+                self.write(redirect.target.text, output, scope, call, append=appends)
+                if not output.text and not appends:
+                    self.check("emptied", redirect.target, Use(self, call, scope))
 
     def write(self, path: str, content: Word, scope: Scope, call: Call, *, append: bool = False) -> None:
         """Remember what a command writes to a file, and judge it where a tool runs or reads that file."""
@@ -147,16 +143,12 @@ class Judging:
             self.report(Event.ENDLESS_OUTPUT, call.text)
         if not content.text.strip(UNKNOWN):
             return
-        self.role("written", content, call, scope)
-        for role in self.file_roles(path):
+        self.check("written", content, Use(self, call, scope))
+        for role in self.policy.file_roles(path):
             if self.is_refused(role, content, scope, call):
                 self.report(Event.REFUSED_LATER, call.text)
 
-    def file_roles(self, path: str) -> list[str]:
-        """Return the roles in which a tool later uses a file of this name."""
-        return [entry["role"] for entry in self.policy.data["files"] if self.policy.globs(entry["globs"]).covers(path)]
-
-    def judge_output(self, output: Word, text: str) -> None:
+    def check_printed(self, output: Word, text: str) -> None:
         """Judge what a script prints or writes in the end."""
         for taint in output.taint & _PRINTED.keys():
             self.report(_PRINTED[taint], text)
@@ -167,13 +159,13 @@ class Judging:
         """Judge a simple command and return its output, as far as known."""
         self.spend()
         for name, word in call.assigned.items():
-            self.variable(name, word, call, scope)
+            self.check_variable(name, word, call, scope)
         self.review_redirects(call.redirects, scope, call.text)
         output = self._command(call, scope) if call.argv else Word("")
         self.review_written(call.redirects, output, scope, call.text)
         return Word("") if any(redirect.is_output for redirect in call.redirects) else output
 
-    def variable(self, name: str, word: Word, call: Call, scope: Scope) -> None:
+    def check_variable(self, name: str, word: Word, call: Call, scope: Scope) -> None:
         """Judge setting one variable."""
         known = self.policy.variables.get(name)
         if isinstance(known, PolicyFinding):
@@ -183,13 +175,13 @@ class Judging:
             self.review(call.inner([program, *(Word(part, word.taint) for part in word.text.split())]), scope)
         elif known is not None:
             if word.text.strip():
-                self.role(known, word, call, scope)
+                self.check(known, word, Use(self, call, scope))
         elif call.argv and word.is_known:
             # Without a command, only the script sees the name.
             option = self.policy.patterns("option_variable").sub("", name)
             role = self.policy.role_by_name(option)
-            if role in ("load", "place", "write", "settings", "program") or (role == "value" and option != name):
-                self.role(role, word, call, scope)
+            if role in _ROLES_OF_VARIABLES or (role == "value" and option != name):
+                self.check(role, word, Use(self, call, scope))
 
     def _command(self, call: Call, scope: Scope) -> Word:
         """Find out which program a command starts, and judge its use."""
@@ -200,43 +192,39 @@ class Judging:
                 self.report(_CODE_TAINTS[taint], call.text)
             self.report(Event.UNKNOWN_NAME, call.text)
             return Word(UNKNOWN, first.taint)
-        program = self.policy.program(name)
-        written = scope.written(first.text)
+        program, written = self.policy.program(name), scope.written(first.text)
         if written is not None:
-            self.role("shebang", written, call, scope)
-        if program is None:
-            self._unknown(first, call, scope)
-            return Word(UNKNOWN, call.stdin.taint if call.stdin else frozenset())
-        if "/" in first.text and written is None and self.paths.classify(first.text, scope.cwd) in _ODD_PLACES:
-            self.run_file(first, scope, call)
-        return self.use(name, program, call, scope)
-
-    def _unknown(self, first: Word, call: Call, scope: Scope) -> None:
-        """Judge a program that the policy does not list: a file of the repository may run."""
-        if len(call.argv) == 2 and call.argv[1].text in _ABOUT:
-            return
-        if "/" in first.text:
-            self.run_file(first, scope, call)
-        else:
-            self.report(Event.UNKNOWN_PROGRAM, call.text)
+            self.check("shebang", written, Use(self, call, scope))
+        if program is not None:
+            if "/" in first.text and written is None and self.paths.classify(first.text, scope.cwd) in _ODD_PLACES:
+                self.run_file(first, scope, call)
+            return self.use(name, program, call, scope)
+        if not (len(call.argv) == 2 and call.argv[1].text in _ABOUT):
+            # A file of the repository may run.
+            if "/" in first.text:
+                self.run_file(first, scope, call)
+            else:
+                self.report(Event.UNKNOWN_PROGRAM, call.text)
+        return Word(UNKNOWN, call.stdin.taint if call.stdin else frozenset())
 
     def use(self, name: str, program: PolicyTable, call: Call, scope: Scope) -> Word:
         """Judge one use of a known program."""
         started = self._started(name, program, call, scope) if name in self.policy.starters else None
         if started is not None:
             return self.use(started.name, started.program, started.call, scope)
-        use = Use(name, call, program, self._sorted(program, call.argv[1:]), scope)
+        use = Use(self, call, scope, name, program)
+        use.arguments = self._sorted(program, call.argv[1:])
         rest = [word.text for word in call.argv[1:]]
         if len(rest) == 1 and rest[0] in _ABOUT and program.finding.decision is not Decision.DENY:
             return Word(UNKNOWN)
         self._decide(use)
         if not self._only_adds_common(use):
             self.find(use.finding, call.text)
-            self._rules(use)
-        self._roles(use)
-        printed = start_inner(self, use)
-        note_effects(self, use)
-        return printed if printed is not None else output_of(self, use)
+            self._check_rules(use)
+        self._check_words(use)
+        printed = start_inner(use)
+        note_effects(use)
+        return printed if printed is not None else output_of(use)
 
     def _sorted(self, program: PolicyTable, words: list[Word]) -> Arguments:
         """Sort the arguments of a program by its entry."""
@@ -258,14 +246,14 @@ class Judging:
             return None
         inner = call.inner([Word(inner_name), *own.operands[1:]])
         inner.redirects = call.redirects
-        found = self._started(inner_name, entry, inner, scope) if entry.get("level") else None
-        if found is None and not entry.get("level"):
-            found = Use(inner_name, inner, entry, Arguments(), scope)
+        found = (
+            self._started(inner_name, entry, inner, scope) if entry.get("level") else Use(self, inner, scope, inner_name, entry)
+        )
         if found is not None:
-            before, own.operands = call.inner(call.argv[: -len(own.operands)]), []
-            outer = Use(name, before, program, own, scope)
-            self._rules(outer)
-            self._roles(outer)
+            outer = Use(self, call.inner(call.argv[: -len(own.operands)]), scope, name, program)
+            outer.arguments, own.operands = own, []
+            self._check_rules(outer)
+            self._check_words(outer)
         return found
 
     def _decide(self, use: Use) -> None:
@@ -274,11 +262,10 @@ class Judging:
         if self._only_looks(use):
             use.sub, use.finding = " ".join(texts[:1]), self.policy.finding({})
             return
-        for length in range(len(texts), 0, -1):
-            sub = " ".join(texts[:length])
-            if sub in program.subcommands:
-                use.sub, use.finding = sub, program.subcommands[sub]
-                break
+        subs = [" ".join(texts[:length]) for length in range(len(texts), 0, -1)]
+        sub = next((sub for sub in subs if sub in program.subcommands), None)
+        if sub is not None:
+            use.sub, use.finding = sub, program.subcommands[sub]
         else:
             flags = {*use.arguments.flags, *(word.text for word in use.call.argv[1:] if word.text.startswith("-"))}
             found = [program.subcommands[flag] for flag in flags if flag in program.subcommands]
@@ -316,63 +303,58 @@ class Judging:
         packages = [self.policy.patterns("package").match(text) for text in texts[len(sub) :]]
         return bool(packages) and all(found and found[1].lower() in self.policy.names("common_packages") for found in packages)
 
-    def _rules(self, use: Use) -> None:
+    def _check_rules(self, use: Use) -> None:
         """Judge a use by the rules about its program, and about all programs."""
         for rule in (entry for name in (use.name, "*") for entry in self.policy.filed("rules", "programs", name)):
             if rule.finding.decision.rank > self.verdict.decision.rank and _applies(rule, use):
                 self.find(rule.finding, use.call.text)
 
-    def _roles(self, use: Use) -> None:
+    def _check_words(self, use: Use) -> None:
         """Judge every operand and option value by its role."""
         program, arguments = use.program, use.arguments
+        is_language = bool(program.get("language"))
         given = {word.text for word in use.call.argv}
-        scripts = [word for option, word in arguments.values if program.options.get(option) == program.get("script")]
-        if scripts and program.get("script"):
-            self.role_of(program.get("script"), Word("\n".join(word.text for word in scripts), join_taint(scripts)), use)
+        scripts = [word for option, word in arguments.values if program.get("script") == program.options.get(option)]
+        if scripts:
+            use.check(program.get("script"), Word("\n".join(word.text for word in scripts), join_taint(scripts)))
         for option, word in arguments.values:
-            if word in scripts and program.get("script"):
+            if word in scripts:
                 continue
-            role = program.options.get(option, "text") if program.get("language") else self.policy.option_role(program, option)
-            self.role_of(role, word, use)
-            if f"{option}={word.text}" not in given and not program.get("language"):
+            use.check(program.options.get(option, "text") if is_language else self.policy.option_role(program, option), word)
+            if f"{option}={word.text}" not in given and not is_language:
                 # The option may take no value here, so that the word is an operand.
                 finding = self.policy.paths.get((program.get("operands"), self.paths.classify(word.text, use.scope.cwd)))
                 if finding is not None and finding.decision is Decision.DENY and not program.get("first"):
                     self.find(finding, use.call.text)
-        for option, word in arguments.followed if not program.get("language") else ():
-            self.role_of(self.policy.option_role(program, option), word, use)
-        for role, word in use.operand_roles(self.policy):
-            self.role_of(role, word, use)
+        for option, word in arguments.followed if not is_language else ():
+            use.check(self.policy.option_role(program, option), word)
+        for role, word in use.operand_roles():
+            use.check(role, word)
         if use.call.stdin is not None and program.get("stdin"):
             files = [redirect.target for redirect in use.call.redirects if not redirect.writes]
             for target in files:
-                self.role_of("load", target, use)
+                use.check("load", target)
             if use.call.stdin.is_known or not files:
-                self.role_of(program.get("stdin"), use.call.stdin, use)
+                use.check(program.get("stdin"), use.call.stdin)
         for word in use.operands if program.get("contents") else ():
             written = use.scope.written(word.text)
             content = word.content if word.content is not None else written.text if written else ""
-            self.role_of(program.get("contents"), Word(content, word.taint), use)
+            use.check(program.get("contents"), Word(content, word.taint))
 
-    def role(self, role: str, word: Word, call: Call, scope: Scope) -> None:
-        """Judge a word by its role."""
-        self.role_of(role, word, Use("", call, PolicyTable({}, self.policy), Arguments(), scope))
-
-    def role_of(self, role: str, word: Word, use: Use) -> None:
+    def check(self, role: str, word: Word, use: Use) -> None:
         """Judge a word of a use by its role: a path, a role of the engine, or one that the policy describes."""
         self.spend()
         if role in self.policy.path_roles and not (role == "write" and word.text.startswith("|")):
-            self.path(role, word, use.scope, use.call.text)
+            use.check_path(role, word)
             if role == "write" and use.program.get("output") == "network":
                 use.scope.wrote(word.text, Word(UNKNOWN, frozenset({"network"})))
             return
-        builtin = BUILTIN_ROLES.get(role)
-        if builtin is not None:
-            builtin(self, word, use)
+        if role in BUILTIN_ROLES:
+            BUILTIN_ROLES[role](use, word)
         for part in self.policy.filed("roles", "name", role):
-            self._apply(part, word, use)
+            self._check_by_entry(part, word, use)
 
-    def _apply(self, part: PolicyTable, word: Word, use: Use) -> None:
+    def _check_by_entry(self, part: PolicyTable, word: Word, use: Use) -> None:
         """Judge a word by one entry of its role."""
         text, pattern, unless = word.text, part.pattern("pattern"), part.pattern("unless")
         if unless is not None and unless.search(text):
@@ -392,7 +374,7 @@ class Judging:
                 place, is_found = found.end(), True
                 for group, role in part.groups.items():
                     if found[group] is not None:
-                        self.role_of(role, Word(found[group], word.taint), use)
+                        use.check(role, Word(found[group], word.taint))
             if part.get("whole"):
                 is_found = place < len(text[:_LONGEST_CODE])
         if part.get("listed"):

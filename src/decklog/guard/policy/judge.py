@@ -8,6 +8,7 @@ from decklog.core.errors import Invalid
 from decklog.guard.policy.engine import Judging
 from decklog.guard.policy.parse import LONGEST, TooComplex
 from decklog.guard.policy.policy import Policy
+from decklog.guard.policy.scope import Scope
 from decklog.guard.policy.use import Call
 from decklog.guard.policy.verdict import CommandVerdict, Event, Publication
 from decklog.guard.policy.words import Word
@@ -48,7 +49,7 @@ def examine(
     text = _text(command)
     given = _variables(env or {})
     judging = Judging(policy or Policy.default(), root, text)
-    scope = judging.scope(cwd)
+    scope = Scope(judging.policy.patterns("secret_names"), cwd=judging.paths.locate(cwd, "."))
     if "\0" in text or "\ufffd" in text.encode("utf-8", "replace").decode("utf-8"):
         judging.report(Event.UNPARSED, text[:200])
     try:
@@ -62,7 +63,7 @@ def examine(
             output = judging.run_script(text.replace("\0", ""), scope)
         else:
             output = judging.review(Call([Word(part.replace("\0", "")) for part in command], text), scope)
-        judging.judge_output(output, text)
+        judging.check_printed(output, text)
     except (TooComplex, RecursionError):
         judging.report(Event.TOO_COMPLEX, text[:200])
     return judging.verdict, judging.published

@@ -1,4 +1,4 @@
-"""What a command prints, as far as that is known without running it."""
+"""What a command prints and leaves behind, as far as that is known without running it."""
 
 import base64
 import binascii
@@ -6,7 +6,8 @@ import posixpath
 from collections.abc import Callable
 
 from decklog.guard.policy.programs import found_by
-from decklog.guard.policy.use import Judge, Use
+from decklog.guard.policy.use import Use
+from decklog.guard.policy.verdict import Publication
 from decklog.guard.policy.words import UNKNOWN, Word, decode_ansi, join_taint
 
 _DECODE = ("-d", "-D", "--decode", "-r", "-i")
@@ -15,19 +16,19 @@ _ABOVE = {"~": "/home", ".": "..", "..": "../.."}
 _LISTS = ("-l", "--files-with-matches", "--files", "-L", "--files-without-match", "--name-only", "--name-status")
 
 
-def output_of(judge: Judge, use: Use) -> Word:
+def output_of(use: Use) -> Word:
     """Return what a command prints: its text where known, and its taint."""
     kind, text = use.program.get("output"), " ".join(word.text for word in use.call.argv[1:])
-    for case in judge.policy.filed("outputs", "programs", use.name):
+    for case in use.policy.filed("outputs", "programs", use.name):
         condition = case.pattern("if")
         if condition is None or condition.search(text):
             kind = case.get("output")
             break
     known = _KINDS.get(kind)
-    word = known(judge, use) if known is not None else None
+    word = known(use) if known is not None else None
     if word is not None:
         return word
-    taint = use.stdin_taint if use.name in judge.policy.names("passing") else use.stdin_taint - {"endless"}
+    taint = use.stdin_taint if use.name in use.policy.names("passing") else use.stdin_taint - {"endless"}
     if kind in ("network", "decoded", "environment", "settings", "endless", "secret"):
         taint |= {kind}
     if kind == "decoder" and use.arguments.has(_DECODE):
@@ -37,7 +38,7 @@ def output_of(judge: Judge, use: Use) -> Word:
     return Word(UNKNOWN, taint)
 
 
-def _arguments(_judge: Judge, use: Use) -> Word:
+def _arguments(use: Use) -> Word:
     """Return what echo prints."""
     words, escapes = use.call.argv[1:], False
     while words and words[0].text in ("-e", "-n", "-E", "-ne", "-en"):
@@ -47,7 +48,7 @@ def _arguments(_judge: Judge, use: Use) -> Word:
     return Word(decode_ansi(text) if escapes else text, join_taint(words))
 
 
-def _format(_judge: Judge, use: Use) -> Word:
+def _format(use: Use) -> Word:
     """Return what printf prints, its arguments in the place of the directives."""
     words = use.call.argv[1:]
     if not words or words[0].text == "-v":
@@ -62,11 +63,11 @@ def _format(_judge: Judge, use: Use) -> Word:
     return Word(text, join_taint(words))
 
 
-def _contents(judge: Judge, use: Use) -> Word | None:
+def _contents(use: Use) -> Word | None:
     """Return what cat prints: its input, or files the script has written."""
     if not use.operands or use.operands[0].text == "-":
         return use.call.stdin or Word(UNKNOWN)
-    if any(word.text in judge.policy.names("endless") for word in use.operands):
+    if any(word.text in use.policy.names("endless") for word in use.operands):
         return Word(UNKNOWN, frozenset({"endless"}))
     if all(word.text == "/dev/null" for word in use.operands):
         return Word("")
@@ -75,7 +76,7 @@ def _contents(judge: Judge, use: Use) -> Word | None:
     return Word("\n".join(word.text for word in contents), join_taint(contents)) if contents else None
 
 
-def _decoder(_judge: Judge, use: Use) -> Word | None:
+def _decoder(use: Use) -> Word | None:
     """Return what a decoder prints where its input is known."""
     stdin = use.call.stdin
     if stdin is None or not stdin.is_known or not use.arguments.has(_DECODE):
@@ -87,12 +88,12 @@ def _decoder(_judge: Judge, use: Use) -> Word | None:
     return Word(decoded.decode("utf-8", "replace").replace("\0", ""), stdin.taint | {"decoded"})
 
 
-def _reversed(_judge: Judge, use: Use) -> Word | None:
+def _reversed(use: Use) -> Word | None:
     stdin = use.call.stdin
     return Word("\n".join(line[::-1] for line in stdin.text.split("\n")), stdin.taint | {"decoded"}) if stdin else None
 
 
-def _path(_judge: Judge, use: Use) -> Word | None:
+def _path(use: Use) -> Word | None:
     """Return what dirname, basename and realpath print for a known path."""
     operands = [word for word in use.call.argv[1:] if not word.text.startswith("-")]
     if not operands:
@@ -105,46 +106,46 @@ def _path(_judge: Judge, use: Use) -> Word | None:
     return word
 
 
-def _found(judge: Judge, use: Use) -> Word:
-    return Word("\n".join(word.text for word in found_by(judge, use)), join_taint(use.call.argv))
+def _found(use: Use) -> Word:
+    return Word("\n".join(word.text for word in found_by(use)), join_taint(use.call.argv))
 
 
-def _directory(_judge: Judge, use: Use) -> Word:
+def _directory(use: Use) -> Word:
     """Return what ls prints: everything in the directory."""
     names = [word.text.rstrip("/") for word in use.operands if word.text]
     return Word(f"{names[0]}/*" if names and "*" not in names[0] else names[0] if names else "./*")
 
 
-def _matches(judge: Judge, use: Use) -> Word | None:
+def _matches(use: Use) -> Word | None:
     """Return what grep prints: names, or lines; of the environment only what is no secret by its name."""
     if use.arguments.has(_LISTS) and use.call.stdin is None:
         return Word(f"./{UNKNOWN}")
     pattern = use.operands[0].text if use.operands else UNKNOWN
-    is_secret = judge.policy.patterns("secret_words").search(pattern)
+    is_secret = use.policy.patterns("secret_words").search(pattern)
     if "settings" in use.stdin_taint and is_secret:
-        judge.role_of("settings-search", Word(pattern), use)
+        use.check("settings-search", Word(pattern))
     if not is_secret and len(pattern.strip(".*^$")) > 1 and not use.arguments.has(("-v",)):
         return Word(UNKNOWN, use.stdin_taint - {"environment"})
     return None
 
 
-def _environment(judge: Judge, use: Use) -> Word | None:
+def _environment(use: Use) -> Word | None:
     """Return what env and printenv print: all variables, or one."""
     operands = [word for word in use.arguments.operands if use.name == "printenv" or "=" not in word.text]
     if not operands:
         return Word(UNKNOWN, frozenset({"environment"}))
-    is_secret = any(judge.policy.patterns("secret_names").search(word.text) for word in operands)
+    is_secret = any(use.policy.patterns("secret_names").search(word.text) for word in operands)
     return Word(UNKNOWN, frozenset({"secret"}) if is_secret and use.name == "printenv" else use.stdin_taint)
 
 
-def _variables(_judge: Judge, use: Use) -> Word:
+def _variables(use: Use) -> Word:
     """Return what set, export and declare print: every variable if they are given none."""
     flags = set(use.arguments.flags)
     shows_all = not use.arguments.operands and (not flags or (use.name != "set" and flags <= {"-p", "-x"}))
     return Word(UNKNOWN, frozenset({"environment"})) if shows_all and not use.call.assigned else Word("")
 
 
-_KINDS: dict[str, Callable[[Judge, Use], Word | None]] = {
+_KINDS: dict[str, Callable[[Use], Word | None]] = {
     "arguments": _arguments,
     "format": _format,
     "contents": _contents,
@@ -156,14 +157,67 @@ _KINDS: dict[str, Callable[[Judge, Use], Word | None]] = {
     "matches": _matches,
     "variables": _variables,
     "all-variables": _environment,
-    "stdin": lambda _judge, use: use.call.stdin or Word(UNKNOWN),
-    "names": lambda _judge, use: Word(f"./{UNKNOWN}", use.stdin_taint - {"endless"}),
-    "variable-names": lambda _judge, use: Word(UNKNOWN, use.stdin_taint - {"environment", "endless"}),
-    "operand": lambda _judge, use: next(iter(use.arguments.operands), None),
-    "cwd": lambda _judge, use: Word(use.scope.cwd),
-    "root": lambda _judge, _use: Word("."),
-    "branch": lambda _judge, use: Word(use.scope.branch or UNKNOWN),
-    "scratch": lambda _judge, _use: Word(f"/tmp/tmp.{UNKNOWN}"),
-    "nothing": lambda _judge, _use: Word(""),
-    "unknown": lambda _judge, _use: Word(UNKNOWN),
+    "stdin": lambda use: use.call.stdin or Word(UNKNOWN),
+    "names": lambda use: Word(f"./{UNKNOWN}", use.stdin_taint - {"endless"}),
+    "variable-names": lambda use: Word(UNKNOWN, use.stdin_taint - {"environment", "endless"}),
+    "operand": lambda use: next(iter(use.arguments.operands), None),
+    "cwd": lambda use: Word(use.scope.cwd),
+    "root": lambda _use: Word("."),
+    "branch": lambda use: Word(use.scope.branch or UNKNOWN),
+    "scratch": lambda _use: Word(f"/tmp/tmp.{UNKNOWN}"),
+    "nothing": lambda _use: Word(""),
+    "unknown": lambda _use: Word(UNKNOWN),
 }
+
+
+# What a command leaves behind
+
+
+def note_effects(use: Use) -> None:
+    """Remember the files, links, branches and publications that a command makes."""
+    entry, judge = use.program.data, use.judge
+    if use.name in use.policy.names("compilers") and use.operands:
+        target = use.arguments.value("-o", "--output")
+        if target is not None and all(_is_judged_source(use, word) for word in use.operands):
+            use.scope.built(target.text)
+    if "saves" in entry and (entry["saves"] == "*" or use.arguments.has(entry["saves"].split())):
+        place = use.arguments.value("-P", "--directory-prefix", "--output-dir")
+        for word in use.operands:
+            name = word.text.rstrip("/").rsplit("/", 1)[-1]
+            use.scope.wrote(f"{place.text}/{name}" if place else name, Word(UNKNOWN, frozenset({"network"})))
+    if "links" in entry:
+        _note_copies(use, is_link=entry["links"] == "*" or use.arguments.has(entry["links"].split()))
+    if "branch" in entry:
+        new = use.arguments.value(*entry["branch"].split())
+        if new is not None or (use.operands and "--" not in use.arguments.flags):
+            use.scope.branch = (new or use.operands[0]).text
+    judge.moves_commits = judge.moves_commits or use.sub.partition(" ")[0] in use.program.words("moves_commits")
+    if use.sub in use.program.phrases("publishes") and not use.arguments.has(use.program.words("dry_run")):
+        options = tuple((option, word.text) for option, word in use.arguments.values)
+        folder = next((value for option, value in options if option == "-C"), ".") if use.name == "git" else "."
+        cwd = judge.paths.locate(folder, use.scope.cwd)
+        operands, flags = tuple(word.text for word in use.operands), frozenset(use.arguments.flags)
+        judge.published.append(Publication(use.name, operands, flags, options, cwd, judge.moves_commits))
+
+
+def _is_judged_source(use: Use, word: Word) -> bool:
+    """Return whether a source is one of the repository, or text of the script that reaches nothing outside."""
+    if use.judge.paths.classify(word.text, use.scope.cwd) in ("inside", "top"):
+        return word.text != "-"
+    written = use.scope.written(word.text) if use.scope.has_made(word.text) else None
+    return written is not None and not use.policy.patterns("native_risk").search(written.text)
+
+
+def _note_copies(use: Use, *, is_link: bool) -> None:
+    """Remember the links that a command makes, or the file it copies that the script has written."""
+    folder = use.arguments.value("-t", "--target-directory")
+    operands = use.operands if folder or len(use.operands) > 1 else [*use.operands, Word(".")]
+    *sources, last = [*operands, folder] if folder else operands
+    is_folder = folder is not None or len(sources) > 1 or last.text.endswith(("/", "."))
+    for source in sources:
+        place = posixpath.join(last.text, posixpath.basename(source.text)) if is_folder else last.text
+        content = use.scope.written(source.text)
+        if is_link:
+            use.judge.paths.link(place, source.text, use.scope.cwd)
+        elif content is not None:
+            use.write(place, content)

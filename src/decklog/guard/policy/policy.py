@@ -19,7 +19,7 @@ from decklog.guard.globs import glob_regex
 from decklog.guard.policy.verdict import Decision, Event
 
 _SHIPPED = os.path.join(os.path.dirname(__file__), "policy.json")
-_ALLOWED = "Nothing in this command needs a person's attention."
+ALLOWED = "Nothing in this command needs a person's attention."
 _PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+(?![a-z])")
 _NEGATIONS = ("no-", "skip-", "without-", "ignore-", "disable-", "exclude-")
 _SHORTEST_PART = 4
@@ -202,7 +202,7 @@ class Policy:
         """Read a decision, its rule and its reason; `[decisions]` has the last word."""
         rule = entry.get("id", "allowed")
         chosen = self._decisions.get(rule) or self._decisions.get(rule.partition("/")[0])
-        return PolicyFinding(Decision(chosen or decision or entry.get("decision", "allow")), rule, entry.get("reason", _ALLOWED))
+        return PolicyFinding(Decision(chosen or decision or entry.get("decision", "allow")), rule, entry.get("reason", ALLOWED))
 
     def entry(self, data: Mapping[str, Any]) -> PolicyTable:
         """Return a table as an entry, built once: a command needs a few of a policy's thousand."""
@@ -277,6 +277,14 @@ class Policy:
     def program(self, name: str) -> PolicyTable | None:
         """Return a program by its listed name."""
         return self.entry(self._entries[name]) if name in self._entries else None
+
+    def knows(self, name: str) -> bool:
+        """Return whether the policy lists a program."""
+        return self.canonical(name) in self._entries
+
+    def file_roles(self, path: str) -> list[str]:
+        """Return the roles in which a tool later uses a file of this name."""
+        return [entry["role"] for entry in self.data["files"] if self.globs(entry["globs"]).covers(path)]
 
     def canonical(self, name: str) -> str:
         """Return the name a program is listed under, without version or ending."""

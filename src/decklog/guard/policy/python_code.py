@@ -4,7 +4,7 @@ import ast
 import posixpath
 
 from decklog.core.python_source import parsed
-from decklog.guard.policy.use import Call, Judge, Use
+from decklog.guard.policy.use import Use
 from decklog.guard.policy.verdict import Event
 from decklog.guard.policy.words import UNKNOWN, Word
 
@@ -13,22 +13,22 @@ _PATHS = {"pathlib.Path", "Path", "os.path.join", "os.path.expanduser"}
 _OF_TUPLES = {"_asdict", "_fields", "_replace", "_make", "_field_defaults"}
 
 
-def check_python(judge: Judge, word: Word, use: Use) -> None:
+def check_python(use: Use, word: Word) -> None:
     """Judge Python code; what does not parse or is not known to be harmless is reported."""
-    judge.role_of("any-code", word, use)
+    use.check("any-code", word)
     tree = None if not word.is_known or len(word.text) > _LONGEST else parsed(word.text)
     if tree is None:
-        judge.report(Event.RISKY_CODE, use.call.text)
+        use.report(Event.RISKY_CODE)
     else:
-        _Visitor(judge, use).check(tree)
+        _Visitor(use).check(tree)
 
 
 class _Visitor:
     """Look at every import, call and attribute of a piece of code."""
 
-    def __init__(self, judge: Judge, use: Use) -> None:
-        self.judge, self.use = judge, use
-        self.names = judge.policy.names
+    def __init__(self, use: Use) -> None:
+        self.use = use
+        self.names = use.policy.names
         self.roles: dict[str, str] = dict(pair.split("=") for pair in self.names("python_calls"))
         """The roles of what functions and methods are given, by their names."""
         self.modules: dict[str, str] = {}
@@ -62,23 +62,23 @@ class _Visitor:
                 self._ask()
 
     def _ask(self) -> None:
-        self.judge.report(Event.RISKY_CODE, self.use.call.text)
+        self.use.report(Event.RISKY_CODE)
 
     def _role(self, role: str, text: str) -> None:
-        self.judge.role_of(role, Word(text), self.use)
+        self.use.check(role, Word(text))
 
     def _check_built_path(self, node: ast.expr) -> None:
         """Judge the parts of an expression as a path that is read, where together they name secrets or control files."""
         constants = (part.value for part in ast.walk(node) if isinstance(part, ast.Constant))
         text = "~/" + "/".join(value.strip("/~") for value in constants if isinstance(value, str))
-        if self.judge.paths.classify(text, self.use.scope.cwd) in ("vault", "guard"):
+        if self.use.judge.paths.classify(text, self.use.scope.cwd) in ("vault", "guard"):
             self._role("read", text)
 
     def _allow_local_fetch(self, node: ast.Call) -> None:
         """Spare a call that only fetches an address of this machine."""
         is_plain = len(node.args) == 1 and all(keyword.arg == "timeout" for keyword in node.keywords)
         is_fetch = is_plain and self._dotted(node.func) in self.names("python_fetches")
-        if is_fetch and self.judge.policy.patterns("local_url").match(self._text(node.args[0]) or ""):
+        if is_fetch and self.use.policy.patterns("local_url").match(self._text(node.args[0]) or ""):
             self.spared.update(id(part) for part in ast.walk(node.func))
 
     def _note_names(self, node: ast.AST) -> None:
@@ -201,7 +201,7 @@ class _Visitor:
         for elements in lists:
             argv = [Word(self._text(part) or UNKNOWN) for part in elements]
             if argv:
-                self.judge.review(Call(argv, self.use.call.text), self.use.scope)
+                self.use.run(argv, keeps_stdin=False)
         if texts and texts[0] is not None:
             self._role("shell", texts[0])
 
@@ -236,7 +236,7 @@ class _Visitor:
         """Remember what is written to a file."""
         text = self._text(node.args[0]) if node.args else None
         for place in places if text is not None else ():
-            self.judge.write(place, Word(text or ""), self.use.scope, self.use.call, append=True)
+            self.use.write(place, Word(text or ""), append=True)
 
     def _open(self, node: ast.Call) -> None:
         """Judge `open`: known paths by their place, unknown ones only if they are written."""
@@ -246,9 +246,9 @@ class _Visitor:
         targets = self._targets(node)
         for path in targets[:1]:
             self._role("write" if writes else "read", path)
-            if writes and self.judge.file_roles(path):
+            if writes and self.use.policy.file_roles(path):
                 for text in {text for text in self.texts if " " in text}:
-                    self.judge.write(path, Word(text), self.use.scope, self.use.call)
+                    self.use.write(path, Word(text))
                     self._role("later", text)
         if writes and not targets:
             self._ask()

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 
-from decklog.guard.policy.languages import LANGUAGES
-from decklog.guard.policy.script import recipes, split_words
-from decklog.guard.policy.use import Call, Judge, Use
+from decklog.guard.policy.build_files import recipes
+from decklog.guard.policy.use import Use
 from decklog.guard.policy.verdict import Event
-from decklog.guard.policy.words import UNKNOWN, Word, decode_ansi
+from decklog.guard.policy.words import UNKNOWN, Word, decode_ansi, split_words
 
 _COMMAND_LINE = re.compile(r"[\s;|&`]|\$\(")
 _SETTING = re.compile(r"-*([\w.-]+)[=:](.+)", re.DOTALL)
@@ -16,116 +16,191 @@ _SHEBANG = re.compile(r"#!\S*?(?:env\s+(?:-S\s+)?)?(\w+?)[\d.]*\s")
 _MOST_WORDS = 40
 
 
-def _shell(judge: Judge, word: Word, use: Use) -> None:
+def _shell(use: Use, word: Word) -> None:
     """Judge a command line."""
-    judge.run_text("shell", word, use.scope, use.call)
+    use.run_text("shell", word)
 
 
-def _shebang(judge: Judge, word: Word, use: Use) -> None:
+def _shebang(use: Use, word: Word) -> None:
     """Judge a script by its interpreter."""
     found = _SHEBANG.match(word.text)
-    program = judge.policy.program(found[1]) if found else None
-    judge.run_text((program.get("language") if program else "") or "shell", word, use.scope, use.call)
+    program = use.policy.program(found[1]) if found else None
+    use.run_text((program.get("language") if program else "") or "shell", word)
 
 
-def _strings(judge: Judge, word: Word, use: Use) -> None:
+def _strings(use: Use, word: Word) -> None:
     """Judge a list of quoted strings as a command."""
     argv = [Word(found[2], word.taint) for found in _STRINGS.finditer(word.text)]
     if argv:
-        judge.review(Call(argv, use.call.text), use.scope)
+        use.run(argv, keeps_stdin=False)
 
 
-def _recipes(judge: Judge, word: Word, use: Use) -> None:
+def _recipes(use: Use, word: Word) -> None:
     """Judge the command lines of a makefile."""
     for command in recipes(word.text):
-        judge.run_text("shell", Word(command, word.taint), use.scope, use.call)
+        use.run_text("shell", Word(command, word.taint))
 
 
-def _later(judge: Judge, word: Word, use: Use) -> None:
+def _later(use: Use, word: Word) -> None:
     """Judge a command that a build tool's file will hold."""
-    if judge.is_refused("shell", word, use.scope, use.call):
-        judge.report(Event.REFUSED_LATER, use.call.text)
+    if use.is_refused("shell", word):
+        use.report(Event.REFUSED_LATER)
 
 
-def _edited(judge: Judge, word: Word, use: Use) -> None:
+def _edited(use: Use, word: Word) -> None:
     """Judge text that an editor puts into the files it works on."""
     plain = decode_ansi(word.text).lstrip("\\ \t\n")
     for file in use.operands:
-        for role in judge.file_roles(file.text):
-            if any(judge.is_refused(role, Word("\t" + text), use.scope, use.call) for text in (plain, plain.removeprefix("t"))):
-                judge.report(Event.REFUSED_LATER, use.call.text)
+        for role in use.policy.file_roles(file.text):
+            if any(use.is_refused(role, Word("\t" + text)) for text in (plain, plain.removeprefix("t"))):
+                use.report(Event.REFUSED_LATER)
 
 
-def _keep(judge: Judge, word: Word, use: Use) -> None:
+def _keep(use: Use, word: Word) -> None:
     """Judge a file that gets what is on standard input."""
-    judge.path("write", word, use.scope, use.call.text)
-    judge.write(word.text, use.call.stdin or Word(UNKNOWN), use.scope, use.call, append=use.arguments.has(("-a", "--append")))
+    use.check_path("write", word)
+    use.write(word.text, use.call.stdin or Word(UNKNOWN), append=use.arguments.has(("-a", "--append")))
 
 
-def _load(judge: Judge, word: Word, use: Use) -> None:
+def _load(use: Use, word: Word) -> None:
     """Judge the output of a command that is loaded as code."""
     if word.content is not None:
-        judge.report(Event.STARTS_PROGRAM, use.call.text)
+        use.report(Event.STARTS_PROGRAM)
 
 
-def _script_file(judge: Judge, word: Word, use: Use) -> None:
+def _script_file(use: Use, word: Word) -> None:
     """Judge a script that is read from a file, in the role of the program's own code."""
     is_input = word.text in ("-", "/dev/stdin", "/dev/fd/0")
     found = use.call.stdin if is_input else use.scope.written(word.text)
     if found is None and word.content is not None:
         found = Word(word.content, word.taint)
     if found is not None and found.is_known:
-        judge.role_of(use.program.get("script"), found, use)
+        use.check(use.program.get("script"), found)
     elif found is not None or is_input:
-        judge.report(Event.OPAQUE_CODE, use.call.text)
+        use.report(Event.OPAQUE_CODE)
     if found is None:
-        judge.role_of("load", word, use)
+        use.check("load", word)
 
 
-def _settings(judge: Judge, word: Word, use: Use) -> None:
+def _settings(use: Use, word: Word) -> None:
     """Judge options that are given in one text."""
     texts = split_words(word.text)
     if len(texts) > _MOST_WORDS:
-        judge.report(Event.TOO_COMPLEX, use.call.text)
+        use.report(Event.TOO_COMPLEX)
     for text in texts[:_MOST_WORDS]:
-        judge.role_of("assignment", Word(text, word.taint), use)
+        use.check("assignment", Word(text, word.taint))
 
 
-def _assignment(judge: Judge, word: Word, use: Use) -> None:
+def _assignment(use: Use, word: Word) -> None:
     """Judge `NAME=VALUE` by the words of its name; a bare word is loaded."""
     found = _SETTING.fullmatch(word.text)
     if found is None:
         if not word.text.startswith("-"):
-            judge.role_of("load", word, use)
+            use.check("load", word)
         return
-    if found[1] in judge.policy.names("harmless_settings"):
+    if found[1] in use.policy.names("harmless_settings"):
         return
     # The type of a setting may follow its name, as in `NAME:PATH=value`.
     value = found[2].partition("=")[2] if "=" in found[2] and "/" not in found[2].partition("=")[0] else found[2]
     first = value.split(maxsplit=1)[0] if _COMMAND_LINE.search(value.strip()) else ""
-    if first and judge.knows(first.rsplit("/", 1)[-1]):
-        judge.run_text("shell", Word(value, word.taint), use.scope, use.call)
-    judge.role_of(judge.policy.role_by_name(found[1]), Word(value, word.taint), use)
+    if first and use.policy.knows(first.rsplit("/", 1)[-1]):
+        use.run_text("shell", Word(value, word.taint))
+    use.check(use.policy.role_by_name(found[1]), Word(value, word.taint))
 
 
-def _refspec(judge: Judge, word: Word, use: Use) -> None:
+def _refspec(use: Use, word: Word) -> None:
     """Judge the branch that a push changes."""
     source, colon, target = word.text.lstrip("+").partition(":")
     target = target if colon else source
     if target.upper() in ("HEAD", "@"):
         target = use.scope.branch or UNKNOWN
-    judge.role_of("branch", Word(target.removeprefix("refs/").removeprefix("heads/").removeprefix("for/")), use)
+    use.check("branch", Word(target.removeprefix("refs/").removeprefix("heads/").removeprefix("for/")))
 
 
-def _python(judge: Judge, word: Word, use: Use) -> None:
+def _python(use: Use, word: Word) -> None:
     """Judge Python code."""
     # Most commands need no syntax tree.
     from decklog.guard.policy.python_code import check_python
 
-    check_python(judge, word, use)
+    check_python(use, word)
 
 
-BUILTIN_ROLES: dict[str, Callable[[Judge, Word, Use], None]] = {
+# Inline code in languages without a parser here: judged by its calls, names and strings.
+
+_IDENTIFIER = re.compile(r"(?<![\w.$@%])[A-Za-z_]\w*(?!\w|\s*:(?!:))")
+_DOTTED_IDENTIFIER = re.compile(r"(?<![\w.$@%:])[A-Za-z_.][\w.]*(?:::[\w.]+)?(?!\w)")
+_METHOD = re.compile(r"(?:(?<!\.)\.|\?\.|->|::)\s*([A-Za-z_]\w*[!?]?)")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_STRING = re.compile(r"""(["'])((?:\\.|(?!\1)[^\\\n]){0,400})\1""", re.DOTALL)
+_INSERTED = re.compile(r"[#@$]\{[^}]*\}?|\{\$[^}]*\}?|\$\([^)]*\)?")
+# A slash with no value before it begins a regular expression.
+_REGEX = re.compile(
+    r"(?:(?<=[(=,~!&|;{}\n])|(?<=\bif)|(?<=\bunless)|(?<=\band)|(?<=\bor)|(?<=\breturn)|(?<=\bfor)|^)\s*/(?![/*])(?:\\.|(?![#@?]\{)[^/\\\n`]){1,200}/[gimsuxy]*"
+)
+_COMMENT = re.compile(r"(?m)(?<![\w:'\"])//[^\n]*$|(?<![$\w'\"])#(?!\{)[^\n]*$")
+_PROPERTY = re.compile(r"->\s*[A-Za-z_]\w*+(?!\s*\()")
+_LONGEST = 8_000
+
+
+def _snippet(language: str, use: Use, word: Word) -> None:
+    """Judge code: its calls by the policy's roles; it is risky unless every name in it is known to compute or print."""
+    code, patterns = word.text, use.policy.patterns
+    # A regular expression of JavaScript has a method `exec` that runs nothing.
+    starts = language != "javascript" or patterns("process_module").search(code)
+    for role in ("any-code", "code-strings", "code-calls", f"{language}-calls", *(["shell-calls"] if starts else [])):
+        use.check(role, word)
+    for found in patterns("written_file").finditer(code):
+        for text in patterns("strings").finditer(code) if use.policy.file_roles(found[2]) else ():
+            if " " in text[2]:
+                use.write(found[2], Word(decode_ansi(text[2])))
+                use.check("later", Word(text[2]))
+    if UNKNOWN in code or len(code) >= _LONGEST or not _is_harmless(use, code, language):
+        use.report(Event.RISKY_CODE)
+
+
+def _is_harmless(use: Use, code: str, language: str) -> bool:
+    """Return whether code only computes and prints. Files it names are judged separately."""
+    patterns, names = use.policy.patterns, use.policy.names
+    if patterns("substitution").fullmatch(code.strip()):
+        return True
+    code = patterns("literal_writes").sub(" ", patterns("read_calls").sub(" ", code))
+    if not patterns("file_module_use").search(code):
+        code = patterns("file_module").sub(" ", code)
+    if language == "code":
+        bare = patterns("strings").sub(" ", patterns("local_module").sub(" ", code))
+        own = {next(filter(None, found.groups())) for found in patterns("declared").finditer(code)}
+        return not patterns("risky_code").search(code) and own | names("safe_code") >= set(_IDENTIFIER.findall(bare))
+    known = names("safe_" + language) | _declared(use, _STRING.sub(_keep_inserted, code))
+    for part in ("loopback_fetch", "module_use", "local_module"):
+        code = patterns(part).sub(" ", code)
+    bare = _COMMENT.sub("", _REGEX.sub(" 0 ", _STRING.sub(_keep_inserted, code)))
+    bare = patterns("harmless_parts").sub(" 0 ", bare)
+    if patterns("made_up_call").search(bare):
+        return False
+    bare = _PROPERTY.sub(" ", bare)
+    risky = patterns("risky_method_javascript" if language == "javascript" else "risky_method")
+    if any(map(risky.search, _METHOD.findall(bare))):
+        return False
+    return known >= set((_DOTTED_IDENTIFIER if language == "r" else _IDENTIFIER).findall(bare))
+
+
+def _keep_inserted(found: re.Match[str]) -> str:
+    """Leave of a string only the code inserted into it."""
+    inserted = " ".join(_INSERTED.findall(found[2])) if found[1] == '"' else ""
+    return f'"" {inserted} ' if inserted else '""'
+
+
+def _declared(use: Use, bare: str) -> set[str]:
+    """Return the names that code declares: parameters, and variables that it never calls."""
+    names: set[str] = set()
+    for found in use.policy.patterns("declared_names").finditer(bare):
+        names.update(_NAME.findall(next(filter(None, found.groups()), "")))
+    for found in use.policy.patterns("assigned_names").finditer(bare):
+        names.update(name for name in _NAME.findall(found[1]) if not re.search(rf"\b{name}\s*[(\"]", bare))
+    return names
+
+
+BUILTIN_ROLES: dict[str, Callable[[Use, Word], None]] = {
     "shell": _shell,
     "shebang": _shebang,
     "strings": _strings,
@@ -140,5 +215,6 @@ BUILTIN_ROLES: dict[str, Callable[[Judge, Word, Use], None]] = {
     "assignment": _assignment,
     "refspec": _refspec,
     "python-code": _python,
-    **LANGUAGES,
 }
+for _language in ("code", "javascript", "ruby", "php", "perl", "lua", "r", "julia", "elixir"):
+    BUILTIN_ROLES[_language] = partial(_snippet, _language)

@@ -1,18 +1,20 @@
 """Reading of a parsed script in the order it would run, handing every simple command to a judge."""
 
 import re
-import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice, product
 from math import prod
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from decklog.guard.policy.parse import DEEPEST, Expander, Node, TooComplex, text_of
 from decklog.guard.policy.scope import Function, Scope
-from decklog.guard.policy.use import Call, Judge, Redirect
+from decklog.guard.policy.use import Call, Redirect
 from decklog.guard.policy.verdict import Event
-from decklog.guard.policy.words import UNKNOWN, UNKNOWN_WORD, Word, combine
+from decklog.guard.policy.words import UNKNOWN, UNKNOWN_WORD, Word, combine, split_words
+
+if TYPE_CHECKING:
+    from decklog.guard.policy.engine import Judging
 
 _MOST_CHOICES = 64
 _REDIRECTS = {"file_redirect", "herestring_redirect", "heredoc_redirect"}
@@ -31,22 +33,23 @@ _LOST_DASH = re.compile(rb"[ \t]+-[ \t]*<<(?!<)")
 _SUBSCRIPT_COMMAND = re.compile(r"\w\[[^\]]*(?:\$\(|`)")
 
 
-class Redirections(NamedTuple):
+class Redirections:
     """The redirections of a statement: standard input, files, further arguments, statements that follow."""
 
-    stdin: Word | None
-    files: list[Redirect]
-    extra: list[Node]
-    after: list[Node]
+    def __init__(self, stdin: Word | None = None) -> None:
+        self.stdin = stdin
+        self.files: list[Redirect] = []
+        self.extra: list[Node] = []
+        self.after: list[Node] = []
 
 
 class Reader:
     """Walk one script."""
 
-    def __init__(self, source: bytes, scope: Scope, reviewer: Judge, depth: int = 0) -> None:
+    def __init__(self, source: bytes, scope: Scope, judge: "Judging", depth: int = 0) -> None:
         self.source = source
         self.scope = scope
-        self.reviewer = reviewer
+        self.judge = judge
         self.depth = depth
         self.uncalled: dict[str, Function] = {}
         self.running: set[str] = set()
@@ -55,14 +58,14 @@ class Reader:
         """Read a whole script, then the functions it defines and never calls."""
         output = self.walk(root, stdin)
         while self.scope.later:
-            self.reviewer.run_script(self.scope.later.pop(), self.scope)
+            self.judge.run_script(self.scope.later.pop(), self.scope)
         for name, function in list(self.uncalled.items()):
             self._call_function(name, function, Call([Word(name)], name), None)
         return output
 
     def walk(self, node: Node, stdin: Word | None) -> Word:
         """Read one statement and return its output."""
-        self.reviewer.spend()
+        self.judge.spend()
         self.depth += 1
         if self.depth > DEEPEST:
             raise TooComplex
@@ -74,7 +77,7 @@ class Reader:
     def _statement(self, node: Node, stdin: Word | None) -> Word:
         match node.type:
             case "command":
-                return self._command(node, stdin, [], [])
+                return self._command(node, Redirections(stdin))
             case "pipeline":
                 return self._pipeline(node, stdin)
             case "redirected_statement":
@@ -85,13 +88,13 @@ class Reader:
             case "variable_assignment":
                 name, word, append = self._assignment(node)
                 self.scope.assign(name, word, append=append)
-                self.reviewer.review(Call([], self._text(node), {name: word}), self.scope)
+                self.judge.review(Call([], self._text(node), {name: word}), self.scope)
             case "declaration_command" | "unset_command":
                 return self._declare(node)
             case "function_definition":
                 self._define(node)
             case "test_command" if _SUBSCRIPT_COMMAND.search(self._text(node)):
-                self.reviewer.report(Event.SUBSCRIPT_COMMAND, self._text(node))
+                self.judge.report(Event.SUBSCRIPT_COMMAND, self._text(node))
                 return self._children(node, stdin)
             case "for_statement":
                 return self._loop(node, stdin)
@@ -150,7 +153,7 @@ class Reader:
             self.scope.conditional -= conditional
 
     def _expander(self) -> Expander:
-        return Expander(self.source, self.scope, self._substitute, lambda text: self.reviewer.run_script(text, self.scope))
+        return Expander(self.source, self.scope, self._substitute, lambda text: self.judge.run_script(text, self.scope))
 
     def _substitute(self, node: Node) -> Word:
         """Read the commands of a substitution in their own scope."""
@@ -165,7 +168,7 @@ class Reader:
         word = Word("") if last.type in ("=", "+=") else self._expander().single(last)
         if _SUBSCRIPT_COMMAND.search(word.text):
             # Arithmetic expands the value of a variable, and runs commands in its subscripts.
-            self.reviewer.report(Event.SUBSCRIPT_COMMAND, self._text(node))
+            self.judge.report(Event.SUBSCRIPT_COMMAND, self._text(node))
         return self._text(first).split("[")[0], word, any(child.type == "+=" for child in node.children)
 
     def _declare(self, node: Node) -> Word:
@@ -189,7 +192,7 @@ class Reader:
             # A name reference is an alias of another variable.
             for name, word in call.assigned.items():
                 self.scope.assign(name, self.scope.value(word.text) if word.text.isidentifier() else UNKNOWN_WORD)
-        return self.reviewer.review(call, self.scope)
+        return self.judge.review(call, self.scope)
 
     def _define(self, node: Node) -> None:
         """Remember a function, and report one that starts itself without end."""
@@ -201,7 +204,7 @@ class Reader:
         self.scope.functions[name] = self.uncalled[name] = Function(body, self.source)
         calls_itself = _any(body, lambda below: below.type == "command_name" and self._text(below) == name)
         if calls_itself and _any(body, lambda below: below.type in ("pipeline", "&")):
-            self.reviewer.report(Event.FORK_BOMB, self._text(node))
+            self.judge.report(Event.FORK_BOMB, self._text(node))
 
     def _check_flood(self, node: Node) -> None:
         """Report a loop that starts background processes and waits for none of them, or never ends."""
@@ -210,7 +213,7 @@ class Reader:
         condition = node.child_by_field_name("condition")
         is_endless = condition is not None and self._text(condition).strip(" ;[]()") in _ALWAYS
         if is_endless or b"wait" not in self.source:
-            self.reviewer.report(Event.PROCESS_FLOOD, self._text(node))
+            self.judge.report(Event.PROCESS_FLOOD, self._text(node))
 
     def _loop(self, node: Node, stdin: Word | None) -> Word:
         """Read a `for` loop with its variable taking every value."""
@@ -226,10 +229,10 @@ class Reader:
 
     def _redirections(self, nodes: list[Node], stdin: Word | None) -> Redirections:
         """Read the redirections among some nodes."""
-        given = Redirections(stdin, [], [], [])
+        given = Redirections(stdin)
         for child in nodes:
             if child.type in _REDIRECTS:
-                given = given._replace(stdin=self._redirect(child, given) or given.stdin)
+                self._redirect(child, given)
         return given
 
     def _redirected(self, node: Node, stdin: Word | None) -> Word:
@@ -246,22 +249,26 @@ class Reader:
     def _redirected_body(self, node: Node, body: Node | None, given: Redirections) -> Word:
         """Read the statement itself, with its input and output redirected."""
         if body is not None and body.type == "command":
-            output = self._command(body, given.stdin, given.files, given.extra)
+            output = self._command(body, given)
         else:
-            self.reviewer.review_redirects(given.files, self.scope, self._text(node))
+            self.judge.review_redirects(given.files, self.scope, self._text(node))
             output = self.walk(body, given.stdin) if body is not None else Word("")
-            self.reviewer.review_written(given.files, output, self.scope, self._text(node))
+            self.judge.review_written(given.files, output, self.scope, self._text(node))
             output = output if body is not None else given.stdin or Word("")
         for child in given.after:
             output = self.walk(child, output if child.type == "pipeline" else None)
         return output
 
-    def _redirect(self, node: Node, given: Redirections) -> Word | None:
-        """Sort the parts of a redirection, and return what it puts on standard input."""
+    def _redirect(self, node: Node, given: Redirections) -> None:
+        """Sort the parts of a redirection, and note what it puts on standard input."""
         if node.type == "herestring_redirect":
-            return self._expander().single(node.children[-1])
-        if node.type == "file_redirect":
-            return self._file_redirect(node, given)
+            given.stdin = self._expander().single(node.children[-1])
+        elif node.type == "file_redirect":
+            self._file_redirect(node, given)
+        else:
+            self._heredoc(node, given)
+
+    def _heredoc(self, node: Node, given: Redirections) -> None:
         stdin, quoted = Word(""), False
         for child in node.children:
             if child.type == "heredoc_start":
@@ -274,9 +281,9 @@ class Reader:
                 given.extra.append(child)
             elif child.is_named and child.type != "heredoc_end":
                 given.after.append(child)
-        return stdin
+        given.stdin = stdin
 
-    def _file_redirect(self, node: Node, given: Redirections) -> Word | None:
+    def _file_redirect(self, node: Node, given: Redirections) -> None:
         """Read a redirection to or from a file; further words are arguments of the command."""
         operator, targets = "", []
         for child in node.children:
@@ -285,20 +292,20 @@ class Reader:
             else:
                 targets.append(child)
         if not targets:
-            return None
+            return
         given.extra.extend(targets[1:])
         target = self._expander().single(targets[0])
         given.files.append(Redirect(operator, target))
-        if ">" in operator:
-            return None
-        return self.scope.written(target.text) or Word(UNKNOWN if target.content is None else target.content, target.taint)
+        if ">" not in operator:
+            content = UNKNOWN if target.content is None else target.content
+            given.stdin = self.scope.written(target.text) or Word(content, target.taint)
 
-    def _command(self, node: Node, stdin: Word | None, redirects: list[Redirect], extra: list[Node]) -> Word:
+    def _command(self, node: Node, given: Redirections) -> Word:
         """Read a simple command, once for every combination of values its variables may have."""
         outputs = []
         for choice in self._choices(node):
             self.scope.chosen = choice
-            outputs.append(self._simple(node, stdin, list(redirects), list(extra)))
+            outputs.append(self._simple(node, given))
         self.scope.chosen = {}
         return combine(list(dict.fromkeys(outputs)))
 
@@ -307,43 +314,39 @@ class Reader:
         text = self._text(node)
         named = {name: values for name, values in self.scope.variables.items() if len(values) > 1 and name in text}
         if prod(len(values) for values in named.values()) > _MOST_CHOICES:
-            self.reviewer.report(Event.TOO_COMPLEX, text)
+            self.judge.report(Event.TOO_COMPLEX, text)
         for values in islice(product(*named.values()), _MOST_CHOICES):
             yield dict(zip(named, values, strict=True))
 
-    def _simple(self, node: Node, stdin: Word | None, redirects: list[Redirect], extra: list[Node]) -> Word:
+    def _simple(self, node: Node, outer: Redirections) -> Word:
         """Build a simple command from its parts and judge it."""
-        call = Call([], self._text(node), stdin=stdin)
-        call.redirects = redirects
-        for child, text in self._words(node.children):
-            if text:
-                call.argv += self._expander().joined(text)
+        call, given = Call([], self._text(node)), Redirections(outer.stdin)
+        given.files, given.extra = [*outer.files], [*outer.extra]
+        waiting = list(node.children)
+        while waiting:
+            child = last = waiting.pop(0)
+            # The grammar splits a word behind a `$`.
+            while waiting and waiting[0].type == "word" and self._joins(last, waiting[0]):
+                last = waiting.pop(0)
+            if last is not child:
+                call.argv += self._expander().joined(self.source[child.start_byte : last.end_byte].decode("utf-8", "replace"))
             elif child.type == "variable_assignment":
                 name, word, _ = self._assignment(child)
                 call.assigned[name] = word
             elif child.type in _REDIRECTS:
-                call.stdin = self._redirect(child, Redirections(None, redirects, extra, [])) or call.stdin
+                self._redirect(child, given)
             elif child.type in _WORDS or child.type == "command_name":
                 call.argv += self._expander().fields(child)
             elif child.is_named and child.type != "comment":
                 self.walk(child, None)
         if b"<<" in self.source and _LOST_DASH.match(self.source, node.end_byte):
             call.argv.append(Word("-"))
-        for child in extra:
+        for child in given.extra:
             call.argv += self._expander().fields(child)
+        call.stdin, call.redirects = given.stdin, given.files
         return self._run(call)
 
-    def _words(self, nodes: list[Node]) -> Iterator[tuple[Node, str | None]]:
-        """Yield a command's parts, with the text of those that the grammar splits behind a `$`."""
-        waiting = list(nodes)
-        while waiting:
-            first = last = waiting.pop(0)
-            while waiting and waiting[0].type == "word" and self._is_split(last, waiting[0]):
-                last = waiting.pop(0)
-            text = self.source[first.start_byte : last.end_byte].decode("utf-8", "replace")
-            yield first, text if last is not first else None
-
-    def _is_split(self, first: Node, second: Node) -> bool:
+    def _joins(self, first: Node, second: Node) -> bool:
         return bool(first.end_byte == second.start_byte) and self._text(first).endswith("$")
 
     def _run(self, call: Call) -> Word:
@@ -351,17 +354,17 @@ class Reader:
         name = call.argv[0].text if call.argv else ""
         function = self.scope.functions.get(name)
         if function is not None and name not in self.running:
-            self.reviewer.review_redirects(call.redirects, self.scope, call.text)
+            self.judge.review_redirects(call.redirects, self.scope, call.text)
             output = self._call_function(name, function, call, call.argv[1:])
             # The function may be gone, or may never have been defined, when the command runs.
-            return self.reviewer.review(call, self.scope) if self.reviewer.knows(name) else output
+            return self.judge.review(call, self.scope) if self.judge.policy.knows(name) else output
         alias = self.scope.aliases.get(name)
         if alias is not None:
             # A script expands aliases only with expand_aliases, and never for a quoted name.
-            self.reviewer.review(call.inner([*(Word(part) for part in split_words(alias)), *call.argv[1:]]), self.scope)
-            if not self.reviewer.knows(name):
+            self.judge.review(call.inner([*(Word(part) for part in split_words(alias)), *call.argv[1:]]), self.scope)
+            if not self.judge.policy.knows(name):
                 return Word(UNKNOWN)
-        return self.reviewer.review(call, self.scope)
+        return self.judge.review(call, self.scope)
 
     def _call_function(self, name: str, function: Function, call: Call, arguments: list[Word] | None) -> Word:
         """Read a function's body with the arguments of the call, or with unknown ones."""
@@ -376,14 +379,6 @@ class Reader:
             self.scope.positional, self.source = outer, source
 
 
-def split_words(text: str) -> list[str]:
-    """Split text as a shell does, or at white space if its quotes do not match."""
-    try:
-        return shlex.split(text)
-    except ValueError:
-        return [*text.split(), UNKNOWN]
-
-
 def _any(node: Node, test: Callable[[Node], bool]) -> bool:
     """Return whether a node or one below it passes a test."""
     waiting = [node]
@@ -393,55 +388,3 @@ def _any(node: Node, test: Callable[[Node], bool]) -> bool:
             return True
         waiting.extend(current.children)
     return False
-
-
-_MOST = 200
-_DEEPEST = 50
-_TARGET = re.compile(r"(?m)^([\w./%$(){} -]+?)\s*:(?![=:])([^;=\n#]*)")
-# A line of a recipe, or the command behind a semicolon in the line of the target.
-_RECIPE = re.compile(r"(?:[\t ]+|[\w./%$(){} -]+:(?!=)[^;=\n#]*;)[@+-]*\s*(\S.*)$")
-_SHELL = re.compile(r"\$[({]shell\s+([^\n]*)[)}]|!=([^\n]*)")
-_VARIABLE = re.compile(r"\$[({][\w.@%<^?*+/:=,-]*[)}]|\$[@<^?*%]")
-_ASSIGNED = re.compile(r"(?m)^(\w+)[ \t]*[:?]{0,2}=[ \t]*([^\n#]*)")
-_SET_BY_MAKE = {
-    "MAKE": "make", "CC": "cc", "CXX": "g++", "RM": "rm -f", "CURDIR": ".", "PWD": ".", "HOME": "~", "SHELL": "sh", "AR": "ar",
-}  # fmt: skip
-_NESTED = 3
-
-
-def recipes(text: str, wanted: set[str] | None = None) -> Iterator[str]:
-    """Yield the command lines of a makefile, or of the targets that are wanted."""
-    text = text.replace("\\\n", " ")
-    assigned = [found.groups() for found in islice(_ASSIGNED.finditer(text), _MOST)]
-    names = [name for name, _ in assigned]
-    values = {**_SET_BY_MAKE, **{name: value.strip() for name, value in assigned if names.count(name) == 1}}
-    for found in islice(_SHELL.finditer(text), _MOST):
-        yield _as_shell(found[1] or found[2] or "", values)
-    needed = _needed(text, wanted) if wanted is not None else None
-    is_needed = True
-    values |= dict.fromkeys("@<^?*+%", "x")
-    for line in text.split("\n"):
-        target = _TARGET.match(line)
-        if target:
-            values["@"] = next(iter(target[1].split()), "x")
-            is_needed = needed is None or "%" in target[1] or not needed.isdisjoint(target[1].split())
-        command = _RECIPE.match(line)
-        if command and is_needed:
-            yield _as_shell(command[1], values)
-
-
-def _needed(text: str, wanted: set[str]) -> set[str]:
-    """Return the targets that are made on the way to some; the first one where none is named."""
-    needs = [(found[1].split(), found[2].split()) for found in _TARGET.finditer(text)]
-    plain = [target for targets, _ in needs for target in targets if not target.startswith(".")]
-    needed = set(wanted) or set(plain[:1])
-    for _ in range(_DEEPEST):
-        needed |= {need for targets, names in needs if not needed.isdisjoint(targets) for need in names}
-    return needed
-
-
-def _as_shell(text: str, values: dict[str, str]) -> str:
-    """Expand the variables of a makefile's line."""
-    for _ in range(_NESTED):
-        text = _VARIABLE.sub(lambda found: values.get(found[0].strip("$(){}"), UNKNOWN), text)
-    return text.replace("$$", "$")

@@ -1,14 +1,16 @@
-"""One use of a program, and what its parts need of the engine that judges it."""
+"""One use of a program: its command, the program's entry in the policy, and the arguments sorted by that entry."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from decklog.guard.policy.paths import Paths
 from decklog.guard.policy.policy import Policy, PolicyTable
 from decklog.guard.policy.scope import Scope
-from decklog.guard.policy.verdict import Event, Publication
+from decklog.guard.policy.verdict import Event
 from decklog.guard.policy.words import NO_TAINT, Arguments, Word, join_taint
+
+if TYPE_CHECKING:
+    from decklog.guard.policy.engine import Judging
 
 
 class Redirect(NamedTuple):
@@ -51,16 +53,22 @@ class Call:
 
 
 class Use:
-    """A program being used: the command, the program's entry, and the arguments sorted by it."""
+    """A program being used, and the engine that judges it."""
 
-    def __init__(self, name: str, call: Call, program: PolicyTable, arguments: Arguments, scope: Scope) -> None:
-        self.name = name
+    def __init__(self, judge: "Judging", call: Call, scope: Scope, name: str = "", program: PolicyTable | None = None) -> None:
+        self.judge = judge
         self.call = call
-        self.program = program
-        self.arguments = arguments
         self.scope = scope
+        self.name = name
+        self.program = program or PolicyTable({}, judge.policy)
+        self.arguments: Arguments = Arguments()
         self.sub = ""
-        self.finding = program.finding
+        self.finding = self.program.finding
+
+    @property
+    def policy(self) -> Policy:
+        """Return the policy that the use is judged by."""
+        return self.judge.policy
 
     @property
     def operands(self) -> list[Word]:
@@ -74,20 +82,52 @@ class Use:
 
     def taint_except(self, options: Iterable[str]) -> frozenset[str]:
         """Return the taint of standard input and of the arguments, leaving out the values of some options."""
-        spared = [word.text for option, word in self.arguments.values if option in options]
-        words = [word for word in self.call.argv if not any(word.text.endswith(text) for text in spared)]
+        exempt = [word.text for option, word in self.arguments.values if option in options]
+        words = [word for word in self.call.argv if not any(word.text.endswith(text) for text in exempt)]
         return self.stdin_taint | join_taint(words)
 
-    def operand_roles(self, policy: Policy) -> Iterator[tuple[str, Word]]:
+    # What the use is judged by
+
+    def report(self, event: Event) -> None:
+        """Report an event."""
+        self.judge.report(event, self.call.text)
+
+    def check(self, role: str, word: Word) -> None:
+        """Judge a word by its role."""
+        self.judge.check(role, word, self)
+
+    def check_path(self, role: str, word: Word) -> None:
+        """Judge what is done to a path."""
+        self.judge.check_path(role, word, self.scope, self.call.text)
+
+    def is_refused(self, role: str, word: Word) -> bool:
+        """Return whether text would be denied in a role."""
+        return self.judge.is_refused(role, word, self.scope, self.call)
+
+    def run_text(self, language: str, word: Word) -> Word:
+        """Judge text that is run as code, and return its output."""
+        return self.judge.run_text(language, word, self.scope, self.call)
+
+    def run(self, argv: list[Word], *, keeps_stdin: bool = True) -> Word:
+        """Judge a command that the program starts, and return its output."""
+        return self.judge.review(self.call.inner(argv, keeps_stdin=keeps_stdin), self.scope)
+
+    def write(self, path: str, content: Word, *, append: bool = False) -> None:
+        """Remember and judge what is written to a file."""
+        self.judge.write(path, content, self.scope, self.call, append=append)
+
+    # The roles of its operands
+
+    def operand_roles(self) -> Iterator[tuple[str, Word]]:
         """Yield the operands with their roles."""
         entry, operands = dict(self.program.data), self.operands
         for case in self.program.get("when"):
-            if self._is_case(case, policy):
+            if self._is_case(case):
                 entry.update(case)
         has_first = "first" in entry and not self.arguments.has(entry.get("first_unless", "").split())
-        spared = [id(word) for before, word in pairwise(self.call.argv) if before.text in entry.get("text_after", "").split()]
+        plain = [id(word) for before, word in pairwise(self.call.argv) if before.text in entry.get("text_after", "").split()]
         for place, word in enumerate(operands):
-            if id(word) in spared:
+            if id(word) in plain:
                 continue
             if place == 0 and has_first:
                 yield entry["first"], word
@@ -99,42 +139,16 @@ class Use:
         if len(operands) < entry.get("least", 0):
             yield entry["operands"], Word(entry["default"])
 
-    def _is_case(self, case: Mapping[str, Any], policy: Policy) -> bool:
+    def _is_case(self, case: Mapping[str, Any]) -> bool:
         """Return whether the conditions of a `when` entry hold."""
         arguments = self.arguments
         if ("flags" in case and not arguments.has(case["flags"].split())) or arguments.has(case.get("without", "").split()):
             return False
-        if "only_flags" in case and not set(arguments.flags) <= policy.names(case["only_flags"]):
+        if "only_flags" in case and not set(arguments.flags) <= self.policy.names(case["only_flags"]):
             return False
         values = [f"{option}={word.text}" for option, word in arguments.values]
-        if "only_values" in case and not all(map(policy.patterns(case["only_values"]).match, values)):
+        if "only_values" in case and not all(map(self.policy.patterns(case["only_values"]).match, values)):
             return False
         return not case.get("no_output") or all(
             not redirect.is_output or redirect.target.text == "/dev/null" for redirect in self.call.redirects
         )
-
-
-class Judge(Protocol):
-    """The engine, as its parts call it."""
-
-    policy: Policy
-    paths: Paths
-    published: list[Publication]
-    moves_commits: bool
-
-    def spend(self) -> None: ...
-    def knows(self, name: str) -> bool: ...
-    def report(self, event: Event, text: str) -> None: ...
-    def run_script(self, text: str, scope: Scope, stdin: Word | None = None, positional: list[Word] | None = None) -> Word: ...
-    def run_text(self, language: str, word: Word, scope: Scope, call: Call) -> Word: ...
-    def is_refused(self, role: str, word: Word, scope: Scope, call: Call) -> bool: ...
-    def path(self, role: str, word: Word, scope: Scope, text: str) -> None: ...
-    def run_file(self, word: Word, scope: Scope, call: Call) -> None: ...
-    def write(self, path: str, content: Word, scope: Scope, call: Call, *, append: bool = False) -> None: ...
-    def file_roles(self, path: str) -> list[str]: ...
-    def review(self, call: Call, scope: Scope) -> Word: ...
-    def review_redirects(self, redirects: list[Redirect], scope: Scope, text: str) -> None: ...
-    def review_written(self, redirects: list[Redirect], output: Word, scope: Scope, text: str) -> None: ...
-    def variable(self, name: str, word: Word, call: Call, scope: Scope) -> None: ...
-    def use(self, name: str, program: PolicyTable, call: Call, scope: Scope) -> Word: ...
-    def role_of(self, role: str, word: Word, use: Use) -> None: ...

@@ -5,6 +5,7 @@ see only the unquoted ones.
 """
 
 import re
+import shlex
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -124,6 +125,14 @@ def finish(raw: str, taint: frozenset[str], content: str | None = None) -> list[
         pieces = text.split(SPLIT)
         words += [Word(unseal(piece), taint, content) for piece in pieces if piece or len(pieces) == 1]
     return words
+
+
+def split_words(text: str) -> list[str]:
+    """Split text as a shell does, or at white space if its quotes do not match."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return [*text.split(), UNKNOWN]
 
 
 _SHORTEST_ABBREVIATION = 5

@@ -378,12 +378,7 @@ def _shown(line: bytes, column: int) -> tuple[str, int]:
 
 
 def list_files(
-    root: Root,
-    path: str = ".",
-    pattern: str | None = None,
-    recursive: bool = True,
-    *,
-    with_ignored: bool = False,
+    root: Root, path: str = ".", pattern: str | None = None, recursive: bool = True, *, with_ignored: bool = False
 ) -> list[str]:
     """List the files beneath a directory, sorted, as paths from the root.
 

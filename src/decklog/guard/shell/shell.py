@@ -43,9 +43,7 @@ class Environment:
 
 
 def environment(
-    passed: Iterable[str] = (),
-    given: Mapping[str, str] | None = None,
-    source: Mapping[str, str] | None = None,
+    passed: Iterable[str] = (), given: Mapping[str, str] | None = None, source: Mapping[str, str] | None = None
 ) -> Environment:
     """Choose the variables that a command gets: the usual ones, those the caller names, and those given outright."""
     have = os.environ if source is None else source
@@ -169,11 +167,7 @@ def guard_command(call: ToolCall, arguments: dict[str, Any]) -> None:
 
 
 def run(
-    call: ToolCall,
-    command: list[str] | str,
-    cwd: str = ".",
-    timeout_seconds: float = 120.0,
-    env: dict[str, str] | None = None,
+    call: ToolCall, command: list[str] | str, cwd: str = ".", timeout_seconds: float = 120.0, env: dict[str, str] | None = None
 ) -> Ran:
     """Run a command and wait for its end: a list of arguments, or a string for bash.
 

@@ -36,33 +36,11 @@ def become(spec: dict[str, Any], out: int, err: int, trouble: int) -> None:
             if held["covered"]:
                 mounts.cover(held["covered"])
             landlock.restrict(spec["rules_fd"], network=held["network"])
-        _execute(spec["argv"], spec["env"])
+        os.execvpe(spec["argv"][0], spec["argv"], spec["env"])
     except OSError as error:
         os.write(trouble, json.dumps({"errno": error.errno, "strerror": error.strerror}).encode())
     finally:
         os._exit(127)
-
-
-def _execute(argv: list[str], env: dict[str, str]) -> None:
-    """Execute the first match on PATH, like `os.execvpe`, but without imports."""
-    problem = None
-    for path in _candidates(argv[0], env):
-        try:
-            os.execve(path, argv, env)
-        except OSError as error:
-            # Prefer "can't be run" to "not found".
-            if problem is None or isinstance(problem, (FileNotFoundError, NotADirectoryError)):
-                problem = error
-    assert problem is not None
-    raise problem
-
-
-def _candidates(program: str, env: dict[str, str]) -> list[str]:
-    """Return the paths to try; the last one even if it is missing, for the kernel's error."""
-    if "/" in program:
-        return [program]
-    places = [os.path.join(folder, program) for folder in env.get("PATH", os.defpath).split(":")]
-    return [*filter(os.path.lexists, places[:-1]), places[-1]]
 
 
 SET_CHILD_SUBREAPER = 36

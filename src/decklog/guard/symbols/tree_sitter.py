@@ -187,10 +187,7 @@ def _declared(node: Any, in_class: bool) -> tuple[SymbolKind, list[str]] | None:
 
 
 def _imports(node: Any) -> Iterator[SymbolDefinition]:
-    if node.type == "call" and _text(node.child_by_field_name("method")) not in (
-        "require",
-        "require_relative",
-    ):
+    if node.type == "call" and _text(node.child_by_field_name("method")) not in ("require", "require_relative"):
         return
     strings = [_text(one).strip("\"'`<>") for one in _descendants(node, STRINGS)]
     leaves = [_text(one) for one in _descendants(node, LEAVES)] if node.type != "call" else []

@@ -19,12 +19,7 @@ TOOLS = (
     Tool.of(edit_file, changes=True, expect=expected.of_edit, look=expected.look_at_files),
     Tool.of(apply_patch, action="edit_file", changes=True, expect=expected.of_patch, look=expected.look_at_files),
     Tool.of(
-        shell.run,
-        action="run_cli",
-        changes=True,
-        guard=shell.guard_command,
-        expect=shell.expect_command,
-        look=shell.look_for_run,
+        shell.run, action="run_cli", changes=True, guard=shell.guard_command, expect=shell.expect_command, look=shell.look_for_run
     ),
     Tool.of(
         background.start_process,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from decklog.core.errors import DecklogError, Invalid, NotFound, Unavailable
+from decklog.core.folders import state_home
 from decklog.guard.calls.commands import Commands
 from decklog.guard.calls.guard import ApprovalAccess, Gate, Guard, TrustAccess
 from decklog.guard.calls.tool import Check, Tool, ToolCall, texts, to_data
@@ -241,12 +242,6 @@ def recordable(text: str) -> str:
     half = LONGEST_TEXT // 2
     digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
     return f"{clean[:half]}\n[… {len(clean) - 2 * half} characters left out, sha256 of the whole {digest} …]\n{clean[-half:]}"
-
-
-def state_home() -> Path:
-    """Return the directory where this user's programs keep what must survive a restart."""
-    home = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
-    return Path(home, "decklog")
 
 
 def _store(log: Decklog, name: str) -> Any:

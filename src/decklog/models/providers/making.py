@@ -11,8 +11,7 @@ from typing import Any
 
 from decklog.agents.sessions import charge_of_session
 from decklog.conductor import commands
-from decklog.conductor.agents.description import LONGEST_ARGUMENT, Description
-from decklog.conductor.agents.launch import agent_command
+from decklog.conductor.agents.description import LONGEST_ARGUMENT, Description, agent_command
 from decklog.conductor.agents.stream import Follower, StreamEvent, StreamReader, parse_reset_time
 from decklog.conductor.commands import Command
 from decklog.conductor.git.repository import write_git_directory

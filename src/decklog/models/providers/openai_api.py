@@ -49,10 +49,7 @@ def request(model: str, prompt: Prompt, wish: ModelRequest) -> dict[str, Any]:
         "model": model,
         "max_completion_tokens": wish.most_output_tokens,
         **({} if wish.temperature is None else {"temperature": wish.temperature}),
-        "messages": [
-            {"role": "system", "content": joined(prompt.stable)},
-            {"role": "user", "content": joined(prompt.varying)},
-        ],
+        "messages": [{"role": "system", "content": joined(prompt.stable)}, {"role": "user", "content": joined(prompt.varying)}],
         "response_format": {"type": "json_schema", "json_schema": shape},
     }
 

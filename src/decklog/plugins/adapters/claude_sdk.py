@@ -12,7 +12,7 @@ import claude_agent_sdk
 from anyio import to_thread
 from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, HookMatcher, ResultMessage, SystemMessage, TextBlock
 
-from decklog.agents.entries import own_identity
+from decklog.agents.closing import own_identity
 from decklog.agents.events import CallOutcome
 from decklog.agents.programs.base import GONE
 from decklog.agents.programs.claude import RESULT
@@ -86,7 +86,7 @@ class DecklogSessions:
         return self._hooked(given, self._talk(given))
 
     async def query(self, *, prompt: Any, options: ClaudeAgentOptions | None = None, transport: Any = None) -> AsyncIterator[Any]:
-        """Ask as the SDK's own `query` does, on record."""
+        """Run the SDK's own `query`, and record it."""
         given = options or ClaudeAgentOptions()
         talk = self._talk(given)
         stream = claude_agent_sdk.query(prompt=prompt, options=self._hooked(given, talk), transport=transport)
@@ -104,7 +104,7 @@ class DecklogSessions:
             self._end(talk, problem)
 
     async def messages(self, stream: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Hear what a `ClaudeSDKClient` receives, and hand it on."""
+        """Record the messages of a `ClaudeSDKClient`, and yield them."""
         talk = self._talks[-1] if self._talks else self._talk(ClaudeAgentOptions())
         async for message in stream:
             self._record_message(talk, message)
@@ -146,7 +146,7 @@ class DecklogSessions:
         return replace(options, hooks=hooks)
 
     async def _answer(self, talk: _Talk, values: dict[str, Any]) -> dict[str, Any]:
-        """Put an event on record, and say no where the policy does."""
+        """Record an event, and deny what the policy denies."""
         denied = await self._denied(talk, values)
         try:
             session = self._session(talk, values)

@@ -11,7 +11,7 @@ from typing import Any
 from agents.tracing import Span, Trace, TracingProcessor
 from agents.version import __version__ as sdk_version
 
-from decklog.agents.entries import own_identity
+from decklog.agents.closing import own_identity
 from decklog.agents.events import CallOutcome
 from decklog.aio.log import AsyncDecklog
 from decklog.log import Decklog

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from decklog.agents.entries import close_interrupted
+from decklog.agents.closing import close_interrupted
 from decklog.agents.intake import take_in
 from decklog.agents.spool import Spool
 from decklog.location.locate import LogLocation, locate, spool_folder
@@ -164,7 +164,7 @@ class EventRecorder:
 
 
 def spool_of(log: Decklog) -> str:
-    """Name the folder where events wait for a log: the one that hooks of the same log use."""
+    """Return the spool folder of a log, which its hooks use, too."""
     found = locate(None)
     place = found if found.target == log.db.target else LogLocation(log.db.target, "named by the program", is_named=True)
     return spool_folder(place)

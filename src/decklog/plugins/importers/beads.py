@@ -10,7 +10,7 @@ from decklog.core.errors import Invalid
 from decklog.importing.exports import TextExport, each, every, json_text, short_time
 from decklog.importing.files import file_in, has_markers, json_lines, parsed
 from decklog.importing.report import Outcome
-from decklog.importing.row import EPOCH, Row, kept_columns
+from decklog.importing.row import EPOCH, Row, plain, plain_json
 from decklog.importing.sync import FileSync, Items
 from decklog.importing.tracker import (
     COMMENTS,
@@ -26,6 +26,7 @@ from decklog.importing.tracker import (
 )
 from decklog.importing.writer import Mapping, PendingRecord, describes
 from decklog.log import Decklog
+from decklog.records.values import to_json
 from decklog.stores.tasks.task import Dependency, LinkKind, Task, TaskComment, TaskState
 
 PLACES = (".beads/issues.jsonl", "issues.jsonl")
@@ -116,13 +117,15 @@ class BeadsImport(Tracker):
         for line in json_lines(path):
             if line.trouble is not None:
                 self.hold_line(line.text, line.trouble)
-            elif line.found.get("_type") == "memory":
-                self.gathered.add(MEMORIES, str(line.found.get("key")), kept_columns(line.found)[1])
-            elif not isinstance(name := line.found.get("id"), str) or not name.strip():
+                continue
+            found = plain(line.found)
+            if found.get("_type") == "memory":
+                self.gathered.add(MEMORIES, str(found.get("key")), to_json(found))
+            elif not isinstance(name := found.get("id"), str) or not name.strip():
                 self.hold_line(line.text, "an issue needs an id")
             else:
-                at, clock = moment_of(line.found.get("created_at")), moment_of(line.found.get("updated_at"))
-                self.hold(name, line.found, at=at, clock=clock, is_done=line.found.get("status") == "closed")
+                at, clock = moment_of(found.get("created_at")), moment_of(found.get("updated_at"))
+                self.hold(name, found, at=at, clock=clock, is_done=found.get("status") == "closed")
                 prefix = name.rpartition("-")[0]
                 if prefix in prefixes or len(prefixes) < _MOST_PREFIXES:
                     prefixes[prefix] = prefixes.get(prefix, 0) + 1
@@ -230,7 +233,7 @@ class BeadsImport(Tracker):
         return self.said(row, item, author=row.text("author", ""), body=body, at=row.time("created_at", EPOCH))
 
     def memory(self, row: Row) -> Outcome:
-        """Learn what was remembered; what a key said before is superseded."""
+        """Record a memory as a lesson; it supersedes the earlier ones of its key."""
         row.take("_type")
         name, body = row.text("key", ""), row.text("value", "")
         self.log.memory.add_topic(TOPIC, _ABOUT)
@@ -444,7 +447,7 @@ def _issues(text: bytes) -> tuple[Items, int]:
         if issue is None:
             left += bool(line.strip()) and _read(line).get("_type") != "memory"
             continue
-        version = (moment_of(issue.get("updated_at")), kept_columns(issue)[1])
+        version = (moment_of(issue.get("updated_at")), plain_json(issue))
         if version >= versions.get(issue["id"], ("", "")):
             issue.setdefault("issue_type", issue.pop("type", "task"))
             issue["title"] = issue.get("title") or issue["id"]

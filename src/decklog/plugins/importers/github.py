@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 from decklog.core.errors import Invalid, TimedOut, Unavailable
 from decklog.importing.exports import each
 from decklog.importing.files import json_values
-from decklog.importing.row import EPOCH, Row, kept_columns, kept_json
-from decklog.importing.source import PrivateFolder
+from decklog.importing.row import EPOCH, Row, plain, plain_json
 from decklog.importing.sync import Items, Sync
 from decklog.importing.tracker import COMMENTS, LINKS, Link, NestedRow, Tracker, moment_of, set_time
 from decklog.importing.writer import PendingRecord, describes
+from decklog.records.values import to_json
 from decklog.stores.tasks.task import LinkKind, Task, TaskComment, TaskState
 
 REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+\Z")
@@ -37,7 +37,7 @@ _MARK = re.compile(rf"\s*{_MARK_START}(\S+) -->\s*\Z")
 
 
 def ask_gh(repository: str, seconds: float, path: str) -> None:
-    """Have `gh` write all issues of a repository to a file, by the login that it has."""
+    """Write all issues of a repository to a file with `gh`, which has the login."""
     program = shutil.which("gh")
     if program is None:
         saving = f"gh issue list --repo {repository} --state all --limit {_MOST} --json {','.join(FIELDS)} > issues.json"
@@ -77,13 +77,13 @@ def plain_names(found: dict[str, Any]) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _name_at(address: str) -> str | None:
-    """Name the issue at an address; cached, because links and comments need it again."""
+    """Return the name of the issue at an address."""
     found = _ADDRESS.search(address)
     return f"{found[1]}#{found[2]}" if found else None
 
 
 def name_of(issue: dict[str, Any], otherwise: str) -> str:
-    """Name an issue as people do: OWNER/REPOSITORY#NUMBER."""
+    """Return the name that people use for an issue: OWNER/REPOSITORY#NUMBER."""
     for address in (issue.get("html_url"), issue.get("url"), issue.get("issue_url")):
         if isinstance(address, str) and (name := _name_at(address)) is not None:
             return name
@@ -150,11 +150,11 @@ class GithubImport(Tracker):
     goal = "Issues of GitHub"
 
     def gather(self) -> None:
-        """Ask `gh`, or read a file."""
+        """Read the issues from `gh` or from a file."""
         if REPOSITORY.match(self.path) is None:
             self._hold_all(self.path, self.run_id)
             return
-        with PrivateFolder() as folder:
+        with tempfile.TemporaryDirectory(prefix="decklog-import-") as folder:
             saved = os.path.join(folder, "issues.json")
             ask_gh(self.path, self.seconds, saved)
             self._hold_all(saved, self.path)
@@ -173,11 +173,11 @@ class GithubImport(Tracker):
             for one in found:
                 self._hold(one, otherwise)
             return
-        issue = plain_names(found) if isinstance(found, dict) else {}
+        issue: dict[str, Any] = plain(plain_names(found)) if isinstance(found, dict) else {}
         try:
             name = name_of(issue, otherwise)
         except Invalid as problem:
-            self.hold_line(kept_json(found), problem.message)
+            self.hold_line(plain_json(found), problem.message)
             return
         if isinstance(issue.get("body"), str):
             issue["body"], made_of = unmarked(issue["body"])
@@ -192,7 +192,7 @@ class GithubImport(Tracker):
 
     def _hold_comment(self, name: str, comment: dict[str, Any]) -> None:
         at, clock = moment_of(comment.get("created_at")), moment_of(comment.get("updated_at"))
-        _, text = kept_columns({**comment, "issue": name})
+        text = to_json({**comment, "issue": name})
         self.gathered.add(COMMENTS, f"{name}#{comment.get('id')}", text, at=at, clock=clock)
 
     def parts_of(self, item: Row) -> Iterator[NestedRow]:
@@ -290,8 +290,8 @@ class GithubSync(Sync):
             raise Invalid(f"{path!r} names no repository; say OWNER/REPOSITORY", field="path")
 
     def theirs(self) -> Items:
-        """Ask `gh` for all issues."""
-        with PrivateFolder() as folder:
+        """Read all issues with `gh`."""
+        with tempfile.TemporaryDirectory(prefix="decklog-import-") as folder:
             saved = os.path.join(folder, "issues.json")
             ask_gh(self.path, self._seconds, saved)
             values, rest = json_values(saved)

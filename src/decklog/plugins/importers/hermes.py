@@ -36,7 +36,7 @@ _TASK = (
 _ITS_WORKERS = ("claim_lock", "claim_expires", "worker_pid", "last_heartbeat_at", "current_run_id")
 _TAKEN = ("id", "title", "body", "assignee", "status", "priority", "created_at", "result", *_ITS_WORKERS)
 _SHOWN = tuple(name for name in _TASK if name not in _TAKEN)
-_OF_TASK = ("task_id", "tasks")
+_OF_TASK = (("task_id", "tasks"),)
 _WHEN = ("created_at", "started_at", "ended_at", "completed_at", "last_heartbeat_at", "claim_expires")
 _LATEST = 253_402_300_799
 _USUAL = 50
@@ -50,7 +50,7 @@ class HermesImport(TableTracker):
     goal = "A board of Hermes Kanban"
     layout: ClassVar = {
         "tasks": Table(_TASK, at="created_at"),
-        "task_links": Table(("parent_id", "child_id"), ("child_id", "parent_id"), of=("child_id", "tasks"), kind=LINKS),
+        "task_links": Table(("parent_id", "child_id"), ("child_id", "parent_id"), of=(("child_id", "tasks"),), kind=LINKS),
         "task_comments": Table(("id", "task_id", "author", "body", "created_at"), at="created_at", of=_OF_TASK, kind=COMMENTS),
         "task_runs": Table(
             (
@@ -83,7 +83,7 @@ class HermesImport(TableTracker):
             raise Invalid(f"{source.path} is no board of Hermes Kanban: it has no tasks or no task_events", path=source.path)
 
     def place_of(self, _table: str, _columns: dict[str, Any], database: str) -> str:
-        """Name the board of a task, and its run."""
+        """Return the board of a task, and record its run."""
         self.places[database] = self.run_id if database == DEFAULT else run_below(self.run_id, database)
         self.titles[database] = self.goal if database == DEFAULT else f"{self.goal}: {database}"
         return database
@@ -182,6 +182,6 @@ class HermesImport(TableTracker):
 
 
 def _board_of(path: str) -> str:
-    """Name the board of a file: by its folder, where that is one of several."""
+    """Return the name of a file's board: its folder's if there are several."""
     folder = os.path.dirname(os.path.abspath(path))
     return os.path.basename(folder) if os.path.basename(os.path.dirname(folder)) == "boards" else DEFAULT

@@ -17,7 +17,6 @@ from decklog.journal.entry import EntryKind
 from decklog.plugins.langgraph_values import pack, readable, unpack
 from decklog.stores.artifacts.checkpoints import Checkpoint
 from decklog.stores.artifacts.graphs import Encoded
-from decklog.stores.runs.run import Run, RunStatus
 
 _LEFT = (Outcome.KEPT, Outcome.REFUSED)
 # LangGraph's own maps have no order: they are written in the same one from either saver.
@@ -26,7 +25,7 @@ _AS_THEY_ARE = ("null", "bytes", "bytearray")
 
 
 class Keeping:
-    """Keeps what came of a batch of rows; what is here already stays as it is."""
+    """Writes checkpoints and writes of a batch of rows; existing ones stay unchanged."""
 
     def __init__(self, writer: RowWriter) -> None:
         self._writer = writer
@@ -242,7 +241,7 @@ class LangGraphImport(Import):
         return {"checkpoints": self.checkpoint, "writes": self.write}
 
     def check(self, source: SqliteSource) -> None:
-        """Refuse what is no file of the saver."""
+        """Refuse a file that is not the saver's."""
         missing = [table for table in self.tables if table not in source]
         if missing:
             raise Invalid(f"{source.path} holds no checkpoints of LangGraph's: it has no {', '.join(missing)}", path=source.path)
@@ -263,11 +262,8 @@ class LangGraphImport(Import):
     def _add_checkpoints(self, content: list[dict[str, Any]]) -> list[bool]:
         """Add checkpoints; the run of a thread begins with its first one."""
         for run_id, first in {one["run_id"]: one for one in reversed(content)}.items():
-            if self.writer.intake.seek(Run, run_id) is None:
-                goal = f"Thread {first['thread']} of LangGraph"
-                times: dict[str, Any] = {"started_at": first["created_at"], "updated_at": first["created_at"]}
-                facts = {"langgraph": {"thread_id": first["thread"]}}
-                self.writer.record(Run, new_stream=True, id=run_id, goal=goal, status=RunStatus.ACTIVE, metadata=facts, **times)
+            facts: dict[str, object] = {"langgraph": {"thread_id": first["thread"]}}
+            self.writer.ensure_run(run_id, f"Thread {first['thread']} of LangGraph", first["created_at"], facts)
         return self.log.states.import_checkpoints(content)
 
     @describes
@@ -301,7 +297,7 @@ class LangGraphImport(Import):
         return self.writer.entry(row, entry)
 
     def _name(self, row: Row, run_id: str) -> str:
-        """Name a checkpoint: a copy of a thread has the same ids, and so have graphs within graphs."""
+        """Return a unique name of a checkpoint: copied threads and subgraphs repeat ids."""
         below, name = str(row.take("checkpoint_ns", "")), str(row.take("checkpoint_id"))
         return "/".join(filter(None, (run_id, below, name)))
 

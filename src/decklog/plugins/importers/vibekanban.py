@@ -13,8 +13,10 @@ from decklog.importing.writer import PendingEntry, PendingRecord, describes
 from decklog.stores.tasks.task import LinkKind, TaskState
 
 _TIMES = ("created_at", "updated_at")
-_OF_PROCESS = ("execution_process_id", "execution_processes")
-_OF_WORKSPACE = ("workspace_id", "workspaces")
+_OF_TASK = (("task_id", "tasks"),)
+_OF_WORKSPACE = (("workspace_id", "workspaces"),)
+_OF_PROCESS = (("execution_process_id", "execution_processes"),)
+_OF_ATTEMPT = (("task_attempt_id", "task_attempts"),)
 
 LAYOUT = {
     "tasks": Table(
@@ -31,7 +33,7 @@ LAYOUT = {
             *("agent_working_dir", "setup_completed_at"),
         ),
         at="created_at",
-        of=("task_id", "tasks"),
+        of=_OF_TASK,
     ),
     # Before December 2025 an attempt was one table, and so was a session.
     "task_attempts": Table(
@@ -40,7 +42,7 @@ LAYOUT = {
             *("setup_completed_at", "merge_commit", "pr_url", "pr_number", "pr_status", "pr_merged_at", *_TIMES),
         ),
         at="created_at",
-        of=("task_id", "tasks"),
+        of=_OF_TASK,
     ),
     "sessions": Table(
         ("id", "workspace_id", "executor", "name", "agent_working_dir", *_TIMES), at="created_at", of=_OF_WORKSPACE
@@ -51,7 +53,7 @@ LAYOUT = {
             *("completed_at", "dropped", "after_head_commit", "before_head_commit", *_TIMES),
         ),
         at="started_at",
-        of=("session_id", "sessions"),
+        of=(("session_id", "sessions"), *_OF_ATTEMPT),
     ),
     "coding_agent_turns": Table(
         ("id", "execution_process_id", "agent_session_id", "agent_message_id", "prompt", "summary", "seen", *_TIMES),
@@ -61,7 +63,7 @@ LAYOUT = {
     "executor_sessions": Table(
         ("id", "task_attempt_id", "execution_process_id", "session_id", "prompt", "summary", *_TIMES),
         at="created_at",
-        of=_OF_PROCESS,
+        of=(*_OF_PROCESS, *_OF_ATTEMPT),
     ),
     "execution_process_repo_states": Table(
         ("id", "execution_process_id", "repo_id", "before_head_commit", "after_head_commit", "merge_commit", *_TIMES),
@@ -72,7 +74,7 @@ LAYOUT = {
         ("execution_id", "execution_process_id", "logs", "byte_size", "inserted_at"),
         ("execution_id", "execution_process_id", "inserted_at"),
         at="inserted_at",
-        of=("execution_id", "execution_processes"),
+        of=(("execution_id", "execution_processes"), *_OF_PROCESS),
     ),
     "merges": Table(
         (
@@ -80,7 +82,7 @@ LAYOUT = {
             *("pr_number", "pr_url", "pr_status", "pr_merged_at", "pr_merge_commit_sha", "created_at"),
         ),
         at="created_at",
-        of=_OF_WORKSPACE,
+        of=(*_OF_WORKSPACE, *_OF_ATTEMPT),
     ),
     "pull_requests": Table(
         (
@@ -90,13 +92,6 @@ LAYOUT = {
         at="created_at",
         of=_OF_WORKSPACE,
     ),
-}
-# What else leads to the same, in files of other versions.
-ELSEWHERE = {
-    "execution_processes": ("task_attempt_id", "task_attempts"),
-    "execution_process_logs": ("execution_process_id", "execution_processes"),
-    "merges": ("task_attempt_id", "task_attempts"),
-    "executor_sessions": ("task_attempt_id", "task_attempts"),
 }
 # They say nothing of a task, or nothing that is not in these.
 IGNORED = (
@@ -144,7 +139,6 @@ class VibeKanbanImport(TableTracker):
     items = "tasks"
     goal = "A project of Vibe Kanban"
     layout: ClassVar[dict[str, Table]] = LAYOUT
-    led_to_otherwise = frozenset(("workspaces", "task_attempts", *(table for _, table in ELSEWHERE.values())))
     tables: ClassVar = {name: table.columns for name, table in LAYOUT.items()}
     ignored = IGNORED
 
@@ -170,16 +164,10 @@ class VibeKanbanImport(TableTracker):
         return str(UUID(bytes=value)) if isinstance(value, bytes) and len(value) == _UUID_BYTES else plain(value)
 
     def place_of(self, _table: str, columns: dict[str, Any], _database: str) -> str:
-        """Name the project of a task, and its run."""
+        """Return the project of a task, and record its run."""
         project = str(columns.get("project_id"))
         self.places[project] = f"{self.run_id}-{project[:8]}"
         return project
-
-    def _owner(self, layout: Table, columns: dict[str, Any]) -> str | None:
-        """Name the task that a row belongs to, whichever version wrote it."""
-        found = super()._owner(layout, columns)
-        other = next((ELSEWHERE[table] for table, its in LAYOUT.items() if its is layout and table in ELSEWHERE), None)
-        return found if found or other is None else self.owner(other[1], columns.get(other[0]))
 
     def is_done(self, columns: dict[str, Any]) -> bool:
         return columns.get("status") == "done"
@@ -205,7 +193,7 @@ class VibeKanbanImport(TableTracker):
         )
 
     def parts_of(self, item: Row) -> Iterator[NestedRow]:
-        """Yield what a task came of: an agent made it while it worked on another."""
+        """Yield the link to the task that an agent worked on when it made this one."""
         for name, table in (("parent_workspace_id", "workspaces"), ("parent_task_attempt", "task_attempts")):
             if (parent := item.columns.get(name)) is not None:
                 columns = {ITEM: item.id, "other": self.owner(table, parent), name: parent}

@@ -14,6 +14,7 @@ from decklog.journal.blobs import keep, kept
 from decklog.records.fork_rules import Computed, Fork, ForkRule, Refer, Reset
 from decklog.records.record import Record
 from decklog.records.values import to_json
+from decklog.stores import documents
 from decklog.stores.checks import is_same
 from decklog.stores.documents import hex_digest
 from decklog.stores.results.approvals import ApprovalSubject
@@ -180,8 +181,6 @@ def digest_of(about: object) -> str:
     A text is hashed as its UTF-8 bytes (as `sha256sum` does for a file), bytes unchanged, any other JSON value as canonical
     JSON: sorted keys, no whitespace, non-ASCII characters unescaped.
     """
-    from hashlib import sha256
-
     if isinstance(about, bytes):
         return sha256(about).hexdigest()
     text = about if isinstance(about, str) else to_json(about)
@@ -313,27 +312,12 @@ def keep_about(db: Database, about: object) -> dict[str, Any]:
     """Store the redacted subject, and return its fields. The stream must be locked before."""
     if about is None:
         return {}
-    content, redacted = _content(db, about)
+    if isinstance(about, bytes):
+        content, redacted = documents.redact(db, "about", about)
+    else:
+        text, redacted = db.values.text("about", about) if isinstance(about, str) else db.values.json("about", about)
+        content = text.encode()
     return {"about_digest": keep(db, content), "redacted": redacted}
-
-
-def _content(db: Database, about: object) -> tuple[bytes, bool]:
-    text = _text(about) if isinstance(about, bytes) else about
-    if text is None:
-        db.values.one("about", about)
-        assert isinstance(about, bytes)
-        return about, False
-    clean, redacted = db.values.text("about", text) if isinstance(text, str) else db.values.json("about", text)
-    return clean.encode(), redacted
-
-
-def _text(content: bytes) -> str | None:
-    """Decode bytes as text; None if they are not text."""
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        return None
-    return None if "\x00" in text else text
 
 
 def kept_about(db: Database, approval: Approval) -> bytes | None:
@@ -373,9 +357,5 @@ def shown(approval: Approval, content: bytes | None) -> ApprovalSubject:
     check, content = seen(approval, content)
     if content is None:
         return {"check": check.value, "content": None, "encoding": None}
-    text = _text(content)
-    if text is not None:
-        return {"check": check.value, "content": text, "encoding": "utf-8"}
-    from binascii import b2a_base64
-
-    return {"check": check.value, "content": b2a_base64(content, newline=False).decode(), "encoding": "base64"}
+    text, encoding = documents.shown(content)
+    return {"check": check.value, "content": text, "encoding": encoding}

@@ -264,11 +264,7 @@ class FeedbackStore(Store):
     def _move(self, feedback_id: str, to: FeedbackState, by: str | None, note: str | None, **changes: Any) -> Feedback:
         known = self._fetch_for_update(Feedback, feedback_id)
         given = {name: value for name, value in changes.items() if value is not None}
-        if known.state == to and all(
-            self._stored(name, getattr(known, name)) == self._stored(name, value)
-            for name, value in given.items()
-            if name != "closed_at"
-        ):
+        if known.state == to and not self._differing_fields(known, given).keys() - {"closed_at"}:
             return known.marked_already()
         if to not in MOVES[known.state]:
             raise Conflict(

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from decklog.core.clock import from_text
 from decklog.core.errors import Invalid
 from decklog.db.where import Where, enum_of
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.approvals.feedback import FixClass, FixClassLike
 from decklog.stores.base import Store
+from decklog.stores.checks import filled, flag, moment, texts, whole
 
 PASSES = ("static", "functional", "arch", "security", "prose", "adversarial", "feedback_binding")
 
@@ -62,18 +62,20 @@ class SelfEdits(Store):
         The same pull request at the same commit is one record, which comes back as it is.
         """
         fields: dict[str, Any] = {
-            "pr": _words(pr, "pr"),
+            "pr": filled("pr", pr).strip(),
             "fix_class": enum_of(FixClass, fix_class, "fix_class"),
-            "files": _files(files),
-            "before_sha": _words(before_sha, "before_sha"),
-            "after_sha": _words(after_sha, "after_sha"),
+            "files": texts("files", files),
+            "before_sha": filled("before_sha", before_sha).strip(),
+            "after_sha": filled("after_sha", after_sha).strip(),
             "review_passes": _passes(review_passes),
-            "confidence": _confidence(confidence),
-            "em_review": _words(em_review, "em_review"),
+            "confidence": whole("confidence", confidence, high=100),
+            "em_review": filled("em_review", em_review).strip(),
             "auto_merged": auto_merged,
             "feedback_id": feedback_id,
             "edited_at": edited_at or self._now(),
         }
+        if not fields["files"]:
+            raise Invalid("files is a list of at least one path", field="files")
         return self._once(
             lambda: self._seek_by(SelfEdit, pr=fields["pr"], after_sha=fields["after_sha"]),
             lambda: self._add(SelfEdit, note=f"{fields['fix_class']}: {pr}", id=self._ids.new("edit"), **fields),
@@ -91,10 +93,9 @@ class SelfEdits(Store):
                 unknown=unknown,
                 missing=missing,
             )
-        given: dict[str, Any] = {**document, "edited_at": _time(document["ts"])}
+        given: dict[str, Any] = {**document, "edited_at": moment("ts", document["ts"])}
         del given["ts"]
-        if not isinstance(given["auto_merged"], bool):
-            raise Invalid("auto_merged is true or false", field="auto_merged")
+        flag("auto_merged", given["auto_merged"])
         if not isinstance(given.get("feedback_id"), str | None):
             raise Invalid("feedback_id is a text or null", field="feedback_id")
         return self.record(**given)
@@ -120,33 +121,8 @@ class SelfEdits(Store):
         return self._page(SelfEdit, where, order=("edited_at", "id"), limit=limit, after=after, descending=not oldest_first)
 
 
-def _words(value: object, field: str) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise Invalid(f"a self-edit needs {field} as text", field=field)
-    return value.strip()
-
-
-def _files(value: object) -> list[str]:
-    if not isinstance(value, list) or not value or not all(isinstance(path, str) and path.strip() for path in value):
-        raise Invalid("files is a list of at least one path", field="files")
-    return value
-
-
 def _passes(value: object) -> dict[str, str]:
     """Check that exactly the seven stages are given, each with a verdict in words."""
     if not isinstance(value, dict) or value.keys() != set(PASSES):
         raise Invalid(f"review_passes holds exactly {', '.join(PASSES)}", field="review_passes", passes=list(PASSES))
-    return {name: _words(value[name], f"review_passes.{name}") for name in PASSES}
-
-
-def _confidence(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 100:
-        raise Invalid(f"confidence is a whole number from 0 to 100, not {value!r}", field="confidence")
-    return value
-
-
-def _time(value: object) -> datetime:
-    try:
-        return from_text(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise Invalid(f"ts is a time such as 2026-11-15T08:30:00Z, not {value!r}", field="ts") from None
+    return {name: filled(f"review_passes.{name}", value[name]).strip() for name in PASSES}

@@ -1,6 +1,6 @@
 """Artifacts: files that a run created or used, by path and digest, optionally with their bytes."""
 
-from binascii import a2b_base64, b2a_base64
+from binascii import a2b_base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,6 +13,7 @@ from decklog.journal.blobs import keep, kept
 from decklog.records.fork_rules import ForkRule, Refer
 from decklog.records.operations import reads, within_lease, writes
 from decklog.records.record import Page, Record
+from decklog.stores import documents
 from decklog.stores.base import Store
 from decklog.stores.documents import hex_digest
 from decklog.stores.of_run import lock_run, next_number
@@ -161,7 +162,8 @@ class Artifacts(Store):
         fields["media_type"] = fields["media_type"] or media_type_of(path, is_text=is_text)
         fields["created_at"] = fields.get("created_at") or self._now()
         artifact = self._once(
-            lambda: self._known(run_id, path, fields["digest"], artifact_id),
+            # Without a digest the same file can't be recognized.
+            lambda: self._seek_known(Artifact, artifact_id, run_id=run_id, path=path, digest=fields["digest"]),
             lambda: self._add(
                 Artifact,
                 id=artifact_id or self._ids.new("art"),
@@ -180,33 +182,13 @@ class Artifacts(Store):
         """Store the bytes as a blob, text redacted; return the fields that describe them."""
         if digest is not None and hex_digest(digest) != sha256(content).hexdigest():
             raise Invalid(f"the content has the digest {sha256(content).hexdigest()}, not {digest}", field="digest")
-        text = _text(content)
-        redacted = False
-        if text is not None:
-            text, redacted = self._db.values.text("content", text)
-            content = text.encode()
-        else:
-            self._db.values.one("content", content)
+        kept, redacted = documents.redact(self._db, "content", content)
         return {
-            "digest": keep(self._db, content),
-            "size": len(content),
+            "digest": keep(self._db, kept),
+            "size": len(kept),
             "redacted": redacted,
-            "is_text": text is not None,
+            "is_text": documents.text_of(content) is not None,
         }
-
-    def _known(self, run_id: str, path: str, digest: str | None, artifact_id: str | None) -> Artifact | None:
-        """Find the artifact of a repeated call. Without a digest the same file can't be recognized."""
-        if artifact_id is not None and (artifact := self._seek(Artifact, artifact_id)) is not None:
-            return artifact
-        if digest is None:
-            return None
-        return self._first(
-            Artifact,
-            "select * from artifacts where run_id = :run_id and path = :path and digest = :digest",
-            run_id=run_id,
-            path=path,
-            digest=digest,
-        )
 
     @reads
     def get(self, artifact_id: str) -> Artifact:
@@ -239,15 +221,15 @@ class Artifacts(Store):
         """Get an artifact's content: as text when it is text, and as base64 otherwise."""
         artifact = self._fetch(Artifact, artifact_id)
         content = self._bytes(artifact)
-        text = _text(content)
+        text, encoding = documents.shown(content)
         return {
             "id": artifact.id,
             "path": artifact.path,
             "media_type": artifact.media_type,
             "digest": artifact.digest,
             "size": len(content),
-            "encoding": "base64" if text is None else "utf-8",
-            "content": b2a_base64(content, newline=False).decode() if text is None else text,
+            "encoding": encoding,
+            "content": text,
         }
 
     def content_bytes(self, artifact_id: str) -> bytes:
@@ -276,12 +258,3 @@ def _content(text: str | None, encoded: str | None) -> bytes | None:
     except ValueError:
         field = "content" if encoded is None else "content_base64"
         raise Invalid(f"{field} can't be read: it is not {'UTF-8' if encoded is None else 'base64'}", field=field) from None
-
-
-def _text(content: bytes) -> str | None:
-    """Decode bytes as text; None if they are not text."""
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        return None
-    return None if "\x00" in text else text

@@ -3,19 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
 from typing import Any
 
 from decklog.core.clock import from_text
 from decklog.core.errors import Conflict, Invalid
 from decklog.db.where import Where
-from decklog.journal import blobs
 from decklog.journal.rows import STREAM_SIZE, newest_position
 from decklog.records.fork_rules import LAST_ENTRY, ForkRule, Refer
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores import documents
-from decklog.stores.base import Store, complete
+from decklog.stores.base import Store
 from decklog.stores.intake import ANY_OF, together
 from decklog.stores.of_run import lock_run, next_number
 
@@ -86,7 +84,7 @@ class Checkpoints(Store):
         stream = lock_run(self._db, run_id)
         placed = documents.place(self._db, "payload", {} if payload is None else payload)
         checkpoint = self._once(
-            lambda: self._marked(run_id, checkpoint_id, key),
+            lambda: self._seek_known(Checkpoint, checkpoint_id, run_id=run_id, key=key),
             lambda: self._add(
                 Checkpoint,
                 note=name or status,
@@ -116,39 +114,26 @@ class Checkpoints(Store):
         runs = {run_id: lock_run(self._db, run_id) for run_id in sorted({one["run_id"] for one in imported})}
         # The number of each run's next checkpoint, and of its newest entry.
         places = {
-            run_id: [next_number(self._db, Checkpoint, run_id), newest_position(self._db, stream) % STREAM_SIZE]
+            run_id: (next_number(self._db, Checkpoint, run_id), newest_position(self._db, stream) % STREAM_SIZE)
             for run_id, stream in runs.items()
         }
         here = self._runs_of([one["id"] for one in imported])
-        self._db.values.look_through(imported)
-        rows, entries, new = [], [], []  # type: list[tuple[Any, ...]], list[list[Any]], list[bool]
+        new, records = [], []
         for one in imported:
-            if here.get(one["id"], one["run_id"]) != one["run_id"]:
+            run_id = one["run_id"]
+            if here.get(one["id"], run_id) != run_id:
                 raise Conflict(f"checkpoint {one['id']} belongs to run {here[one['id']]}", id=one["id"])
             new.append(one["id"] not in here)
             if new[-1]:
-                here[one["id"]] = one["run_id"]
-                row, redacted = self._imported(one, places[one["run_id"]])
-                rows.append(row)
-                entries.append(self._as_entry(Checkpoint, Checkpoint.columns(), row, "added", one["status"], redacted))
-        self._db.values.let_go()
-        if rows:
-            self._db.insert(Checkpoint.table, Checkpoint.columns(), rows)
-            self._writer.write(entries)
+                here[one["id"]] = run_id
+                placed = documents.place(self._db, "payload", one["payload"])
+                number, seq = places[run_id]
+                places[run_id] = number + 1, seq + 1
+                facts = {"payload": placed.inline, "digest": placed.digest, "redacted": placed.redacted}
+                named = {name: one[name] for name in ("id", "run_id", "status", "created_at")}
+                records.append(({**named, **facts, "number": number, "seq": seq}, one["status"]))
+        self._add_all(Checkpoint, records)
         return new
-
-    def _imported(self, imported: dict[str, Any], place: list[int]) -> tuple[tuple[Any, ...], bool]:
-        """Return the row of an imported checkpoint, and whether anything in it was redacted."""
-        values, payload = self._db.values, imported["payload"]
-        named = {name: imported[name] for name in ("id", "run_id", "status", "created_at")}
-        bound, is_cut = values.bind(named)
-        text, redacted = values.json("payload", payload)
-        is_inline = isinstance(payload, (dict, list)) and len(text) <= documents.INLINE_CHARACTERS
-        digest = sha256(text.encode()).hexdigest() if is_inline else blobs.keep(self._db, text.encode())
-        kept = {"digest": digest, "payload": text if is_inline else None, "redacted": int(redacted)}
-        whole = complete(Checkpoint, {**bound, **kept, "number": place[0], "seq": place[1]})
-        place[0], place[1] = place[0] + 1, place[1] + 1
-        return tuple(whole.values()), redacted or is_cut
 
     def _runs_of(self, checkpoint_ids: Sequence[str]) -> dict[str, str]:
         """Return the runs of existing checkpoints, by their ids as given."""
@@ -156,15 +141,6 @@ class Checkpoints(Store):
         sql = f"select id, run_id from checkpoints where id in {ANY_OF}"
         rows = (row for asked in together([*named]) for row in self._db.rows(sql, asked)[1])
         return {named[checkpoint_id]: run_id for checkpoint_id, run_id in rows}
-
-    def _marked(self, run_id: str, checkpoint_id: str | None, key: str | None) -> Checkpoint | None:
-        """Find the checkpoint of a repeated call."""
-        if checkpoint_id is not None and (checkpoint := self._seek(Checkpoint, checkpoint_id)) is not None:
-            return checkpoint
-        if key is None:
-            return None
-        sql = "select * from checkpoints where run_id = :run_id and key = :key"
-        return self._first(Checkpoint, sql, run_id=run_id, key=key)
 
     @reads
     def get_checkpoint(self, checkpoint_id: str) -> Checkpoint:

@@ -32,11 +32,6 @@ _PAGE = 100
 # Fields that LangGraph adds to a checkpoint, and its values for `source`.
 _OWN = ("source", "step", "parents")
 _SOURCES = frozenset(["input", "loop", "update", "fork"])
-_INSERTS: dict[type[Record], str] = {}
-_WRITTEN = """
-select task_id, number from graph_writes
- where run_id = :run_id and namespace = :namespace and checkpoint_id = :checkpoint_id
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,16 +179,13 @@ class Graphs(Store):
     def _add_new(self, record_class: type[Record], image: dict[str, Any], *, redacted: bool) -> bool:
         """Insert a row of bound values and its entry. Return False if the key exists.
 
-        Digests and times are not searched for secrets, and the inserted values are known without reading them back.
+        Digests and times are not searched for secrets.
         """
-        sql = _INSERTS.get(record_class)
-        if sql is None:
-            names, values = ", ".join(image), ", ".join(f":{name}" for name in image)
-            sql = f"insert into {record_class.table} ({names}) values ({values}) on conflict do nothing"
-            sql = _INSERTS.setdefault(record_class, sql)
+        names, values = ", ".join(image), ", ".join(f":{name}" for name in image)
+        sql = f"insert into {record_class.table} ({names}) values ({values}) on conflict do nothing"
         if not self._db.count(sql, image):
             return False
-        self._record(record_class, tuple(image), tuple(image.values()), "added", None, redacted)
+        self._added(record_class, image, None, redacted)
         return True
 
     def save_graph_writes(self, place: dict[str, Any], writes: Sequence[tuple[int, str, Encoded]], *, replace: bool) -> None:
@@ -203,8 +195,7 @@ class Graphs(Store):
     def _save_writes(self, place: dict[str, Any], writes: Sequence[tuple[int, str, Encoded]], replace: bool) -> None:
         self._hold(place["run_id"])
         for number, channel, encoded in writes:
-            digest = blobs.keep(self._db, encoded.content)
-            image, redacted = self._write_image({**place, "number": number, "channel": channel}, encoded, digest)
+            image, redacted = self._write_image({**place, "number": number, "channel": channel}, encoded)
             if not self._add_new(GraphWrite, image, redacted=redacted) and replace:
                 self._change_all(
                     GraphWrite,
@@ -222,34 +213,14 @@ class Graphs(Store):
         """Import writes of tasks, each with its place, number and channel; existing ones are kept."""
         for run_id in sorted({place["run_id"] for place, _ in imported}):
             self._hold(run_id)
-        digests = blobs.keep_all(self._db, [encoded.content for _, encoded in imported])
-        self._db.values.look_through(place for place, _ in imported)
-        here: dict[tuple[str, ...], set[Any]] = {}
-        rows, entries, names = [], [], ()  # type: list[tuple[Any, ...]], list[list[Any]], tuple[str, ...]
-        for (place, encoded), digest in zip(imported, digests, strict=True):
-            image, redacted = self._write_image(place, encoded, digest)
-            known, own = self._written_after(here, image), (image["task_id"], image["number"])
-            if own not in known:
-                known.add(own)
-                names = tuple(image)
-                rows.append(tuple(image.values()))
-                entries.append(self._as_entry(GraphWrite, names, rows[-1], "added", None, redacted))
-        if rows:
-            self._db.insert(GraphWrite.table, names, rows)
-            self._writer.write(entries)
+        for place, encoded in imported:
+            image, redacted = self._write_image(place, encoded)
+            self._add_new(GraphWrite, image, redacted=redacted)
 
-    def _written_after(self, here: dict[tuple[str, ...], set[tuple[str, int]]], image: dict[str, Any]) -> set[tuple[str, int]]:
-        """Return the writes after a checkpoint by task and number. They are loaded once."""
-        place = {name: image[name] for name in GraphCheckpoint.identity}
-        known = here.get(tuple(place.values()))
-        if known is None:
-            _, found = self._db.rows(_WRITTEN, place)
-            known = here[tuple(place.values())] = {(task_id, number) for task_id, number in found}
-        return known
-
-    def _write_image(self, place: dict[str, Any], encoded: Encoded, digest: str) -> tuple[dict[str, Any], bool]:
+    def _write_image(self, place: dict[str, Any], encoded: Encoded) -> tuple[dict[str, Any], bool]:
+        """Return the columns of a write, and whether anything was redacted."""
         named, is_cut = self._db.values.bind(place)
-        kept = {"encoding": encoded.encoding, "digest": digest}
+        kept = {"encoding": encoded.encoding, "digest": blobs.keep(self._db, encoded.content)}
         return {**named, **kept, "saved_at": to_text(self._now()), "redacted": int(encoded.redacted)}, is_cut
 
     def graph_checkpoint(self, run_id: str, namespace: str, checkpoint_id: str | None) -> GraphCheckpoint | None:

@@ -206,15 +206,12 @@ class Effects(Store):
     @writes(late=True)
     def settle(self, effect_id: str, *, actor: str, result: object = None, error: dict[str, object] | None = None) -> Effect:
         """Write down what an effect's own actor made of it: a result, or the error it ended in."""
-        inline, digest = self._kept(result)
         changed = self._update(
             Effect,
             effect_id,
             {
                 "state": EffectState.FAILED if error else EffectState.DONE,
-                "actor": None,
-                "result": inline,
-                "result_digest": digest,
+                **self._outcome(result),
                 "error": error,
                 "settled_at": self._now(),
             },
@@ -223,15 +220,13 @@ class Effects(Store):
         )
         return self._filled(changed)
 
-    def _kept(self, result: object) -> tuple[Any, str | None]:
-        """Return a short result unchanged, and a long one as the digest under which it is stored."""
-        if result is None:
-            return None, None
+    def _outcome(self, result: object) -> dict[str, Any]:
+        """Return the fields of an effect without an actor: a short result inline, a long one as its digest."""
         # Wrapped in a list, so that the column is always JSON.
-        text, _ = self._db.values.json("result", [result])
-        if len(text) > INLINE_CHARACTERS:
-            return None, keep(self._db, text.encode())
-        return [result], None
+        text = self._db.values.json("result", [result])[0]
+        if result is not None and len(text) > INLINE_CHARACTERS:
+            return {"actor": None, "result": None, "result_digest": keep(self._db, text.encode())}
+        return {"actor": None, "result": None if result is None else [result], "result_digest": None}
 
     def _filled(self, effect: Effect) -> Effect:
         if effect.result_digest is not None and (content := kept_text(self._db, effect.result_digest)) is not None:
@@ -263,15 +258,12 @@ class Effects(Store):
         An effect that is still intended is confirmed for `abandoned_by`, its actor, which has ended. Where an owner is bound,
         one of unknown outcome is not confirmed: `reconcile` is for the owner.
         """
-        inline, digest = self._kept(result)
         changed = self._update(
             Effect,
             effect_id,
             {
                 "state": "done",
-                "actor": None,
-                "result": inline,
-                "result_digest": digest,
+                **self._outcome(result),
                 "reconciled_by": by,
                 "settled_at": self._now(),
             },
@@ -293,15 +285,12 @@ class Effects(Store):
         answer = enum_of(EffectOutcome, happened, "happened")
         if not by.strip():
             raise Invalid("say who looked", field="by")
-        inline, digest = self._kept(result)
         changed = self._update(
             Effect,
             effect_id,
             {
                 "state": EffectState.DONE if answer is EffectOutcome.YES else EffectState.CLEARED,
-                "actor": None,
-                "result": inline,
-                "result_digest": digest,
+                **self._outcome(result),
                 "reconciled_by": by,
                 "note": reason,
                 "settled_at": self._now() if answer is EffectOutcome.YES else None,

@@ -4,7 +4,7 @@ A mark stores the last indexed entry of the memory's stream. Verbs of the memory
 another log or an older schema are indexed before the next search.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
@@ -13,7 +13,6 @@ from decklog.db.base import Database
 from decklog.db.search import lessons_check
 from decklog.db.search.lessons import lesson_search
 from decklog.db.search.lessons_check import IndexedLesson
-from decklog.records.values import from_json
 from decklog.stores.memory.lesson import Lesson
 from decklog.stores.memory.similarity import essence_digest
 from decklog.stores.memory.text import SPELLING, signature, terms_of
@@ -47,18 +46,9 @@ class LessonIndex:
 
     def is_behind(self) -> bool:
         """Return whether there are entries to index. Call it in a read or a transaction."""
-        return self.ask_if_behind()()
-
-    def ask_if_behind(self) -> Callable[[], bool]:
-        """Queue the query for the mark with the next statement. The returned function tests it."""
-        asked = self._ask_span()
-
-        def is_behind() -> bool:
-            mark, head = asked()
-            # A damaged log may have a stream without entries, which has nothing to index.
-            return mark < head != 0
-
-        return is_behind
+        mark, head = self._span()
+        # A damaged log may have a stream without entries, which has nothing to index.
+        return mark < head != 0
 
     @contextmanager
     def following(self) -> "Iterator[LessonIndex]":
@@ -67,25 +57,10 @@ class LessonIndex:
         while self.is_behind():
             self._step()
         yield self
-        self._move_past()
-
-    def _move_past(self) -> None:
-        """Move the mark past the entries that a block wrote, which are known without a query."""
+        # The entries that the block wrote are known without a query.
         head = self._db.memo.get(("head", STREAM))
         if head is not None and (seq := head[0] % _STREAM_SIZE):
             self._set(seq, head[1])
-
-    @contextmanager
-    def following_counts(self) -> Iterator[None]:
-        """As `following`, for a block that changes no indexed fields. The query for pending entries is sent with its writes."""
-        self._db.lock_stream_next(STREAM)
-        is_behind = self.ask_if_behind()
-        yield
-        if is_behind():
-            while self.is_behind():
-                self._step()
-        else:
-            self._move_past()
 
     def put(self, lesson: Lesson) -> None:
         """Index an active lesson by its terms, and every lesson by its essence, which finds it when it is learned again."""
@@ -98,24 +73,15 @@ class LessonIndex:
 
     def _span(self) -> tuple[int, int]:
         """Return the numbers of the last indexed and of the last entry."""
-        return self._ask_span()()
-
-    def _ask_span(self) -> Callable[[], tuple[int, int]]:
-        asked = self._db.rows_ahead(
+        row = self._db.one(
             f"""
-            select coalesce((select max(seq) from lesson_marks where substr(name, 1, {len(MARK)}) = :mark), -1),
-                   s.head_seq
-              from stream_heads s
-             where s.name = :stream
+            select coalesce((select max(seq) from lesson_marks where substr(name, 1, {len(MARK)}) = :mark), -1), head_seq
+              from stream_heads
+             where name = :stream
             """,
             {"mark": MARK, "stream": STREAM},
         )
-
-        def span() -> tuple[int, int]:
-            rows = asked()
-            return (rows[0][0], rows[0][1]) if rows else (0, 0)
-
-        return span
+        return (row[0], row[1]) if row else (0, 0)
 
     def _step(self) -> None:
         """Index the lessons of a batch of entries, as they are now."""
@@ -126,11 +92,11 @@ class LessonIndex:
             self._search.clear()
             mark = 0
         end = min(head, mark + _BATCH)
-        for lesson in self._expected_terms(mark, end):
+        for lesson in self._changed(mark, end):
             self.put(lesson)
         self._move(end)
 
-    def _expected_terms(self, mark: int, end: int) -> list[Lesson]:
+    def _changed(self, mark: int, end: int) -> list[Lesson]:
         names, rows = self._db.rows(
             f"""
             select *
@@ -207,17 +173,8 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(inner)
 
 
-# Each lesson with the numbers of its first and its newest entry.
-_SPANS = """
-    select record_id, min(seq) as first, max(seq) as newest
-      from entries
-     where record_table = 'lessons'
-     group by record_id
-"""
-
-
 class IndexAudit:
-    """Compares the index with the lessons. Lessons after the mark are not indexed yet."""
+    """Compares the index with the lessons. An index that is behind is brought up to date before it is used, and not compared."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -228,8 +185,8 @@ class IndexAudit:
         if len(marks) == 1 and str(marks[0][0]).startswith(FORMER_MARK):
             return  # an old index is rebuilt before the next search
         yield from self._strange_marks(marks)
-        reached = [seq for name, seq in marks if str(name).startswith(MARK) and type(seq) is int]
-        yield from lessons_check.findings(self._db, self._expected_terms(max(reached)) if reached else iter(()))
+        if marks and not LessonIndex(self._db).is_behind():
+            yield from lessons_check.findings(self._db, self._expected())
 
     def _strange_marks(self, marks: list[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
         if not marks and not lessons_check.is_empty(self._db):
@@ -246,23 +203,8 @@ class IndexAudit:
         row = self._db.one(sql, {"stream": STREAM, "seq": seq})
         return row[0] if row else None
 
-    def _expected_terms(self, mark: int) -> Iterator[tuple[str, list[IndexedLesson]]]:
-        """Yield the expected terms of each lesson that was recorded up to the mark."""
-        _, rows = self._db.rows(f"select record_id from ({_SPANS}) e where first <= :mark and newest > :mark", {"mark": mark})
-        changed_since = {lesson_id: list(self._ways(lesson_id)) for (lesson_id,) in rows}
+    def _expected(self) -> Iterator[tuple[str, IndexedLesson]]:
         names = Lesson.columns()
-        own = ", ".join(f"l.{name}" for name in names)
-        sql = f"select {own} from lessons l join ({_SPANS}) e on e.record_id = l.id where first <= :mark"
-        for row in self._db.each(sql, {"mark": mark}):
+        for row in self._db.each(f"select {', '.join(names)} from lessons", {}):
             lesson = Lesson.from_row(names, row)
-            yield lesson.id, changed_since.get(lesson.id) or [_indexed(lesson)]
-
-    def _ways(self, lesson_id: str) -> Iterator[IndexedLesson]:
-        """Yield all recorded forms of a lesson: it was indexed as one of them."""
-        sql = "select payload from entries where record_table = 'lessons' and record_id = :id order by seq"
-        for payload in dict.fromkeys(row[0] for row in self._db.rows(sql, {"id": lesson_id})[1]):
-            yield _indexed(Lesson.from_image(from_json(payload)))
-
-
-def _indexed(lesson: Lesson) -> IndexedLesson:
-    return IndexedLesson(lesson.topic, lesson.project, terms_in_index(lesson))
+            yield lesson.id, IndexedLesson(lesson.topic, lesson.project, terms_in_index(lesson))

@@ -1,13 +1,13 @@
 """Memory: lessons of a log, and their recall."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from decklog.core.errors import Invalid
-from decklog.db.base import Database
 from decklog.db.search.lessons import lesson_search
-from decklog.db.where import Where
+from decklog.db.where import Where, placed
 from decklog.records.operations import reads, reads_in_steps, within_lease, writes, writes_in_steps
 from decklog.records.record import Page
 from decklog.stores.memory import ranking, topics
@@ -58,7 +58,9 @@ class Memory(LessonProposals):
         (NAME=VERSION) exclude lessons with another scope. `budget_tokens` limits their total length. An empty list means that
         nothing fits: `min_match` is the share of the question that a lesson must match, from 0 to 1, with a low default.
         """
-        hits = self._hits(_RecallQuery(query, topic, project, paths or [], versions or [], limit, budget_tokens, min_match))
+        hits = self._hits(
+            _RecallQuery(query, topic, project, paths or [], scopes.versions_of(versions or []), limit, budget_tokens, min_match)
+        )
         if not hits:
             return hits
         counted = within_lease(self._db, lambda: self._count_recalls([hit.id for hit in hits]))
@@ -78,47 +80,28 @@ class Memory(LessonProposals):
         min_match: float | None = None,
     ) -> Hits:
         """Return what `recall` would return, without counting it."""
-        return self._hits(_RecallQuery(query, topic, project, paths or [], versions or [], limit, budget_tokens, min_match))
+        return self._hits(
+            _RecallQuery(query, topic, project, paths or [], scopes.versions_of(versions or []), limit, budget_tokens, min_match)
+        )
 
     def _hits(self, asked: "_RecallQuery") -> Hits:
         asked.check()
         neighbours, vector, warnings = self._embed_question(asked.query)
-        index = LessonIndex(self._db)
-        can_step, may_embed = index.can_step, neighbours is not None and self._may_embed()
-
-        def look() -> list[Hit] | None:
-            is_behind = index.ask_if_behind() if can_step else None
-            weighing = _Weighing(self._db, ranking.RankingQuestion(asked.query, self._now()))
-            if neighbours is not None:
-                neighbours.load()
-            if is_behind is not None and is_behind():
-                return None
-            if may_embed and neighbours is not None and neighbours.missing:
-                return None
-            return self._best(asked, weighing, neighbours, vector)
-
-        # In the same read as the answer: there is seldom anything to index or to embed.
-        while (hits := self._db.read(look)) is None:
-            index.catch_up()
-            if may_embed and neighbours is not None and neighbours.missing:
-                may_embed = False
-                if warnings := self._embed_some(neighbours):
-                    neighbours = None
+        LessonIndex(self._db).catch_up()
+        if neighbours is not None and (warnings := self._embed_missing(neighbours)):
+            neighbours = None
+        hits = self._db.read(lambda: self._best(asked, neighbours, vector))
         return Hits(hits, warnings or without_vectors(len(neighbours.missing) if neighbours is not None else 0))
 
-    def _best(
-        self,
-        asked: "_RecallQuery",
-        weighing: "_Weighing",
-        neighbours: Neighbours | None,
-        vector: list[float],
-    ) -> list[Hit]:
+    def _best(self, asked: "_RecallQuery", neighbours: Neighbours | None, vector: list[float]) -> list[Hit]:
         narrowing: dict[str, Any] = {"topic": asked.topic, "project": asked.project, "limit": _CANDIDATES}
-        question, search, weights = weighing.question, weighing.search, weighing.weights()
+        question, search = ranking.RankingQuestion(asked.query, self._now()), lesson_search(self._db)
+        weights = search.weights([*question.terms, *question.signs])
         scores = dict(search.ranked(weights, **narrowing))
         cosines: dict[str, float] = {}
         above: dict[str, float] = {}
         if neighbours is not None:
+            neighbours.load()
             cosines, above = neighbours.near(vector, **narrowing, also=scores)
         lessons = asked.in_scope(self._lessons([*scores, *(lesson_id for lesson_id in cosines if lesson_id not in scores)]))
         match = ranking.covered(lessons, scores, question, weights)
@@ -130,25 +113,25 @@ class Memory(LessonProposals):
             together = getattr(neighbours.embedder, "least", ranking.FLOOR)
             match = ranking.fused(lessons, match, above)
         enough = ranking.least(search.size(), together=together, wanted=asked.min_match)
-        answer = ranking.RankedLessons(ranking.Ranking(lessons, question, match, parts), enough)
-        return self._build_hits(answer.within(asked.budget_tokens, asked.limit), question)
+        found = ranking.rank(lessons, question, match, parts)
+        taken = ranking.select(found, question, enough, budget_tokens=asked.budget_tokens, limit=asked.limit)
+        return self._build_hits(taken, question)
 
     def _build_hits(self, taken: list[ranking.Ranked], question: ranking.RankingQuestion) -> list[Hit]:
         """Build hits with the evidence for and against each lesson."""
         ids = [one.lesson.id for one in taken]
-        contradicting = self._contradicting(ids)
-        evidence = self._evidence(ids)
-        against = contradicting()
+        if not ids:
+            return []
+        evidence, against = self._evidence(ids), self._contradicting(ids)
         return [
             ranking.hit(one, question, evidence=evidence.get(one.lesson.id, []), contradicted_by=against.get(one.lesson.id, []))
             for one in taken
         ]
 
-    def _contradicting(self, lesson_ids: list[str]) -> Callable[[], dict[str, list[str]]]:
-        """Queue the query for unsettled contradictions of these lessons with the next statement."""
-        bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
-        marks = ", ".join(f":{name}" for name in bound) or "''"
-        asked = self._db.rows_ahead(
+    def _contradicting(self, lesson_ids: list[str]) -> dict[str, list[str]]:
+        """Return the unsettled contradictions of these lessons."""
+        marks, bound = placed(lesson_ids)
+        _, rows = self._db.rows(
             f"""
             select lesson_id, other_id from contradictions
              where state = 'open' and (lesson_id in ({marks}) or other_id in ({marks}))
@@ -156,15 +139,11 @@ class Memory(LessonProposals):
             """,
             bound,
         )
-
-        def contradicting() -> dict[str, list[str]]:
-            found: dict[str, list[str]] = {}
-            for one, other in asked():
-                found.setdefault(one, []).append(other)
-                found.setdefault(other, []).append(one)
-            return found
-
-        return contradicting
+        found: dict[str, list[str]] = {}
+        for one, other in rows:
+            found.setdefault(one, []).append(other)
+            found.setdefault(other, []).append(one)
+        return found
 
     def _evidence(self, lesson_ids: list[str]) -> dict[str, list[dict[str, object]]]:
         """Return the newest sightings of each lesson."""
@@ -172,7 +151,7 @@ class Memory(LessonProposals):
         # One statement with an indexed query per lesson; there are at most as many lessons as hits.
         newest = " union all ".join(_NEWEST_SIGHTINGS.format(number=number) for number in range(len(lesson_ids)))
         bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
-        sightings = self._select(Sighting, newest, **bound) if lesson_ids else []
+        sightings = self._select(Sighting, newest, **bound)
         found: dict[str, list[dict[str, object]]] = {}
         for sighting in sorted(sightings, key=lambda one: (one.seen_at, one.id), reverse=True):
             seen = sighting.as_dict()
@@ -181,9 +160,8 @@ class Memory(LessonProposals):
 
     def _count_recalls(self, lesson_ids: list[str]) -> set[str]:
         """Count a recall of each lesson, and return which of them are still active."""
-        names = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
-        among = ", ".join(f":{name}" for name in names)
-        with LessonIndex(self._db).following_counts():
+        among, names = placed(lesson_ids)
+        with LessonIndex(self._db).following():
             changed = self._change_all(
                 Lesson,
                 f"""
@@ -202,7 +180,7 @@ class Memory(LessonProposals):
     def mark(self, lesson_id: str, useful: bool) -> Lesson:
         """Record whether a lesson helped; helpful lessons rank higher."""
         column = "useful_count" if useful else "harmful_count"
-        with LessonIndex(self._db).following_counts():
+        with LessonIndex(self._db).following():
             return self._update(Lesson, lesson_id, {}, adding={column: 1}, note="useful" if useful else "harmful")
 
     @reads
@@ -247,37 +225,18 @@ class Memory(LessonProposals):
         return self._page(Sighting, where, order=("seen_at", "id"), limit=limit, after=after, descending=True)
 
 
-class _Weighing:
-    """A question whose term weights were requested; they arrive with the next statement."""
-
-    def __init__(self, db: Database, question: ranking.RankingQuestion) -> None:
-        self.question = question
-        self.search = lesson_search(db)
-        self.weights = self.search.weights([*question.terms, *question.signs])
-
-
+@dataclass(frozen=True)
 class _RecallQuery:
     """A question with its filters and limits."""
 
-    def __init__(
-        self,
-        query: str,
-        topic: str | None,
-        project: str | None,
-        paths: list[str],
-        versions: list[str],
-        limit: int,
-        budget_tokens: int | None,
-        min_match: float | None,
-    ) -> None:
-        self.query = query
-        self.topic = topic
-        self.project = project
-        self.paths = paths
-        self.versions = scopes.versions_of(versions)
-        self.limit = limit
-        self.budget_tokens = budget_tokens
-        self.min_match = min_match
+    query: str
+    topic: str | None
+    project: str | None
+    paths: list[str]
+    versions: dict[str, str]
+    limit: int
+    budget_tokens: int | None
+    min_match: float | None
 
     def check(self) -> None:
         """Raise Invalid for arguments that make no sense."""

@@ -181,12 +181,12 @@ class ProposalSources:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._read: dict[str, Callable[[Entry, dict[str, Any], dict[str, Any]], Iterable[Observation | None]]] = {
-            "verdicts": _alone(self._of_verdict),
-            "tasks": _alone(self._of_task),
-            "approvals": _alone(self._of_approval),
-            "messages": _alone(self._of_message),
-            "feedback": _alone(self._of_feedback),
+        self._read: dict[str, Callable[[Entry, dict[str, Any], dict[str, Any]], Iterable[Observation]]] = {
+            "verdicts": self._of_verdict,
+            "tasks": self._of_task,
+            "approvals": self._of_approval,
+            "messages": self._of_message,
+            "feedback": self._of_feedback,
             "reviews": self._of_review,
         }
 
@@ -196,8 +196,7 @@ class ProposalSources:
             entry = load(self._db, row)
             image: Any = entry.payload
             if isinstance(image, dict) and not image.get("removed"):
-                seen = self._read[str(entry.record_table)](entry, image, self._before(entry))
-                yield from (one for one in seen if one is not None)
+                yield from self._read[str(entry.record_table)](entry, image, self._before(entry))
 
     def _before(self, entry: Entry) -> dict[str, Any]:
         """Return a record before an entry; empty if the entry is its first, or the earlier one is gone."""
@@ -221,17 +220,17 @@ class ProposalSources:
 
     # Checks
 
-    def _of_verdict(self, entry: Entry, verdict: dict[str, Any], _before: dict[str, Any]) -> Observation | None:
+    def _of_verdict(self, entry: Entry, verdict: dict[str, Any], _before: dict[str, Any]) -> Iterator[Observation]:
         """Return the failure that a passing check had earlier in the same work item."""
         if verdict["outcome"] != "pass" or (work := self._work_of(verdict.get("task_id"))) is None:
-            return None
+            return
         red = self._red_before(verdict, work)
         if red is None:
-            return None
+            return
         verdict_id, finding = red
         first = self._entries("verdicts", verdict_id, "", {}, 1)
         name = verdict["name"]
-        return Observation(
+        yield Observation(
             ProposalKind.CHECK,
             "failure_patterns",
             f"{name}: {signature(finding)}",
@@ -323,27 +322,28 @@ class ProposalSources:
 
     # Attempts
 
-    def _of_task(self, entry: Entry, task: dict[str, Any], before: dict[str, Any]) -> Observation | None:
+    def _of_task(self, entry: Entry, task: dict[str, Any], before: dict[str, Any]) -> Iterator[Observation]:
         if before.get("state") != "running":
-            return None
+            return
         worker = before.get("worker")
         if task.get("outcome") == "done":
-            return self._overcome(entry, task, worker)
+            yield from self._overcome(entry, task, worker)
+            return
         why = task.get("blocker") or task.get("summary")
         if task.get("outcome") not in ("failed", "blocked") or not _has_enough_words(why):
-            return None
-        return self._observed(
+            return
+        yield self._observed(
             ProposalKind.BLOCKER, entry, task, worker, why, f"Work like this was stopped by: {_line(why)}", ShownBy.STOPPED, ()
         )
 
-    def _overcome(self, entry: Entry, task: dict[str, Any], worker: str | None) -> Observation | None:
+    def _overcome(self, entry: Entry, task: dict[str, Any], worker: str | None) -> Iterator[Observation]:
         """Return how a task was done that had failed before, if its worker described it."""
         also = """and e.seq < :seq and (e.payload like '%"outcome":"failed"%' or e.payload like '%"outcome":"blocked"%')"""
         failed = self._entries("tasks", task["id"], also, {"seq": entry.seq}, 1)
         last: Any = failed[0].payload if failed else {}
         why, how = last.get("blocker") or last.get("summary"), task.get("summary")
         if not _has_enough_words(why) or not _has_enough_words(how):
-            return None
+            return
         passed = self._db.one(
             """
             select v.id from verdicts v
@@ -356,7 +356,7 @@ class ProposalSources:
         refs = [failed[0].id, *(one.id for one in self._entries("verdicts", passed[0], "", {}, 1))] if passed else [failed[0].id]
         body = f"{_line(why)}. What got past it: {_line(how)}"
         proof = ShownBy.CHECKED if passed else ShownBy.SAID
-        return self._observed(ProposalKind.ATTEMPT, entry, task, worker, why, body, proof, refs)
+        yield self._observed(ProposalKind.ATTEMPT, entry, task, worker, why, body, proof, refs)
 
     def _observed(
         self,
@@ -385,13 +385,13 @@ class ProposalSources:
 
     # Statements of people
 
-    def _of_approval(self, entry: Entry, asked: dict[str, Any], before: dict[str, Any]) -> Observation | None:
+    def _of_approval(self, entry: Entry, asked: dict[str, Any], before: dict[str, Any]) -> Iterator[Observation]:
         why = asked.get("rationale")
         is_turned_down = asked["state"] == "denied" and before.get("state") != "denied" and asked.get("decided_by")
         if not is_turned_down or not _has_enough_words(why):
-            return None
+            return
         question = asked.get("question")
-        return Observation(
+        yield Observation(
             ProposalKind.REVIEW,
             "review_patterns",
             why,
@@ -405,19 +405,20 @@ class ProposalSources:
             asked.get("task_id"),
         )
 
-    def _of_message(self, entry: Entry, message: dict[str, Any], before: dict[str, Any]) -> Observation | None:
+    def _of_message(self, entry: Entry, message: dict[str, Any], before: dict[str, Any]) -> Iterator[Observation]:
         if before or message["severity"] == "question":
-            return None
-        return self._correction(entry, message, self._whose(bool(message["is_authorised"])))
+            return
+        yield from self._correction(entry, message, self._whose(bool(message["is_authorised"])))
 
-    def _of_feedback(self, entry: Entry, feedback: dict[str, Any], before: dict[str, Any]) -> Observation | None:
+    def _of_feedback(self, entry: Entry, feedback: dict[str, Any], before: dict[str, Any]) -> Iterator[Observation]:
         if not before and feedback.get("message_id") is None:
-            return self._correction(entry, feedback, self._whose(False))
+            yield from self._correction(entry, feedback, self._whose(False))
+            return
         cause, test = feedback.get("root_cause"), feedback.get("regression_test_path")
         if feedback["state"] != "verified" or before.get("state") == "verified" or not _has_enough_words(cause):
-            return None
+            return
         filed = self._entries("feedback", feedback["id"], "and e.subtype = 'added'", {}, 1)
-        return Observation(
+        yield Observation(
             ProposalKind.FIX,
             "failure_patterns",
             feedback["body"],
@@ -434,11 +435,11 @@ class ProposalSources:
             },
         )
 
-    def _correction(self, entry: Entry, said: dict[str, Any], proof: ShownBy) -> Observation | None:
+    def _correction(self, entry: Entry, said: dict[str, Any], proof: ShownBy) -> Iterator[Observation]:
         body = said["body"]
         if not _has_enough_words(body) or not _ADVICE.search(body) or len(body) > _LONGEST:
-            return None
-        return Observation(
+            return
+        yield Observation(
             ProposalKind.CORRECTION,
             "em_preferences",
             body,
@@ -457,13 +458,6 @@ class ProposalSources:
         if is_recognised:
             return ShownBy.RECOGNISED
         return ShownBy.SAID if self._db.one("select id from trust_contract", {}) else ShownBy.UNPROVEN
-
-
-def _alone(
-    read: Callable[[Entry, dict[str, Any], dict[str, Any]], Observation | None],
-) -> Callable[[Entry, dict[str, Any], dict[str, Any]], list[Observation | None]]:
-    """Wrap a reader of one observation, so that it returns a list."""
-    return lambda entry, image, before: [read(entry, image, before)]
 
 
 def _has_enough_words(text: str | None) -> TypeGuard[str]:

@@ -1,13 +1,13 @@
 """Ranking of lessons that match a question, with the reasons."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from decklog.db.search.lessons import K1
 from decklog.stores.memory.indexing import signs_of
 from decklog.stores.memory.lesson import Hit, Lesson
-from decklog.stores.memory.similarity import LEAST_IN_COMMON, content_of, contradiction, essence_of, is_empty_praise, is_part
+from decklog.stores.memory.similarity import content_of, contradiction, essence_of, is_empty_praise, is_part
 from decklog.stores.memory.text import little_words_of, stem_of, terms_of, words_of
 
 # The weight of a stop word that a found lesson has too: a tenth of a rare word.
@@ -72,29 +72,13 @@ def covered(
     }
 
 
+@dataclass(frozen=True)
 class Ranked:
-    """A lesson with its score and signals."""
+    """A lesson with its score and its signals from 0 to 1: words, meaning if known, and the lesson's record."""
 
-    __slots__ = ("_parts", "_record", "lesson", "score")
-
-    def __init__(
-        self, lesson: Lesson, score: float, parts: Mapping[str, Mapping[str, float]], record: Mapping[str, float]
-    ) -> None:
-        self.lesson = lesson
-        self.score = score
-        self._parts = parts
-        self._record = record
-
-    @property
-    def signals(self) -> dict[str, float]:
-        """The signals from 0 to 1: words, meaning if known, and the lesson's record."""
-        lesson_id = self.lesson.id
-        behind = {name: part[lesson_id] for name, part in self._parts.items() if lesson_id in part}
-        return {"text": 0.0, **behind, **self._record}
-
-    def told_at(self, score: float) -> "Ranked":
-        """Return the lesson with another score."""
-        return Ranked(self.lesson, score, self._parts, self._record)
+    lesson: Lesson
+    score: float
+    signals: dict[str, float]
 
 
 def fused(lessons: Iterable[Lesson], match: Mapping[str, float], above: Mapping[str, float]) -> dict[str, float]:
@@ -111,50 +95,31 @@ def _added(cover: float, above: float) -> float:
     return above + COVER * cover + COVER_SQUARED * cover * cover
 
 
-class Ranking:
-    """Ranks lessons by match and record. The record can only lower a match; `parts` are the signals of the match."""
-
-    def __init__(
-        self,
-        lessons: Sequence[Lesson],
-        question: RankingQuestion,
-        match: Mapping[str, float],
-        parts: Mapping[str, Mapping[str, float]],
-    ) -> None:
-        self.lessons = lessons
-        self.question = question
-        self._match = match
-        self._parts = parts
-        self._known: dict[str, Ranked] = {}
-
-    def of(self, lesson: Lesson) -> Ranked:
-        """Return the score of a lesson."""
-        found = self._known.get(lesson.id)
-        if found is None:
-            record = _record(lesson, self.question)
-            standing = sum([WEIGHTS[name] * value for name, value in record.items()])
-            score = self._match[lesson.id] * (1 - RECORD_SHARE + RECORD_SHARE * standing) * _doubt(lesson)
-            found = self._known[lesson.id] = Ranked(lesson, score, self._parts, record)
-        return found
-
-    def best_first(self) -> list[Ranked]:
-        """Return the lessons by score; equal ones by id."""
-        return sorted(map(self.of, self.lessons), key=lambda one: (-one.score, one.lesson.id))
+def rank(
+    lessons: Iterable[Lesson],
+    question: RankingQuestion,
+    match: Mapping[str, float],
+    parts: Mapping[str, Mapping[str, float]],
+) -> list[Ranked]:
+    """Rank lessons by match and record, best first. The record can only lower a match; `parts` are the signals of the match."""
+    found = []
+    for lesson in lessons:
+        record = {
+            "usefulness": lesson.usefulness(),
+            "confidence": lesson.confidence / 100,
+            "recency": lesson.freshness(question.now),
+        }
+        standing = sum([WEIGHTS[name] * value for name, value in record.items()])
+        score = match[lesson.id] * (1 - RECORD_SHARE + RECORD_SHARE * standing) * _doubt(lesson)
+        signals = {name: part[lesson.id] for name, part in parts.items() if lesson.id in part}
+        found.append(Ranked(lesson, score, {"text": 0.0, **signals, **record}))
+    return sorted(found, key=lambda one: (-one.score, one.lesson.id))
 
 
 def _doubt(lesson: Lesson) -> float:
     """Return the factor for a lesson that was more harmful than useful, is outdated, or has no advice."""
     harm = lesson.usefulness() if lesson.harmful_count > lesson.useful_count else 1.0
     return harm * (_OUTDATED if lesson.outdated_at else 1.0) * (_SAYS_NOTHING if is_empty_praise(lesson.body) else 1.0)
-
-
-def _record(lesson: Lesson, question: RankingQuestion) -> dict[str, float]:
-    """Return the signals of a lesson's record, from 0 to 1."""
-    return {
-        "usefulness": lesson.usefulness(),
-        "confidence": lesson.confidence / 100,
-        "recency": lesson.freshness(question.now),
-    }
 
 
 @dataclass(frozen=True)
@@ -184,55 +149,44 @@ def least(lessons: int, *, together: float | None, wanted: float | None) -> Leas
     return Least(*((0.0, 0.0) if lessons < _SMALL else (FLOOR, CLEAR)), together, wanted)
 
 
-class RankedLessons:
-    """The lessons to return: the best that fit the limits, without repetitions."""
+def select(
+    ranking: list[Ranked], question: RankingQuestion, enough: Least, *, budget_tokens: int | None, limit: int
+) -> list[Ranked]:
+    """Select the best that match sufficiently and fit.
 
-    def __init__(self, ranking: Ranking, enough: Least) -> None:
-        self._ranking = ranking
-        self._enough = enough
-        self._contents = [(lesson, content_of(lesson.body)) for lesson in ranking.lessons]
-
-    def within(self, budget_tokens: int | None, limit: int) -> list[Ranked]:
-        """Select the best that fit. A lesson that is too long or repeats a selected one is skipped."""
-        taken: list[Ranked] = []
-        left = budget_tokens
-        for one in self._fitting():
-            if len(taken) == limit:
-                break
-            tokens = tokens_of(one.lesson.body)
-            if (left is not None and tokens > left) or _repeats(one.lesson, [other.lesson for other in taken]):
-                continue
+    A lesson that is too long or repeats a selected one is skipped. A part is replaced by the lesson that contains it.
+    """
+    taken: list[Ranked] = []
+    shown: set[str] = set()
+    left = budget_tokens
+    for one in ranking:
+        if len(taken) == limit:
+            break
+        if not enough.met_by(one.signals):
+            continue
+        whole = _whole(one, ranking, question)
+        tokens = tokens_of(whole.lesson.body)
+        is_new = whole.lesson.id not in shown and not _repeats(whole.lesson, [other.lesson for other in taken])
+        shown.add(whole.lesson.id)
+        if is_new and (left is None or tokens <= left):
             left = left - tokens if left is not None else None
-            taken.append(one)
-        return taken
+            taken.append(whole)
+    return taken
 
-    def _fitting(self) -> Iterator[Ranked]:
-        """Yield the lessons with a sufficient match. A part is replaced by the lesson that contains it."""
-        shown: set[str] = set()
-        for one in self._ranking.best_first():
-            if self._enough.met_by(one.signals):
-                whole = self._whole(one)
-                if whole.lesson.id not in shown:
-                    yield whole
-                shown.add(whole.lesson.id)
 
-    def _whole(self, one: Ranked) -> Ranked:
-        """Return the most reliable lesson that contains this one."""
-        part, content = one.lesson, content_of(one.lesson.body)
-        asked = content & self._ranking.question.content
-        wholes = [
-            self._ranking.of(other)
-            for other, said in self._contents
-            # Comparing word sets is much faster than searching for a quotation, and rules out nearly all.
-            if asked <= said
-            and len(content & said) >= LEAST_IN_COMMON
-            and other.confidence >= part.confidence
-            and is_part(part.body, other.body)
-            and contradiction(part.body, other.body) is None
-        ]
-        if not wholes:
-            return one
-        return min(wholes, key=_surest).told_at(one.score)
+def _whole(one: Ranked, ranking: list[Ranked], question: RankingQuestion) -> Ranked:
+    """Return the most reliable lesson that contains this one, with its score."""
+    part = one.lesson
+    asked = content_of(part.body) & question.content
+    wholes = [
+        other
+        for other in ranking
+        if asked <= content_of(other.lesson.body)
+        and other.lesson.confidence >= part.confidence
+        and is_part(part.body, other.lesson.body)
+        and contradiction(part.body, other.lesson.body) is None
+    ]
+    return replace(min(wholes, key=_surest), score=one.score) if wholes else one
 
 
 def _surest(whole: Ranked) -> tuple[int, int, float, str]:

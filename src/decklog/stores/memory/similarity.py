@@ -5,55 +5,23 @@ first in one and last in the other. Any other difference separates them: `before
 before b` and `lock b before a`.
 """
 
+import os
 import re
+import tomllib
 from collections import Counter
+from difflib import SequenceMatcher
 from functools import lru_cache
 from hashlib import sha256
-from itertools import chain
 
 from decklog.stores.memory.text import STOP_WORDS, inflection_of, terms_of
 
-_LINES = """
-above/below accept/decline accept/refuse accept/reject acquire/release add/remove ahead/behind all/none allow/deny
-allow/forbid allow/prevent always/never any/none ascending/descending attach/detach before/after begin/end beginning/end
-big/small block/unblock both/neither bottom/top client/server close/open commit/revert create/delete decrease/increase
-deny/grant deprecated/mandatory destroy/create disable/enable down/up drop/keep early/late empty/full encrypt/decrypt
-even/only everyone/nobody everything/nothing exclude/include exclusive/inclusive exclusive/shared expand/collapse
-external/internal fail/pass fail/succeed false/true fast/slow faster/slower few/many fewer/more first/last fixed/random
-forbid/permit forward/backward from/to global/local grant/revoke greater/less grow/shrink hard/soft hide/show high/low
-higher/lower ignore/heed import/export in/out include/omit input/output inside/outside install/uninstall into/from join/split
-keep/delete keep/drop keep/remove keep/skip large/small left/right lenient/strict less/more little/much load/unload
-lock/unlock long/short longer/shorter lower/raise lower/upper mandatory/optional manual/automatic maximum/minimum may/must
-merge/split most/none mount/unmount narrow/wide negative/positive new/old newest/oldest next/previous none/some off/on
-offline/online old/new older/newer on/off open/closed optional/required over/under parallel/serial parent/child
-primary/replica private/public production/staging pull/push rarely/often read/write refuse/permit relative/absolute
-required/optional reveal/hide right/wrong safe/unsafe same/different send/receive share/vendor simple/complex single/multiple
-slow/fast start/stop static/dynamic strong/weak synchronous/asynchronous text/binary tight/loose together/apart trust/distrust
-upgrade/downgrade use/avoid usually/never valid/invalid with/without
-"""
-PAIRS = tuple((one, other) for one, _, other in (pair.partition("/") for pair in _LINES.split()))
-NEGATIONS = frozenset(
-    ("avoid", "except", "neither", "never", "no", "nobody", "none", "nor", "not", "nothing", "unless", "without"),
-)
-# Prefixes that negate a word.
-PREFIXES = ("un", "in", "non", "dis", "de", "im", "ir", "a", "mis")
-# Words of thanks and praise, of reports of success, and of advice, which neither has.
-COURTESIES = frozenset(
-    (
-        *("thanks", "thank", "great", "nice", "awesome", "excellent", "perfect", "congratulations", "welcome", "well"),
-        *("worked", "liked", "love", "loved", "happy", "progress", "successfully", "green", "glad"),
-    )
-)
-SUCCESSES = frozenset(
-    ("done", "passed", "passing", "finished", "completed", "complete", "everything", "team", "task", "job", "tests", "now")
-)
-ADVICE = frozenset(
-    (
-        *("always", "avoid", "because", "before", "keep", "must", "need", "never", "no", "not", "only", "prefer", "should"),
-        *("unless", "use", "when", "without"),
-    )
-)
-
+with open(os.path.join(os.path.dirname(__file__), "similarity.toml"), "rb") as _file:
+    _LISTS: dict[str, list[str]] = {name: text.split() for name, text in tomllib.load(_file).items()}
+PAIRS = tuple((one, other) for one, _, other in (pair.partition("/") for pair in _LISTS["opposites"]))
+NEGATIONS, COURTESIES, SUCCESSES = (frozenset(_LISTS[name]) for name in ("negations", "courtesies", "successes"))
+_ADVICE, _EMPTY, _CLAUSES = (frozenset(_LISTS[name]) for name in ("advice", "empty", "clauses"))
+_SAME = {one: other for one, _, other in (pair.partition("=") for pair in _LISTS["same"])}
+PREFIXES = tuple(_LISTS["prefixes"])
 
 Words = tuple[str, ...]
 
@@ -72,109 +40,27 @@ _LEAST_SHARED = 3
 # Only longer words may be negated by a prefix.
 _SHORTEST_TURNED = 3
 
-# Each phrase with fixed parts to search first, which takes a tenth of the time.
 _PHRASES = tuple(
-    (parts, re.compile(pattern), plain)
-    for parts, pattern, plain in (
-        (("’", "`"), r"[’`]", "'"),
-        (("can't", "cannot"), r"\bcan(?:'t|not)\b", "can not"),
-        (("won't",), r"\bwon't\b", "not"),
-        (("n't",), r"(\w)n't\b", r"\1 not"),
-        (("'s",), r"\b(it|there|that|he|she)'s\b", r"\1 is"),
-        (("'s",), r"'s\b", ""),
-        (
-            (" sure ", "remember ", "note", " should"),
-            r"^\W*(?:make sure (?:to|that|you)?|remember (?:to|that)|note(?: that|:)|(?:we|you|one) should(?! not)|be sure to)\b",
-            " ",
-        ),
-        (("only ",), r"^only (.+?) (?=(?:when|if|after|before|once|while)\b)", r"\1 only "),
-        (("in order to",), r"\bin order to\b", "to"),
-        (("s to", "ve to", "ed to"), r"\b(?:has|have|needs?) to\b", "must"),
-        (("due to",), r"\bdue to\b", "because of"),
-        (("as well",), r"\bas well(?! as)", " "),
-        (("get", "got"), r"\b(?:gets?|got) (?=\w+(?:ed|en|ilt)\b)", " "),
-        (tuple("0123456789"), r"(\d)(?=(?:ms|s|m|h|kb|mb|gb)\b)", r"\1 "),
+    (re.compile(pattern), plain)
+    for pattern, plain in (
+        (r"[’`]", "'"),
+        (r"\bcan(?:'t|not)\b", "can not"),
+        (r"\bwon't\b", "not"),
+        (r"(\w)n't\b", r"\1 not"),
+        (r"\b(it|there|that|he|she)'s\b", r"\1 is"),
+        (r"'s\b", ""),
+        (r"^\W*(?:make sure (?:to|that|you)?|remember (?:to|that)|note(?: that|:))\b", " "),
+        (r"^\W*(?:(?:we|you|one) should(?! not)|be sure to)\b", " "),
+        (r"^only (.+?) (?=(?:when|if|after|before|once|while)\b)", r"\1 only "),
+        (r"\bin order to\b", "to"),
+        (r"\b(?:has|have|needs?) to\b", "must"),
+        (r"\bdue to\b", "because of"),
+        (r"\bas well(?! as)", " "),
+        (r"\b(?:gets?|got) (?=\w+(?:ed|en|ilt)\b)", " "),
+        (r"(\d)(?=(?:ms|s|m|h|kb|mb|gb)\b)", r"\1 "),
     )
 )
 _EDGES = ".,;:!?\"'()[]{}*`"
-_EMPTY = frozenset(
-    (
-        *("a", "an", "the", "this", "that", "these", "those", "which", "who", "there", "it", "its", "your", "our", "my", "their"),
-        *("we", "you", "they", "i", "is", "are", "was", "were", "be", "been", "being", "am", "do", "does", "did", "has", "have"),
-        *(
-            "had",
-            "will",
-            "would",
-            "shall",
-            "of",
-            "and",
-            "then",
-            "so",
-            "also",
-            "please",
-            "just",
-            "simply",
-            "really",
-            "very",
-            "quite",
-        ),
-        *("actually", "basically", "usually", "often", "mostly", "generally", "typically", "normally", "ever", "about", "indeed"),
-    )
-)
-_SAME = {
-    "never": "not",
-    "if": "when",
-    "since": "because",
-    "each": "every",
-    "using": "with",
-    "require": "need",
-    "folder": "directory",
-    "config": "configuration",
-    "configs": "configuration",
-    "repo": "repository",
-    "dir": "directory",
-    "db": "database",
-    "docs": "documentation",
-    "doc": "documentation",
-    "env": "environment",
-    "requires": "need",
-    "required": "needed",
-    "zero": "0",
-    "two": "2",
-    "three": "3",
-    "four": "4",
-    "five": "5",
-    "six": "6",
-    "seven": "7",
-    "eight": "8",
-    "nine": "9",
-    "ten": "10",
-    "backwards": "backward",
-    "forwards": "forward",
-    "towards": "toward",
-    "afterwards": "afterward",
-    "broke": "break",
-    "broken": "break",
-    "ran": "run",
-    "took": "take",
-    "taken": "take",
-    "wrote": "write",
-    "written": "write",
-    "built": "build",
-    "rebuilt": "rebuild",
-    "made": "make",
-    "kept": "keep",
-    "sent": "send",
-    "lost": "lose",
-    "held": "hold",
-}
-# First words of a clause that may be moved from the end to the beginning.
-_CLAUSES = frozenset(
-    (
-        *("after", "at", "because", "before", "during", "for", "from", "in", "inside", "on", "to", "under", "until", "unless"),
-        *("when", "while", "with", "within", "without"),
-    )
-)
 _CODE = re.compile(r"[_/\\.:#]|\d")
 
 
@@ -190,11 +76,8 @@ def fingerprint(text: str) -> str:
 def _essence(text: str) -> "tuple[Words, Words]":
     """Return the significant words of a text: normalized, and as written."""
     plain = text.casefold()
-    for parts, pattern, replacement in _PHRASES:
-        for part in parts:
-            if part in plain:
-                plain = pattern.sub(replacement, plain)
-                break
+    for pattern, replacement in _PHRASES:
+        plain = pattern.sub(replacement, plain)
     chunks = [chunk.strip(_EDGES) for chunk in plain.replace("-", "").split()]
     said = tuple([chunk for chunk in chunks if chunk and chunk not in _EMPTY])
     return tuple(map(_plain_form, said)), said
@@ -228,7 +111,7 @@ def content_of(text: str) -> frozenset[str]:
 def is_empty_praise(text: str) -> bool:
     """Return whether a text is only thanks, praise or a report of success."""
     words = essence_of(text)
-    if _forms(COURTESIES).isdisjoint(words) or not _forms(ADVICE).isdisjoint(words):
+    if _forms(COURTESIES).isdisjoint(words) or not _forms(_ADVICE).isdisjoint(words):
         return False
     besides = content_of(text) - _forms(COURTESIES) - _forms(SUCCESSES)
     return sum(not word.isdigit() for word in besides) <= _MOST_BESIDES
@@ -247,14 +130,10 @@ def is_part(one: str, other: str) -> bool:
     if len(shared) < LEAST_IN_COMMON or len(content_of(other)) < len(shared) + _LEAST_MORE:
         return False
     least = max(_LEAST_QUOTED, _QUOTED * len(part), len(part) - _MOST_AROUND)
-    # Counting common words is much faster than searching for a sequence, and rules out most texts.
-    return sum(map(frozenset(whole).__contains__, part)) >= least and _longest_run(part, whole) >= least
-
-
-def _longest_run(one: Words, other: Words) -> int:
-    from difflib import SequenceMatcher
-
-    return SequenceMatcher(None, one, other, autojunk=False).find_longest_match().size
+    # Counting common words rules out most texts.
+    if sum(map(frozenset(whole).__contains__, part)) < least:
+        return False
+    return SequenceMatcher(None, part, whole, autojunk=False).find_longest_match().size >= least
 
 
 def essence_digest(text: str) -> str:
@@ -274,20 +153,10 @@ def alike(one: str, other: str) -> bool:
 
 def _turned(one: Words, other: Words) -> bool:
     """Return whether the texts differ only by a clause that was moved to the beginning."""
-    if other[0] not in _clause_forms() or Counter(one) != Counter(other):
+    if other[0] not in _forms(_CLAUSES) or Counter(one) != Counter(other):
         return False
     places = [place for place, word in enumerate(one) if place and word == other[0]]
     return any(one[place:end] + one[:place] + one[end:] == other for place in places for end in range(place + 2, len(one) + 1))
-
-
-@lru_cache(1)
-def _clause_forms() -> frozenset[str]:
-    return frozenset(map(_plain_form, _CLAUSES))
-
-
-@lru_cache(1)
-def _negation_forms() -> frozenset[str]:
-    return frozenset(map(_plain_form, NEGATIONS))
 
 
 @lru_cache(1)
@@ -305,13 +174,12 @@ def contradiction(one: str, other: str) -> str | None:
     """Return the words in which two otherwise equal texts contradict each other; None if they don't."""
     left, right = essence_of(one), essence_of(other)
     is_reordered = len(left) == len(right) and Counter(left) == Counter(right)
-    # This fast test is enough for most texts with common words.
-    if not left or not right or not (is_reordered or _may_contradict(left, right)) or alike(one, other):
+    if not left or not right or alike(one, other):
         return None
     if is_reordered:
         return "the same words in another order"
     shared, slots = _compared(left, right)
-    if shared < _least_shared(left, right) and not (shared >= _LEAST_SHARED and len(slots) == 1):
+    if shared < NEAR * (len(left) + len(right)) / 2 and not (shared >= _LEAST_SHARED and len(slots) == 1):
         return None
     contrary = [slot for slot in slots if _is_contrary(left[slot[0]], right[slot[1]])]
     if not contrary and not (len(slots) == 1 and _is_other(left, left[slots[0][0]], right[slots[0][1]], shared)):
@@ -320,55 +188,16 @@ def contradiction(one: str, other: str) -> str | None:
     return "; ".join(f"{_spelled(said[ours])} / {_spelled(other_said[theirs])}" for ours, theirs in contrary or slots)
 
 
-def _may_contradict(left: Words, right: Words) -> bool:
-    """Return whether two texts may contradict each other. It is a fast test that rules out most pairs."""
-    ends = _shared_ends(left, right)
-    # An upper bound of the words in common order. A single different place leaves them at both ends.
-    if ends < _LEAST_SHARED and (Counter(left) & Counter(right)).total() < _least_shared(left, right):
-        return False
-    if not (_negation_forms().isdisjoint(left) and _negation_forms().isdisjoint(right)):
-        return True
-    if not (_opposites(left).isdisjoint(right) and _opposites(right).isdisjoint(left)):
-        return True
-    return max(len(left), len(right)) - ends <= _WIDEST
-
-
-def _least_shared(left: Words, right: Words) -> float:
-    """Return the minimum number of common words of two texts about the same thing."""
-    return NEAR * (len(left) + len(right)) / 2
-
-
-@lru_cache(4096)
-def _opposites(words: "Words") -> frozenset[str]:
-    """Return the opposites of all words."""
-    return frozenset(chain.from_iterable(map(_opposites_of, words)))
-
-
 # Cached, because a project has only a few thousand different words.
 @lru_cache(16_384)
 def _opposites_of(word: str) -> "Words":
     """Return the opposites of a word: from the list, or the word without its negating prefix."""
-    turned = (word[len(start) :] for start in PREFIXES if _turns(start, word)) if word.startswith(PREFIXES) else ()
-    return (*_contraries().get(word, ()), *turned)
-
-
-def _turns(start: str, word: str) -> bool:
-    return word.startswith(start) and len(word) - len(start) > _SHORTEST_TURNED
-
-
-def _shared_ends(left: Words, right: Words) -> int:
-    """Count the common words at the beginning and the end, without overlap."""
-    shortest = min(len(left), len(right))
-    first = next((place for place in range(shortest) if left[place] != right[place]), shortest)
-    left_over = shortest - first
-    last = next((place for place in range(left_over) if left[-1 - place] != right[-1 - place]), left_over)
-    return first + last
+    turned = [word.removeprefix(prefix) for prefix in PREFIXES if word.startswith(prefix)]
+    return (*_contraries().get(word, ()), *(one for one in turned if len(one) > _SHORTEST_TURNED))
 
 
 def _compared(left: Words, right: Words) -> tuple[int, list[tuple[slice, slice]]]:
     """Count the words that two texts share in the same order, and list the places where they differ."""
-    from difflib import SequenceMatcher
-
     shared, slots = 0, []
     for kind, start, end, other_start, other_end in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
         if kind == "equal":
@@ -379,7 +208,7 @@ def _compared(left: Words, right: Words) -> tuple[int, list[tuple[slice, slice]]
 
 
 def _is_contrary(ours: Words, theirs: Words) -> bool:
-    if _negation_forms().isdisjoint(ours) != _negation_forms().isdisjoint(theirs):
+    if _forms(NEGATIONS).isdisjoint(ours) != _forms(NEGATIONS).isdisjoint(theirs):
         return True
     return any(_are_contrary(one, other) for one in ours for other in theirs)
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from decklog.core.errors import Invalid
@@ -9,46 +10,31 @@ from decklog.core.errors import Invalid
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
+_NUMBER = (int, float)
+# What a payload key may hold, by the name that the topics use for it; anything else lists the allowed values.
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    "text": lambda value: isinstance(value, str),
+    "texts": lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
+    "text or texts": lambda value: _CHECKS["text"](value) or _CHECKS["texts"](value),
+    "share": lambda value: isinstance(value, _NUMBER) and not isinstance(value, bool) and 0 <= value <= 1,
+    "percent": lambda value: isinstance(value, _NUMBER) and not isinstance(value, bool) and 0 <= value <= 100,
+    "count": lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 0,
+    "anything": lambda _: True,
+}
+
+
+@dataclass(frozen=True)
 class TopicShape:
-    """The allowed payload keys of a topic, with a check for each; `needs` has the required ones."""
+    """What a topic is about, and its payload keys as KEY:KIND. `needs` has the required keys; a key without a kind is a text."""
 
-    def __init__(self, about: str, *needs: str, **keys: Callable[[Any], bool]) -> None:
-        self.about = about
-        self.needs = needs
-        self.keys = keys
+    about: str
+    payload: str
+    needs: tuple[str, ...] = ()
 
-
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-def _words(value: Any) -> bool:
-    """Return whether the value is a text or a list of texts."""
-    return _text(value) or _texts(value)
-
-
-def _share(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
-
-
-def _percent(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 100
-
-
-def _count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _anything(_: Any) -> bool:
-    return True
-
-
-def _one_of(*words: str) -> Callable[[Any], bool]:
-    return lambda value: value in words
+    @property
+    def keys(self) -> dict[str, str]:
+        """The kind of each payload key."""
+        return {name: kind or "text" for name, _, kind in (key.partition(":") for key in self.payload.split(", "))}
 
 
 # The payload of the fix loop after a verified fix (feedback_body, regression_test_path, merged_sha, outcome) is part of
@@ -56,83 +42,44 @@ def _one_of(*words: str) -> Callable[[Any], bool]:
 TOPICS = {
     "review_patterns": TopicShape(
         "what reviewers approve and reject",
-        diff_signature=_text,
-        verdict=_one_of("approved", "rejected", "request-changes"),
-        citation_urls=_texts,
-        em_comment=_text,
-        created_at=_text,
-        fix_class=_text,
-        outcome=_text,
-        merged_sha=_text,
+        "diff_signature, verdict:approved|rejected|request-changes, citation_urls:texts, em_comment, created_at, fix_class, "
+        "outcome, merged_sha",
     ),
     "failure_patterns": TopicShape(
         "errors, their causes and their fixes",
-        "error_signature",
-        error_signature=_text,
-        stack_hash=_text,
-        root_cause=_text,
-        fix_pr_url=_text,
-        affected_files=_texts,
-        fix_class=_text,
-        feedback_body=_text,
-        regression_test_path=_text,
-        merged_sha=_text,
+        "error_signature, stack_hash, root_cause, fix_pr_url, affected_files:texts, fix_class, feedback_body, "
+        "regression_test_path, merged_sha",
+        needs=("error_signature",),
     ),
     "flaky_tests": TopicShape(
         "tests that pass and fail by chance",
-        "test_fqn",
-        test_fqn=_text,
-        flake_rate=_share,
-        last_N_outcomes=_texts,
-        last_green_sha=_text,
-        environment_factors=_anything,
+        "test_fqn, flake_rate:share, last_N_outcomes:texts, last_green_sha, environment_factors:anything",
+        needs=("test_fqn",),
     ),
     "em_preferences": TopicShape(
         "what the engineering manager wants",
-        "preference",
-        topic=_text,
-        preference=_text,
-        evidence_feedback_ids=_texts,
-        confidence=_percent,
-        last_reinforced=_text,
+        "topic, preference, evidence_feedback_ids:texts, confidence:percent, last_reinforced",
+        needs=("preference",),
     ),
     "adr_decisions": TopicShape(
         "architecture decisions and their reasons",
-        "decision",
-        topic=_text,
-        decision=_text,
-        rationale=_text,
-        source_url=_text,
-        supersedes=_text,
-        superseded_by=_text,
+        "topic, decision, rationale, source_url, supersedes, superseded_by",
+        needs=("decision",),
     ),
     "tool_usage_heuristics": TopicShape(
         "which tool helps in which situation",
-        "tool_name",
-        tool_name=_text,
-        context_class=_text,
-        outcome=_one_of("helpful", "neutral", "harmful"),
-        frequency=_count,
-        last_useful=_text,
+        "tool_name, context_class, outcome:helpful|neutral|harmful, frequency:count, last_useful",
+        needs=("tool_name",),
     ),
     "task_outcomes": TopicShape(
         "how tasks ended and what they taught",
-        "task_id",
-        task_id=_text,
-        summary=_text,
-        verdict=_text,
-        artifacts=_anything,
-        confidence_score=_percent,
-        lessons=_words,
+        "task_id, summary, verdict, artifacts:anything, confidence_score:percent, lessons:text or texts",
+        needs=("task_id",),
     ),
     "mutation_seeds": TopicShape(
         "mutations that no test noticed",
-        "test_fqn",
-        "surviving_mutation",
-        test_fqn=_text,
-        surviving_mutation=_text,
-        mutation_category=_text,
-        added_test_url=_text,
+        "test_fqn, surviving_mutation, mutation_category, added_test_url",
+        needs=("test_fqn", "surviving_mutation"),
     ),
 }
 
@@ -161,5 +108,9 @@ def check_payload(topic: str, payload: dict[str, Any]) -> None:
         )
     if missing := [key for key in shape.needs if not payload.get(key)]:
         raise Invalid(f"a payload of {topic} needs {', '.join(missing)}", field="payload", missing=missing)
-    if wrong := [key for key, value in payload.items() if value is not None and not shape.keys[key](value)]:
+    if wrong := [key for key, value in payload.items() if value is not None and not _is_valid(shape.keys[key], value)]:
         raise Invalid(f"in a payload of {topic}, {', '.join(wrong)} is not what it should be", field="payload", wrong=wrong)
+
+
+def _is_valid(kind: str, value: Any) -> bool:
+    return _CHECKS[kind](value) if kind in _CHECKS else value in kind.split("|")

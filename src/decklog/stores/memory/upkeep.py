@@ -93,14 +93,14 @@ class LessonEmbedding(LessonWriter):
             return None, [], [_by_words(problem)]
         return (self._neighbours(embedder) if any(vector) else None), vector, []
 
-    def _may_embed(self) -> bool:
-        """Return whether the caller may write now, outside of any transaction."""
-        return not (self._db.read_only or self._db.is_reading or self._db.is_in_transaction)
-
-    def _embed_some(self, neighbours: Neighbours) -> list[str]:
-        """Embed a few of the lessons without a vector; return a warning if that fails."""
+    def _embed_missing(self, neighbours: Neighbours) -> list[str]:
+        """Embed a few of the lessons without a vector, if the caller may write now; return a warning if that fails."""
+        if self._db.read_only or self._db.is_reading or self._db.is_in_transaction:
+            return []
+        self._db.read(neighbours.load)
         try:
-            self._embed(neighbours.embedder, neighbours.missing[:_ON_THE_WAY], _MOST_CHARACTERS)
+            if neighbours.missing:
+                self._embed(neighbours.embedder, neighbours.missing[:_ON_THE_WAY], _MOST_CHARACTERS)
         except DecklogError as problem:
             return [_by_words(problem)]
         return []

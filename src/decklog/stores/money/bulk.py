@@ -4,17 +4,19 @@ This needs one statement where the verbs need three each. Charges that a budget 
 because each changes the budget.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from itertools import zip_longest
 from operator import itemgetter
 from typing import Any
 
+from decklog.db.base import Row
 from decklog.journal import chain
 from decklog.journal.attribution import acting
 from decklog.journal.rows import RESERVED
 from decklog.records.operations import is_late
-from decklog.stores.base import StoreParts, complete
+from decklog.stores.base import StoreParts
+from decklog.stores.fields import complete
 from decklog.stores.money.ledger import Ledger
 from decklog.stores.money.meter import BudgetMeter
 from decklog.stores.money.prices import PriceList
@@ -26,9 +28,8 @@ BulkItem = dict[str, Any] | tuple[Any, ...]
 _TOGETHER = 128
 _ANY_OF = f"({', '.join(f':a{number}' for number in range(_TOGETHER))})"
 _PAID = f"select answer_id from charges where answer_id in {_ANY_OF}"
-_KEYED = f"select key from charges where coalesce(run_id, '') = :run_id and key in {_ANY_OF}"
 _ANSWERS = [f"a{number}" for number in range(_TOGETHER)]
-_WITH_KEY = f"select * from charges where coalesce(run_id, '') = :run_id and key in {_ANY_OF}"
+_WITH_KEY = f"select {', '.join(Charge.columns())} from charges where coalesce(run_id, '') = :run_id and key in {_ANY_OF}"
 # Fields that another program may clear later; other fields keep their value.
 _MAY_BE_NOTHING = ("task_id", "call_site")
 _UNSAID: dict[str, Any] = dict.fromkeys(("group_id", "task_id", "call_site", "occurred_at", "cost_microdollars"))
@@ -41,7 +42,7 @@ class _Batch:
     """Entries that are written together in their order, with the charges of some of them."""
 
     def __init__(self) -> None:
-        self.entries: list[Collection[Any]] = []
+        self.entries: list[Sequence[Any]] = []
         # Charges with the position of their entry; they are written together, with the same time.
         self.spent: list[tuple[int, dict[str, Any]]] = []
 
@@ -77,7 +78,7 @@ class Bulk(Ledger):
             if isinstance(one, tuple):
                 batch.entries.append(one)
             elif "model" not in one:
-                batch.entries.append(self._writer.bound(one).values())
+                batch.entries.append(self._writer.prepare({**one, "at": one.get("at") or self._now()}))
             elif one["answer_id"] not in paid:
                 paid.add(one["answer_id"])
                 given = self._placed(one)
@@ -96,10 +97,8 @@ class Bulk(Ledger):
         A charge with a known key is compared with the recorded one, as the verb does.
         """
         all_given = [self._placed(one) for one in items]
-        streams = {given["run_id"] or "@ledger" for given in all_given}
-        self._lock_all(streams)
-        self._meter.pass_gates(streams)
-        known, new, batch = self._keyed(all_given), list[bool](), _Batch()
+        known, new, batch = set(self.known(all_given)), list[bool](), _Batch()
+        self._meter.pass_gates({given["run_id"] or "@ledger" for given in all_given})
         for given in all_given:
             place = (given["run_id"] or "", given["key"])
             if place in known or self._meter.budgets(given):
@@ -115,15 +114,16 @@ class Bulk(Ledger):
 
     def known(self, items: Sequence[dict[str, Any]]) -> dict[tuple[str, str], Charge]:
         """Return the existing charges for the keys of some items, by run and key. Call it in a transaction."""
-        self._lock_all({one["run_id"] for one in items})
+        self._lock_all({one["run_id"] or "@ledger" for one in items})
+        # By run: the keys as they are stored, each with its given spelling.
+        keys: dict[str, dict[str, str]] = {}
+        for one in items:
+            stored = self._db.values.text("key", one["key"])[0]
+            keys.setdefault(one["run_id"] or "", {})[stored] = one["key"]
         found: dict[tuple[str, str], Charge] = {}
-        for run_id in dict.fromkeys(one["run_id"] for one in items):
-            named = {self._db.values.text("key", one["key"])[0]: one["key"] for one in items if one["run_id"] == run_id}
-            keys = [*named]
-            for start in range(0, len(keys), _TOGETHER):
-                asked = dict(zip_longest(_ANSWERS, keys[start : start + _TOGETHER]))
-                rows = self._db.rows(_WITH_KEY, {"run_id": run_id, **asked})
-                found |= {(run_id, named[str(charge.key)]): charge for charge in Charge.from_rows(*rows)}
+        for run_id, named in keys.items():
+            charges = Charge.from_rows(Charge.columns(), list(self._matching(_WITH_KEY, [*named], run_id=run_id)))
+            found |= {(run_id, named[str(charge.key)]): charge for charge in charges}
         return found
 
     def correct(self, charge: Charge, items: dict[str, Any], *, note: str) -> bool:
@@ -148,20 +148,6 @@ class Bulk(Ledger):
         meter.move(charge, changed, counted, told_at)
         return True
 
-    def _keyed(self, all_given: list[dict[str, Any]]) -> set[tuple[str, str]]:
-        """Return the known keys with their runs, in the given spelling."""
-        keys: dict[str, dict[str, str]] = {}
-        for given in all_given:
-            bound = self._db.values.text("key", given["key"])[0]
-            keys.setdefault(given["run_id"] or "", {})[bound] = given["key"]
-        found = set[tuple[str, str]]()
-        for run_id, named in keys.items():
-            bound_keys = [*named]
-            for start in range(0, len(bound_keys), _TOGETHER):
-                asked = dict(zip_longest(_ANSWERS, bound_keys[start : start + _TOGETHER]))
-                found.update((run_id, named[key]) for (key,) in self._db.rows(_KEYED, {"run_id": run_id, **asked})[1])
-        return found
-
     def _named(self, charge: dict[str, Any]) -> dict[str, Any]:
         """Return the charge with its answer id as stored."""
         return {**charge, "answer_id": self._db.values.text("answer_id", charge["answer_id"])[0]}
@@ -185,11 +171,13 @@ class Bulk(Ledger):
 
     def _paid(self, answers: list[str]) -> set[str]:
         """Return the answers that were charged before, by any run."""
-        found = set[str]()
-        for start in range(0, len(answers), _TOGETHER):
-            asked = zip_longest(_ANSWERS, answers[start : start + _TOGETHER])
-            found.update(row[0] for row in self._db.rows(_PAID, dict(asked))[1])
-        return found
+        return {answer for (answer,) in self._matching(_PAID, answers)}
+
+    def _matching(self, sql: str, values: Sequence[str], **bound: str) -> Iterator[Row]:
+        """Yield the rows that have any of some values, in batches of one size."""
+        for start in range(0, len(values), _TOGETHER):
+            some = dict(zip_longest(_ANSWERS, values[start : start + _TOGETHER]))
+            yield from self._db.rows(sql, {**bound, **some})[1]
 
     def _placed(self, items: dict[str, Any]) -> dict[str, Any]:
         given = {**_UNSAID, **items}

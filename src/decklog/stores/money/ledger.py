@@ -17,6 +17,7 @@ from decklog.stores.money.records import TOKENS, Charge, Reservation, check, com
 from decklog.stores.results.money import SpendRow, SpendSummary, SpendTotal
 
 _SAME = ("model", *TOKENS)
+_SPEND = ("key", "calls", *TOKENS, "cost_microdollars", "unpriced_calls")
 
 
 class SpendBy(StrEnum):
@@ -294,31 +295,10 @@ class Ledger(Store):
             """,
             bound,
         )
-        return [_spend_row(*row) for row in rows]
-
-
-def _spend_row(
-    key: str | None, calls: int, input: int, cache_read: int, cache_create: int, output: int, cost: int, unpriced: int
-) -> SpendRow:
-    return {
-        "key": key,
-        "calls": calls,
-        "input_tokens": input,
-        "cache_read_tokens": cache_read,
-        "cache_create_tokens": cache_create,
-        "output_tokens": output,
-        "cost_microdollars": cost,
-        "unpriced_calls": unpriced,
-    }
+        found: Any = [dict(zip(_SPEND, row, strict=True)) for row in rows]
+        return list(found)
 
 
 def _total(rows: list[SpendRow]) -> SpendTotal:
-    return {
-        "calls": sum(row["calls"] for row in rows),
-        "input_tokens": sum(row["input_tokens"] for row in rows),
-        "cache_read_tokens": sum(row["cache_read_tokens"] for row in rows),
-        "cache_create_tokens": sum(row["cache_create_tokens"] for row in rows),
-        "output_tokens": sum(row["output_tokens"] for row in rows),
-        "cost_microdollars": sum(row["cost_microdollars"] for row in rows),
-        "unpriced_calls": sum(row["unpriced_calls"] for row in rows),
-    }
+    total: Any = {name: sum(row[name] for row in rows) for name in _SPEND[1:]}  # type: ignore[literal-required]
+    return total  # type: ignore[no-any-return]

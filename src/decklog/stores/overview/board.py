@@ -8,7 +8,7 @@ from typing import Any
 from decklog.core.clock import from_text, to_text
 from decklog.db.base import Database
 from decklog.db.where import placed
-from decklog.stores.overview.run_facts import MOST_GOING_ON, NEWEST_GOING_ON
+from decklog.stores.overview.run_list import MOST_GOING_ON, NEWEST_GOING_ON
 from decklog.stores.overview.status import Status, TaskFacts, of_task
 from decklog.stores.results.overview import Workload
 

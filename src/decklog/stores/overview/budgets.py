@@ -1,21 +1,19 @@
-"""The status of all budgets, loaded with one query."""
+"""The status of all budgets."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from decklog.core.clock import from_text, to_text
 from decklog.core.figures import dollars
-from decklog.db.base import Database, Row
+from decklog.db.base import Database
 
 # Global budgets first. Budgets of finished runs are left out.
 MOST = 200
 _PERIOD = "case b.period when 'day' then :day when 'week' then :week when 'month' then :month else '' end"
-# Texts first, then numbers, so that waiting items, which have texts only, can be loaded with the same query.
-STANDINGS = f"""
-select b.id, b.scope, b.scope_id, b.period, b.unit, b.action, coalesce(max(d.as_of), b.set_at) as last_at,
-       coalesce(r.id, g.run_id) as run_id, b.set_at, b.ceiling, b.warn_percent,
+_STANDINGS = f"""
+select b.id, b.scope, b.scope_id, b.period, b.unit, b.action, b.ceiling, b.warn_percent,
+       coalesce(max(d.as_of), b.set_at) as last_at, coalesce(r.id, g.run_id) as run_id,
        cast(coalesce(sum(case b.unit when 'tokens' then d.tokens else d.microdollars end), 0) as bigint) as spent,
        cast(coalesce(sum(case when d.day = :day then d.microdollars else 0 end), 0) as bigint) as today,
        cast(coalesce(sum(d.unpriced_calls), 0) as bigint) as unpriced_calls,
@@ -32,9 +30,8 @@ select b.id, b.scope, b.scope_id, b.period, b.unit, b.action, coalesce(max(d.as_
   left join runs r on b.scope = 'run' and r.id = b.scope_id
   left join tasks g on b.scope = 'task' and g.id = b.scope_id
  group by b.id, b.scope, b.scope_id, b.period, b.unit, b.ceiling, b.action, b.warn_percent, b.set_at, r.id, g.run_id
+ order by case b.scope when 'all' then 0 else 1 end, b.set_at desc, b.id
 """
-TEXTS = ("id", "scope", "scope_id", "period", "unit", "action", "last_at", "run_id", "set_at")
-NUMBERS = ("ceiling", "warn_percent", "spent", "today", "unpriced_calls", "unpriced_today")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,26 +84,15 @@ class BudgetOverview:
         return {**vars(self), "last_at": to_text(self.last_at), "percent": self.percent, "state": self.state}
 
 
-def periods(now: datetime) -> dict[str, str]:
+def _periods(now: datetime) -> dict[str, str]:
     """Return the first days of the current periods."""
     today = now.astimezone(UTC).date()
     starts = {"day": today, "week": today - timedelta(days=today.weekday()), "month": today.replace(day=1)}
     return {name: day.isoformat() for name, day in starts.items()}
 
 
-def in_order(rows: Iterable[Row]) -> list[BudgetOverview]:
-    """Parse budgets from rows: global ones first, then the most recently set."""
-    found: list[dict[str, Any]] = [dict(zip((*TEXTS, *NUMBERS), row, strict=True)) for row in rows]
-    found.sort(key=lambda one: one["id"])
-    found.sort(key=lambda one: one["set_at"], reverse=True)
-    found.sort(key=lambda one: one["scope"] != "all")
-    return [BudgetOverview(**{**one, "last_at": from_text(one["last_at"])}) for one in map(_without_time, found)]
-
-
-def _without_time(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name != "set_at"}
-
-
 def standings(db: Database, now: datetime) -> list[BudgetOverview]:
     """Load the status of the budgets in their current periods, global ones first."""
-    return in_order(db.rows(STANDINGS, periods(now))[1])
+    names, rows = db.rows(_STANDINGS, _periods(now))
+    found: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in rows]
+    return [BudgetOverview(**{**one, "last_at": from_text(one["last_at"])}) for one in found]

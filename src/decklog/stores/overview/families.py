@@ -1,6 +1,7 @@
 """Families of runs: each run without a parent, with its forks and the runs of its sub-agents, newest first."""
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -13,20 +14,10 @@ from decklog.records.operations import reads_in_steps
 from decklog.records.record import Page
 from decklog.records.values import to_json
 from decklog.stores.base import Store
-from decklog.stores.overview import recent, spending, task_counts, waiting
-from decklog.stores.overview.budgets import BudgetOverview
-from decklog.stores.overview.run_facts import (
-    NEWEST_GOING_ON,
-    STATES,
-    OverviewMoment,
-    OverviewOutdated,
-    RunFilter,
-    RunOverview,
-    check_marks,
-    look,
-    place_in,
-)
-from decklog.stores.overview.spending import Charged
+from decklog.stores.overview import recent, task_counts, waiting
+from decklog.stores.overview.budgets import BudgetOverview, standings
+from decklog.stores.overview.run_facts import OverviewMoment, OverviewOutdated, RunOverview, look
+from decklog.stores.overview.run_list import NEWEST_GOING_ON, STATES, RunFilter, place_in
 from decklog.stores.overview.status import Status, StatusLike
 from decklog.stores.overview.waiting import WaitingItem
 
@@ -40,7 +31,6 @@ class Base:
     moment: OverviewMoment
     budgets: list[BudgetOverview]
     items: list[WaitingItem]
-    charged: list[Charged]
 
     @property
     def by_run(self) -> dict[str, int]:
@@ -56,35 +46,22 @@ class Base:
 class Looking(Store):
     """Loads what overviews consist of."""
 
-    def _looked(self, job: Callable[[bool], T]) -> T:
+    def _looked(self, job: Callable[[Base], T]) -> T:
         """Read one consistent state. If marks are far behind, move them first, unless the log is read-only."""
         # In an outer read transaction, moved marks would not be visible.
-        can_move = not (self._db.read_only or self._db.is_reading)
-        # One round for task counts and one for spending. After that the entries behind the marks are counted instead.
-        for _ in range(2):
+        if not (self._db.read_only or self._db.is_reading):
             try:
-                return self._db.read(lambda: job(can_move), same_plans=True)  # noqa: B023 - called before the next round
-            except OverviewOutdated as behind:
-                can_move = self._moved(behind)
-        return self._db.read(lambda: job(False), same_plans=True)
+                return self._db.read(lambda: job(self._base(can_move_marks=True)), same_plans=True)
+            except OverviewOutdated as outdated:
+                with suppress(Denied, ReadOnly, Busy):
+                    for run_id in outdated.run_ids:
+                        task_counts.catch_up(self._db, run_id)
+        return self._db.read(lambda: job(self._base()), same_plans=True)
 
-    def _moved(self, behind: OverviewOutdated) -> bool:
-        """Move marks, and return whether that was permitted."""
-        try:
-            for run_id in behind.run_ids:
-                task_counts.catch_up(self._db, run_id)
-            if behind.of_spending:
-                spending.catch_up(self._db)
-        except (Denied, ReadOnly, Busy):
-            return False
-        return True
-
-    def _base(self, can_move_marks: bool) -> Base:
+    def _base(self, *, can_move_marks: bool = False) -> Base:
         moment = OverviewMoment(now=self._now(), steady_now=self._steady_now(), can_move_marks=can_move_marks)
-        base = Base(moment, *waiting.read(self._db, moment.now))
-        # Every overview reads the streams with charges after their marks, so every overview moves marks that are far behind.
-        check_marks(base.charged, can_move_marks)
-        return base
+        budgets = standings(self._db, moment.now)
+        return Base(moment, budgets, waiting.decisions(self._db, moment.now, budgets))
 
     def _look(self, base: Base, sql: str, bound: Mapping[str, Any]) -> list[RunOverview]:
         return look(self._db, sql, bound, base.moment, base.by_run)
@@ -268,7 +245,7 @@ def _found(db: Database, asked: FamilyQuery, base: Base) -> tuple[list[_Walked],
 
 def _active_with_status(db: Database, asked: FamilyQuery, base: Base) -> list[str]:
     """Return the active runs with a status. No index has it, so the newest are checked."""
-    runs = look(db, NEWEST_GOING_ON, {}, base.moment, base.by_run, with_money=False)
+    runs = look(db, NEWEST_GOING_ON, {}, base.moment, base.by_run)
     return [run.id for run in runs if run.status is asked.word]
 
 
@@ -323,7 +300,7 @@ class Families(Looking):
         size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since, until)
         word = None if status is None else enum_of(Status, status, "status")
         query = FamilyQuery(word, wanted, size, after)
-        return self._looked(lambda can_move: read_families(self._db, query, self._base(can_move), self._look))
+        return self._looked(lambda base: read_families(self._db, query, base, self._look))
 
     def families_table(
         self,
@@ -340,8 +317,7 @@ class Families(Looking):
         """List families as `families` does, with the activity of the last hour and open decisions, in one consistent read."""
         query = FamilyQuery(status, RunFilter(repo, branch, text, parent_run_id, since), page_size(limit), after)
 
-        def read(can_move: bool) -> FamiliesTable:
-            base = self._base(can_move)
+        def read(base: Base) -> FamiliesTable:
             page = read_families(self._db, query, base, self._look)
             runs = [member.run for family in page for member in family.runs]
             return FamiliesTable(page, len(base.items), recent.last_hour(self._db, runs, base.moment.now))

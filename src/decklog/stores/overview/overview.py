@@ -15,30 +15,26 @@ from decklog.records.record import Page, Record
 from decklog.records.values import to_json
 from decklog.stores.base import StoreParts
 from decklog.stores.of_run import no_run
-from decklog.stores.overview import arranged, attention, recent, spending, task_counts, waiting
+from decklog.stores.overview import attention, recent, run_list, spending, task_counts, waiting
 from decklog.stores.overview.attention import AttentionGroup
 from decklog.stores.overview.board import BoardColumn, columns, workloads
 from decklog.stores.overview.budgets import BudgetOverview, standings
 from decklog.stores.overview.families import Base, Families
-from decklog.stores.overview.money import SpendingView, spent
 from decklog.stores.overview.recent import Recent
-from decklog.stores.overview.run_facts import (
+from decklog.stores.overview.run_facts import RunOverview
+from decklog.stores.overview.run_list import (
     MOST_GOING_ON,
     NEWEST_GOING_ON,
     STATES,
-    OverviewOutdated,
     RunFilter,
-    RunOverview,
     RunSort,
     RunsTable,
-    check_marks,
-    look,
     place_in,
     place_of,
 )
 from decklog.stores.overview.run_view import Comparison, RunView, Wished, compared, contents, drawn, graph, kinds
 from decklog.stores.overview.search import SearchQuery, SearchResult, searched
-from decklog.stores.overview.spending import Charged, SpendKey, SpendKeyLike
+from decklog.stores.overview.spending import SpendingView, SpendKey, SpendKeyLike, spent
 from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, TaskFacts, of_task
 from decklog.stores.overview.summary import Summary, by_status, sentence
 from decklog.stores.overview.waiting import WaitingItem
@@ -74,7 +70,7 @@ _ORDER = list(Status)
 class Overview(Families):
     """Shows the status of runs and tasks, what waits for a person, and the cost."""
 
-    derived = (task_counts.TABLE, spending.TABLE, spending.TOTALS, spending.MARKS, spending.OPEN)
+    derived = (task_counts.TABLE, spending.TABLE)
 
     def __init__(
         self,
@@ -97,7 +93,7 @@ class Overview(Families):
         """
         size = page_size(limit)
         self._make_due()
-        return self._looked(lambda can_move: self._summary(size, can_move))
+        return self._looked(lambda base: self._summary(base, size))
 
     @reads_in_steps
     def runs(
@@ -120,7 +116,7 @@ class Overview(Families):
         """
         size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since, until)
         word = None if status is None else enum_of(Status, status, "status")
-        return self._looked(lambda can_move: self._listed(word, wanted, size, after, self._base(can_move)))
+        return self._looked(lambda base: self._listed(word, wanted, size, after, base))
 
     def table(
         self,
@@ -143,17 +139,13 @@ class Overview(Families):
         """
         size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since)
 
-        def read(can_move: bool) -> RunsTable:
-            base = self._base(can_move)
-            return self._table(status, wanted, size, after, base, sort, descending=descending)
-
-        return self._looked(read)
+        return self._looked(lambda base: self._table(status, wanted, size, after, base, sort, descending=descending))
 
     @reads_in_steps
     def run(self, run_id: str) -> RunOverview:
         """Show the status of one run."""
         sql, (bound, _) = "select * from runs where id = :run_id", self._db.values.bind({"run_id": run_id})
-        found = self._looked(lambda can_move: self._look(self._base(can_move), sql, bound))
+        found = self._looked(lambda base: self._look(base, sql, bound))
         if not found:
             raise no_run(self._db, run_id, "List them: decklog overview runs")
         return found[0]
@@ -162,7 +154,7 @@ class Overview(Families):
     def task(self, task_id: str) -> TaskSummary:
         """Return the status of a task: its state, or needs attention, stalled or failed."""
         task = self._tasks().get(task_id)
-        word = self._words_of_tasks(self._base(False), [task.id])[task.id]
+        word = self._words_of_tasks(self._base(), [task.id])[task.id]
         return {"id": task.id, "run_id": task.run_id, "title": task.title, "status": word, "state": task.state.value}
 
     @reads_in_steps
@@ -171,7 +163,7 @@ class Overview(Families):
         runs, tasks = run_ids or [], task_ids or []
         if len(runs) > MOST_GOING_ON or len(tasks) > MOST_GOING_ON:
             raise Invalid(f"ask for the words of up to {MOST_GOING_ON} runs or tasks at once", field="run_ids")
-        return self._looked(lambda can_move: self._words(runs, tasks, can_move))
+        return self._looked(lambda base: self._words(base, runs, tasks))
 
     @reads
     def names(self, *, run_ids: list[str] | None = None, task_ids: list[str] | None = None) -> dict[str, str]:
@@ -237,17 +229,10 @@ class Overview(Families):
         named = {"records": kinds(classes, records or []), "roles": roles or []}
         wanted = Wished(at, since, before, of_kind, buckets, **sizes, **more, **named)  # type: ignore[arg-type]
 
-        def draw(can_move: bool) -> RunView:
-            def look(*past: Any) -> RunView:
-                return drawn(self._db, wanted, self._base(can_move), classes["tasks"], *past)
+        def look(*past: Any) -> RunView:
+            return drawn(self._db, wanted, self._base(), classes["tasks"], *past)
 
-            return self._past().with_history(run_id, look)
-
-        try:
-            return draw(not (self._db.read_only or self._db.is_reading))
-        except OverviewOutdated as behind:
-            self._moved(behind)
-        return draw(False)
+        return self._past().with_history(run_id, look)
 
     def contents(self, run_id: str) -> dict[str, Any]:
         """Count the records of a run, for the tabs of its page."""
@@ -269,7 +254,7 @@ class Overview(Families):
 
         Runs of more than 2,000 entries are shown without `differences`; use `runs diff`.
         """
-        return self._past().with_comparison((before, after), lambda *past: compared(self._db, self._base(False), *past))
+        return self._past().with_comparison((before, after), lambda *past: compared(self._db, self._base(), *past))
 
     @reads_in_steps
     def money(
@@ -291,7 +276,7 @@ class Overview(Families):
             field = "days" if since is None else "since"
             raise Invalid(f"from {first} to {last} is no span of 1 to {MOST_DAYS} days", field=field)
         key, size = enum_of(SpendKey, by, "by"), page_size(limit)
-        return self._looked(lambda can_move: spent(self._db, self._base(can_move), (first, last), key.column or "model", size))
+        return self._looked(lambda base: spent(self._db, base, (first, last), key.column or "model", size))
 
     @reads_in_steps
     def board(self, run_id: str, *, per_column: int = 30) -> list[BoardColumn]:
@@ -299,7 +284,7 @@ class Overview(Families):
         size = page_size(per_column)
 
         def look(_history: Any, _place: Any, story: Any) -> list[BoardColumn]:
-            base = self._base(False)
+            base = self._base()
             return columns(self._db, run_id, size, story, base.tasks, base.moment.now, base.moment.steady_now)
 
         return self._past().with_history(run_id, look)
@@ -348,7 +333,7 @@ class Overview(Families):
             raise Invalid(f"from {first} to {last} is longer than {MOST_DAYS} days; ask for parts of it", field="since")
         days = first.isoformat(), last.isoformat()
         names = ("day",) if key.column is None else ("day", key.column)
-        return self._looked(lambda can_move: self._days(names, *days, spending.behind(self._db), can_move))
+        return self._db.read(lambda: self._days(names, *days))
 
     @reads
     def stations(self) -> list[Workload]:
@@ -362,7 +347,7 @@ class Overview(Families):
     @reads
     def decisions(self) -> int:
         """Count the decisions that wait for a person; stalled runs are not counted."""
-        return len(self._base(False).items)
+        return len(self._base().items)
 
     @reads
     def budgets(self) -> list[BudgetOverview]:
@@ -381,22 +366,19 @@ class Overview(Families):
     @reads
     def ended(self, since: datetime, *, limit: int = 20) -> list[EndedRun]:
         """List the runs that ended since a time, the latest first, each with its word."""
-        return recent.read(self._db, ended_since=since, most=page_size(limit)).ended
+        return recent.ended_runs(self._db, since, page_size(limit))
 
     @reads
     def failed_tasks(self, since: datetime, *, limit: int = 20) -> list[FailedTask]:
         """List the tasks of all runs that used up their attempts since a time, the latest first."""
-        return recent.read(self._db, failed_since=since, most=page_size(limit)).failed
+        return recent.failed_tasks(self._db, since, page_size(limit))
 
     @reads
     def activity(self, run_ids: list[str], *, span_seconds: int = 3600, buckets: int = 24) -> dict[str, list[int]]:
         """Count the newest 120 entries of each run over the last `span_seconds`, in even steps."""
         if not 1 <= buckets <= 300 or not 1 <= span_seconds <= 3600 * 24 * 366 or len(run_ids) > MOST_GOING_ON:
             raise Invalid("a pulse has 1 to 300 steps of up to a year, of at most 200 runs", field="buckets")
-        span = timedelta(seconds=span_seconds)
-        since = self._now() - span
-        times = recent.read(self._db, run_ids=run_ids, moved_since=since).times
-        return recent.steps(run_ids, times, since, span, buckets)
+        return recent.activity(self._db, run_ids, self._now(), timedelta(seconds=span_seconds), buckets)
 
     @reads
     def recent(self, run_ids: list[str], *, limit: int = 5) -> Recent:
@@ -405,16 +387,16 @@ class Overview(Families):
             raise Invalid(f"ask for the last hour of up to {MOST_GOING_ON} runs at once", field="run_ids")
         now = self._now()
         midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        times = {"moved_since": now - recent.HOUR, "failed_since": midnight, "ended_since": now - timedelta(days=1)}
-        found = recent.read(self._db, run_ids=run_ids, most=page_size(limit), **times)
-        activity = recent.steps(run_ids, found.times, now - recent.HOUR, recent.HOUR, recent.STEPS)
-        return Recent(activity=activity, failed=found.failed, ended=found.ended)
+        size = page_size(limit)
+        return Recent(
+            activity=recent.activity(self._db, run_ids, now),
+            failed=recent.failed_tasks(self._db, midnight, size),
+            ended=recent.ended_runs(self._db, now - timedelta(days=1), size),
+        )
 
     def _make_due(self) -> None:
         """Add due tasks of schedules, if the log is writable. An overview does this as a claim does."""
-        # A direct query first: most logs have no schedules and need not load their store.
-        sql, now = "select 1 from schedules where next_at <= :now limit 1", {"now": to_text(self._now())}
-        if self._db.read_only or self._db.read(lambda: self._db.one(sql, now)) is None or not self._schedules().is_any_due():
+        if self._db.read_only or not self._schedules().is_any_due():
             return
         # A caller without permission to write still sees what exists.
         with suppress(Denied, Busy, LeaseLost):
@@ -422,12 +404,11 @@ class Overview(Families):
 
     # Loading
 
-    def _words(self, run_ids: list[str], task_ids: list[str], can_move_marks: bool) -> StatusWords:
-        base = self._base(can_move_marks)
+    def _words(self, base: Base, run_ids: list[str], task_ids: list[str]) -> StatusWords:
         marks, ids = placed(run_ids)
         bound, _ = self._db.values.bind(ids)
         sql = f"select * from runs where id in ({marks})"
-        runs = look(self._db, sql, bound, base.moment, base.by_run, with_money=False) if run_ids else []
+        runs = self._look(base, sql, bound) if run_ids else []
         return {"runs": {run.id: run.status.value for run in runs}, "tasks": self._words_of_tasks(base, task_ids)}
 
     def _words_of_tasks(self, base: Base, task_ids: list[str]) -> dict[str, str]:
@@ -440,8 +421,7 @@ class Overview(Families):
         steady_now, asked = base.moment.steady_now, base.tasks
         return {task.id: of_task(task, needs_person=task.id in asked, steady_now=steady_now).value for task in facts}
 
-    def _summary(self, size: int, can_move_marks: bool) -> Summary:
-        base = self._base(can_move_marks)
+    def _summary(self, base: Base, size: int) -> Summary:
         found = self._look(base, NEWEST_GOING_ON, {})
         runs, is_cut = found[:MOST_GOING_ON], len(found) > MOST_GOING_ON
         runs.sort(key=lambda run: (_ORDER.index(run.status), -run.last_at.timestamp()))
@@ -471,7 +451,7 @@ class Overview(Families):
             if budget.scope == "all" and budget.unit == "microdollars":
                 return budget.today, budget.unpriced_today
         today = base.moment.now.astimezone(UTC).date().isoformat()
-        spent: Any = self._days(("day",), today, today, base.charged, base.moment.can_move_marks)
+        spent = self._days(("day",), today, today)
         return (spent[0]["cost_microdollars"], spent[0]["unpriced_calls"]) if spent else (0, 0)
 
     def _listed(self, word: Status | None, wanted: RunFilter, size: int, after: str | None, base: Base) -> Page[RunOverview]:
@@ -500,26 +480,22 @@ class Overview(Families):
             return self._look(base, sql, self._db.values.bind(given)[0])
 
         if sort is RunSort.ATTENTION:
-            page, going = arranged.attention_first(look, word, wanted, size, after)
+            page, going = run_list.attention_first(look, word, wanted, size, after)
             is_cut = False
         else:
-            page, going, is_cut = arranged.by_column(look, word, wanted, size, after, sort, descending=descending)
-        counts, is_many = arranged.counts(self._db, wanted, going)
+            page, going, is_cut = run_list.by_column(look, word, wanted, size, after, sort, descending=descending)
+        counts, is_many = run_list.counts(self._db, wanted, going)
         activity = recent.last_hour(self._db, page, base.moment.now)
         return RunsTable(page, len(base.items), activity, counts, is_cut or is_many)
 
-    def _all_waiting(self, can_move_marks: bool) -> list[WaitingItem]:
-        base = self._base(can_move_marks)
-        runs = look(self._db, NEWEST_GOING_ON, {}, base.moment, base.by_run, with_money=False)
+    def _all_waiting(self, base: Base) -> list[WaitingItem]:
+        runs = self._look(base, NEWEST_GOING_ON, {})
         stalled = [waiting.stalled(run) for run in runs if run.status is Status.STALLED]
         return sorted([*base.items, *waiting.blocked(self._db), *stalled], key=lambda item: item.place)
 
-    def _days(
-        self, names: tuple[str, ...], first: str, last: str, streams: list[Charged], can_move_marks: bool
-    ) -> list[DaySpending]:
-        check_marks(streams, can_move_marks)
+    def _days(self, names: tuple[str, ...], first: str, last: str) -> list[DaySpending]:
         # The keys depend on `names`.
-        days: Any = spending.by(self._db, names, first, last, streams)
+        days: Any = spending.by(self._db, names, first, last)
         return list(days)
 
     # Derived tables

@@ -7,7 +7,7 @@ from typing import Any
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Invalid
-from decklog.db.base import Database, Row
+from decklog.db.base import Database
 from decklog.db.packing import beginning
 from decklog.db.where import placed
 from decklog.journal.entry import Entry, EntryKind
@@ -25,36 +25,28 @@ MOST_RECORDS = 50
 MOST_TASKS = 200
 # The beginning of a long text that is loaded: enough for a page in any script.
 _HEAD_BYTES = 8192
-# A number identifies the parts.
-_LATEST = f"""
-select 0, latest.* from ({SELECT} where pos > :start and pos < :before {{kind}} order by pos desc limit :most) latest
-"""
 # The most frequent kinds have no index, so this number of entries is searched for them.
 MOST_LOOKED_AT = 20_000
 _OF_KIND = {
     EntryKind.TOOL: f"and kind = 'tool' and pos >= :before - {MOST_LOOKED_AT}",
     EntryKind.CHANGE: f"and kind = 'change' and pos >= :before - {MOST_LOOKED_AT}",
 }
-_TOLD = f"""
-select 1, image.* from (
-  {SELECT}
-   where record_table = 'runs' and record_id = :run_id and stream = :run_id and pos <= :until
-   order by seq desc
-   limit 1
-) image
+_RECORDED = f"""
+{SELECT}
+ where record_table = 'runs' and record_id = :run_id and stream = :run_id and pos <= :until
+ order by seq desc
+ limit 1
 """
 # The newest entries of approvals that may have been open at a moment.
 _ASKED = f"""
-select 2, asked.* from (
-  {SELECT}
-   where pos in (
-     select (select max(p.pos) from entries p where p.record_table = 'approvals' and p.record_id = a.id and p.pos <= :until)
-       from approvals a
-      where a.run_id = :run_id and (a.decided_at is null or a.decided_at >= (select at from entries where pos = :until))
-      order by a.number desc
-      limit {MOST_ASKED}
-   )
-) asked
+{SELECT}
+ where pos in (
+   select (select max(p.pos) from entries p where p.record_table = 'approvals' and p.record_id = a.id and p.pos <= :until)
+     from approvals a
+    where a.run_id = :run_id and (a.decided_at is null or a.decided_at >= (select at from entries where pos = :until))
+    order by a.number desc
+    limit {MOST_ASKED}
+ )
 """
 # The roles first: most runs have no such task, and tasks have many columns.
 _OF_ROLES = f"""
@@ -85,7 +77,6 @@ select * from (
 limit :most
 """
 _MILESTONES = f"{SELECT} where pos in ({{ids}}) order by pos desc"
-_MOMENT = f"select 3, moment.* from ({SELECT} where pos = :until) moment"
 _TEXTS = """
 select digest, case when length(bytes) < size then bytes end, substr(bytes, 1, :most), size
   from blobs
@@ -203,7 +194,7 @@ def drawn(db: Database, wanted: Wished, base: Any, record: type[Record], history
     return RunView(
         **_head(db, base, history, place, seq, counts, found),
         activity=activity,
-        lanes=history.lanes(place, story, span, wanted.lanes, counts["attempts"]) if wanted.lanes else _no_lanes(run_id, *span),
+        lanes=history.lanes(place, story, span, wanted.lanes) if wanted.lanes else _no_lanes(run_id, *span),
         entries=found.entries,
         texts=texts(db, found.entries),
         tasks=list(tasks),
@@ -225,8 +216,7 @@ def _milestones(db: Database, start: int, marks: Sequence[dict[str, Any]], until
     if not positions:
         return []
     names, ids = placed(positions)
-    rows = db.rows(_MILESTONES.format(ids=names), ids)[1]
-    return [(kinds[start + entry.seq], entry) for entry in (Entry.from_row(COLUMNS[1:], row[1:]) for row in rows)]
+    return [(kinds[start + entry.seq], entry) for entry in _entries(db, _MILESTONES.format(ids=names), ids)]
 
 
 def _of_roles(db: Database, record: type[Record], run_id: str, roles: list[str]) -> list[Any]:
@@ -243,7 +233,7 @@ def _first_tasks(db: Database, record: type[Record], run_id: str, most: int) -> 
 
 def _spent(db: Database, base: Any, place: Any, is_now: bool, line: list[tuple[int, int]]) -> RunSpending:
     """Load the spending by model and agent, if it is for now, and the run's budgets."""
-    by = spending.of_run(db, place.run_id, base.charged) if is_now else []
+    by = spending.of_run(db, place.run_id) if is_now else []
     return RunSpending(line, by, [one for one in base.budgets if one.run_id == place.run_id])
 
 
@@ -296,16 +286,19 @@ def _latest(db: Database, run_id: str, start: int, seq: int, wanted: Wished) -> 
     kind = wanted.kind
     narrowed = "" if kind is None else _OF_KIND.get(kind, f"and kind = '{kind.value}' and kind not in ('tool', 'change')")
     bound = {"start": start, "before": start + min(seq + 1, wanted.before or seq + 1), "most": wanted.entries}
-    listing = _LATEST.format(kind=narrowed)
+    listing = f"{SELECT} where pos > :start and pos < :before {narrowed} order by pos desc limit :most"
+    listed = _entries(db, listing, bound) if wanted.entries else []
     if wanted.at is None:
-        return Latest([_entry(row) for row in db.rows(listing, bound)[1]] if wanted.entries else [])
-    run_bound = {"run_id": run_id, "until": start + seq}
-    rows = db.rows(" union all ".join((listing, _TOLD, _ASKED, _MOMENT)), {**bound, **run_bound})[1]
-    listed, images, asked, moment = ([_entry(row) for row in rows if row[0] == part] for part in range(4))
-    listed.sort(key=lambda entry: -entry.seq)
-    questions: list[Any] = [entry.payload for entry in asked]
-    run: Any = images[0].payload
-    return Latest(listed, moment[0].at, run, sum(image.get("state") == "open" for image in questions))
+        return Latest(listed)
+    moment = {"run_id": run_id, "until": start + seq}
+    recorded: Any = _entries(db, _RECORDED, moment)[0].payload
+    questions: list[Any] = [entry.payload for entry in _entries(db, _ASKED, moment)]
+    [last] = _entries(db, f"{SELECT} where pos = :until", {"until": start + seq})
+    return Latest(listed, last.at, recorded, sum(image.get("state") == "open" for image in questions))
+
+
+def _entries(db: Database, sql: str, bound: dict[str, Any]) -> list[Entry]:
+    return [Entry.from_row(COLUMNS[1:], row[1:]) for row in db.rows(sql, bound)[1]]
 
 
 def texts(db: Database, entries: Sequence[Entry]) -> dict[str, dict[str, Any]]:
@@ -319,10 +312,6 @@ def texts(db: Database, entries: Sequence[Entry]) -> dict[str, dict[str, Any]]:
         (digest, bytes(head) if packed is None else beginning(packed, _HEAD_BYTES), size) for digest, packed, head, size in rows
     ]
     return {digest: {"head": head.decode(errors="ignore"), "bytes": size} for digest, head, size in heads}
-
-
-def _entry(row: Row) -> Entry:
-    return Entry.from_row(COLUMNS[1:], row[2:])
 
 
 # Counts stop at this number; a page shows 1,000+.

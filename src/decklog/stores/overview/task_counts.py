@@ -4,7 +4,7 @@ Updating a row of counts with every claim would cost a page write each. A reader
 are many, the mark is moved.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from decklog.db.base import Database, Row
@@ -43,47 +43,32 @@ _COUNTED = (
 )
 
 
-def nothing() -> dict[str, int]:
-    return dict.fromkeys(FIELDS, 0)
+def behind(lags: Mapping[str, int]) -> list[str]:
+    """Return the runs whose marks are too far behind to read the entries after them; fewer are read if many are behind."""
+    most = MOST_BEHIND if sum(lags.values()) <= MOST_IN_ALL else min(MOST_BEHIND, MOST_IN_ALL // len(lags))
+    return [run_id for run_id, lag in lags.items() if lag > most]
 
 
-def between(part: str, spans: Sequence[Span]) -> tuple[str, dict[str, int]]:
-    """Build one statement with a query per span. The number of queries is rounded up, so that few statements are prepared."""
+def add_later(db: Database, counts: dict[str, dict[str, int]], spans: Sequence[Span]) -> None:
+    """Add the task changes in some spans of entries to the counts of their runs."""
+    for start in range(0, len(spans), _MOST_SPANS):
+        for run_id, after, before in _moved(db, spans[start : start + _MOST_SPANS]):
+            _move(counts[run_id], after, before)
+
+
+def _moved(db: Database, spans: Sequence[Span]) -> list[Row]:
+    """Load the task changes in some spans. The number of queries is rounded up, so that few statements are prepared."""
     most = size_for(len(spans))
     filled = [*spans, *([(0, 0)] * (most - len(spans)))]
-    bound = {f"{name}{place}": pos for place, span in enumerate(filled) for name, pos in zip(("a", "b"), span, strict=True)}
-    parts = [f"select * from ({part.format(start=f'a{place}', end=f'b{place}')}) p{place}" for place in range(most)]
-    return " union all ".join(parts), bound
-
-
-def in_parts(spans: Sequence[Span]) -> list[Sequence[Span]]:
-    """Split spans into batches that one statement can hold; the first batch may be empty."""
-    return [spans[start : start + _MOST_SPANS] for start in range(0, max(1, len(spans)), _MOST_SPANS)]
-
-
-def most_behind(lags: Sequence[int], most: int) -> int:
-    """Return how many entries each run may be behind its mark: fewer if many runs are behind."""
-    return most if sum(lags) <= MOST_IN_ALL else min(most, MOST_IN_ALL // len(lags))
-
-
-def moved(spans: Sequence[Span], more: str) -> tuple[str, dict[str, int]]:
-    """Build the query for task changes in some spans of entries, with additional columns."""
-    sql, bound = between(_MOVED, spans)
-    return f"select m.*, {more} from ({sql}) m", bound
-
-
-def added(kept: dict[str, dict[str, int]], rows: Sequence[Row]) -> dict[str, dict[str, int]]:
-    """Return the task counts of runs from the stored counts and the later changes."""
-    found = {run_id: dict(tally) for run_id, tally in kept.items()}
-    for run_id, after, before in rows:
-        _move(found[run_id], after, before)
-    return found
+    bound = {f"{name}{place}": pos for place, span in enumerate(filled) for name, pos in zip("ab", span, strict=True)}
+    parts = [f"select * from ({_MOVED.format(start=f'a{place}', end=f'b{place}')}) p{place}" for place in range(most)]
+    return db.rows(" union all ".join(parts), bound)[1]
 
 
 def counted(db: Database, ids: Sequence[str]) -> dict[str, dict[str, int]]:
     """Count the tasks directly, for readers that can't move a mark that is far behind."""
     marks, bound = placed(ids)
-    found = {run_id: nothing() for run_id in ids}
+    found = {run_id: dict.fromkeys(FIELDS, 0) for run_id in ids}
     for run_id, state, count, failures in db.rows(_COUNTED.format(ids=marks), bound)[1]:
         found[run_id][state] = count
         found[run_id]["failures"] += failures or 0
@@ -119,7 +104,7 @@ def _step(db: Database, run_id: str) -> bool:
         return True
     end = min(newest, mark[0] + _BATCH)
     tally, start = dict(zip(FIELDS, mark[1:], strict=True)), number * STREAM_SIZE
-    for _, after, before in db.rows(*between(_MOVED, [(start + mark[0], start + end)]))[1]:
+    for _, after, before in _moved(db, [(start + mark[0], start + end)]):
         _move(tally, after, before)
     _write(db, run_id, end, tally)
     return bool(end == newest)
@@ -153,7 +138,7 @@ def audit(db: Database) -> Iterator[dict[str, Any]]:
             continue
         tally, true = dict(zip(FIELDS, counts, strict=True)), counted(db, [run_id])[run_id]
         start = (number_of(db, run_id) or 0) * STREAM_SIZE
-        for _, after, before in db.rows(*between(_MOVED, [(start + seq, start + STREAM_SIZE - 1)]))[1]:
+        for _, after, before in _moved(db, [(start + seq, start + STREAM_SIZE - 1)]):
             _move(true, before or "null", after)
         if wrong := [name for name in FIELDS if type(tally[name]) is not int or tally[name] != true[name]]:
             what = f"{TABLE} {run_id} counts something else than its tasks"

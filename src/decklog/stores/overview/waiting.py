@@ -9,12 +9,9 @@ from typing import Any
 from decklog.core.clock import from_text, to_text
 from decklog.db.base import Database, Row
 from decklog.records.values import from_json
-from decklog.stores.base import cause_of
-from decklog.stores.overview import budgets, spending
 from decklog.stores.overview.budgets import BudgetOverview
 from decklog.stores.overview.run_facts import RunOverview
-from decklog.stores.overview.spending import Charged
-from decklog.stores.results.approvals import ApprovalCause
+from decklog.stores.results.approvals import ApprovalCause, cause_of
 
 
 class WaitingKind(StrEnum):
@@ -154,35 +151,10 @@ _SAID = {
 _MERGE = "decklog mend {feedback_id}"
 
 
-_TEXTS = 14
-# Waiting items and budgets in one query: first the texts of both, then the numbers of budgets.
-_ALL = f"""
-select 'waits', w.*, {", ".join(f"cast(null as bigint) as {name}" for name in budgets.NUMBERS)}
-  from ({_WAITING}) w
-union all
-select 'budget', {", ".join(f"b.{name}" for name in budgets.TEXTS)}, {", ".join(["null"] * (_TEXTS - len(budgets.TEXTS)))},
-       {", ".join(f"b.{name}" for name in budgets.NUMBERS)}
-  from ({budgets.STANDINGS}) b
-union all
--- Which streams were charged to since their marks: needed to add up a day.
-select 'charged', o.name, {", ".join(["null"] * (_TEXTS - 1))}, o.no, o.newest, o.mark,
-       {", ".join(["null"] * (len(budgets.NUMBERS) - 3))}
-  from ({spending.BEHIND}) o
-"""
-
-
-def read(db: Database, now: datetime) -> tuple[list[BudgetOverview], list[WaitingItem], list[Charged]]:
-    """Return the status of the budgets, and the waiting items by deadline and waiting time.
-
-    Also return the streams with charges after their marks: name, number, newest entry and mark.
-    """
-    rows = db.rows(_ALL, {"now": to_text(now), **budgets.periods(now)})[1]
-    texts = len(budgets.TEXTS)
-    known = budgets.in_order((*row[1 : 1 + texts], *row[1 + _TEXTS :]) for row in rows if row[0] == "budget")
-    found = [_item(row[1 : 1 + _TEXTS]) for row in rows if row[0] == "waits"]
-    charged = [(row[1], *row[1 + _TEXTS : 4 + _TEXTS]) for row in rows if row[0] == "charged"]
-    waits = sorted([*found, *_spent(known)], key=lambda item: item.place)
-    return known, waits, spending.moved(charged)
+def decisions(db: Database, now: datetime, budgets: Sequence[BudgetOverview]) -> list[WaitingItem]:
+    """List what waits for a decision, by deadline and waiting time. `budgets` are all of the log."""
+    found = [_item(row) for row in db.rows(_WAITING, {"now": to_text(now)})[1]]
+    return sorted([*found, *_spent(budgets)], key=lambda item: item.place)
 
 
 def _word(id: str) -> str:

@@ -166,7 +166,7 @@ class Edits(Store):
     ) -> WorktreeSnapshot:
         """Record a snapshot of a worktree. The same commit of the same session is recorded once."""
         return self._once(
-            lambda: self._known_snapshot(session, commit_id),
+            lambda: self._seek_by(WorktreeSnapshot, session=session, commit_id=commit_id),
             lambda: self._add(
                 WorktreeSnapshot,
                 id=self._ids.new("edit"),
@@ -182,11 +182,6 @@ class Edits(Store):
                 taken_at=taken_at or self._now(),
             ),
         )
-
-    def _known_snapshot(self, session: str, commit_id: str) -> WorktreeSnapshot | None:
-        sql = "select * from worktree_snapshots where session = :session and commit_id = :commit_id"
-        found = self._select(WorktreeSnapshot, sql, session=session, commit_id=commit_id)
-        return found[0] if found else None
 
     @reads
     def get(self, edit_id: str) -> Edit:

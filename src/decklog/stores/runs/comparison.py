@@ -4,13 +4,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from decklog.db.base import Database, Row
 from decklog.records.record import Record
-from decklog.records.values import from_json
 from decklog.stores.results.runs import RecordDifference
 from decklog.stores.runs.history import RunHistory, StreamPosition
-from decklog.stores.runs.snapshot import RunSnapshot, compared, difference
-from decklog.stores.runs.timeline import RunStory
+from decklog.stores.runs.snapshot import Past, RunSnapshot, moment_named
 
 # Fields that name a record for people.
 _CALLED = ("title", "name", "path", "question", "criterion", "goal")
@@ -21,6 +18,31 @@ _OWN = ("id", "key", "worker", "fence", "actor", "parent_seq", "leased_until", "
 def differing(before: RunSnapshot, after: RunSnapshot) -> list[RecordDifference]:
     """List the differences between two moments of one run, or of two runs with different ids, such as forks."""
     return difference(before, after) if before.run_id == after.run_id else _between(before, after)
+
+
+def difference(before: RunSnapshot, after: RunSnapshot) -> list[RecordDifference]:
+    """List what was added, removed or changed from one snapshot to another, field by field."""
+    changes: list[RecordDifference] = []
+    for table in dict.fromkeys([*before.records, *after.records]):
+        old = _by_id(before, table)
+        new = _by_id(after, table)
+        for record_id in dict.fromkeys([*old, *new]):
+            changed = compared(table, record_id, old.get(record_id), new.get(record_id))
+            if changed is not None:
+                changes.append(changed)
+    return changes
+
+
+def _by_id(snapshot: RunSnapshot, table: str) -> dict[str, dict[str, Any]]:
+    return {record.id_of(record.values()): record.as_dict() for record in snapshot.records.get(table, [])}
+
+
+def compared(table: str, record_id: str, old: dict[str, Any] | None, new: dict[str, Any] | None) -> RecordDifference | None:
+    """Compare two states of a record field by field; return None if they are equal."""
+    if old is None or new is None:
+        return {"table": table, "record_id": record_id, "change": "added" if old is None else "removed", "fields": {}}
+    fields = {name: [old.get(name), new.get(name)] for name in {**old, **new} if old.get(name) != new.get(name)}
+    return {"table": table, "record_id": record_id, "change": "changed", "fields": fields} if fields else None
 
 
 def _between(before: RunSnapshot, after: RunSnapshot) -> list[RecordDifference]:
@@ -76,11 +98,6 @@ def _plain(record: Record) -> dict[str, Any]:
 
 # A comparison reads every snapshot, so longer runs are not compared.
 MOST_ENTRIES = 2000
-_IMAGES = """
-select {side}, e.seq, e.at, e.record_table, e.record_id, e.payload
-  from entries e
- where e.pos > :start{side} and e.pos <= :until{side} and e.record_table is not null
-"""
 
 
 @dataclass(frozen=True)
@@ -101,51 +118,16 @@ class MomentComparison:
     differences: list[RecordDifference] | None
 
 
-def moment_named(text: str) -> tuple[str, str | None]:
-    """Parse RUN, RUN:ENTRY or RUN@TIME."""
-    run_id, mark, when = text.partition("@") if "@" in text else text.rpartition(":")
-    return (run_id, when) if mark and ("@" in text or when.isdecimal()) else (text, None)
-
-
-def look(
-    db: Database, history: RunHistory, classes: dict[str, type[Record]], moments: tuple[str, str], *, can_mark: bool
-) -> MomentComparison:
+def look(history: RunHistory, past: Past, moments: tuple[str, str], *, can_mark: bool) -> MomentComparison:
     """Load two moments. Raise `TimelineOutdated` if marks of a long run are missing and can be written."""
     named = [moment_named(text) for text in moments]
     places = history.places([run_id for run_id, _ in named])
-    ends = [(places[run_id], at, history.entry_for(places[run_id], at)) for run_id, at in named]
-    if any(seq > MOST_ENTRIES for *_, seq in ends):
-        stories = {run_id: history.story(place, can_mark=can_mark) for run_id, place in places.items()}
-        return MomentComparison([Side(*end, history.tally(end[0], stories[end[0].run_id], end[2])) for end in ends], None)
-    rows = _images(db, [(place.start, place.start + seq) for place, _, seq in ends])
-    both = [_added_up(classes, *end, [row[1:] for row in rows if row[0] == side]) for side, end in enumerate(ends)]
-    return MomentComparison([side for side, _ in both], differing(*(snapshot for _, snapshot in both)))
-
-
-def _images(db: Database, spans: list[tuple[int, int]]) -> list[Row]:
-    """Load every snapshot of some ranges of positions, with the number of the range, oldest first."""
-    bound = {
-        f"{name}{side}": value for side, span in enumerate(spans) for name, value in zip(("start", "until"), span, strict=True)
-    }
-    parts = " union all ".join(_IMAGES.format(side=side) for side in range(len(spans)))
-    return sorted(db.rows(parts, bound)[1], key=lambda row: (row[0], row[1]))
-
-
-def _added_up(
-    classes: dict[str, type[Record]], place: StreamPosition, at: str | None, seq: int, rows: list[Row]
-) -> tuple[Side, RunSnapshot]:
-    """Evaluate a run's snapshots, and keep the newest of each record."""
-    story, changes = RunStory(), []
-    newest: dict[tuple[str, str], str] = {}
-    for number, when, table, record_id, payload in rows:
-        before = newest.get((table, record_id))
-        changes.append((number, when, table, record_id, payload, before if before is None or table == "tasks" else ""))
-        newest[table, record_id] = payload
-    story.add(changes, seq)
-    records: dict[str, list[Record]] = {}
-    order = {table: place for place, table in enumerate(classes)}
-    for (table, _), payload in sorted(newest.items(), key=lambda one: order[one[0][0]]):
-        image = from_json(payload)
-        if not image.get("removed"):
-            records.setdefault(table, []).append(classes[table].from_image(image))
-    return Side(place, at, seq, story.tally), RunSnapshot(run_id=place.run_id, seq=seq, records=records)
+    stories = {run_id: history.story(place, can_mark=can_mark) for run_id, place in places.items()}
+    sides = []
+    for run_id, at in named:
+        seq = history.entry_for(places[run_id], at)
+        sides.append(Side(places[run_id], at, seq, history.tally(places[run_id], stories[run_id], seq)))
+    if any(side.seq > MOST_ENTRIES for side in sides):
+        return MomentComparison(sides, None)
+    before, after = (past.take(side.place.run_id, str(side.seq), recent=False) for side in sides)
+    return MomentComparison(sides, differing(before, after))

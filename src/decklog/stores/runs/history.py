@@ -1,6 +1,5 @@
 """A run as of any entry: each part in a few statements, independent of the length of the run."""
 
-from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,86 +18,16 @@ from decklog.records.values import from_json
 from decklog.stores.of_run import no_run
 from decklog.stores.results.runs import ActivityMark, ActivityStep, RunActivity, RunAttempt, RunLanes
 from decklog.stores.runs import timeline
-from decklog.stores.runs.timeline import ATTEMPT, EVERY, FIELDS, FIRSTS, MARK, MOMENTS, RunStory
+from decklog.stores.runs.timeline import ATTEMPT, EVERY, FIELDS, MARK, MOMENTS, RunStory
 
 _IMAGE = """
 select p.payload from entries p
- where p.record_table = :{table} and p.record_id = f.record_id and p.stream = :run_id and p.seq <= :at
+ where p.record_table = :record_table and p.record_id = f.record_id and p.stream = :run_id and p.seq <= :at
  order by p.seq desc
  limit 1
 """
-_KEPT = f"""
-select {{number}} as kind, f.seq, f.record_id, ({_IMAGE.format(table="table{number}")}) as payload
-  from (
-    select seq, record_id from {FIRSTS}
-     where run_id = :run_id and record_table = :table{{number}} and seq <= :last
-     order by seq desc
-     limit :most
-  ) f
-"""
-# Records created after the last mark are found by name.
-_LATER = f"""
-select {{number}} as kind, 0 as seq, f.record_id, ({_IMAGE.format(table="table{number}")}) as payload
-  from (select distinct record_id from entries where record_table = :table{{number}} and record_id in ({{marks}})) f
-"""
-
-
-def newest(
-    db: Database,
-    run_id: str,
-    story: RunStory,
-    classes: list[type[Record]],
-    *,
-    at: int,
-    size: int,
-    before: int | None = None,
-) -> dict[str, tuple[list[Any], str | None]]:
-    """Return by table the newest records as of an entry, or before one, and the cursor to older ones."""
-    last = min(at, (before or at + 1) - 1)
-    later = [[one for one in story.firsts.get(kind.table, []) if one[0] <= last][-size - 1 :] for kind in classes]
-    rows = _rows(db, {"run_id": run_id, "at": at}, classes, later, {"last": last, "most": size + 1} if story.since else None)
-    begun: dict[tuple[int, str], int] = {
-        (number, record_id): seq for number, found in enumerate(later) for seq, record_id in found
-    }
-    result: dict[str, tuple[list[Any], str | None]] = {}
-    for number, kind in enumerate(classes):
-        own: list[tuple[int, str]] = [
-            (begun.get((number, record_id), int(seq)), payload) for one, seq, record_id, payload in rows if one == number
-        ]
-        own.sort(key=lambda one: -one[0])
-        images = [from_json(payload) for _, payload in own[:size]]
-        found = [kind.from_image(image) for image in images if not image.get("removed")]
-        result[kind.table] = found, str(own[size - 1][0]) if len(own) > size else None
-    return result
-
-
-def _rows(
-    db: Database,
-    bound: dict[str, Any],
-    classes: list[type[Record]],
-    later: list[list[tuple[int, str]]],
-    kept: dict[str, int] | None,
-) -> list[Row]:
-    """Load the snapshots of stored first entries, if any, and of later records."""
-    arms = []
-    for number, (kind, found) in enumerate(zip(classes, later, strict=True)):
-        if kept is not None:
-            arms.append(_KEPT.format(number=number))
-        if found:
-            names = {f"id{number}_{place}": record_id for place, (_, record_id) in enumerate(found)}
-            arms.append(_LATER.format(number=number, marks=", ".join(f":{name}" for name in names)))
-            bound = {**bound, **names}
-        if kept is not None or found:
-            bound = {**bound, f"table{number}": kind.table}
-    if not arms:
-        return []
-    text = " union all ".join(f"select * from ({arm}) a{place}" for place, arm in enumerate(arms))
-    return db.rows(text, {**bound, **(kept or {})})[1]
-
 
 MOST_STEPS, MOST_MARKS = 300, 200
-# A smaller part of a run is narrower than a line of its strip.
-_TOO_LITTLE = 100
 _MARKS = ("failure", "question", "checkpoint", "pivot")
 # Number of runs whose entries after the last mark are cached.
 _REMEMBERED = 16
@@ -111,10 +40,10 @@ select s.name, s.no, h.pos, h.hash, {", ".join(f"m.{name}" for name in MARK)}
  where s.name in ({{runs}})
 """
 _BEGUN = f"""
-select f.seq, ({_IMAGE.format(table="record_table")})
+select f.seq, ({_IMAGE})
   from {timeline.FIRSTS} f
  where f.run_id = :run_id and f.record_table = :record_table and f.seq > :after and f.seq <= :until
- order by f.seq
+ order by f.seq {{order}}
  limit :most
 """
 _MOMENTS_OF = """
@@ -175,26 +104,6 @@ select m.seq, m.cost_microdollars
   from steps s
  cross join {timeline.MARKS} m
  where m.run_id = :run_id and m.seq = s.n * cast(:step as bigint)
-"""
-_MARK_UNTIL = f"""
-  from (select 1 as one) o
-  left join {timeline.MARKS} m
-    on m.run_id = :run_id and m.seq = (select max(seq) from {timeline.MARKS} where run_id = :run_id and seq <= :seq)
-"""
-_ATTEMPTS_UNTIL = f"""
-select coalesce(m.attempts, 0) + (
-         select count(*) from {timeline.ATTEMPTS} a
-          where a.run_id = :run_id and a.started_seq > coalesce(m.seq, 0) and a.started_seq <= :seq
-       )
-{_MARK_UNTIL}
-"""
-_MOMENTS_UNTIL = f"""
-select coalesce(m.moments, 0) + (
-         select count(*) from {MOMENTS} a
-          where a.run_id = :run_id and a.what in ('failure', 'question', 'checkpoint', 'pivot')
-            and a.seq > coalesce(m.seq, 0) and a.seq <= :seq
-       )
-{_MARK_UNTIL}
 """
 
 
@@ -297,8 +206,6 @@ class RunHistory:
             return story.tally
         if seq == 0:
             return dict.fromkeys(FIELDS, 0)
-        if seq < story.since:
-            return timeline.story_until(self._db, place.run_id, place.start, seq).tally
         begun = timeline.story_from(self._mark(place, story, seq))
         begun.add(timeline.changes(self._db, place.start, begun.seq, seq), seq)
         return begun.tally
@@ -322,18 +229,48 @@ class RunHistory:
         self, place: StreamPosition, story: RunStory, record_class: type[Record], at: str, size: int, after: str | None
     ) -> Page[Any]:
         """Return a page of the records of a kind as of an entry, by creation."""
-        until, passed = self.entry_for(place, at), cursor_of(after) or 0
-        bound = {"run_id": place.run_id, "record_table": record_class.table, "at": until}
-        rows: list[Row] = []
-        if passed < story.since:
-            kept = {"after": passed, "until": min(until, story.since), "most": size + 1}
-            rows = self._db.rows(_BEGUN, {**bound, **kept})[1]
-        begun = story.firsts.get(record_class.table, [])
-        start, end = (bisect_right(begun, seq, key=lambda one: one[0]) for seq in (passed, until))
-        rows = [*rows, *self._images(begun[start : min(end, start + size + 1 - len(rows))], bound)]
+        span = cursor_of(after) or 0, self.entry_for(place, at)
+        rows = self._begun(place, story, record_class, span, size + 1, at=span[1])
         images = [(seq, from_json(payload)) for seq, payload in rows[:size]]
         found = (record_class.from_image(image) for _, image in images if not image.get("removed"))
         return Page(found, next=str(images[-1][0]) if len(rows) > size else None)
+
+    def newest(
+        self, place: StreamPosition, story: RunStory, classes: list[type[Record]], at: int, size: int, before: int | None
+    ) -> dict[str, tuple[list[Any], str | None]]:
+        """Return the newest records of some kinds as of an entry, by table, each with the cursor to older ones."""
+        last = at if before is None else min(at, before - 1)
+        found: dict[str, tuple[list[Any], str | None]] = {}
+        for kind in classes:
+            rows = self._begun(place, story, kind, (0, last), size + 1, at=at, is_newest_first=True)
+            images = [from_json(payload) for _, payload in rows[:size]]
+            records = [kind.from_image(image) for image in images if not image.get("removed")]
+            found[kind.table] = records, str(rows[size - 1][0]) if len(rows) > size else None
+        return found
+
+    def _begun(
+        self,
+        place: StreamPosition,
+        story: RunStory,
+        record_class: type[Record],
+        span: tuple[int, int],
+        most: int,
+        *,
+        at: int,
+        is_newest_first: bool = False,
+    ) -> list[Row]:
+        """Return the first entries of records in a range of entries, with the snapshots of these records as of an entry."""
+        after, until = span
+        bound = {"run_id": place.run_id, "record_table": record_class.table, "at": at}
+        later = [one for one in story.firsts.get(record_class.table, []) if after < one[0] <= until]
+        later = later[::-1][:most] if is_newest_first else later[:most]
+        if after >= story.since or (is_newest_first and len(later) == most):
+            return self._images(later, bound)
+        kept = {"after": after, "until": min(until, story.since), "most": most}
+        stored = self._db.rows(_BEGUN.format(order="desc" if is_newest_first else "asc"), {**bound, **kept})[1]
+        if is_newest_first:
+            return [*self._images(later, bound), *stored][:most]
+        return [*stored, *self._images(later[: most - len(stored)], bound)]
 
     def _images(self, begun: list[tuple[int, str]], bound: dict[str, Any]) -> list[Row]:
         """Load the records that were created after the last mark."""
@@ -341,25 +278,15 @@ class RunHistory:
             return []
         marks, ids = placed([record_id for _, record_id in begun])
         sql = f"""
-            select f.record_id, ({_IMAGE.format(table="record_table")})
+            select f.record_id, ({_IMAGE})
               from (select distinct record_id from entries where record_table = :record_table and record_id in ({marks})) f
         """
         images: dict[str, str] = dict(self._db.rows(sql, {**bound, **ids})[1])
         return [(seq, images[record_id]) for seq, record_id in begun]
 
-    def newest(
-        self, place: StreamPosition, story: RunStory, classes: list[type[Record]], at: int, size: int, before: int | None
-    ) -> dict[str, tuple[list[Any], str | None]]:
-        """Return the newest records of some kinds as of an entry, by table, each with the cursor to older ones."""
-        return newest(self._db, place.run_id, story, classes, at=at, size=size, before=before)
-
     def spent(self, place: StreamPosition, story: RunStory, at: int, points: int, whole: int) -> list[tuple[int, int]]:
         """Return the spending at some entries up to one, in microdollars. `whole` is the final value."""
-        marks = story.lines.get(points) if at >= story.since else None
-        if marks is None:
-            marks = self._spent_at_marks(place, min(at, story.since), points)
-        if at >= story.since:
-            story.lines[points] = marks
+        marks = self._spent_at_marks(place, min(at, story.since), points)
         line = [*marks, *(one for one in story.spent if one[0] <= at)]
         return line if whole == (line[-1][1] if line else 0) else [*line, (at, whole)]
 
@@ -375,15 +302,9 @@ class RunHistory:
     def activity(self, place: StreamPosition, story: RunStory, span: tuple[int, int], steps: int) -> RunActivity:
         """Return the times of entries at regular steps, and the important entries."""
         first, until = span
-        whole = self._moments_between(place, story, first, until) if story.tally["moments"] > MOST_MARKS else 0
+        whole = self._begun_between(place, story, "moments", span) if story.tally["moments"] > MOST_MARKS else 0
         is_many = whole > MOST_MARKS
-        # In a long run the entries after the last mark are too few to be visible, so its strip is cached per mark.
-        is_long = span == (1, story.seq) and (story.seq - story.since) * _TOO_LITTLE < story.seq
-        rows = story.strips.get(steps) if is_long else None
-        if rows is None:
-            rows = self._strip(place, story, (1, story.since) if is_long else span, steps, is_many)
-        if is_long:
-            story.strips[steps] = rows
+        rows = self._strip(place, story, span, steps, is_many)
         newer = [one for one in story.moments if first <= one.seq <= until and one.what != "ended"]
         shown = [row for row in rows if row[1] is not None]
         room = max(MOST_MARKS - len(shown), _PARTS)
@@ -406,10 +327,13 @@ class RunHistory:
         most = {"sections": min(_PARTS, max(1, steps // 4))} if is_many else {"most": MOST_MARKS}
         return sorted(self._db.rows(_SPREAD if is_many else _STRIP, {**bound, **even, **most})[1], key=lambda row: row[0])
 
-    def lanes(
-        self, place: StreamPosition, story: RunStory, span: tuple[int, int], limit: int, begun_by: int | None = None
-    ) -> RunLanes:
-        """Return the attempts that overlap a range of entries, as of its end. `begun_by` is the number that had begun by then."""
+    def _begun_between(self, place: StreamPosition, story: RunStory, what: str, span: tuple[int, int]) -> int:
+        """Count the moments or attempts that began in a range of entries."""
+        first, until = span
+        return self.tally(place, story, until)[what] - self.tally(place, story, first - 1)[what]
+
+    def lanes(self, place: StreamPosition, story: RunStory, span: tuple[int, int], limit: int) -> RunLanes:
+        """Return the attempts that overlap a range of entries, as of its end."""
         first, until = span
         found = self._attempts(place, story, first, until, limit + 1)
         begun = sorted(seq for seq in found if seq >= first)[-limit:]
@@ -417,8 +341,7 @@ class RunHistory:
         shown = [*earlier[: max(0, limit - len(begun))], *begun]
         left_out = len(earlier) + len(begun) - len(shown)
         if len([seq for seq in found if seq >= first]) > limit:
-            whole = self._attempts_until(place, story, until) if begun_by is None else begun_by
-            left_out += whole - self._attempts_until(place, story, first - 1) - len(begun)
+            left_out += self._begun_between(place, story, "attempts", span) - len(begun)
         attempts = [_as_of(found[seq], until) for seq in shown]
         return {"run_id": place.run_id, "first": first, "last": until, "attempts": attempts, "left_out": left_out}
 
@@ -434,26 +357,6 @@ class RunHistory:
         found = {row[1]: _attempt(row, story) for row in rows}
         found |= {seq: attempt for seq, attempt in story.attempts.items() if story.since < seq <= until}
         return {seq: one for seq, one in found.items() if seq >= first or _ends_after(one, first)}
-
-    def _attempts_until(self, place: StreamPosition, story: RunStory, seq: int) -> int:
-        """Count the attempts that began up to an entry: those up to a mark before it, and the few after it."""
-        if seq == story.seq:
-            return story.tally["attempts"]
-        newer = sum(story.since < begun <= seq for begun in story.attempts)
-        return newer + self._counted(_ATTEMPTS_UNTIL, place, min(seq, story.since))
-
-    def _moments_between(self, place: StreamPosition, story: RunStory, first: int, until: int) -> int:
-        return self._moments_until(place, story, until) - self._moments_until(place, story, first - 1)
-
-    def _moments_until(self, place: StreamPosition, story: RunStory, seq: int) -> int:
-        if seq == story.seq:
-            return story.tally["moments"]
-        newer = sum(one.seq <= seq and one.what != "ended" for one in story.moments)
-        return newer + self._counted(_MOMENTS_UNTIL, place, min(seq, story.since))
-
-    def _counted(self, sql: str, place: StreamPosition, seq: int) -> int:
-        row = self._db.one(sql, {"run_id": place.run_id, "seq": seq}) if seq else None
-        return int(row[0]) if row is not None else 0
 
 
 def _attempt(row: Row, story: RunStory) -> dict[str, Any]:

@@ -12,12 +12,13 @@ from decklog.records.fork_rules import Fork
 from decklog.records.operations import reads, reads_in_steps, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store, StoreParts
+from decklog.stores.of_run import cleared, given_of
 from decklog.stores.results.runs import RecordDifference, RunActivity, RunLanes
 from decklog.stores.runs import comparison, timeline
 from decklog.stores.runs.comparison import MomentComparison, differing
 from decklog.stores.runs.history import RunHistory, StreamPosition, TimelineOutdated, span_of, steps_of
 from decklog.stores.runs.run import ENDED, Agent, Run, RunMode, RunModeLike, RunStatus, RunStatusLike, check_run_id, unfinished
-from decklog.stores.runs.snapshot import AttemptReader, Past, RunSnapshot, copies
+from decklog.stores.runs.snapshot import AttemptReader, Past, RunSnapshot, copies, moment_named
 from decklog.stores.runs.timeline import RunStory
 
 T = TypeVar("T")
@@ -133,17 +134,8 @@ class Runs(Store):
             raise Invalid(f"update can't set {status}; use finish, which also checks and stamps the end", field="status")
         if goal is not None and not goal.strip():
             raise Invalid("a run needs a goal", field="goal")
-        given = {
-            "status": status,
-            "goal": goal,
-            "summary": summary,
-            "repo": repo,
-            "branch": branch,
-            "worktree": worktree,
-            "current_task_id": current_task_id,
-            "metadata": metadata,
-        }
-        changes = {name: value for name, value in given.items() if value is not None} | _cleared(clear)
+        changes = given_of(locals(), "run_id", "clear")
+        changes |= cleared(clear, _CLEARABLE, changes)
         if status is not None:
             changes["ended_at"] = None
         return self._set(run_id, changes)
@@ -349,10 +341,9 @@ class Runs(Store):
         """Read two moments of runs at once, each given as RUN, RUN:ENTRY or RUN@TIME."""
 
         def job(history: RunHistory, can_mark: bool) -> T:
-            classes = self._journal.record_classes()
-            return look(history, comparison.look(self._db, history, classes, moments, can_mark=can_mark))
+            return look(history, comparison.look(history, self._past(), moments, can_mark=can_mark))
 
-        return self._with_marks([comparison.moment_named(text)[0] for text in moments], job)
+        return self._with_marks([moment_named(text)[0] for text in moments], job)
 
     def _with_marks(self, run_ids: Sequence[str], job: Callable[[RunHistory, bool], T]) -> T:
         """Read at one moment. Missing marks of runs are written first if possible."""
@@ -418,8 +409,7 @@ class Runs(Store):
             raise _taken_id(new_id) from None
         for record_class, image in records:
             self._put(record_class, image, note=note)
-        changes = {"goal": goal, "branch": branch, "worktree": worktree}
-        given = {name: value for name, value in changes.items() if value is not None}
+        given = given_of({"goal": goal, "branch": branch, "worktree": worktree})
         return self._set(new_id, {**given, "parent_run_id": run_id, "parent_seq": until - start}, note)
 
 
@@ -428,10 +418,3 @@ def _taken_id(run_id: str) -> Invalid:
 
 
 _CLEARABLE = ("summary", "repo", "branch", "worktree", "current_task_id")
-
-
-def _cleared(names: list[str] | None) -> dict[str, None]:
-    unknown = [name for name in names or [] if name not in _CLEARABLE]
-    if unknown:
-        raise Invalid(f"{', '.join(unknown)} can't be cleared; these can: {', '.join(_CLEARABLE)}", field="clear")
-    return dict.fromkeys(names or [])

@@ -17,7 +17,6 @@ from decklog.records.fork_rules import Fork
 from decklog.records.record import Record
 from decklog.records.values import from_json
 from decklog.stores.of_run import no_run
-from decklog.stores.results.runs import RecordDifference
 from decklog.stores.runs.run import Run
 
 
@@ -105,8 +104,7 @@ class Past:
 
     def moment(self, text: str) -> RunSnapshot:
         """Parse RUN, RUN:ENTRY or RUN@TIME, and load the snapshot."""
-        run_id, mark, when = text.partition("@") if "@" in text else text.rpartition(":")
-        return self.take(run_id, when, recent=False) if mark else self.take(text, None, recent=False)
+        return self.take(*moment_named(text), recent=False)
 
     def take(self, run_id: str, at: str | None, *, recent: bool = True) -> RunSnapshot:
         """Load the newest snapshot of every record of a run, now or as of an entry or a time."""
@@ -154,34 +152,15 @@ class Past:
         )[1]
 
 
+def moment_named(text: str) -> tuple[str, str | None]:
+    """Parse RUN, RUN:ENTRY or RUN@TIME."""
+    run_id, mark, when = text.partition("@") if "@" in text else text.rpartition(":")
+    return (run_id, when) if mark and ("@" in text or when.isdecimal()) else (text, None)
+
+
 def _is_removal(text: str) -> bool:
     # Parsing JSON takes most of the time, so only texts with this word are parsed. Quotes inside a value are escaped.
     return _REMOVED in text and bool(from_json(text).get("removed"))
-
-
-def difference(before: RunSnapshot, after: RunSnapshot) -> list[RecordDifference]:
-    """List what was added, removed or changed from one snapshot to another, field by field."""
-    changes: list[RecordDifference] = []
-    for table in dict.fromkeys([*before.records, *after.records]):
-        old = _by_id(before, table)
-        new = _by_id(after, table)
-        for record_id in dict.fromkeys([*old, *new]):
-            changed = compared(table, record_id, old.get(record_id), new.get(record_id))
-            if changed is not None:
-                changes.append(changed)
-    return changes
-
-
-def _by_id(snapshot: RunSnapshot, table: str) -> dict[str, dict[str, Any]]:
-    return {record.id_of(record.values()): record.as_dict() for record in snapshot.records.get(table, [])}
-
-
-def compared(table: str, record_id: str, old: dict[str, Any] | None, new: dict[str, Any] | None) -> RecordDifference | None:
-    """Compare two states of a record field by field; return None if they are equal."""
-    if old is None or new is None:
-        return {"table": table, "record_id": record_id, "change": "added" if old is None else "removed", "fields": {}}
-    fields = {name: [old.get(name), new.get(name)] for name in {**old, **new} if old.get(name) != new.get(name)}
-    return {"table": table, "record_id": record_id, "change": "changed", "fields": fields} if fields else None
 
 
 Image = dict[str, Any]

@@ -46,19 +46,6 @@ select e.seq, e.at, e.record_table, e.record_id,
 """
 
 
-# The last mark at or before an entry, as one row with a null time, and the relevant entries after it.
-_SINCE_MARK = f"""
-with m as (select * from {MARKS} where run_id = :run_id and seq <= :at order by seq desc limit 1)
-select m.seq, cast(null as text) as at, cast(null as text) as record_table, cast(null as text) as record_id,
-       {" || ',' || ".join(f"cast(m.{name} as text)" for name in FIELDS)} as payload, m.under_way as before
-  from m
-union all
-select * from (
-  {_TOLD.replace("e.pos > :start", "e.pos > cast(:start as bigint) + coalesce((select seq from m), 0)")}
-) changes
-"""
-
-
 class Moment(NamedTuple):
     """An important entry: its number, kind, record and time."""
 
@@ -86,10 +73,6 @@ class RunStory:
         # The total spending after each charge.
         self.spent: list[tuple[int, int]] = []
         self.firsts: dict[str, list[tuple[int, str]]] = {}
-        # Strips up to the mark, by number of steps; valid until the mark moves.
-        self.strips: dict[int, list[Row]] = {}
-        # Lines of spending, by number of points.
-        self.lines: dict[int, list[tuple[int, int]]] = {}
         self._at = ""
 
     def copied(self) -> "RunStory":
@@ -99,7 +82,6 @@ class RunStory:
         new.earlier, new.later = list(self.earlier), dict(self.later)
         new.marks, new.moments, new.spent = list(self.marks), list(self.moments), list(self.spent)
         new.firsts = {table: list(found) for table, found in self.firsts.items()}
-        new.strips, new.lines = self.strips, self.lines
         return new
 
     def add(self, rows: Iterable[Row], until: int) -> None:
@@ -197,19 +179,6 @@ def changes(db: Database, start: int, since: int, until: int) -> list[Row]:
     return db.rows(_TOLD, {"start": start + since, "until": start + until})[1]
 
 
-def story_until(db: Database, run_id: str, start: int, seq: int) -> RunStory:
-    """Evaluate a run up to an entry from the last mark before it, with one query."""
-    bound = {"run_id": run_id, "at": seq, "start": start, "until": start + seq}
-    rows = sorted(db.rows(_SINCE_MARK, bound)[1], key=lambda row: (row[1] is not None, row[0]))
-    mark = None
-    if rows and rows[0][1] is None:
-        counts = dict(zip(FIELDS, map(int, rows[0][4].split(",")), strict=True))
-        mark, rows = {"seq": rows[0][0], **counts, "under_way": rows[0][5]}, rows[1:]
-    story = story_from(mark)
-    story.add(rows, seq)
-    return story
-
-
 def marked(row: Row) -> dict[str, Any]:
     return dict(zip(MARK, row, strict=True))
 
@@ -265,18 +234,12 @@ def _under_way(db: Database, run_id: str) -> dict[str, dict[str, Any]]:
 
 
 def _keep(db: Database, run_id: str, start: int, story: RunStory) -> None:
-    own = {"run_id": run_id}
-    attempts = [{**own, **attempt} for attempt in story.attempts.values()]
-    if attempts:
-        db.put(ATTEMPTS, ATTEMPT, ("run_id", "started_seq"), [{name: one[name] for name in ATTEMPT} for one in attempts])
-    moments = [(run_id, one.what, one.seq, one.record_id) for one in story.moments]
-    if moments:
-        db.insert(MOMENTS, ("run_id", "what", "seq", "record_id"), moments)
-    firsts = [(run_id, table, seq, record_id) for table, found in story.firsts.items() for seq, record_id in found]
-    if firsts:
-        db.insert(FIRSTS, ("run_id", "record_table", "seq", "record_id"), firsts)
-    marks = [{**own, **mark, "hash": _hash_at(db, start + mark["seq"])} for mark in story.marks]
-    db.insert(MARKS, MARK, [tuple(mark[name] for name in MARK) for mark in marks])
+    for table, rows in _rows_of(db, start, story).items():
+        columns = ("run_id", *_COLUMNS[table])
+        if table == ATTEMPTS:
+            db.put(table, columns, ("run_id", "started_seq"), [dict(zip(columns, (run_id, *row), strict=True)) for row in rows])
+        else:
+            db.insert(table, columns, [(run_id, *row) for row in rows])
 
 
 def _hash_at(db: Database, position: int) -> str | None:
@@ -313,7 +276,8 @@ def _audit_run(db: Database, run_id: str) -> Iterator[dict[str, Any]]:
     while story.seq < until:
         part = min(until, story.seq + _BATCH * EVERY)
         story.add(changes(db, start, story.seq, part), part)
-    for table, true in _rows_of(db, run_id, start, story).items():
+    for table, rows in _rows_of(db, start, story).items():
+        true = {row[: len(_KEYS[table])]: row for row in rows}
         kept = {tuple(row[: len(_KEYS[table])]): tuple(row) for row in _kept(db, table, run_id)}
         for place in sorted(kept.keys() | true.keys(), key=str):
             if kept.get(place) != true.get(place):
@@ -333,16 +297,15 @@ def _kept(db: Database, table: str, run_id: str) -> Iterator[Row]:
     return db.each_as_is(f"select {', '.join(_COLUMNS[table])} from {table} where run_id = :run_id", {"run_id": run_id})
 
 
-def _rows_of(db: Database, run_id: str, start: int, story: RunStory) -> dict[str, dict[tuple[Any, ...], tuple[Any, ...]]]:
-    """Return the rows of a whole run's story, by table and key."""
-    marks = [{"run_id": run_id, **mark, "hash": _hash_at(db, start + mark["seq"])} for mark in story.marks]
-    rows: dict[str, list[tuple[Any, ...]]] = {
+def _rows_of(db: Database, start: int, story: RunStory) -> dict[str, list[tuple[Any, ...]]]:
+    """Return the rows of a story by table, without their run."""
+    marks = [{**mark, "hash": _hash_at(db, start + mark["seq"])} for mark in story.marks]
+    return {
         MARKS: [tuple(mark[name] for name in MARK[1:]) for mark in marks],
         ATTEMPTS: [tuple(attempt[name] for name in ATTEMPT[1:]) for attempt in story.attempts.values()],
         MOMENTS: [(one.what, one.seq, one.record_id) for one in story.moments],
         FIRSTS: [(table, seq, record_id) for table, found in story.firsts.items() for seq, record_id in found],
     }
-    return {table: {row[: len(_KEYS[table])]: row for row in found} for table, found in rows.items()}
 
 
 def _wrong(table: str, run_id: Any, place: Any, what: str) -> dict[str, Any]:

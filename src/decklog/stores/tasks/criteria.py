@@ -82,14 +82,6 @@ def same_commit(one: str, other: str) -> bool:
     return short == long or (_HEX.fullmatch(short) is not None and long.startswith(short))
 
 
-def files_column(files: Mapping[str, str] | None) -> list[dict[str, str]] | None:
-    """Return file digests in the form of their column."""
-    if files is None:
-        return None
-    # Not an object with paths as keys: redaction would take a file called `token` for a token and remove its digest.
-    return [{"path": path, "sha256": files[path]} for path in sorted(files)]
-
-
 def check_commit(name: str, value: object) -> str:
     """Check a commit id."""
     commit = filled(name, value)
@@ -213,7 +205,7 @@ class Criteria(RunBound):
             raise _stale(present)
         if fields.get("status", CriterionStatus.MET) is not CriterionStatus.MET:
             fields |= _UNBOUND
-        if self.differing(present, fields).keys() & {"status", "required"}:
+        if self._differing_fields(present, fields).keys() & {"status", "required"}:
             check_goes_on(self._db, run_id, _SETTLED)
         return self.set_fields(present, fields)
 
@@ -292,27 +284,20 @@ class Criteria(RunBound):
             if criterion.required and (criterion.status is not CriterionStatus.MET or criterion.is_stale)
         ]
 
-    def shaped(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return fields in the form of their columns."""
-        return {name: files_column(value) if name == "evidence_files" else value for name, value in fields.items()}
-
     def _held(self, run_id: str, criterion: str) -> Criterion:
         self.hold(run_id)
         return self._get(run_id, criterion)
 
     def _get(self, run_id: str, criterion: str) -> Criterion:
         # A criterion whose text is a number is found by its text first.
-        found = self._by_text(run_id, str(criterion)) or self._by_number(run_id, str(criterion))
+        by_number = (one for one in self._all(run_id) if str(one.number) == str(criterion))
+        found = self._by_text(run_id, str(criterion)) or next(by_number, None)
         if found is None:
             raise missing(Criterion, run_id, criterion)
         return found
 
     def _by_text(self, run_id: str, text: str) -> Criterion | None:
-        sql = "select * from criteria where run_id = :run_id and criterion = :text"
-        return self._first(Criterion, sql, run_id=run_id, text=text)
-
-    def _by_number(self, run_id: str, text: str) -> Criterion | None:
-        return next((criterion for criterion in self._all(run_id) if str(criterion.number) == text), None)
+        return self._seek_by(Criterion, run_id=run_id, criterion=text)
 
     def _all(self, run_id: str) -> list[Criterion]:
         return self._select_by(Criterion, order="number", run_id=run_id)
@@ -335,9 +320,11 @@ def _binding(commit: str | None, files: dict[str, object] | None) -> dict[str, A
     if commit is not None:
         bound["evidence_commit"] = check_commit("evidence_commit", commit)
     if files is not None:
-        bound["evidence_files"] = check_files("evidence_files", files)
         if not files:
             raise Invalid("evidence_files names no file; leave it out or name one", field="evidence_files")
+        digests = check_files("evidence_files", files)
+        # Not an object with paths as keys: redaction would take a file called `token` for a token and remove its digest.
+        bound["evidence_files"] = [{"path": path, "sha256": digests[path]} for path in sorted(digests)]
     return bound
 
 

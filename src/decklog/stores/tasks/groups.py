@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 from decklog.core.errors import Conflict, Invalid
 from decklog.db.where import Where, enum_of
@@ -198,6 +198,30 @@ def _one_of(enumeration: type[StrEnum]) -> Callable[[str, Any], StrEnum]:
     return lambda name, value: enum_of(enumeration, value, name)
 
 
+class GroupFields(TypedDict, total=False):
+    """The fields of a group that `groups.add` and `groups.update` take."""
+
+    name: str | None
+    status: GroupStatusLike | None
+    assigned_to: str | None
+    revision_count: int | None
+    last_review_status: ReviewStatusLike | None
+    feature_branch: str | None
+    complexity: int | None
+    initial_tier: GroupTierLike | None
+    context_references: list[str] | None
+    specializations: list[str] | None
+    item_count: int | None
+    security_sensitive: bool | None
+    qa_attempts: int | None
+    tl_review_attempts: int | None
+    component_path: str | None
+    review_iteration: int | None
+    no_progress_count: int | None
+    blocking_issues_count: int | None
+    speckit_task_ids: list[str] | None
+
+
 CLEARABLE = (
     *("assigned_to", "last_review_status", "feature_branch", "complexity", "component_path"),
     *("context_references", "specializations", "speckit_task_ids"),
@@ -242,48 +266,27 @@ class Groups(RunBound):
         run_id: str,
         group_id: str,
         *,
-        name: str | None = None,
-        status: GroupStatusLike | None = None,
-        assigned_to: str | None = None,
-        revision_count: int | None = None,
-        last_review_status: ReviewStatusLike | None = None,
-        feature_branch: str | None = None,
         merge_status: MergeStatusLike | None = None,
-        complexity: int | None = None,
-        initial_tier: GroupTierLike | None = None,
-        context_references: list[str] | None = None,
-        specializations: list[str] | None = None,
-        item_count: int | None = None,
-        security_sensitive: bool | None = None,
-        qa_attempts: int | None = None,
-        tl_review_attempts: int | None = None,
-        component_path: str | None = None,
-        review_iteration: int | None = None,
-        no_progress_count: int | None = None,
-        blocking_issues_count: int | None = None,
-        speckit_task_ids: list[str] | None = None,
         created_at: datetime | None = None,
+        **fields: Unpack[GroupFields],
     ) -> Group:
         """Create a group of a run, or change what is given of one that is there; the rest keeps its value."""
-        fields = checked(given_of(locals(), "run_id", "group_id", "created_at"))
+        given = checked(given_of({**fields, "merge_status": merge_status}))
         check_task_group_id(group_id)
         self.hold(run_id)
         group = self._seek(Group, (run_id, group_id))
         if group is not None:
-            return self._apply(group, fields)
-        fields.setdefault("name", f"Task Group {group_id}")
-        return self._begin(run_id, group_id, created_at or self._now(), fields)
-
-    def _begin(self, run_id: str, group_id: str, created_at: datetime, fields: dict[str, Any]) -> Group:
+            return self._apply(group, given)
+        given.setdefault("name", f"Task Group {group_id}")
         return self._add(
             Group,
-            note=fields["name"],
+            note=given["name"],
             run_id=run_id,
             group_id=group_id,
             number=next_number(self._db, Group, run_id),
-            created_at=created_at,
+            created_at=created_at or self._now(),
             updated_at=self._now(),
-            **fields,
+            **given,
         )
 
     @writes
@@ -292,36 +295,18 @@ class Groups(RunBound):
         run_id: str,
         group_id: str,
         *,
-        name: str | None = None,
-        status: GroupStatusLike | None = None,
-        assigned_to: str | None = None,
-        revision_count: int | None = None,
-        last_review_status: ReviewStatusLike | None = None,
-        feature_branch: str | None = None,
-        complexity: int | None = None,
-        initial_tier: GroupTierLike | None = None,
-        context_references: list[str] | None = None,
-        specializations: list[str] | None = None,
-        item_count: int | None = None,
-        security_sensitive: bool | None = None,
-        qa_attempts: int | None = None,
-        tl_review_attempts: int | None = None,
-        component_path: str | None = None,
-        review_iteration: int | None = None,
-        no_progress_count: int | None = None,
-        blocking_issues_count: int | None = None,
-        speckit_task_ids: list[str] | None = None,
         clear: list[str] | None = None,
+        **fields: Unpack[GroupFields],
     ) -> Group:
         """Change what is given of a group and keep the rest; `clear` names fields to empty.
 
         A review iteration lower than the present one leaves it as it is: it only grows.
         """
-        fields = checked(given_of(locals(), "run_id", "group_id", "clear"))
-        fields |= cleared(clear, CLEARABLE, fields)
-        if not fields:
+        given = checked(given_of(dict(fields)))
+        given |= cleared(clear, CLEARABLE, given)
+        if not given:
             raise Invalid("nothing to change was given", field="group_id")
-        return self._apply(self._held(run_id, group_id), fields)
+        return self._apply(self._held(run_id, group_id), given)
 
     def _apply(self, group: Group, fields: dict[str, Any]) -> Group:
         if "review_iteration" in fields:

@@ -1,7 +1,6 @@
 """The tags of claimable tasks: maintained by triggers, verified against the tasks, and rebuilt."""
 
 from collections.abc import Iterator
-from itertools import groupby
 from typing import Any
 
 from decklog.db.base import Database
@@ -20,27 +19,11 @@ select id, tags, run_id, coalesce(assigned_to, ''), -priority, created_at
 
 def audit(db: Database) -> Iterator[dict[str, Any]]:
     """Yield a problem for each task whose indexed tags differ from its tags."""
-    kept = groupby(db.each_as_is(_KEPT, {}), key=lambda row: row[0])
-    # One pass over both in the same order, since there may be more rows than fit into memory.
-    waiting = next(kept, None)
-    for task_id, true in _true(db):
-        while waiting is not None and _in_bytes(waiting[0]) < _in_bytes(task_id):
-            yield _wrong(waiting[0])
-            waiting = next(kept, None)
-        found = []
-        if waiting is not None and waiting[0] == task_id:
-            found = [tuple(row[1:]) for row in waiting[1]]
-            waiting = next(kept, None)
-        if found != true:
-            yield _wrong(task_id)
-    while waiting is not None:
-        yield _wrong(waiting[0])
-        waiting = next(kept, None)
-
-
-def _in_bytes(task_id: object) -> bytes:
-    """Return an id as the bytes that it is sorted by, even if it is no text."""
-    return task_id if isinstance(task_id, bytes) else str(task_id).encode()
+    kept: dict[Any, list[tuple[Any, ...]]] = {}
+    for task_id, *row in db.each_as_is(_KEPT, {}):
+        kept.setdefault(task_id, []).append(tuple(row))
+    yield from (_wrong(task_id) for task_id, true in _true(db) if kept.pop(task_id, []) != true)
+    yield from map(_wrong, kept)
 
 
 def _true(db: Database) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:

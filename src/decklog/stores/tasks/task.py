@@ -1,10 +1,11 @@
 """The task record: one unit of work, its dependencies, its worker and its result."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field
 from dataclasses import fields as dataclass_fields
 from datetime import datetime
 from enum import StrEnum
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from decklog.core.clock import from_text, to_text
@@ -362,37 +363,22 @@ def listed(tasks: object) -> list[dict[str, Any]]:
 def in_order(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Order tasks so that each follows its dependencies in the list. Raise Conflict for a cycle."""
     named = {str(task["task_id"]): task for task in tasks if task.get("task_id")}
-    ordered: list[dict[str, Any]] = []
-    done: set[int] = set()
-    for task in tasks:
-        if id(task) in done:
-            continue
-        # The current path of dependencies: each task with its dependencies that are not visited yet.
-        path: list[tuple[dict[str, Any], Iterator[Any]]] = []
-        names: dict[str, int] = {}
-        _enter(task, path, names)
-        while path:
-            last, needed = path[-1]
-            following = next((named[name] for name in needed if name in named and id(named[name]) not in done), None)
-            if following is not None:
-                _enter(following, path, names)
-                continue
-            path.pop()
-            names.pop(str(last.get("task_id") or ""), None)
-            done.add(id(last))
-            ordered.append(last)
-    return ordered
-
-
-def _enter(task: dict[str, Any], path: list[tuple[dict[str, Any], Iterator[Any]]], names: dict[str, int]) -> None:
-    """Enter a task. Raise `Conflict` if the path leads back to it."""
-    name = str(task.get("task_id") or "")
-    if name in names:
-        circle = [*list(names)[names[name] :], name]
-        raise Conflict(f"these tasks depend on each other in a circle: {' -> '.join(circle)}", circle=circle)
-    if name:
-        names[name] = len(names)
-    path.append((task, iter(task.get("depends_on") or [])))
+    try:
+        TopologicalSorter({name: task.get("depends_on") or [] for name, task in named.items()}).prepare()
+    except CycleError as problem:
+        circle = problem.args[1][::-1]
+        raise Conflict(f"these tasks depend on each other in a circle: {' -> '.join(circle)}", circle=circle) from None
+    ordered: dict[int, dict[str, Any]] = {}
+    # The sorter does not keep the given order, so the tasks are visited depth-first.
+    stack = tasks[::-1]
+    while stack:
+        task = stack[-1]
+        needed = [named[name] for name in task.get("depends_on") or [] if name in named]
+        if first := [other for other in needed if id(other) not in ordered]:
+            stack += first[::-1]
+        else:
+            ordered[id(stack.pop())] = task
+    return list(ordered.values())
 
 
 # Few tasks have these states at a time, so they can be listed over all runs.

@@ -206,8 +206,7 @@ class Tasks(Links):
     def _set(self, task_id: str, changes: dict[str, Any], note: str) -> Task:
         """Set fields of an unfinished task. Only some may change while a worker has it."""
         task = self._fetch_for_update(Task, task_id)
-        new, old = (self._db.values.bind(values)[0] for values in (changes, {name: getattr(task, name) for name in changes}))
-        differing = {name: value for name, value in changes.items() if new[name] != old[name]}
+        differing = self._differing_fields(task, changes)
         if not differing:
             return task.marked_already()
         relied_on = [name for name in differing if name not in (*EDITABLE_WHILE_RUNNING, "assigned_to")]

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from decklog.core.errors import Invalid, NotFound
-from decklog.db.where import Where
+from decklog.db.where import Where, suggest_id
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store, StoreParts
@@ -68,8 +68,7 @@ class Templates(Store):
 
         def same() -> Template | None:
             found = self._newest(name)
-            new, old = (self._db.values.bind(values)[0] for values in (fields, _content(found)))
-            return found if found is not None and new == old else None
+            return None if found is None or self._differing_fields(found, fields) else found
 
         def add() -> Template:
             newest = self._newest(name)
@@ -87,8 +86,6 @@ class Templates(Store):
         found = self._newest(name) if version is None else self._seek(Template, (name, version))  # type: ignore[arg-type]
         if found is None:
             which = name if version is None else f"{name}, version {version}"
-            from decklog.db.where import suggest_id
-
             hint = suggest_id(self._db, "templates", name, "List what there is: decklog templates find", column="name")
             raise NotFound(f"there is no template {which}", hint=hint, name=name)
         return found
@@ -144,7 +141,7 @@ class Templates(Store):
             plain = {field: value for field, value in task.items() if field not in ("name", "depends_on", "parent")}
             made.append(
                 {
-                    **_filled_in(plain, values),
+                    **fill_in(plain, values),
                     "task_id": ids[str(name)],
                     "depends_on": [ids[other] for other in needed] if isinstance(needed, list) else None,
                     "parent_id": ids[str(parent)] if parent is not None else None,
@@ -173,10 +170,6 @@ def planned(tasks: list[dict[str, object]]) -> list[dict[str, object]]:
     return named
 
 
-def _content(template: Template | None) -> dict[str, Any]:
-    return {} if template is None else {"tasks": template.tasks, "description": template.description}
-
-
 def _places(value: object) -> Iterator[str]:
     """Yield the placeholders in all texts of a value."""
     if isinstance(value, str):
@@ -193,11 +186,6 @@ def fill_in(value: Any, values: dict[str, Any]) -> Any:
     if isinstance(value, list):
         return [fill_in(part, values) for part in value]
     return {name: fill_in(part, values) for name, part in value.items()} if isinstance(value, dict) else value
-
-
-def _filled_in(task: dict[str, object], values: dict[str, Any]) -> dict[str, object]:
-    filled_in: dict[str, object] = fill_in(task, values)
-    return filled_in
 
 
 def _unfilled(template: Template, given: dict[str, Any]) -> Invalid:

@@ -213,25 +213,12 @@ def _status_code(db: Database, task: Task, now: datetime, steady_now: datetime) 
 
 
 def _chain(db: Database, task: Task) -> tuple[list[BlockingTask], bool]:
-    rows = [_blocking(*row) for row in db.rows(_CHAIN, {"task_id": task.id})[1]]
+    names, found_rows = db.rows(_CHAIN, {"task_id": task.id})
+    rows: list[Any] = [dict(zip(names, row, strict=True)) for row in found_rows]
     found: dict[str, BlockingTask] = {}
     for one in sorted(rows, key=lambda row: (row["depth"], row["id"]))[:MOST]:
         found.setdefault(one["id"], one)
     return list(found.values()), len(rows) > MOST
-
-
-def _blocking(
-    id: str, title: str, state: str, worker: str | None, reason: str | None, open_dependencies: int, depth: int
-) -> BlockingTask:
-    return {
-        "id": id,
-        "title": title,
-        "state": state,
-        "worker": worker,
-        "reason": reason,
-        "open_dependencies": open_dependencies,
-        "depth": depth,
-    }
 
 
 def _waits(chain: list[BlockingTask], is_cut: bool) -> tuple[str, str]:

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from statistics import median
 from typing import Any, Literal
 
 from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.db.where import Where, enum_of
-from decklog.records.operations import reads, within_lease, writes
+from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
 from decklog.stores.results.workflow import ExpectedDuration
@@ -69,15 +70,8 @@ class Ci(Store):
             "duration_seconds": _seconds(duration_seconds),
             "conclusion": conclusion and enum_of(CiConclusion, conclusion, "conclusion"),
         }
-        known = self._seek_by(CiRun, for_update=True, **key)
-        if known is None:
-            try:
-                return within_lease(self._db, lambda: self._start(key, given))
-            except Conflict:
-                known = self._seek_by(CiRun, for_update=True, **key)
-                if known is None:
-                    raise
-        return self._complete(known, given)
+        run = self._once(lambda: self._seek_by(CiRun, for_update=True, **key), lambda: self._start(key, given))
+        return self._complete(run, given) if run.already else run
 
     def _start(self, key: dict[str, Any], given: dict[str, Any]) -> CiRun:
         now = self._now()
@@ -148,8 +142,9 @@ class Ci(Store):
         return {
             "workflow_name": workflow_name,
             "branch": branch,
-            "median_s": _median(durations),
-            "p90_s": _p90(durations),
+            "median_s": float(median(durations)) if durations else None,
+            # The smallest duration that nine in ten runs do not exceed.
+            "p90_s": float(durations[-(-len(durations) * 9 // 10) - 1]) if durations else None,
             "runs": len(durations),
             "source": source if durations else "unknown",
         }
@@ -196,16 +191,3 @@ def _duration(fields: dict[str, Any]) -> int | None:
 
 def _note(fields: dict[str, Any]) -> str:
     return str(fields["conclusion"] or ("completed" if fields["completed_at"] else "started"))
-
-
-def _median(durations: list[int]) -> float | None:
-    """Return the median of sorted numbers."""
-    if not durations:
-        return None
-    middle = len(durations) // 2
-    return float(durations[middle]) if len(durations) % 2 else (durations[middle - 1] + durations[middle]) / 2
-
-
-def _p90(durations: list[int]) -> float | None:
-    """Return the 90th percentile of sorted numbers."""
-    return float(durations[-(-len(durations) * 9 // 10) - 1]) if durations else None

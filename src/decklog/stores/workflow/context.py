@@ -15,6 +15,7 @@ from decklog.records.fork_rules import Computed, ForkRule, Refer
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
+from decklog.stores.checks import whole
 from decklog.stores.results.workflow import RankedPackage
 
 SUMMARY_CHARACTERS = 200
@@ -268,7 +269,7 @@ class Context(Store):
             "group_id": group_of(group_id),
             "scope": ContextScope.GLOBAL if group_of(group_id) is None else ContextScope.GROUP,
             "priority": enum_of(PackagePriority, priority, "priority"),
-            "size_bytes": _whole(size_bytes, "size_bytes"),
+            "size_bytes": None if size_bytes is None else whole("size_bytes", size_bytes),
             "key": key,
         }
         agents = None if consumers is None else sorted({_agent(agent, "consumers") for agent in consumers})
@@ -424,7 +425,7 @@ class Context(Store):
     def consume(self, package_id: str, agent: ContextAgentLike, *, iteration: int = 1) -> ContextConsumer:
         """Mark a package as read by one of its consumers; a repeated call reports it."""
         package, agent = self._package(package_id), _agent(agent, "agent")
-        changes = {"consumed_at": self._now(), "iteration": _whole(iteration, "iteration")}
+        changes = {"consumed_at": self._now(), "iteration": whole("iteration", iteration)}
         changed = self._try_update(
             ContextConsumer, (package.id, agent), changes, condition="consumed_at is null", run_id=package.run_id
         )
@@ -442,7 +443,7 @@ class Context(Store):
     ) -> ContextConsumption:
         """Record that an agent used a package in one iteration of a group's work; recording it again changes nothing."""
         agent = enum_of(ConsumingAgent, agent, "agent")
-        iteration = _whole(iteration, "iteration") or 0
+        iteration = whole("iteration", iteration)
         group = group_of(group_id)
         if group is None or group.lower() == "global":
             raise Invalid("consumption is recorded for one group, not for the whole run", field="group_id")
@@ -485,13 +486,5 @@ def _agent(name: str, field: str) -> ContextAgent:
     return enum_of(ContextAgent, name.strip().lower(), field)
 
 
-def _whole(value: int | None, field: str) -> int | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63):
-        raise Invalid(f"{field} is a whole number from 0 on, not {value!r}", field=field)
-    return value
-
-
 def _limit(limit: int) -> int:
-    if not 1 <= limit <= MAX_OFFER:
-        raise Invalid(f"limit is {limit}; ask for 1 to {MAX_OFFER} packages", field="limit")
-    return limit
+    return whole("limit", limit, low=1, high=MAX_OFFER)

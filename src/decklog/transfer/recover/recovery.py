@@ -76,8 +76,6 @@ class Salvage:
 
     def is_whole(self) -> bool:
         """Return whether the file needs no recovery: it is readable, verifies, and no page holds hidden rows."""
-        from decklog.log import Decklog
-
         self._progress("looking for damage", 0, 0)
         # SQLite takes what is empty for a new database, and removes its write-ahead log.
         if self.unreadable_bytes or not os.path.isfile(self._raw) or os.path.getsize(self._raw) < _SMALLEST:
@@ -237,8 +235,6 @@ def _check_is_no_address(named: str) -> None:
 
 
 def _fill(path: str, salvage: Salvage, report: Recovered, progress: Progress) -> None:
-    from decklog.log import Decklog
-
     with Decklog.open(path, durability="relaxed") as log:
         sound = salvage.place_for("sound.db")
         log.db.back_up(sound, lambda _done, _whole: None)

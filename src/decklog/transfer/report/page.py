@@ -1,7 +1,7 @@
 """The report of a run or of a log as one HTML page."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from html import escape
 from itertools import chain
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from decklog.core import words
 from decklog.core.figures import counted, dollars, took
 from decklog.log import Decklog
-from decklog.records.record import Page
+from decklog.records.record import every_page
 from decklog.stores.approvals.approval import Approval
 from decklog.stores.results.money import BudgetUsage, SpendRow
 from decklog.stores.runs.run import Run
@@ -140,9 +140,9 @@ class RunPage:
     def __init__(self, log: Decklog, run: Run) -> None:
         self._log = log
         self._run = run
-        self._tasks = everything(lambda after: log.tasks.find(run.id, limit=200, after=after))
-        self._criteria = everything(lambda after: log.criteria.find(run.id, limit=200, after=after))
-        self._approvals = everything(lambda after: log.approvals.find(run.id, oldest_first=True, limit=200, after=after))
+        self._tasks = [*every_page(log.tasks.find, run.id)]
+        self._criteria = [*every_page(log.criteria.find, run.id)]
+        self._approvals = [*every_page(log.approvals.find, run.id, oldest_first=True)]
         self._spent = log.ledger.summary(run.id)
         self._budgets = log.budgets.burn(scope="run", scope_id=run.id)
 
@@ -188,7 +188,7 @@ class RunPage:
 
     def _waiting(self) -> Iterator[str]:
         """Name what a person has to say something to, as `decklog now` does."""
-        for item in everything(lambda after: self._log.overview.waiting(limit=200, after=after)):
+        for item in every_page(self._log.overview.waiting):
             if item.run_id == self._run.id and item.is_decision:
                 yield f"{flat(item.what)}{f' ({item.by})' if item.by else ''}"
 
@@ -234,16 +234,6 @@ class RunPage:
             heads = ("task", "state", "attempts", "outcome", "changed")
             tasks = sorted(self._tasks, key=lambda task: (_URGENT.index(task.state.value), task.created_at, -task.priority))
             yield from table(heads, map(_task, tasks), numbers=("attempts",))
-
-
-def everything(find: Callable[[str | None], Page[T]]) -> list[T]:
-    """Read a list to its end."""
-    page = find(None)
-    found = list(page)
-    while page.next is not None:
-        page = find(page.next)
-        found += page
-    return found
 
 
 def _count(tasks: list[Task], state: str) -> int:

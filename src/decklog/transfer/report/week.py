@@ -10,12 +10,13 @@ from decklog.core.clock import to_text
 from decklog.core.errors import Invalid
 from decklog.core.figures import counted, dollars, sparkline
 from decklog.log import Decklog
+from decklog.records.record import every_page
 from decklog.stores.money.ledger import SpendByLike
 from decklog.stores.overview.waiting import WaitingItem
 from decklog.stores.results.money import SpendRow, SpendSummary
 from decklog.stores.runs.run import Run
 from decklog.transfer.report.document import figures, in_the_way, needs_attention, table
-from decklog.transfer.report.page import everything, flat, toned
+from decklog.transfer.report.page import flat, toned
 
 _SEVEN_DAYS = timedelta(days=7)
 _OVER = ("completed", "failed", "cancelled")
@@ -127,7 +128,7 @@ class _Reader:
 
     def _runs(self) -> list[RunWeek]:
         spent = {row["key"] or "": row["cost_microdollars"] for row in self._spent("run")["rows"]}
-        runs = everything(lambda after: self._log.runs.find(until=self._end, limit=200, after=after))
+        runs = [*every_page(self._log.runs.find, until=self._end)]
         found = [self._run(run, spent.get(run.id, 0)) for run in runs if self._is_of_the_week(run, spent)]
         return [run for run in found if run is not None]
 
@@ -136,7 +137,7 @@ class _Reader:
         return run.id in spent or run.status not in _OVER or self._is_within(run.ended_at) or self._is_within(run.started_at)
 
     def _run(self, run: Run, spent: int) -> RunWeek | None:
-        tasks = everything(lambda after: self._log.tasks.find(run.id, limit=200, after=after))
+        tasks = [*every_page(self._log.tasks.find, run.id)]
         done = [task for task in tasks if task.state == "done" and self._is_within(task.updated_at)]
         blocked = [task for task in tasks if task.state == "blocked" and run.status not in _OVER]
         self._blocked += [
@@ -158,18 +159,18 @@ class _Reader:
 
     def _waiting(self) -> list[WaitingItem]:
         """Return what `decklog now` shows to a person, but for what came up after the week."""
-        found = everything(lambda after: self._log.overview.waiting(limit=200, after=after))
+        found = every_page(self._log.overview.waiting)
         return [item for item in found if item.is_decision and item.since < self._end]
 
     def _decided(self) -> list[dict[str, Any]]:
-        found = everything(lambda after: self._log.approvals.find(limit=200, after=after))
+        found = every_page(self._log.approvals.find)
         names = ("id", "run_id", "question", "asked_by", "state", "decided_by", "decided_at", "asked_at", "rationale")
         decided = (one for one in found if one.decided_by and self._is_within(one.decided_at))
         return [{name: getattr(one, name) for name in names} for one in decided]
 
     def _lessons(self) -> list[str]:
         since, until = self._start, self._end - timedelta(microseconds=1)
-        return [one.body for one in everything(lambda at: self._log.memory.find(since=since, until=until, limit=200, after=at))]
+        return [one.body for one in every_page(self._log.memory.find, since=since, until=until)]
 
     def _is_within(self, moment: datetime | None) -> bool:
         return moment is not None and self._start <= moment < self._end

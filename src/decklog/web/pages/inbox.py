@@ -1,14 +1,13 @@
-"""Inbox: the exact request, what happens without an answer, and earlier decisions."""
+"""Inbox: the exact request, what happens without an answer, earlier decisions, and deciding with the owner's signature."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from decklog import TrustStatus, WaitingItem
-from decklog.core.errors import DecklogError, Invalid, NotFound
+from decklog import WaitingItem
+from decklog.core.errors import Conflict, DecklogError, Denied, Invalid, NotFound
 from decklog.log import Decklog
-from decklog.web.answers import told
-from decklog.web.pages.tasks import is_lapsed
-from decklog.web.site import PageView, SiteRequest, command
+from decklog.web.forms import Paused, form_error, proof_by, proven, reason_of
+from decklog.web.site import PageView, SiteRequest, command, is_lapsed, status_of, visible_error
 
 PAGE = 50
 _DECIDED, _LAPSED = 8, 3
@@ -29,30 +28,30 @@ SOURCES = {
 }
 
 
-def read(asked: SiteRequest) -> PageView:
+def read(request: SiteRequest) -> PageView:
     """Load the waiting items, with the first opened. Decisions come before blocked tasks and stalled runs."""
-    page = asked.log.overview.waiting(limit=PAGE, after=asked.word("after"))
+    page = request.log.overview.waiting(limit=PAGE, after=request.word("after"))
     first = page[0] if page else None
-    opened = None if first is None else _item(asked, first.kind.value, first.id, page)
-    return _view(asked, page, opened, "Inbox", "decklog overview waiting", page)
+    opened = None if first is None else _item(request, first.kind.value, first.id, page)
+    return _view(request, page, opened, "Inbox", "decklog overview waiting", page)
 
 
-def item(asked: SiteRequest, **answer: Any) -> PageView:
+def item(request: SiteRequest, **answer: Any) -> PageView:
     """Load one open or finished item, with the list of the others."""
-    kind, item_id = asked.path["kind"], asked.path["id"]
-    page = asked.log.overview.waiting(limit=PAGE, after=asked.word("after"))
-    opened = _item(asked, kind, item_id, page) | answer
-    said = command("approvals", "show", item_id) if kind == "approval" else command("effects", "show", item_id)
-    return _view(asked, page, opened, opened["title"], opened.get("command") or said, opened["record"])
+    kind, item_id = request.path["kind"], request.path["id"]
+    page = request.log.overview.waiting(limit=PAGE, after=request.word("after"))
+    opened = _item(request, kind, item_id, page) | answer
+    shell_line = command("approvals", "show", item_id) if kind == "approval" else command("effects", "show", item_id)
+    return _view(request, page, opened, opened["title"], opened.get("command") or shell_line, opened["record"])
 
 
-def _view(asked: SiteRequest, page: Any, opened: dict[str, Any] | None, title: str, said: str, data: Any) -> PageView:
-    decided = opened["decided"] if opened is not None and "decided" in opened else _decided(asked.log)
+def _view(request: SiteRequest, page: Any, opened: dict[str, Any] | None, title: str, shell_line: str, data: Any) -> PageView:
+    decided = opened["decided"] if opened is not None and "decided" in opened else _decided(request.log)
     shown = {"items": page, "groups": _groups(page), "opened": opened, "decided": decided, "following": _following(page, opened)}
     # A complete list has all decisions that the navigation bar counts.
-    is_whole = page.next is None and asked.word("after") is None
+    is_whole = page.next is None and request.word("after") is None
     decisions = sum(one.is_decision for one in page) if is_whole else None
-    return PageView("inbox.html", title, said, data, shown, page.next, "inbox", decisions)
+    return PageView("inbox.html", title, shell_line, data, shown, page.next, "inbox", decisions)
 
 
 def _groups(page: Sequence[WaitingItem]) -> list[tuple[str, list[WaitingItem]]]:
@@ -74,20 +73,20 @@ def _decided(log: Decklog) -> Any:
     try:
         return log.approvals.answers(limit=_DECIDED).latest
     except DecklogError as problem:
-        return told(problem)
+        return visible_error(problem)
 
 
-def _item(asked: SiteRequest, kind: str, item_id: str, page: Any) -> dict[str, Any]:
+def _item(request: SiteRequest, kind: str, item_id: str, page: Any) -> dict[str, Any]:
     """Load the opened item, with the ways to answer it. `page` is the list of waiting items."""
     listed = next((one for one in page if (one.kind.value, one.id) == (kind, item_id)), None)
     if kind == "approval":
-        found = _approval(asked, item_id, listed)
+        found = _approval(request, item_id, listed)
     elif kind == "effect":
-        found = _effect(asked, item_id, listed)
+        found = _effect(request, item_id, listed)
     else:
-        found = _other(asked, listed or _far(asked, kind, item_id, page.next))
+        found = _other(request, listed or _far(request, kind, item_id, page.next))
     is_open = found["is_open"]
-    trust = asked.log.trust.status() if is_open else None
+    trust = request.log.trust.status() if is_open else None
     base: dict[str, Any] = {
         "kind": kind,
         "id": item_id,
@@ -95,59 +94,59 @@ def _item(asked: SiteRequest, kind: str, item_id: str, page: Any) -> dict[str, A
         "typed": dict.fromkeys(TYPED, ""),
         "verdicts": VERDICTS.get(kind, ()),
         # The only verdict of the form if the page was opened for one; Enter then submits it.
-        "wanted": wanted if (wanted := asked.word("verdict")) in VERDICTS.get(kind, ()) else None,
+        "wanted": wanted if (wanted := request.word("verdict")) in VERDICTS.get(kind, ()) else None,
         "token": None,
     }
     if kind in VERBS and is_open:
-        base["token"] = asked.session.form_token(VERBS[kind], item_id)
-    return base | found | {"trust": trust, "proof": None if trust is None else proof_by(asked, trust)}
+        base["token"] = request.session.form_token(VERBS[kind], item_id)
+    return base | found | {"trust": trust, "proof": None if trust is None else proof_by(request, trust)}
 
 
-def _goal(asked: SiteRequest, run_id: str, listed: Any) -> str:
-    return str(listed.goal if listed is not None else asked.log.runs.get(run_id).goal)
+def _goal(request: SiteRequest, run_id: str, listed: Any) -> str:
+    return str(listed.goal if listed is not None else request.log.runs.get(run_id).goal)
 
 
-def _approval(asked: SiteRequest, approval_id: str, listed: Any) -> dict[str, Any]:
-    log = asked.log
+def _approval(request: SiteRequest, approval_id: str, listed: Any) -> dict[str, Any]:
+    log = request.log
     record = log.approvals.show(approval_id)
     rule = record["cause"].get("rule")
     given = {"subject_digest": record["subject_digest"], "rule": rule, "run_id": record["run_id"]}
     answers = log.approvals.answers(**given, limit=_DECIDED)
     found = (("to exactly this", answers.same_thing), ("to requests under this rule", answers.same_rule))
-    earlier = [(said, [one for one in same if one.id != approval_id]) for said, same in found]
+    earlier = [(label, [one for one in same if one.id != approval_id]) for label, same in found]
     return {
         "record": record,
         "title": record["question"] or record["verdict"] or "Approval",
-        "goal": _goal(asked, record["run_id"], listed),
+        "goal": _goal(request, record["run_id"], listed),
         "task_title": log.tasks.get(record["task_id"]).title if record["task_id"] else None,
         "told_by": SOURCES.get(record["source"] or "", record["source"]) or record["asked_by"],
-        "earlier": [(said, same) for said, same in earlier if same],
+        "earlier": [(label, same) for label, same in earlier if same],
         "decided": answers.latest,
         "is_open": record["state"] == "open",
     }
 
 
-def _effect(asked: SiteRequest, effect_id: str, listed: Any) -> dict[str, Any]:
-    effect = asked.log.effects.get(effect_id)
+def _effect(request: SiteRequest, effect_id: str, listed: Any) -> dict[str, Any]:
+    effect = request.log.effects.get(effect_id)
     return {
         "record": effect,
         "title": f"Did this happen? {effect.tool} in {effect.step}",
-        "goal": _goal(asked, effect.run_id, listed),
+        "goal": _goal(request, effect.run_id, listed),
         "is_open": effect.state.value == "unknown",
     }
 
 
-def _other(asked: SiteRequest, one: Any) -> dict[str, Any]:
+def _other(request: SiteRequest, one: Any) -> dict[str, Any]:
     """Return an item that is answered on another page. A stalled run has the tasks whose lease has expired."""
-    running = asked.log.tasks.find(one.run_id, state="running", limit=PAGE) if one.kind.value == "stalled" else []
-    lapsed = [task for task in running if is_lapsed(asked, task)][:_LAPSED]
+    running = request.log.tasks.find(one.run_id, state="running", limit=PAGE) if one.kind.value == "stalled" else []
+    lapsed = [task for task in running if is_lapsed(request, task)][:_LAPSED]
     return {"record": one, "title": one.what, "goal": None, "is_open": False, "command": one.command, "lapsed": lapsed}
 
 
-def _far(asked: SiteRequest, kind: str, item_id: str, after: str | None) -> Any:
+def _far(request: SiteRequest, kind: str, item_id: str, after: str | None) -> Any:
     """Find an item on the following pages of the waiting list."""
     while after is not None:
-        page = asked.log.overview.waiting(limit=200, after=after)
+        page = request.log.overview.waiting(limit=200, after=after)
         found = [one for one in page if (one.kind.value, one.id) == (kind, item_id)]
         if found:
             return found[0]
@@ -155,33 +154,57 @@ def _far(asked: SiteRequest, kind: str, item_id: str, after: str | None) -> Any:
     raise NotFound(f"no {kind} {item_id!r} waits any more", hint="It was answered, or its time is over.")
 
 
-def proof_of(asked: SiteRequest) -> dict[str, Any]:
-    """Return how the owner signs decisions here: by password, by a key's passphrase, or not on this page."""
-    return proof_by(asked, asked.log.trust.status())
-
-
-def proof_by(asked: SiteRequest, shown: TrustStatus) -> dict[str, Any]:
-    """Return the same for a known trust status."""
-    if asked.site.is_read_only:
-        return {
-            "how": "none",
-            "why": "This log is open for reading only (--read-only, or no permission to write), so nothing can be decided here.",
-        }
-    if not shown["is_bound"]:
-        return {"how": "none", "why": "This log has no owner yet, so no decision can be signed here.", "bind": True}
-    if "problem" in shown:
-        return {"how": "none", "why": "The record of who the owner is does not verify. For details: decklog verify"}
-    found = {"manager": shown["manager"], "why": None}
-    if shown["has_password"]:
-        return {"how": "password", **found}
-    if asked.site.key is not None:
-        return {"how": "key", **found}
-    why = f"{shown['manager']} signs decisions with a key: start the dashboard with --key FILE, or decide at the terminal."
-    return {"how": "none", **found, "why": why}
-
-
-def verdict_of(asked: SiteRequest, kind: str) -> str:
-    verdict = asked.form.get("verdict", "")
+def verdict_of(request: SiteRequest, kind: str) -> str:
+    verdict = request.form.get("verdict", "")
     if verdict not in VERDICTS[kind]:
         raise Invalid(f"an answer is one of {', '.join(VERDICTS[kind])}", field="verdict")
     return verdict
+
+
+# Decisions
+
+
+def decide(request: SiteRequest) -> PageView | str:
+    """Record the decision of a form. Return the next address, or the page again with the problem and the typed values."""
+    kind, item_id = request.path["kind"], request.path["id"]
+    if kind not in VERBS:
+        raise NotFound(f"a {kind} is not decided here")
+    if not request.session.is_form_token(request.form.get("token", ""), VERBS.get(kind, ""), item_id):
+        raise Denied("this form is not of this session", hint="Reload the page and answer again.")
+    try:
+        (_decide_approval if kind == "approval" else _reconcile)(request, item_id)
+    except DecklogError as problem:
+        return _again(request, problem)
+    return f"/inbox/{kind}/{item_id}"
+
+
+def _again(request: SiteRequest, problem: DecklogError) -> PageView:
+    typed = {name: request.form.get(name, "") for name in TYPED}
+    wanted = typed["verdict"] if typed["verdict"] in VERDICTS[request.path["kind"]] else None
+    view = item(request, problem=form_error(problem), typed=typed, wanted=wanted)
+    status = 429 if isinstance(problem, Paused) else status_of(problem)
+    return PageView(**{**vars(view), "status": status})
+
+
+def _decide_approval(request: SiteRequest, approval_id: str) -> None:
+    verdict, reason = verdict_of(request, "approval"), reason_of(request)
+    record = request.log.approvals.show(approval_id)
+    if request.form.get("digest", "") != (record["subject_digest"] or ""):
+        raise Conflict("what is asked about is no longer what this page showed", hint="Reload the page and read it again.")
+    if verdict == "denied" and not reason:
+        raise Invalid("give a reason to deny it: the agent that asked reads it", field="reason")
+    digest = record["subject_digest"]
+    if verdict == "granted" and record["about"]["check"] == "not in the log":
+        digest = request.form.get("typed_digest", "").strip()
+        if not digest:
+            raise Invalid("only a digest was given with this question: type the digest of what you looked at", field="digest")
+    with proven(request) as manager:
+        request.log.approvals.decide(approval_id, verdict, by=manager, rationale=reason or None, subject_digest=digest)  # type: ignore[arg-type]
+
+
+def _reconcile(request: SiteRequest, effect_id: str) -> None:
+    answer, reason = verdict_of(request, "effect"), reason_of(request)
+    if not reason:
+        raise Invalid("say how you know", field="reason")
+    with proven(request) as manager:
+        request.log.effects.reconcile(effect_id, answer, by=manager, reason=reason)  # type: ignore[arg-type]

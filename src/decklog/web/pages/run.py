@@ -1,40 +1,16 @@
 """Run: what happened, who did it, and the run's state at any entry."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from markupsafe import Markup
-
 from decklog.core.errors import NotFound
-from decklog.web.pages import run_moment, run_parts
-from decklog.web.pages.charts.spans import STEPS, strip_of
-from decklog.web.pages.entries.rows import SHORT, folded, lines_of, row_of
-from decklog.web.pages.entries.tool_calls import ShownCall, call_of, paired
-from decklog.web.pages.run_moment import RunMoment
-from decklog.web.pages.run_parts import items_of, outcome_of
-from decklog.web.rendering import NOTHING, name_of, segment, state_sign, text_of, when
+from decklog.web.pages import run_parts
+from decklog.web.pages.charts import STEPS, strip_of
+from decklog.web.pages.entries import EntryRow, ShownCall, call_of, entries_between, folded, paired, row_of
+from decklog.web.pages.run_parts import Part, RunMoment, items_of, moment_of, outcome_of
 from decklog.web.site import PageView, SiteRequest, command
 
-_FIRST = {"overview": "Overview", "journal": "Journal", "tasks": "Tasks", "reasoning": "Reasoning", "tools": "Tools"}
-TABS = {**_FIRST, **{name: title for name, (title, _) in run_parts.TABS.items()}}
-# The tabs, and the pages that share one.
-BAR = {
-    "overview": "Overview",
-    "journal": "Journal",
-    "tasks": "Tasks",
-    "lanes": "Timeline",
-    "checks": "Checks",
-    "spend": "Spend",
-    "plan": "Plan",
-    "artifacts": "Files",
-    "forks": "Forks",
-}
-PARTS: dict[str, dict[str, str]] = {
-    "tasks": {"tasks": "tasks", "graph": "dependencies"},
-    "journal": {"journal": "all", "reasoning": "reasoning", "tools": "tool calls"},
-    "artifacts": {"artifacts": "files", "states": "state documents"},
-}
 _KINDS = {"reasoning": "reasoning", "tools": "tool"}
 # Task states that are listed first, and how many of these tasks are shown.
 _URGENT, _MOST_URGENT = ("running", "blocked", "waiting", "paused"), 30
@@ -43,40 +19,53 @@ _ORDER = ("running", "blocked", "waiting", "paused", "pending", "done", "abandon
 TAIL, PAGE = 40, 50
 TASKS, CARDS, LANES, _FIRST_TASKS = 50, 30, 40, 12
 COLUMNS = {"to_do": "To do", "doing": "Doing", "blocked_or_paused": "Blocked or paused", "over": "Done"}
-# Open pages append new entries to these tabs.
-_FOLLOWED = ("overview", "journal")
 # Above the first number of new entries only the newest are sent, because a page keeps only that number of rows.
 MOST_NEW, NEWEST = 300, 200
-# Usually there are fewer new entries than this, so they are loaded with the first query.
-_FEW_NEW = 5
 
 
-def read(asked: SiteRequest) -> PageView:
+def read(request: SiteRequest) -> PageView:
     """Load one tab of a run, now or as of an entry."""
-    run_id, tab, at = asked.path["run_id"], asked.path["tab"], asked.number("at")
-    sizes = _sizes(asked, tab, at)
-    places: dict[str, Any] = {"before": asked.number("before"), "kind": _KINDS.get(tab), "after": asked.word("after")}
+    run_id, tab, at = request.path["run_id"], request.path["tab"], request.number("at")
+    sizes = _sizes(request, tab, at)
+    places: dict[str, Any] = {"before": request.number("before"), "kind": _KINDS.get(tab), "after": request.word("after")}
     # Other tabs need only the workers at the shown moment, for the head.
-    since = asked.number("since") if tab == "lanes" else at
+    since = request.number("since") if tab == "lanes" else at
     moments: dict[str, Any] = {"at": None if at is None else str(at), "since": None if since is None else str(since)}
-    picture = asked.log.overview.run_view(run_id, **moments, **sizes, **places)
-    head = run_moment.of(picture)
-    data, shown = _TAB[tab](asked, head, picture)
+    picture = request.log.overview.run_view(run_id, **moments, **sizes, **places)
+    head = moment_of(picture)
+    data, shown = TABS[tab].read(request, head, picture)
     shown |= {"run": head, "tab": tab, "strip": strip_of(picture.activity), "last_at": head.moment}
-    counts = asked.log.overview.contents(run_id)
+    counts = request.log.overview.contents(run_id)
     # The shown status may be an open question, which differs from the recorded status.
     shown["recorded"] = counts["status"]
     shown |= {
         "is_conducted": bool(counts["is_conducted"]),
         "tabs": _tabs(tab, head, picture, counts),
-        "tab_parts": PARTS.get(_group(tab), {}),
+        "tab_parts": {name: one.label for name, one in TABS.items() if one.label and _group(name) == _group(tab)},
     }
-    shown["parent_names"] = asked.log.overview.names(run_ids=[head.parent]) if head.parent else {}
+    shown["parent_names"] = request.log.overview.names(run_ids=[head.parent]) if head.parent else {}
     shown["as_of"] = "" if head.at is None else f"?at={head.at}"
-    said = command(*_COMMANDS[tab], run_id) if at is None else command("runs", "snapshot", run_id, "--at", at)
-    title = f"{head.goal}{'' if tab == 'overview' else ' · ' + TABS[tab]}{'' if at is None else f' · as of {at}'}"
+    shell_line = command(*TABS[tab].command, run_id) if at is None else command("runs", "snapshot", run_id, "--at", at)
+    title = f"{head.goal}{'' if tab == 'overview' else ' · ' + TABS[tab].title}{'' if at is None else f' · as of {at}'}"
     data = {"run": head, **data}
-    return PageView("run.html", title, said, data, shown, shown.get("next"), "runs", decisions=picture.decisions)
+    return PageView("run.html", title, shell_line, data, shown, shown.get("next"), "runs", decisions=picture.decisions)
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A tab of a run. Those with a `group` are shown within the tab of that name, which lists them by their labels.
+
+    `sizes` is how much of each part of the run view it needs, with `now` or `past` in addition.
+    """
+
+    title: str
+    command: tuple[str, ...]
+    read: Callable[[SiteRequest, RunMoment, Any], Part]
+    sizes: Mapping[str, Any]
+    now: Mapping[str, Any] = field(default_factory=dict)
+    past: Mapping[str, Any] = field(default_factory=dict)
+    group: str = ""
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,8 +79,8 @@ class TabLink:
 
 
 def _group(tab: str) -> str:
-    """Return the tab that a page of a run belongs to."""
-    return next((group for group, parts in PARTS.items() if tab in parts), tab)
+    """Return the name in the tab bar of a tab."""
+    return TABS[tab].group or tab
 
 
 def _tabs(tab: str, head: RunMoment, picture: Any, counts: dict[str, Any]) -> list[TabLink]:
@@ -103,31 +92,25 @@ def _tabs(tab: str, head: RunMoment, picture: Any, counts: dict[str, Any]) -> li
     return [TabLink(name, title, known.get(name), name == _group(tab)) for name, title in BAR.items()]
 
 
-def _sizes(asked: SiteRequest, tab: str, at: int | None) -> dict[str, Any]:
+def _sizes(request: SiteRequest, tab: str, at: int | None) -> dict[str, Any]:
     """Return how much of each part of the run view a tab needs."""
-    asked_for = _SIZES[tab] if tab != "tasks" or _is_table(asked) else {"board": CARDS}
-    if asked.is_part and tab in _FOLLOWED:
-        asked_for = {}
-    past = {"lanes": LANES, **run_parts.PAST_SIZES.get(tab, {})}
-    of_moment = run_parts.NOW_SIZES.get(tab, {}) if at is None else past
-    return {"entries": 0, "tasks": 0, "buckets": STEPS, "lanes": 0, **of_moment, **asked_for}
+    sizes = TABS[tab].sizes if tab != "tasks" or _is_table(request) else {"board": CARDS}
+    of_moment = TABS[tab].now if at is None else {"lanes": LANES, **TABS[tab].past}
+    return {"entries": 0, "tasks": 0, "buckets": STEPS, "lanes": 0, **of_moment, **sizes}
 
 
-def rows(asked: SiteRequest) -> PageView:
+def rows(request: SiteRequest) -> PageView:
     """Load the entries after the last one that a page has, as rows to append."""
-    run_id, after = asked.path["run_id"], asked.number("after") or 0
-    last = asked.log.journal.find(run_id, limit=_FEW_NEW)
+    run_id, after = request.path["run_id"], request.number("after") or 0
+    last = request.log.journal.find(run_id, limit=1)
     if not last:
         raise NotFound(f"there is no run {run_id!r}", table="runs", id=run_id)
     newest = last[0].seq
     is_far = newest - after > MOST_NEW
     start = newest - NEWEST if is_far else after
-    if last[-1].seq <= start + 1:
-        found = [entry for entry in reversed(last) if entry.seq > start]
-    else:
-        found = run_moment.entries(asked.log, run_id, after=start, until=newest)
+    found = entries_between(request.log, run_id, after=start, until=newest)
     left_out = newest - NEWEST - after if is_far else 0
-    shown = {"entries": lines_of(folded(found), run_id), "left_out": left_out, "after": after, "run_id": run_id}
+    shown = {"entries": folded(found), "left_out": left_out, "after": after, "run_id": run_id}
     return PageView("rows.html", "Entries", command("journal", "tail", run_id), found, shown, decisions=0)
 
 
@@ -142,7 +125,7 @@ def _overview(_: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, 
     return data, {
         "tasks": shown,
         "more_tasks": max(0, sum(head.tasks.values()) - len(shown)),
-        "entries": lines_of(folded(data["entries"], picture.texts), head.id),
+        "entries": folded(data["entries"], picture.texts),
         "items": items,
         "milestones": milestones,
         "outcome": outcome_of(head, tasks, [row for what, row in milestones if what == "failure"], picture.records["verdicts"]),
@@ -153,97 +136,84 @@ def _overview(_: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, 
 def _journal(_: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     found = picture.entries[::-1]
     first, last = (found[0].seq, found[-1].seq) if found else (1, 0)
-    shown = {"entries": lines_of(folded(found, picture.texts), head.id), "older": first if first > 1 else None}
+    shown = {"entries": folded(found, picture.texts), "older": first if first > 1 else None}
     return {"entries": found}, {**shown, "is_last": last == head.newest, "last": last}
 
 
-def _is_table(asked: SiteRequest) -> bool:
+def _is_table(request: SiteRequest) -> bool:
     """Return whether tasks are shown as a table; the board shows the current state only."""
-    return asked.word("as") == "table" or asked.word("after") is not None or asked.number("at") is not None
+    return request.word("as") == "table" or request.word("after") is not None or request.number("at") is not None
 
 
-def _tasks(asked: SiteRequest, _: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    shown = {"lines": _lines(picture.tasks), "next": picture.next_tasks, "board": picture.board, "is_table": _is_table(asked)}
+def _tasks(request: SiteRequest, _: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    shown = {"found_tasks": picture.tasks, "next": picture.next_tasks, "board": picture.board, "is_table": _is_table(request)}
     return {"tasks": picture.tasks, "board": picture.board}, {**shown, "columns": COLUMNS}
 
 
-def _lines(tasks: Iterable[Any]) -> Markup:
-    """Render the rows of the task table without a template, as for runs."""
-    return Markup("".join([_line(task) for task in tasks]))
-
-
-def _line(task: Any) -> str:
-    said = task.reason or task.summary
-    return (
-        f'<tr id="task-{name_of(task.id)}" data-row><td>{state_sign(task.state.value)}</td>'
-        f'<td class="g"><a href="/tasks/{segment(task.id)}">{text_of(task.title)}</a></td>'
-        f"<td>{text_of(task.worker) if task.worker else NOTHING}</td><td>{text_of(task.role) if task.role else NOTHING}</td>"
-        f'<td class="n">{task.attempts:d} / {task.max_attempts:d}</td><td class="n">{task.priority:d}</td>'
-        f'<td class="d">{text_of(said) if said else NOTHING}</td></tr>\n'
-    )
-
-
-def _of_kind(asked: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _of_kind(request: SiteRequest, _: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     found = picture.entries
     older = found[-1].seq if len(found) == PAGE else None
-    shown: dict[str, Any] = {"kind": _KINDS[asked.path["tab"]], "older": older, "calls": None}
-    if asked.path["tab"] == "tools":
-        shown["calls"] = _calls(found, picture.texts, head.id)
+    shown: dict[str, Any] = {"kind": _KINDS[request.path["tab"]], "older": older, "calls": None}
+    if request.path["tab"] == "tools":
+        shown["calls"] = _calls(found, picture.texts)
     rows = [row_of(entry, picture.texts) for entry in found]
-    return {"entries": found}, {**shown, "entries": lines_of([(False, rows)], head.id)}
+    return {"entries": found}, {**shown, "entries": [(False, rows)] if rows else []}
 
 
-def _calls(entries: list[Any], texts: dict[str, Any], run_id: str) -> Markup:
-    """Render the rows of the tool call table; other entries show their text."""
+def _calls(entries: list[Any], texts: dict[str, Any]) -> list[tuple[EntryRow, ShownCall | None]]:
+    """Return the rows of the tool call table, each with its call; other entries show their text."""
     calls = {entry.seq: call for entry, call in paired(entries)}
     results = {entry.seq for entry in entries if (call := call_of(entry)) and call.is_result and entry.seq not in calls}
-    base = f"/runs/{segment(run_id)}/entries/"
-    shown = [(row_of(entry, texts), calls.get(entry.seq)) for entry in entries if entry.seq not in results]
-    return Markup("".join([_call_line(row, call, base) for row, call in shown]))
+    return [(row_of(entry, texts), calls.get(entry.seq)) for entry in entries if entry.seq not in results]
 
 
-def _call_line(row: Any, call: ShownCall | None, base: str) -> str:
-    end = (
-        f'<span class="{"ended bad" if call.is_failed else "ended"}">{text_of(call.end)}</span>' if call and call.end else NOTHING
-    )
-    first = next((line for line in call.output.split("\n") if line.strip()), "")[:SHORT] if call else ""
-    said = text_of((call.command if call else row.text).strip().split("\n")[0][:SHORT]) or "entry"
-    return (
-        f'<tr id="e-{row.seq:d}" data-row><td><time datetime="{row.time}Z" title="{row.time} UTC">{when(row.time)}</time></td>'
-        f'<td class="wide">{name_of(row.who)}</td><td class="g"><a href="{base}{row.seq:d}"><code>{said}</code></a></td>'
-        f'<td>{end}</td><td class="n">{call.duration if call and call.duration else NOTHING}</td>'
-        f'<td class="d">{text_of(first) if first else NOTHING}</td></tr>\n'
-    )
-
-
-_SIZES: dict[str, dict[str, Any]] = {
-    **run_parts.SIZES,
-    "overview": {"entries": TAIL},
-    "journal": {"entries": PAGE},
-    "tasks": {"tasks": TASKS},
-    "reasoning": {"entries": PAGE},
-    "tools": {"entries": PAGE},
+_FIRST_VERDICTS = {"milestones": run_parts.MILESTONES, "records": ["verdicts"]}
+_STAGES = list(run_parts.STAGES)
+TABS = {
+    "overview": Tab(
+        "Overview",
+        ("runs", "show"),
+        _overview,
+        {"entries": TAIL},
+        now={"first_tasks": run_parts.MOST_FIRST, "roles": _STAGES, **_FIRST_VERDICTS},
+        past={"tasks": run_parts.MOST_FIRST_THEN, **_FIRST_VERDICTS},
+    ),
+    "journal": Tab("Journal", ("journal", "find"), _journal, {"entries": PAGE}, label="all"),
+    "reasoning": Tab(
+        "Reasoning",
+        ("journal", "find", "--kind", "reasoning"),
+        _of_kind,
+        {"entries": PAGE},
+        group="journal",
+        label="reasoning",
+    ),
+    "tools": Tab(
+        "Tools", ("journal", "find", "--kind", "tool"), _of_kind, {"entries": PAGE}, group="journal", label="tool calls"
+    ),
+    "tasks": Tab("Tasks", ("overview", "board"), _tasks, {"tasks": TASKS}, label="tasks"),
+    "graph": Tab("Dependencies", ("tasks", "ready"), run_parts.graph, {}, group="tasks", label="dependencies"),
+    "lanes": Tab("Timeline", ("runs", "lanes"), run_parts.lanes, {"lanes": run_parts.MOST_BARS}),
+    "checks": Tab(
+        "Checks",
+        ("verdicts", "find"),
+        run_parts.checks,
+        {"records": ["verdicts", "reviews"], "roles": _STAGES},
+        # The current state of tasks is read from their table at a third of the cost.
+        past={"tasks": run_parts.MOST_ITEMS},
+    ),
+    # Without the workers at that moment: the line and the calls are more useful for money.
+    "spend": Tab("Spend", ("ledger", "find"), run_parts.spend, {"spent": run_parts.POINTS, "records": ["charges"], "lanes": 0}),
+    "plan": Tab("Plan", ("plans", "show"), run_parts.plan, {"records": ["plans", "phases", "criteria"]}),
+    "artifacts": Tab("Files", ("artifacts", "find"), run_parts.artifacts, {"records": ["artifacts"]}, label="files"),
+    "states": Tab(
+        "States",
+        ("states", "find"),
+        run_parts.states,
+        {"records": ["state_versions", "checkpoints"]},
+        group="artifacts",
+        label="state documents",
+    ),
+    "forks": Tab("Forks", ("runs", "find", "--parent-run"), run_parts.forks, {}),
 }
-# The equivalent terminal command, without the run id.
-_COMMANDS: dict[str, tuple[str, ...]] = {
-    "overview": ("runs", "show"),
-    "journal": ("journal", "find"),
-    "tasks": ("overview", "board"),
-    "reasoning": ("journal", "find", "--kind", "reasoning"),
-    "tools": ("journal", "find", "--kind", "tool"),
-    "lanes": ("runs", "lanes"),
-    "graph": ("tasks", "ready"),
-    "checks": ("verdicts", "find"),
-    "spend": ("ledger", "find"),
-    "plan": ("plans", "show"),
-    "states": ("states", "find"),
-    "artifacts": ("artifacts", "find"),
-    "forks": ("runs", "find", "--parent-run"),
-}
-_TAB = {name: read_it for name, (_, read_it) in run_parts.TABS.items()} | {
-    "overview": _overview,
-    "journal": _journal,
-    "tasks": _tasks,
-    "reasoning": _of_kind,
-    "tools": _of_kind,
-}
+# The tab bar.
+BAR = {name: tab.title for name, tab in TABS.items() if not tab.group}

@@ -1,23 +1,137 @@
-"""The tabs of a run for its records: timeline, checks, money, plan, states, files and forks."""
+"""Tabs of a run: timeline, dependencies, checks, spending, plan, states, files and forks; work items and the outcome."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from markupsafe import Markup
-
+from decklog import Run, Status
 from decklog.core.errors import Invalid
 from decklog.core.figures import counted, dollars
-from decklog.web.pages.charts.graph import draw_graph, item_of, nodes_of
-from decklog.web.pages.charts.lanes import TaskLabel, gantt_of
-from decklog.web.pages.charts.line import line_of
-from decklog.web.pages.entries.rows import EntryRow
-from decklog.web.pages.run_moment import RunMoment
-from decklog.web.rendering import NOTHING, age, name_of, segment, text_of
+from decklog.web.pages.charts import line_of
+from decklog.web.pages.entries import EntryRow
+from decklog.web.pages.graph import draw_graph, item_of, nodes_of
+from decklog.web.pages.timeline import TaskLabel, gantt_of
+from decklog.web.rendering import segment
 from decklog.web.site import SiteRequest
+
+# A run now, or as of an entry
+
+
+_ENDED = {"completed": Status.DONE, "failed": Status.FAILED, "cancelled": Status.CANCELLED}
+
+
+STATES = ("pending", "running", "waiting", "paused", "blocked", "done", "abandoned")
+
+
+@dataclass(frozen=True)
+class RunMoment:
+    """What the head of a run's page shows. `at` is the entry that it is as of; None means now."""
+
+    id: str
+    goal: str
+    word: str
+    seq: int
+    newest: int
+    at: int | None
+    moment: datetime
+    started_at: datetime
+    ended_at: datetime | None
+    repo: str | None
+    branch: str | None
+    parent: str | None
+    parent_seq: int | None
+    tasks: dict[str, int]
+    workers: list[str]
+    waiting: int
+    cost: int
+    calls: int
+    unpriced: int
+    summary: str | None = None
+    working_on: list[dict[str, Any]] = field(default_factory=list)
+    stalled_since: datetime | None = None
+
+    @property
+    def planned(self) -> int:
+        return sum(count for state, count in self.tasks.items() if state != "abandoned")
+
+    @property
+    def stalled_tasks(self) -> set[str]:
+        """The tasks whose lease has ended, which are shown as stalled."""
+        return {task["task_id"] for task in self.working_on if task["lease_ended"]}
+
+    def as_dict(self) -> dict[str, Any]:
+        times = {name: value.isoformat() if isinstance(value, datetime) else value for name, value in vars(self).items()}
+        return times | {"planned": self.planned}
+
+
+def moment_of(picture: Any) -> RunMoment:
+    """Build the head of a run's page from its run view."""
+    return _now(picture.overview) if picture.is_now else _past(picture)
+
+
+def _now(shown: Any) -> RunMoment:
+    return RunMoment(
+        id=shown.id,
+        goal=shown.goal,
+        word=shown.status.value,
+        seq=shown.entries,
+        newest=shown.entries,
+        at=None,
+        moment=shown.last_at,
+        started_at=shown.started_at,
+        ended_at=shown.ended_at,
+        repo=shown.repo,
+        branch=shown.branch,
+        parent=shown.parent_run_id,
+        parent_seq=shown.parent_seq,
+        tasks={state: shown.tasks[state] for state in STATES},
+        workers=shown.agents,
+        waiting=shown.waiting,
+        cost=shown.cost_microdollars,
+        calls=shown.calls,
+        unpriced=shown.unpriced_calls,
+        summary=shown.summary,
+        working_on=shown.working_on,
+        stalled_since=shown.stalled_since,
+    )
+
+
+def _past(picture: Any) -> RunMoment:
+    run, totals = Run.from_image(picture.run), picture.totals
+    under_way = [one for one in picture.lanes["attempts"] if one["outcome"] is None]
+    return RunMoment(
+        id=picture.run_id,
+        goal=run.goal,
+        word=_word(run.status.value, picture.waiting),
+        seq=picture.seq,
+        newest=picture.last,
+        at=picture.seq,
+        moment=picture.moment,
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+        repo=run.repo,
+        branch=run.branch,
+        parent=run.parent_run_id,
+        parent_seq=run.parent_seq,
+        tasks={state: totals[state] for state in STATES},
+        workers=list(dict.fromkeys(one["worker"] for one in under_way)),
+        waiting=picture.waiting,
+        cost=totals["cost_microdollars"],
+        calls=totals["calls"],
+        unpriced=totals["unpriced_calls"],
+        summary=run.summary,
+    )
+
+
+def _word(state: str, waiting: int) -> str:
+    """Return a run's status as of an entry. It had just been written, so the run was neither stalled nor idle."""
+    if state in _ENDED:
+        return _ENDED[state].value
+    return (Status.NEEDS_ATTENTION if waiting else Status.PAUSED if state == "paused" else Status.RUNNING).value
+
 
 STAGES = {"work": "work", "check": "check", "land": "landing"}
 
@@ -94,48 +208,29 @@ Part = tuple[dict[str, Any], dict[str, Any]]
 MOST_BARS, MOST_ITEMS, MOST_FIRST, POINTS, FORKS, MILESTONES = 200, 200, 50, 100, 50, 8
 # Tasks as of an entry are read from their own entries, so fewer are loaded: twice the number shown.
 MOST_FIRST_THEN = 24
-# The parts of the run view that each tab needs.
-SIZES: dict[str, dict[str, Any]] = {
-    "lanes": {"lanes": MOST_BARS},
-    "checks": {"records": ["verdicts", "reviews"], "roles": list(STAGES)},
-    # Without the workers at that moment: the line and the calls are more useful for money.
-    "spend": {"spent": POINTS, "records": ["charges"], "lanes": 0},
-    "plan": {"records": ["plans", "phases", "criteria"]},
-    "states": {"records": ["state_versions", "checkpoints"]},
-    "artifacts": {"records": ["artifacts"]},
-    "forks": {},
-    "graph": {},
-}
-# Parts needed only as of an entry. The current state of tasks is read from their table at a third of the cost.
-PAST_SIZES: dict[str, dict[str, Any]] = {
-    "checks": {"tasks": MOST_ITEMS},
-    "overview": {"tasks": MOST_FIRST_THEN, "milestones": MILESTONES, "records": ["verdicts"]},
-}
-_OVERVIEW = {"first_tasks": MOST_FIRST, "roles": list(STAGES), "milestones": MILESTONES, "records": ["verdicts"]}
-NOW_SIZES: dict[str, dict[str, Any]] = {"overview": _OVERVIEW}
 _LONGEST_FILE = 200_000
 MOST_NODES, ZOOMS = 300, (50, 75, 100, 150, 200)
 
 
-def lanes(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
-    moment = asked.log.clock.now() if head.at is None else head.moment
-    window = _time(asked, "from"), _time(asked, "to")
-    gantt = gantt_of(picture.lanes, moment, _labels(asked, head, picture.lanes), window)
+def lanes(request: SiteRequest, head: RunMoment, picture: Any) -> Part:
+    moment = request.log.clock.now() if head.at is None else head.moment
+    window = _time(request, "from"), _time(request, "to")
+    gantt = gantt_of(picture.lanes, moment, _labels(request, head, picture.lanes), window)
     return {"lanes": picture.lanes}, {"gantt": gantt, "is_zoomed": any(window)}
 
 
-def _time(asked: SiteRequest, name: str) -> datetime | None:
+def _time(request: SiteRequest, name: str) -> datetime | None:
     """Parse a time of the address, such as 2026-11-18T14:00:00Z."""
-    text = asked.word(name)
+    text = request.word(name)
     try:
         return None if text is None else datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError):
         raise Invalid(f"{name} is {text!r}: write a time as 2026-11-18T14:00:00Z", field=name) from None
 
 
-def _labels(asked: SiteRequest, head: RunMoment, found: Mapping[str, Any]) -> dict[str, TaskLabel]:
+def _labels(request: SiteRequest, head: RunMoment, found: Mapping[str, Any]) -> dict[str, TaskLabel]:
     """Load the work item and the agent of each task with an attempt, and whether its lease has ended."""
-    tasks = asked.log.overview.labels(list({str(one["task_id"]) for one in found["attempts"]}))
+    tasks = request.log.overview.labels(list({str(one["task_id"]) for one in found["attempts"]}))
     lost = head.stalled_tasks
     return {str(task["id"]): TaskLabel(item_of(task), _agent_of(task["work_result"]), task["id"] in lost) for task in tasks}
 
@@ -145,20 +240,20 @@ def _agent_of(result: str | None) -> str | None:
     return str(found["agent"]) if isinstance(found, dict) and isinstance(found.get("agent"), str) else None
 
 
-def graph(asked: SiteRequest, head: RunMoment, _: Any) -> Part:
-    tasks, links = asked.log.overview.graph(head.id, most=MOST_NODES)
+def graph(request: SiteRequest, head: RunMoment, _: Any) -> Part:
+    tasks, links = request.log.overview.graph(head.id, most=MOST_NODES)
     nodes = nodes_of(tasks, links, head.id)
     drawn = draw_graph(nodes)
-    zoom = asked.number("zoom")
+    zoom = request.number("zoom")
     shown = {"graph": drawn, "zoom": zoom if zoom in ZOOMS else 100, "zooms": ZOOMS, "is_cut": len(tasks) == MOST_NODES}
     return {"nodes": [node.as_dict() for node in nodes]}, shown
 
 
-def checks(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
+def checks(request: SiteRequest, head: RunMoment, picture: Any) -> Part:
     found, reviews = picture.records["verdicts"], picture.records["reviews"]
     tasks = picture.of_roles if head.at is None else picture.tasks
     told = {"verdicts": found, "reviews": reviews}
-    names = _task_names(asked, [*found, *reviews])
+    names = _task_names(request, [*found, *reviews])
     return told, {
         **told,
         "names": names,
@@ -167,37 +262,22 @@ def checks(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
     }
 
 
-def _task_names(asked: SiteRequest, records: Iterable[Any]) -> dict[str, str]:
+def _task_names(request: SiteRequest, records: Iterable[Any]) -> dict[str, str]:
     ids = list({record.task_id for record in records if record.task_id})
-    return asked.log.overview.names(task_ids=ids) if ids else {}
+    return request.log.overview.names(task_ids=ids) if ids else {}
 
 
-def spend(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
+def spend(_: SiteRequest, head: RunMoment, picture: Any) -> Part:
     spent, charges = picture.spent, picture.records["charges"]
     budget = next((one for one in spent.budgets if one.unit == "microdollars" and one.scope == "run"), None)
     ceiling = budget.ceiling if budget else None
     shown = {
         "by": spent.by,
-        "charges": _charges(charges, asked.log.clock.now()),
+        "charges": charges,
         "budget": budget,
         "older": picture.older["charges"],
     }
     return {"spent": spent, "charges": charges}, {**shown, "line": line_of(spent.line, head.seq, head.cost, dollars, ceiling)}
-
-
-def _charges(charges: Iterable[Any], now: datetime) -> Markup:
-    """Render the rows of the table of calls without a template, as for runs."""
-    return Markup("".join([_charge(one, now) for one in charges]))
-
-
-def _charge(one: Any, now: datetime) -> str:
-    cost, read = one.cost_microdollars, one.input_tokens + one.cache_read_tokens + one.cache_create_tokens
-    return (
-        f'<tr id="charge-{name_of(one.id)}" data-row><td>{text_of(one.model)}</td>'
-        f"<td>{text_of(one.agent) if one.agent else NOTHING}</td>"
-        f'<td class="n">{"unknown" if cost is None else dollars(cost)}</td><td class="n wide">{read:,}</td>'
-        f'<td class="n wide">{one.output_tokens:,}</td><td class="n">{age(one.occurred_at, now)}</td></tr>'
-    )
 
 
 def plan(_: SiteRequest, __: RunMoment, picture: Any) -> Part:
@@ -207,56 +287,44 @@ def plan(_: SiteRequest, __: RunMoment, picture: Any) -> Part:
     return {"plan": made, **by_number}, {"plan": made, **by_number}
 
 
-def states(asked: SiteRequest, head: RunMoment, picture: Any) -> Part:
-    versions, name, version = picture.records["state_versions"], asked.word("name"), asked.number("version")
+def states(request: SiteRequest, head: RunMoment, picture: Any) -> Part:
+    versions, name, version = picture.records["state_versions"], request.word("name"), request.number("version")
     opened = None
     if name and version:
-        group = asked.word("group") or "global"
-        opened = {"name": name, "group": group, "version": version, "changes": _changes(asked, head.id, name, group, version)}
+        group = request.word("group") or "global"
+        opened = {"name": name, "group": group, "version": version, "changes": _changes(request, head.id, name, group, version)}
     shown = {"versions": versions, "checkpoints": picture.records["checkpoints"], "opened": opened}
     return {"versions": versions, "opened": opened}, {**shown, "older": picture.older["state_versions"], "address": _address}
 
 
-def _changes(asked: SiteRequest, run_id: str, name: str, group: str, version: int) -> list[dict[str, Any]]:
+def _changes(request: SiteRequest, run_id: str, name: str, group: str, version: int) -> list[dict[str, Any]]:
     """List the changes of a version; for the first version, the whole document."""
-    store: Any = asked.log.states
+    store: Any = request.log.states
     if version > 1:
         return list(store.diff(run_id, name, version - 1, version, group_id=group))
     return [{"path": "", "change": "added", "before": None, "after": store.get(run_id, name, group_id=group, version=1).document}]
 
 
 def _address(run_id: str, one: Any, at: int | None) -> str:
-    asked = {"name": one.name, "group": one.group_id, "version": one.version} | ({} if at is None else {"at": at})
-    return f"/runs/{run_id}/states?{urlencode(asked)}"
+    query = {"name": one.name, "group": one.group_id, "version": one.version} | ({} if at is None else {"at": at})
+    return f"/runs/{run_id}/states?{urlencode(query)}"
 
 
-def artifacts(asked: SiteRequest, _: RunMoment, picture: Any) -> Part:
-    found, wanted = picture.records["artifacts"], asked.word("artifact")
-    opened: Mapping[str, Any] | None = asked.log.artifacts.content(wanted) if wanted else None
+def artifacts(request: SiteRequest, _: RunMoment, picture: Any) -> Part:
+    found, wanted = picture.records["artifacts"], request.word("artifact")
+    opened: Mapping[str, Any] | None = request.log.artifacts.content(wanted) if wanted else None
     if opened is not None and opened["encoding"] == "utf-8":
         text = str(opened["content"])
         opened = {**opened, "content": text[:_LONGEST_FILE], "rest": max(0, len(text) - _LONGEST_FILE)}
     shown = {"artifacts": found, "opened": opened}
-    return shown, {**shown, "names": _task_names(asked, found), "older": picture.older["artifacts"]}
+    return shown, {**shown, "names": _task_names(request, found), "older": picture.older["artifacts"]}
 
 
-def forks(asked: SiteRequest, head: RunMoment, _: Any) -> Part:
-    found = asked.log.runs.find(parent_run_id=head.id, limit=FORKS)
+def forks(request: SiteRequest, head: RunMoment, _: Any) -> Part:
+    found = request.log.runs.find(parent_run_id=head.id, limit=FORKS)
     # Their status is known only for the present.
-    words = asked.log.overview.words(run_ids=[one.id for one in found])["runs"] if found and head.at is None else {}
+    words = request.log.overview.words(run_ids=[one.id for one in found])["runs"] if found and head.at is None else {}
     return {"forks": found}, {"forks": found, "words": words, "is_cut": found.next is not None}
-
-
-TABS = {
-    "lanes": ("Timeline", lanes),
-    "graph": ("Dependencies", graph),
-    "checks": ("Checks", checks),
-    "spend": ("Spend", spend),
-    "plan": ("Plan", plan),
-    "states": ("States", states),
-    "artifacts": ("Files", artifacts),
-    "forks": ("Forks", forks),
-}
 
 
 @dataclass(frozen=True)

@@ -1,47 +1,43 @@
-"""Tasks: running, waiting, blocked and paused tasks of all runs, and the page of one task."""
+"""Tasks: those of all runs by state, the page of one task, and the form that changes it."""
 
+from collections.abc import Callable
 from typing import Any
 
-from decklog import Task, TaskState
-from decklog.core.errors import Invalid
-from decklog.web.pages.entries.rows import folded, lines_of
-from decklog.web.site import PageView, SiteRequest, command
+from decklog import TaskState
+from decklog.core.errors import DecklogError, Denied, Invalid
+from decklog.web.forms import Paused, form_error, reason_of, signature_of, signed
+from decklog.web.pages.entries import folded
+from decklog.web.site import PageView, SiteRequest, command, status_of
 
 PAGE, ENTRIES = 50, 40
 # States that can be listed over all runs. Pending and finished tasks are listed in their run.
 STATES = ("running", "waiting", "blocked", "paused")
 
 
-def is_lapsed(asked: SiteRequest, task: Task) -> bool:
-    """Return whether a running task's lease has expired."""
-    until = task.leased_until
-    return task.state.value == "running" and until is not None and until < asked.log.clock.now()
-
-
-def read(asked: SiteRequest) -> PageView:
+def read(request: SiteRequest) -> PageView:
     """Load the tasks of all runs with a state, the latest change first."""
-    state, worker = asked.word("state") or "running", asked.word("worker")
+    state, worker = request.word("state") or "running", request.word("worker")
     if state not in STATES:
         raise Invalid(f"state is one of {', '.join(STATES)}", field="state", hint="What is pending or over is listed in its run.")
     given: dict[str, Any] = {"state": TaskState(state), "worker": worker}
-    page = asked.log.tasks.find(**given, limit=PAGE, after=asked.word("after"))
-    said = command("tasks", "find", "--state", state, *(("--worker", worker) if worker else ()))
-    names = asked.log.overview.names(run_ids=list({task.run_id for task in page}))
+    page = request.log.tasks.find(**given, limit=PAGE, after=request.word("after"))
+    shell_line = command("tasks", "find", "--state", state, *(("--worker", worker) if worker else ()))
+    names = request.log.overview.names(run_ids=list({task.run_id for task in page}))
     shown = {
         "names": names,
         "tasks": page,
-        "words": asked.log.overview.words(task_ids=[task.id for task in page])["tasks"],
+        "words": request.log.overview.words(task_ids=[task.id for task in page])["tasks"],
         "state": state,
         "states": STATES,
         "worker": worker,
-        "is_first": asked.word("after") is None,
+        "is_first": request.word("after") is None,
     }
-    return PageView("tasks.html", "Tasks", said, page, shown, page.next, "tasks")
+    return PageView("tasks.html", "Tasks", shell_line, page, shown, page.next, "tasks")
 
 
-def one(asked: SiteRequest) -> PageView:
+def one(request: SiteRequest) -> PageView:
     """Load one task: its status and reason, dependencies, attempts and entries."""
-    log, task_id = asked.log, asked.path["task_id"]
+    log, task_id = request.log, request.path["task_id"]
     found = log.tasks.details(task_id)
     entries = log.journal.find(found["task"]["run_id"], task_id=task_id, limit=ENTRIES)
     shown = {
@@ -50,8 +46,80 @@ def one(asked: SiteRequest) -> PageView:
         "word": log.overview.words(task_ids=[task_id])["tasks"][task_id],
         "why": found["why"],
         "names": log.overview.names(run_ids=[found["task"]["run_id"]]),
-        "entries": lines_of(folded(entries[::-1]), found["task"]["run_id"]),
+        "entries": folded(entries[::-1]),
         "more": entries.next,
     }
     title = f"{found['task']['title']} · Task"
     return PageView("task.html", title, command("tasks", "details", task_id), found, shown, place="tasks")
+
+
+# Changing a task
+
+
+FORM = "tasks.change"
+_TYPED = ("verb", "reason", "priority")
+_ANY_VERBS = {"priority": "Change priority", "abandon": "Abandon, which can't be undone"}
+_OPEN_VERBS = {"pause": "Pause", **_ANY_VERBS}
+_STOPPED_VERBS = {"resume": "Resume", **_ANY_VERBS}
+VERBS: dict[TaskState, dict[str, str]] = {
+    **dict.fromkeys((TaskState.PENDING, TaskState.RUNNING), _OPEN_VERBS),
+    **dict.fromkeys((TaskState.PAUSED, TaskState.WAITING, TaskState.BLOCKED), _STOPPED_VERBS),
+}
+
+
+def read_change(request: SiteRequest, **answer: Any) -> PageView:
+    """Read what can be done with a task, and how the owner signs it."""
+    task = request.log.tasks.get(request.path["task_id"])
+    verbs = VERBS.get(task.state, {})
+    shown = {
+        "task": task,
+        "verbs": verbs,
+        "proof": signature_of(request) if verbs else None,
+        "token": request.session.form_token(FORM, task.id),
+        "typed": dict.fromkeys(_TYPED, ""),
+        "problem": None,
+    }
+    shell_line = command("tasks", next(iter(verbs), "get"), task.id)
+    return PageView(
+        "task_change.html", f"Change {task.title}", shell_line, {"task": task, "verbs": verbs}, shown | answer, place="tasks"
+    )
+
+
+def change(request: SiteRequest) -> PageView | str:
+    """Change the task as the form asks. Return the next address, or the form again with the problem and the typed values."""
+    task_id = request.path["task_id"]
+    if not request.session.is_form_token(request.form.get("token", ""), FORM, task_id):
+        raise Denied("this form is not of this session", hint="Reload the page and answer again.")
+    try:
+        _change(request, task_id)
+    except DecklogError as problem:
+        typed = {name: request.form.get(name, "") for name in _TYPED}
+        view = read_change(request, problem=form_error(problem), typed=typed)
+        return PageView(**{**vars(view), "status": 429 if isinstance(problem, Paused) else status_of(problem)})
+    return f"/tasks/{task_id}"
+
+
+def _change(request: SiteRequest, task_id: str) -> None:
+    verb, reason = request.form.get("verb", ""), reason_of(request)
+    act = _act(request, task_id, verb, reason)
+    if not reason:
+        raise Invalid("give a reason: the agent that works on it reads it", field="reason")
+    # Anybody may change a task. Where an owner is registered, a signature shows who did.
+    with signed(request), request.log.transaction():
+        request.log.proofs.under(f"tasks.{verb}", {"task_id": task_id, "reason": reason}, act)
+
+
+def _act(request: SiteRequest, task_id: str, verb: str, reason: str) -> Callable[[], object]:
+    tasks = request.log.tasks
+    if verb == "pause":
+        return lambda: tasks.pause(task_id, reason=reason)
+    if verb == "abandon":
+        return lambda: tasks.abandon(task_id, reason=reason)
+    if verb == "resume":
+        return lambda: (tasks.resume(task_id), tasks.comment(task_id, reason))
+    if verb == "priority":
+        given = request.form.get("priority", "").strip()
+        if not (given.isascii() and given.removeprefix("-").isdecimal() and len(given) < 6):
+            raise Invalid("a priority is a whole number", field="priority")
+        return lambda: tasks.edit(task_id, reason=reason, priority=int(given))
+    raise Invalid(f"a task is changed by {', '.join({**_OPEN_VERBS, **_STOPPED_VERBS})}", field="verb")

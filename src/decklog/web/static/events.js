@@ -3,7 +3,7 @@ const ports = new Set()
 let source
 let state = 'connecting'
 let silence
-// What was asked for since the last news, by its part and address: tabs that show the same ask the server once.
+// What was asked for since the last news, by its address: tabs that show the same ask the server once.
 let found = new Map()
 
 function tell(message) {
@@ -11,15 +11,13 @@ function tell(message) {
   for (const port of ports) port.postMessage({ state, ...message })
 }
 
-async function answer(asked, port) {
-  const [part, url] = asked.split(' ')
+async function answer([url, isKept], port) {
   // Nobody waits for ever: what is asked for may be lost on its way without a word.
-  const options = { headers: { 'x-part': part }, signal: AbortSignal.timeout(20000) }
-  const text = found.get(asked) || fetch(url, options).then(got => got.ok && !got.redirected && got.text()).catch(() => null)
-  // A whole page is what one tab looks at, while its slider moves or beside a list.
-  if (part) found.set(asked, text)
+  const text = isKept && found.get(url) || fetch(url, { signal: AbortSignal.timeout(20000) }).then(got => got.ok && !got.redirected && got.text()).catch(() => null)
+  // What one tab looks at, while its slider moves or beside a list, is not kept for others.
+  if (isKept) found.set(url, text)
   port.postMessage(await text)
-  if (!await text) found.delete(asked)
+  if (!await text) found.delete(url)
 }
 
 // The server greets at once, and is heard of every 15 seconds. Where it is not, the connection was lost without a word, as by a

@@ -18,14 +18,14 @@ const alone = ({ port1, port2 }) => {
   return port1
 }
 const port = window.SharedWorker ? new SharedWorker(policy.createScriptURL(given.events), { name: 'decklog' }).port : alone(new MessageChannel())
-const shared = asked => new Promise(done => {
+const shared = (url, isKept = false) => new Promise(done => {
   const { port1, port2 } = new MessageChannel()
   port1.onmessage = ({ data }) => done(data)
-  port.postMessage(asked, [port2])
+  port.postMessage([url, isKept], [port2])
 })
 // A page of ours; nothing where there is none, or where one has to log in first.
 const fetched = async url => {
-  const text = await shared(` ${url}`)
+  const text = await shared(`${url}`)
   return text && parsed(text)
 }
 const whole = document.documentElement
@@ -60,7 +60,7 @@ function tick() {
   // What could not be had is asked for again.
   if (live.state === 'live') {
     if (tail.wanted) follow()
-    if (live.wanted || isStale()) refresh()
+    if (live.wanted) refresh()
   }
 }
 function shut(why) {
@@ -129,9 +129,9 @@ const refresh = again(live, async () => {
   if (!isLive()) return
   await rest(Math.max(0, live.next + (document.hidden ? 9000 : 0) - Date.now()))
   live.wanted = false
-  const begun = Date.now(), mine = view, item = $('#item'), part = isStale() ? (drawn.at = begun, 'strip') : 'live'
+  const begun = Date.now(), mine = view, item = $('#item')
   // Of an inbox the item that is read is asked for, whichever comes first by now; and the rest, where it waits no more.
-  const text = await shared(`${part} ${item?.dataset.at || location.pathname + location.search}`) || item && await shared('live /inbox')
+  const text = await shared(item?.dataset.at || location.pathname + location.search, true) || item && await shared('/inbox', true)
   if (live.held || !text) live.wanted = true
   else if (mine === view) put(parsed(text))
   // What is slow, since it is large or many tabs want it at once, is done less often: a tenth of the time at most. Where new
@@ -143,11 +143,9 @@ function put(fresh) {
   if (!$('[data-live]', fresh)) return
   const item = $('#item')
   if (item && $('#item', fresh)?.dataset.state !== item.dataset.state) shut('#changed')
-  const strip = $('.pulse', fresh), newest = noted(fresh)
-  if (strip && !isSliding()) {
-    $('.pulse').replaceWith(strip)
-    drawn.newest = newest
-  }
+  const strip = $('.pulse', fresh)
+  noted(fresh)
+  if (strip && !isSliding()) $('.pulse').replaceWith(strip)
   for (const part of ['[data-live]', '#bar nav']) Idiomorph.morph($(part), $(part, fresh), options)
   document.title = fresh.title
   live.lastAt = lastOf(fresh.body) || live.lastAt
@@ -159,7 +157,7 @@ const follow = again(tail, async () => {
   const list = $('#tail:not([data-still])')
   if (!list) return
   tail.wanted = false
-  const text = await shared(`live ${list.dataset.tail}?after=${list.dataset.last}`)
+  const text = await shared(`${list.dataset.tail}?after=${list.dataset.last}`, true)
   // Whoever moved the slider meanwhile has another list, which lacks other rows.
   if (text && !live.held && list.isConnected) add(list, parsed(text))
   else tail.wanted = true
@@ -199,9 +197,6 @@ function newer(count) {
 // The slider: a number that the page is as of
 
 const slide = $('#slide'), at = $('#at')
-// When the strip above it was drawn, and up to which entry.
-const drawn = { at: Date.now(), newest: slide?.max }
-const isStale = () => slide && isLive() && !document.hidden && live.newest > drawn.newest && Date.now() > drawn.at + 10000
 const isSliding = () => slide.matches(':active')
 const noted = fresh => live.newest = +$('#slider', fresh)?.dataset.newest
 // The run goes on, and the range with it: who is at its end stays there. Nothing moves in anybody's hand.

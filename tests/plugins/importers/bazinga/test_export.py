@@ -6,7 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from decklog import Conflict, Decklog, ManualClock
+from decklog import Decklog, ManualClock
 from decklog.importing.source import SqliteSource
 from decklog.plugins.importers.bazinga.export import BazingaExport
 from decklog.plugins.importers.bazinga.importer import BazingaImport
@@ -67,14 +67,6 @@ def test_import_export_import_loses_nothing(tmp_path: Path, version: int) -> Non
 
     assert first["tables"] == second["tables"]
     assert _all(tmp_path / "first.db") == _all(tmp_path / "second.db")
-
-
-def test_a_file_that_is_there_is_not_written_over(log: Decklog, tmp_path: Path) -> None:
-    (tmp_path / "out.db").write_text("mine")
-
-    with pytest.raises(Conflict):
-        BazingaExport(log, str(tmp_path / "out.db"))
-    assert (tmp_path / "out.db").read_text() == "mine"
 
 
 def test_what_was_never_imported_is_written_too(log: Decklog, run_id: str, tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from decklog import Conflict, Decklog, NotFound
 from decklog.cli import run
 from decklog.core.errors import Busy
 from decklog.plugins.importers.bazinga.take_over import TakeOver
-from decklog.plugins.legacy.bazinga import BazingaDB
 from decklog.stores.workflow.document import digest_of, shipped
 from tests.plugins.importers.bazinga.bazinga_files import build
 
@@ -150,54 +149,6 @@ def test_readers_see_what_the_old_file_said_and_nothing_of_the_import_itself(
     assert [row["content"] for row in ask("get-logs", "bazinga_1")] == [content for *_, content, _ in reversed(said)]
 
 
-# What the prompt builder (for a developer of the group G1) and dashboards ask of the file itself.
-ASKED = {
-    "specializations": "select specializations, component_path from task_groups where session_id = 'bazinga_1' and id = 'G1'",
-    "context": """
-        select file_path, summary, priority, package_type from context_packages
-         where session_id = 'bazinga_1' and (group_id = 'G1' or group_id is null)
-         order by case priority when 'critical' then 0 when 'high' then 1 when 'medium' then 2 else 3 end, created_at desc
-         limit 5
-    """,
-    "errors": """
-        select signature_json, solution, confidence, occurrences from error_patterns
-         where confidence >= 0.7 order by confidence desc, occurrences desc limit 3
-    """,
-    "reasoning": """
-        select agent_type, reasoning_phase, content, confidence_level from orchestration_logs
-         where session_id = 'bazinga_1' and log_type = 'reasoning' order by id desc limit 5
-    """,
-    "sessions": """
-        select session_id, mode, status, coalesce(original_requirements, ''), initial_branch from sessions order by session_id
-    """,
-    "criteria": "select criterion, status, actual, evidence, required_for_completion from success_criteria order by criterion",
-    "tokens": "select agent_type, sum(tokens_estimated) from token_usage group by agent_type order by agent_type",
-    "states": "select state_type, group_id from state_snapshots where session_id = 'bazinga_1' order by state_type, group_id",
-    "version": "select max(version) from schema_version",
-}
-
-
-def test_those_who_read_the_file_by_sql_get_the_answers_that_the_old_one_gave(project: Path) -> None:
-    def answers(path: str) -> dict[str, list[object]]:
-        found = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
-        try:
-            return {name: [tuple(map(_value, row)) for row in found.execute(sql)] for name, sql in ASKED.items()}
-        finally:
-            found.close()
-
-    before = answers(str(project / "bazinga/bazinga.db"))
-
-    assert run(["bazinga", "take-over", str(project)]) == 0
-
-    assert answers(str(project / "bazinga/bazinga.db")) == before
-    assert all(before[name] for name in ("specializations", "context", "errors", "reasoning", "criteria", "tokens"))
-
-
-def _value(value: object) -> object:
-    """Read JSON as what it says; its spelling is nobody's."""
-    return json.loads(value) if isinstance(value, str) and value[:1] in ("{", "[") else value
-
-
 def _route(project: Path, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
     capsys.readouterr()
     run(["bazinga", "--db", str(project / "bazinga/bazinga.db"), "--quiet", "route", "--session-id", "bazinga_1", *words])
@@ -274,9 +225,3 @@ def test_script_of_a_project_does_not_claim_an_environment_variable(project: Pat
     found = json.loads(_agent(project, "detect-paths", cwd=tmp_path).stdout)
 
     assert (found["project_root"], found["detection_source"], found["env_var_set"]) == (str(project), "script location", False)
-
-
-def test_class_has_the_constants_of_the_older_one() -> None:
-    assert "file is not a database" in BazingaDB.CORRUPTION_ERRORS
-    assert "no such table" in BazingaDB.QUERY_ERRORS
-    assert (BazingaDB.SALVAGE_TABLE_ORDER[0], len(BazingaDB.SALVAGE_TABLE_ORDER)) == ("sessions", 13)

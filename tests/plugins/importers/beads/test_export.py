@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from decklog import Conflict, Decklog
+from decklog import Decklog
 from decklog.plugins.importers.beads import BeadsExport, BeadsImport
 from tests.conftest import on_both
 from tests.plugins.importers import claims
-from tests.plugins.importers.beads.beads_files import EVERY_FIELD, MEMORIES, issue, issues, write
+from tests.plugins.importers.beads.beads_files import MEMORIES, issue, issues, write
 
 # Worked out by beads itself.
 DERIVED = {"dependency_count", "dependent_count", "comment_count", "_type"}
@@ -114,28 +114,3 @@ def test_git_merges_two_exports(log: Decklog, tmp_path: Path) -> None:
     assert merged.returncode == 0
     titles = {json.loads(line)["id"]: json.loads(line)["title"] for line in merged.stdout.splitlines()}
     assert (titles["bd-03"], titles["bd-15"]) == ("Ours", "Theirs")
-
-
-def test_a_file_that_is_there_stays_unless_it_is_to_be_replaced(log: Decklog, file: Path) -> None:
-    BeadsImport(log, str(file), run_id="beads").run()
-    before = file.read_bytes()
-
-    with pytest.raises(Conflict):
-        BeadsExport(log, str(file)).run()
-    assert file.read_bytes() == before
-    BeadsExport(log, str(file), replace=True).run()
-
-    assert json.loads(file.read_text().splitlines()[0])["_type"] == "issue"
-    assert [path.name for path in file.parent.iterdir() if path.name.startswith(".decklog")] == []
-    assert EVERY_FIELD["id"] in file.read_text()
-
-
-def test_a_file_that_is_replaced_keeps_who_may_read_it(log: Decklog, tmp_path: Path) -> None:
-    path = tmp_path / "issues.jsonl"
-    path.write_text("")
-    path.chmod(0o664)
-    log.runs.start("Parse", run_id="beads")
-
-    BeadsExport(log, str(path), run_id="beads", replace=True).run()
-
-    assert path.stat().st_mode & 0o777 == 0o664

@@ -1,7 +1,6 @@
 """Beads' issues are taken over whole, again and again, from files as people have them."""
 
 import json
-import random
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from decklog.journal.entry import COLUMNS_KEPT, ROW_KEPT
 from decklog.plugins.importers.beads import BeadsImport
 from tests.conftest import on_both
 from tests.plugins.importers import claims
-from tests.plugins.importers.beads.beads_files import BROKEN, EVERY_FIELD, KINDS, counts, issue, lines, needs, write
+from tests.plugins.importers.beads.beads_files import BROKEN, EVERY_FIELD, KINDS, counts, issue, needs, write
 
 
 def _taker(path: Path) -> claims.Take:
@@ -181,22 +180,6 @@ def test_a_circle_over_a_link_that_was_made_here_is_not_closed(log: Decklog, tmp
     report = _take(log, path, issue("bd-a"), issue("bd-b", dependencies=[needs("bd-b", "bd-a")]))
 
     assert report.tables["dependencies"][Outcome.KEPT] == 1
-
-
-def test_shuffled_lines_give_the_same_log(tmp_path: Path) -> None:
-    found = [line for line in lines() if line and line[0] not in "<=>"]
-    shuffled = random.Random(7).sample(found, len(found))
-    one, other = write(tmp_path / "a.jsonl", [*found, ""]), write(tmp_path / "b.jsonl", [*shuffled, ""])
-
-    claims.check_same_log(tmp_path, _taker(one), _taker(other))
-
-
-def test_killed_between_any_two_batches_it_gives_the_same_log(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    claims.check_kills(file.parent, _taker(file), monkeypatch)
-
-
-def test_a_dry_run_tells_the_same_and_changes_nothing(log: Decklog, file: Path) -> None:
-    claims.check_dry_run(log, _taker(file))
 
 
 @on_both

@@ -1,7 +1,6 @@
 """GitHub's issues are taken over whole, again and again, from `gh` or from files."""
 
 import json
-import random
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from decklog.journal.entry import ROW_KEPT
 from decklog.plugins.importers.github import GithubImport
 from tests.conftest import on_both
 from tests.plugins.importers import claims
-from tests.plugins.importers.github.github_files import FULL, T2, by_api, by_gh, counts, issues, write
+from tests.plugins.importers.github.github_files import FULL, T2, by_api, by_gh, counts, write
 
 
 def _taker(path: Path | str) -> claims.Take:
@@ -99,19 +98,3 @@ def test_a_repository_is_asked_for_by_the_program_gh(log: Decklog, tmp_path: Pat
     monkeypatch.setenv("PATH", "")
     with pytest.raises(Unavailable, match="no program gh"):
         _taker("acme/parser")(log)
-
-
-def test_shuffled_issues_give_the_same_log(tmp_path: Path) -> None:
-    found = issues()
-    one = write(tmp_path / "a.json", found)
-    other = write(tmp_path / "b.json", random.Random(2).sample(found, len(found)))
-
-    claims.check_same_log(tmp_path, _taker(one), _taker(other))
-
-
-def test_killed_between_any_two_batches_it_gives_the_same_log(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    claims.check_kills(file.parent, _taker(file), monkeypatch)
-
-
-def test_a_dry_run_tells_the_same_and_changes_nothing(log: Decklog, file: Path) -> None:
-    claims.check_dry_run(log, _taker(file))

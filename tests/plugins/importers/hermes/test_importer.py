@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-import apsw
 import pytest
 
-from decklog import Decklog, Invalid
+from decklog import Decklog
 from decklog.importing.report import Outcome
 from decklog.journal.entry import ROW_KEPT
 from decklog.plugins.importers.hermes import STATES, HermesImport
@@ -93,26 +92,3 @@ def test_an_import_after_changes_brings_just_them(log: Decklog, tmp_path: Path) 
 
     assert (report.total(Outcome.NEW), report.total(Outcome.CHANGED)) == (0, 1)
     assert log.tasks.get("t_00000001").state == "done"
-
-
-def test_rows_in_another_order_give_the_same_log(tmp_path: Path) -> None:
-    one, other = build(tmp_path / "a.db"), build(tmp_path / "b.db", reverse=True)
-
-    claims.check_same_log(tmp_path, _taker(one), _taker(other))
-
-
-def test_killed_between_any_two_batches_it_gives_the_same_log(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    claims.check_kills(home.parent, _taker(home), monkeypatch)
-
-
-def test_a_dry_run_tells_the_same_and_changes_nothing(log: Decklog, home: Path) -> None:
-    claims.check_dry_run(log, _taker(home))
-
-
-def test_another_database_is_refused(log: Decklog, tmp_path: Path) -> None:
-    db = apsw.Connection(str(tmp_path / "x.db"))
-    db.execute("create table tasks (id)")
-    db.close()
-
-    with pytest.raises(Invalid, match="no board"):
-        _taker(tmp_path / "x.db")(log)

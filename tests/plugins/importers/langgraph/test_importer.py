@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import apsw
 import pytest
 
 from decklog import Decklog, Invalid
@@ -63,29 +62,6 @@ def test_an_import_after_changes_brings_just_them(log: Decklog, file: Path) -> N
     report = _taker(file)(log)
 
     assert (report.total(Outcome.NEW), report.total(Outcome.CHANGED)) == (1, 0)
-
-
-def test_rows_in_another_order_give_the_same_log(tmp_path: Path) -> None:
-    one, other = build(tmp_path / "a.sqlite"), build(tmp_path / "b.sqlite", reverse=True)
-
-    claims.check_same_log(tmp_path, _taker(one), _taker(other))
-
-
-def test_killed_between_any_two_batches_it_gives_the_same_log(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    claims.check_kills(file.parent, _taker(file), monkeypatch, moments=2)
-
-
-def test_a_dry_run_tells_the_same_and_changes_nothing(log: Decklog, file: Path) -> None:
-    claims.check_dry_run(log, _taker(file))
-
-
-def test_another_database_is_refused(log: Decklog, tmp_path: Path) -> None:
-    db = apsw.Connection(str(tmp_path / "x.db"))
-    db.execute("create table checkpoints (id)")
-    db.close()
-
-    with pytest.raises(Invalid, match="no checkpoints of LangGraph"):
-        _taker(tmp_path / "x.db")(log)
 
 
 @every("data", [b"", b"\xc1", b"\xa5ab", b"\xdc\x00\x02\x01", b"\x91" * 3000 + b"\x01", b"\xa1\xff"])

@@ -7,9 +7,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from decklog import Conflict, Decklog, ManualClock, NotFound
-from decklog.cli.call import Invocation
-from decklog.cli.commands.exchange.exporting import export_runstore
+from decklog import Decklog, ManualClock
 from decklog.plugins.importers.runstore.export import RunStoreExport
 from decklog.plugins.importers.runstore.importer import TABLES, RunStoreImport
 from tests.conftest import on_both
@@ -86,15 +84,6 @@ def test_what_was_written_is_imported_as_the_same_records(log: Decklog, source: 
         assert again.journal.heads() == heads
         assert records_of(again) == records_of(log)
         assert said_in(again) == said_in(log)
-
-
-def test_exporting_twice_gives_the_same_rows(log: Decklog, source: Path, written: Path, tmp_path: Path) -> None:
-    RunStoreImport(log, str(source)).run()
-
-    RunStoreExport(log, str(written)).run()
-    RunStoreExport(log, str(tmp_path / "second.db")).run()
-
-    assert rows_of(written, TABLES) == rows_of(tmp_path / "second.db", TABLES)
 
 
 def test_what_happened_here_since_is_what_is_written(log: Decklog, source: Path, written: Path) -> None:
@@ -252,33 +241,6 @@ def test_the_file_is_what_its_program_makes(log: Decklog, written: Path) -> None
     assert stat.S_IMODE(written.stat().st_mode) == 0o600
 
 
-def test_a_file_that_is_there_is_not_written_over(log: Decklog, written: Path) -> None:
-    written.write_text("mine")
-
-    with pytest.raises(Conflict, match="is there already"):
-        RunStoreExport(log, str(written)).run()
-    assert written.read_text() == "mine"
-
-
-def test_a_folder_that_is_not_there_is_named(log: Decklog, tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="no folder"):
-        RunStoreExport(log, str(tmp_path / "nowhere" / "out.db")).run()
-
-
-def test_an_export_that_fails_leaves_nothing_behind(log: Decklog, source: Path, written: Path) -> None:
-    RunStoreImport(log, str(source)).run()
-    before = {path.name for path in written.parent.iterdir()}
-
-    def interrupted(table: str, _done: int, _whole: int) -> None:
-        if table == "events":
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        RunStoreExport(log, str(written), interrupted).run()
-
-    assert {path.name for path in written.parent.iterdir()} == before
-
-
 def test_an_entry_that_only_looks_like_an_imports_does_no_harm(log: Decklog, run_id: str, written: Path) -> None:
     forged = {"system": "runstore", "table": 'x"; drop table runs; --', "id": 1, "row": {"id": 1}}
     for payload in (forged, {"system": "runstore"}, {}):
@@ -289,21 +251,3 @@ def test_an_entry_that_only_looks_like_an_imports_does_no_harm(log: Decklog, run
     result = RunStoreExport(log, str(written)).run()
 
     assert result["tables"] == {"runs": 1}
-
-
-def test_the_command_says_what_was_written_and_what_was_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    clock = ManualClock()
-    with Decklog.open(tmp_path / "log.db", clock=clock, durability="relaxed") as log:
-        _own(log, clock)
-
-    export_runstore.main([str(tmp_path / "out.db")], obj=Invocation(["--db", str(tmp_path / "log.db")]), standalone_mode=False)
-    shown = capsys.readouterr()
-    export_runstore.main(
-        [str(tmp_path / "more.db")], obj=Invocation(["--db", str(tmp_path / "log.db"), "--json"]), standalone_mode=False
-    )
-    data = json.loads(capsys.readouterr().out)
-
-    assert "task_attempts  6\n" in shown.out
-    assert "approvals without a verdict (1)" in shown.err
-    assert f"Written: {tmp_path / 'out.db'}\n" in shown.err
-    assert (data["data"]["tables"]["tasks"], data["data"]["left_out"]["groups"]) == (8, 1)

@@ -5,7 +5,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from decklog import Decklog, Invalid
+from decklog import Decklog
 from decklog.importing.report import Outcome
 from decklog.plugins.importers.runstore.export import RunStoreExport
 from decklog.plugins.importers.runstore.importer import RunStoreImport
@@ -117,12 +117,3 @@ def test_a_later_attempt_is_added_to_the_history(log: Decklog, file: Path) -> No
     assert (report.total(Outcome.NEW), report.total(Outcome.CHANGED)) == (1, 1)
     assert [one.outcome for one in log.tasks.attempts("t-3")] == ["blocked", "done"]
     assert log.tasks.get("t-3").state == "done"
-
-
-def test_another_kind_of_database_is_refused(log: Decklog, file: Path) -> None:
-    db = apsw.Connection(str(file))
-    db.execute("create table runs (id)")
-    db.close()
-
-    with pytest.raises(Invalid, match="no RunStore"):
-        RunStoreImport(log, str(file)).run()

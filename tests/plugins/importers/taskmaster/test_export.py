@@ -5,9 +5,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from decklog import Conflict, Decklog
+from decklog import Decklog
 from decklog.importing.report import Outcome
 from decklog.plugins.importers.taskmaster.importer import TaskMasterImport
 from decklog.plugins.importers.taskmaster.sync import TaskMasterExport
@@ -103,12 +101,3 @@ def test_git_merges_two_exports(log: Decklog, tmp_path: Path) -> None:
     assert merged.returncode == 0
     titles = [one["title"] for one in json.loads(merged.stdout)["master"]["tasks"]]
     assert (titles[1], titles[6]) == ("Ours", "Theirs")
-
-
-def test_a_file_that_is_there_stays_unless_it_is_to_be_replaced(log: Decklog, tmp_path: Path) -> None:
-    path = write(tmp_path / "tasks.json")
-    _take(log, path)
-
-    with pytest.raises(Conflict):
-        _export(log, path)
-    assert "master" in _export(log, path, replace=True)

@@ -1,7 +1,6 @@
 """Task Master's tags are taken over whole, again and again, from files as people have them."""
 
 import json
-import random
 from pathlib import Path
 
 import pytest
@@ -131,25 +130,6 @@ def test_what_is_no_document_of_its_kind_is_refused(log: Decklog, tmp_path: Path
     for text in ("[]", "{}", "no JSON"):
         with pytest.raises(Invalid):
             _taker(write(tmp_path / "tasks.json", text))(log)
-
-
-def test_shuffled_tasks_give_the_same_log(tmp_path: Path) -> None:
-    found = document()
-    chance = random.Random(3)
-    for tag in ("master", "feature: lists"):
-        chance.shuffle(found[tag]["tasks"])
-    mixed = {tag: found[tag] for tag in reversed(found)}
-    one, other = write(tmp_path / "a.json"), write(tmp_path / "b.json", mixed)
-
-    claims.check_same_log(tmp_path, _taker(one), _taker(other))
-
-
-def test_killed_between_any_two_batches_it_gives_the_same_log(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    claims.check_kills(file.parent, _taker(file), monkeypatch)
-
-
-def test_a_dry_run_tells_the_same_and_changes_nothing(log: Decklog, file: Path) -> None:
-    claims.check_dry_run(log, _taker(file))
 
 
 def test_a_newer_task_is_taken_by_its_own_time(log: Decklog, tmp_path: Path) -> None:

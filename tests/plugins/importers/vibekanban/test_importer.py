@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-import apsw
 import pytest
 
-from decklog import Decklog, Invalid
+from decklog import Decklog
 from decklog.importing.report import Outcome
 from decklog.journal.entry import ROW_KEPT
 from decklog.plugins.importers.vibekanban import VibeKanbanImport
@@ -90,26 +89,3 @@ def test_an_import_after_changes_brings_just_them(log: Decklog, tmp_path: Path) 
 
     assert (report.total(Outcome.NEW), report.total(Outcome.CHANGED)) == (1, 1)
     assert log.tasks.get(text(11)).state == "done"
-
-
-def test_rows_in_another_order_give_the_same_log(tmp_path: Path) -> None:
-    one, other = build(tmp_path / "a.db"), build(tmp_path / "b.db", reverse=True)
-
-    claims.check_same_log(tmp_path, _taker(one), _taker(other))
-
-
-def test_killed_between_any_two_batches_it_gives_the_same_log(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    claims.check_kills(file.parent, _taker(file), monkeypatch)
-
-
-def test_a_dry_run_tells_the_same_and_changes_nothing(log: Decklog, file: Path) -> None:
-    claims.check_dry_run(log, _taker(file))
-
-
-def test_another_database_is_refused(log: Decklog, tmp_path: Path) -> None:
-    db = apsw.Connection(str(tmp_path / "x.db"))
-    db.execute("create table tasks (id)")
-    db.close()
-
-    with pytest.raises(Invalid, match="no database of Vibe Kanban"):
-        _taker(tmp_path / "x.db")(log)

@@ -5,14 +5,12 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from decklog import Decklog
 from decklog.plugins.legacy.bazinga import BazingaDB, validate_complexity, validate_scope_global_or_group
-from tests.every import every
 from tests.plugins.legacy.bazinga.shell import Shell
 
 WEAK = "hunter" + "2xyz"
@@ -164,72 +162,6 @@ def test_d18_a_group_flag_without_a_group_overwrites_nothing(shell: Shell) -> No
     assert shell.ok("get-state", "s", "pm") == {"phase": 1}
 
 
-MISSING = [
-    ("update-session-status", "nope", "completed"),
-    ("update-success-criterion", "s", "Other", "--status", "met"),
-    ("update-context-references", "C", "s", "[1]"),
-    ("mark-context-consumed", "1", "tech_lead"),
-    ("mark-context-consumed", "9", "developer"),
-    ("update-task-group", "C", "s"),
-]
-
-
-@every("words", MISSING, ids=lambda words: words[0])
-def test_d19_what_does_not_exist_is_no_success(project: Callable[[], Shell], words: tuple[str, ...]) -> None:
-    answer = project().call(*words)
-    assert answer.code == 1
-    assert answer.err or answer.json["success"] is False
-
-
-REFUSED = [
-    ("create-task-group", "global", "s", "x"),
-    ("update-task-group", "A", "s", "--status", "done"),
-    ("log-interaction", "nope", "developer", "x"),
-    ("save-event", "nope", "x", "{}"),
-    ("save-reasoning", "nope", "A", "developer", "risks", "x"),
-    (
-        *("save-investigation-iteration", "nope", "A", "1", "blocked"),
-        *("--state-file", "FILES/state.json", "--event-file", "FILES/event.json"),
-    ),
-    ("update-error-confidence", "nohash", "p", "success"),
-    ("update-strategy-helpfulness", "nope"),
-]
-
-
-@every("words", REFUSED, ids=lambda words: words[0])
-def test_d20_an_answer_without_success_exits_with_one(project: Callable[[], Shell], words: tuple[str, ...]) -> None:
-    answer = project().call(*words)
-    assert answer.json["success"] is False
-    assert answer.code == 1
-
-
-def test_d21_an_event_of_an_unknown_session_says_so(shell: Shell) -> None:
-    assert shell.call("save-event", "nope", "x", "{}").json["error"] == "Session not found: nope"
-
-
-UNCHECKED = [
-    ("create-task-group", "C", "s", "x", "--colour", "red"),
-    ("check-skill-evidence", "s", "lint", "--colour", "red"),
-    ("get-consumption", "s", "--colour", "red"),
-    ("get-strategies", "p", "--colour", "red"),
-    ("update-plan-progress", "s", "1", "finished"),
-    ("update-plan-progress", "s", "1", "completed", "400"),
-    ("save-event", "s", "x", "{not json"),
-    ("create-session", "n", "simple", "x", "--metadata", "{not json"),
-    ("log-tokens", "s", "developer", "-1"),
-    ("update-task-group", "A", "s", "--item_count", "0"),
-    ("save-skill-output", "s", "lint", "{}", "--group", "not/a/group"),
-    ("token-summary", "s", "by_mood"),
-]
-
-
-@every("words", UNCHECKED, ids=" ".join)
-def test_d22_nothing_is_taken_unchecked(project: Callable[[], Shell], words: tuple[str, ...]) -> None:
-    answer = project().call(*words)
-    assert answer.code == 1
-    assert answer.out == ""
-
-
 def test_agents_named_like_the_total_keep_their_own_figure(shell: Shell) -> None:
     shell.ok("log-tokens", "s", "total", "7", "null")
     assert shell.ok("token-summary", "s") == {"agent:total": 7, "developer": 100, "qa_expert": 50, "total": 157}
@@ -285,11 +217,6 @@ def test_d25_a_bad_id_is_found_wherever_it_stands_and_whatever_it_begins_with(sh
     fixing = shell.call("diagnose-group-ids", "--fix")
     assert (fixing.code, fixing.json["fixes_applied"]) == (1, 0)
     assert all(issue["fix_error"] for issue in fixing.json["issues"])
-
-
-def test_d25_a_clean_database_has_no_issues(shell: Shell) -> None:
-    clean = {"success": True, "issues_found": 0, "fixes_applied": 0, "issues": [], "fixes": []}
-    assert shell.ok("diagnose-group-ids") == clean
 
 
 def test_d26_a_newline_is_no_part_of_an_id_and_true_is_no_number(shell: Shell) -> None:

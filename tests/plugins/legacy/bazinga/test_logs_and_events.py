@@ -17,9 +17,6 @@ LOGS = [
     refused("log-interaction", "", "developer", "hi", because="session_id cannot be empty"),
     refused("log-interaction", "s", " ", "hi", because="agent_type cannot be empty"),
     refused("log-interaction", "s", "developer", "", because="content cannot be empty"),
-    refused("log-interaction", "s", "developer", "hi", "soon", because="iteration must be an integer"),
-    refused("log-interaction", "s", "developer", because="CONTENT"),
-    refused("log-interaction", "s", "developer", "hi", "1", "dev", "more", because="Unexpected argument"),
     fails("log-interaction", "nope", "developer", "hi", because="Session not found: nope"),
     shows("stream-logs", "s", text="Iteration 1 - DEVELOPER\n\nfirst\n\n---"),
     shows("stream-logs", "s", text="Iteration ? - QA_EXPERT"),
@@ -27,16 +24,12 @@ LOGS = [
     shows("stream-logs", "s", "2", "3", text="first"),
     shows("stream-logs", "s", "50", "99", text="No logs found."),
     shows("stream-logs", "nope", text="No logs found."),
-    refused("stream-logs", because="SESSION"),
-    refused("stream-logs", "s", "all", because="limit must be an integer"),
-    refused("stream-logs", "s", "5", "x", because="offset must be an integer"),
     prints("get-logs", "s", "--limit", "1", value=[{"log_type": "event", "content": "Event: pm_bazinga", "group_id": "A"}]),
     prints("get-logs", "s", "--agent-type", "qa_expert", value=[{"content": "second", "log_type": "interaction"}]),
     prints("get-logs", "s", "--agent_type=qa_expert", "--limit=5", value=[{"content": "second"}]),
     prints("get-logs", "s", "--since", "2999-01-01 00:00:00", value=[]),
     prints("get-logs", "nope", value=[]),
     refused("get-logs", "s", "--since", "yesterday", because="is not a time"),
-    refused("get-logs", "s", "--limit", "x", because="limit must be an integer"),
 ]
 
 _SAVED = {"success": True, "session_id": "s", "group_id": "A", "agent_type": "developer", "reasoning_phase": "risks"}
@@ -57,14 +50,9 @@ REASONING = [
     refused(*_START, "text", "--confidence", "101", because="percentage"),
     refused(*_START, "text", "--references", "a.py", because="Invalid JSON in references"),
     refused(*_START, "text", "--references", "[1]", because="list of strings"),
-    refused(*_START, "text", "--iteration", "x", because="iteration must be an integer"),
     refused(*_START, "--content-file", "FILES/none.txt", because="can't be read"),
-    refused(*_START, "text", "--mood", "good", because="Unknown flag: --mood"),
-    refused(*_START, "text", "more", because="Unexpected argument"),
     refused(*_START, because="content cannot be empty"),
     refused(*_START, " ", because="content cannot be empty"),
-    refused(*_START, "--text", because="Unknown flag: --text"),
-    refused("save-reasoning", "s", "A", "developer", because="PHASE"),
     fails("save-reasoning", "nope", "A", "developer", "risks", "text", because="Session not found: nope"),
     prints("get-reasoning", "s", "--limit", "1", value=[{"reasoning_phase": "approach", "references": [], "redacted": False}]),
     prints("get-reasoning", "s", "--phase", "understanding", value=[{"confidence_level": "high", "agent_type": "developer"}]),
@@ -80,8 +68,6 @@ REASONING = [
     refused("get-reasoning", "s", "--phase", "musing", because="Invalid phase"),
     refused("get-reasoning", "s", "--format", "xml", because="Invalid format"),
     refused("get-reasoning", "s", "--limit", "0", because="1 or more"),
-    refused("get-reasoning", "s", "--limit", "x", because="must be an integer"),
-    refused("get-reasoning", "s", "--mood", "good", because="Unknown flag"),
     refused("get-reasoning", "s", "--group_id", "a b", because="alphanumeric"),
     prints(
         "reasoning-timeline", "s", value=[{"reasoning_phase": "understanding", "redacted": 0}, {"reasoning_phase": "approach"}]
@@ -91,7 +77,6 @@ REASONING = [
     shows("reasoning-timeline", "s", "--format=markdown", text="developer (dev-1) - approach"),
     shows("reasoning-timeline", "s", "--format=markdown", text="developer - understanding [high]"),
     refused("reasoning-timeline", "s", "--format", "xml", because="Invalid format"),
-    refused("reasoning-timeline", "s", "--limit", "1", because="Unknown flag"),
     prints(
         *("check-mandatory-phases", "s", "A", "developer"),
         value={"complete": False, "missing": ["completion"], "documented": ["understanding"]},
@@ -99,7 +84,6 @@ REASONING = [
     ),
     prints("check-mandatory-phases", "s", "A", "developer", value={"all_documented": ["approach", "understanding"]}, code=1),
     prints("check-mandatory-phases", "s", "B", "developer", value={"missing": ["completion", "understanding"]}, code=1),
-    refused("check-mandatory-phases", "s", "A", because="AGENT"),
     refused("check-mandatory-phases", "s", "a b", "developer", because="alphanumeric"),
 ]
 
@@ -120,10 +104,6 @@ EVENTS = [
     refused("save-event", "s", "x", "--payload-file", "FILES/none.json", because="can't be read"),
     refused("save-event", "s", "x", "not json", because="Invalid JSON in payload"),
     refused("save-event", "s", "x", '"text"', because="object or list"),
-    refused("save-event", "s", "x", "{}", "--key", "k", because="Unknown flag"),
-    refused("save-event", "s", "x", "{}", "more", because="Unexpected argument"),
-    refused("save-event", "s", "x", "{}", "--idempotency-key", because="requires a value"),
-    refused("save-event", "s", "x", "{}", "--idempotency-key", "--group-id", "A", because="requires a value"),
     fails("save-event", "nope", "x", "{}", because="Session not found: nope"),
     fails("save-event", "nope", "x", "{}", "--idempotency-key", "k", because="Session not found: nope"),
     prints("get-events", "s", value=[{"event_subtype": "pm_bazinga", "event_payload": {"all_criteria_met": True}}]),
@@ -134,9 +114,7 @@ EVENTS = [
     prints("get-events", "s", "other", value=[]),
     prints("get-events", "s", "--group-id", "B", value=[]),
     prints("get-events", "nope", value=[]),
-    refused("get-events", "s", "x", "many", because="limit must be an integer"),
     refused("get-events", "s", "--limit", "0", because="1 or more"),
-    refused("get-events", "s", "--most", "1", because="Unknown flag"),
 ]
 
 

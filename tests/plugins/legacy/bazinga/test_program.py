@@ -11,6 +11,7 @@ import pytest
 from decklog import Decklog
 from decklog.cli import run
 from decklog.plugins.legacy.bazinga.program import COMMANDS
+from decklog.plugins.legacy.bazinga.usage import CommandUsage
 from tests.db.processes import unmeasured
 from tests.every import every
 from tests.plugins.legacy.bazinga.shell import Shell, python
@@ -53,6 +54,34 @@ def test_a_flag_that_a_command_does_not_know_is_refused(project: Callable[[], Sh
     answer = project().call(name, "--no-such-flag")
     assert (answer.code, answer.out) == (1, "")
     assert "Unknown flag: --no-such-flag" in answer.err
+
+
+REQUIRED = {name: required for name, command in COMMANDS.items() if (required := CommandUsage(command.usage).required)}
+
+
+@every("name", REQUIRED)
+def test_a_call_without_its_last_required_word_is_refused(project: Callable[[], Shell], name: str) -> None:
+    *words, missing = REQUIRED[name]
+    answer = project().call(name, *words)
+    assert (answer.code, answer.out) == (1, "")
+    assert f"Missing argument: {missing.upper()}" in answer.err
+
+
+@every(
+    ("words", "because"),
+    [
+        (("get-session", "s", "more"), "Unexpected argument"),
+        (("list-sessions", "x"), "limit must be an integer"),
+        (("update-task-group", "A", "s", "--status"), "requires a value"),
+        (("update-task-group", "A", "s", "status"), "requires a value"),
+        (("save-event", "s", "x", "{}", "--idempotency-key", "--group-id", "A"), "requires a value"),
+        (("get-logs", "s", "--limit", "x"), "limit must be an integer"),
+    ],
+)
+def test_a_wrong_word_is_refused(project: Callable[[], Shell], words: tuple[str, ...], because: str) -> None:
+    answer = project().call(*words)
+    assert (answer.code, answer.out) == (1, "")
+    assert because in answer.err
 
 
 @every("name", COMMANDS)
@@ -208,10 +237,6 @@ def test_a_file_that_is_no_database_is_refused_and_left(empty: Shell) -> None:
     Path(empty.db).write_text("hello")
     assert empty.call("list-sessions").code == 1
     assert Path(empty.db).read_text() == "hello"
-
-
-def test_integrity_check_says_that_all_is_well(shell: Shell) -> None:
-    assert shell.ok("integrity-check") == {"ok": True, "details": "ok", "status": "ok"}
 
 
 # In processes of their own, as agents call it

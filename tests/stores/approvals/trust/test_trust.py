@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from decklog import Conflict, Decklog, Denied, Invalid, ManualClock, NotFound, Refused
-from decklog.stores.approvals.trust.records import TrustProposal
 from decklog.stores.approvals.trust.signatures import fingerprint, is_signed, public_key_of, sign
 from tests.stores.approvals.trust.trust_desk import Desk, Key, make_keys
 
@@ -217,12 +216,6 @@ def test_a_handle_that_only_looks_like_the_managers_is_a_stranger(desk: Desk, tr
     assert not desk.trust.recognises(trick)
 
 
-def test_a_kelvin_sign_is_not_a_k(desk: Desk, keys: dict[str, Key]) -> None:
-    desk.trust.bind("kim", "cli", keys["manager"].public)
-    assert "\u212aim".lower() == "kim"
-    assert not desk.trust.recognises("\u212aim")
-
-
 def test_the_inbox_knows_a_stranger_by_the_contract(desk: Desk) -> None:
     desk.bind()
     assert desk.log.inbox.post("Ana", "hello").is_authorised
@@ -332,26 +325,6 @@ def test_a_tier_is_explained(desk: Desk) -> None:
 
 
 # The record
-
-
-def test_trust_can_be_seen_as_it_was_at_each_entry(desk: Desk) -> None:
-    desk.bind()
-    log_id = desk.trust.show()["log_id"]
-    proposal: TrustProposal = desk.trust.propose("promote", "good work")
-    applied = desk.trust.apply(proposal.statement, desk.sign(proposal.statement))
-    demoted = desk.trust.demote()
-
-    def images(table: str, record_id: str) -> list[object]:
-        entries = desk.log.journal.history(table, record_id)
-        return [desk.log.journal.at(table, record_id, str(entry.seq)) for entry in entries]
-
-    contracts = images("trust_contract", log_id)
-    assert [contract.tier for contract in contracts] == [0, 1, 0]  # type: ignore[attr-defined]
-    assert contracts[1:] == [applied, demoted]
-    assert [p.applied_at is None for p in images("trust_proposals", proposal.nonce)] == [True, False]  # type: ignore[attr-defined]
-    for change in desk.trust.history():
-        assert images("trust_changes", change.id) == [change]
-    assert desk.log.journal.verify().ok
 
 
 def test_proposals_are_those_that_can_still_be_signed(desk: Desk) -> None:

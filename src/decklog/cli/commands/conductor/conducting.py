@@ -10,10 +10,9 @@ import click
 
 from decklog.cli.call import Invocation
 from decklog.cli.exits import print_json
-from decklog.cli.proving import proving
 from decklog.cli.screens.session import RunScreen
-from decklog.cli.styles import are_shown
-from decklog.cli.terminal import say
+from decklog.cli.signing import proving
+from decklog.cli.terminal import are_shown, say
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
 from decklog.conductor.starting import first_commit

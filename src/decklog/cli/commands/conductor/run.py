@@ -13,31 +13,27 @@ import click
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.commands.conductor.conducting import EXITS, ProgressPrinter, conduct, say_aside
 from decklog.cli.exits import print_json
-from decklog.cli.manager import for_the_manager
-from decklog.cli.proving import proving
+from decklog.cli.groups import for_the_manager
 from decklog.cli.show import show
+from decklog.cli.signing import proving
 from decklog.cli.terminal import say
-from decklog.conductor import starting
+from decklog.conductor import landing, starting
 from decklog.conductor.agents.description import known_names, known_program
+from decklog.conductor.cleaning import Cleaner, kept
 from decklog.conductor.context import RunContext
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.items import takeover
-from decklog.conductor.items.change import change_of, located, patch_of
-from decklog.conductor.items.item import Item, find_item, split_name
-from decklog.conductor.items.rounds import Rounds
+from decklog.conductor.items.item import Item, Rounds, change_of, find_item, located, patch_of, split_name
 from decklog.conductor.items.watching import ItemWatch, files_of
-from decklog.conductor.plan import parse
-from decklog.conductor.planning import plan_of
+from decklog.conductor.landing import LandingPlan
+from decklog.conductor.plan import parse, plan_of
 from decklog.conductor.readiness import problems
-from decklog.conductor.results import landing, pull_request
-from decklog.conductor.results.cleaning import Cleaner, kept
-from decklog.conductor.results.landing import LandingPlan
 from decklog.conductor.starting import RunRequest
 from decklog.conductor.status import ConductorStatus, run_status
 from decklog.core.errors import NotFound
 from decklog.core.figures import counted
+from decklog.core.folders import state_home
 from decklog.guard.policy import Publication
-from decklog.guard.toolbox.toolbox import state_home
 from decklog.log import Decklog
 from decklog.review.publishing import push_block_reason
 
@@ -50,7 +46,7 @@ def found_item(log: Decklog, name: str) -> tuple[RunContext, Item]:
     run_id, item = split_name(name)
     run_id = run_id or starting.newest(log, cwd=Path.cwd(), state=state_home())
     found = find_item(log, run_id, item)
-    return starting.found(log, run_id, cwd=Path.cwd(), state=state_home()), found
+    return starting.open_run(log, run_id, cwd=Path.cwd(), state=state_home()), found
 
 
 def person_of(log: Decklog, context: RunContext, by: str | None) -> str:
@@ -476,7 +472,7 @@ def land(
     as about every push.
     """
     with call.open() as log:
-        context = starting.found(log, _find_run(log, run_id), cwd=Path.cwd(), state=state_home())
+        context = starting.open_run(log, _find_run(log, run_id), cwd=Path.cwd(), state=state_home())
         who, proof = person_of(log, context, by), proving(log, key)
         if pr:
             pushed = {"remote": remote, "branch": new_branch, "base": branch}
@@ -498,14 +494,14 @@ def _publish(
     by: str,
     proof: AbstractContextManager[object],
 ) -> int:
-    def held(one: pull_request.Published) -> str | None:
+    def held(one: landing.Published) -> str | None:
         refspec = f"{one.commit}:refs/heads/{one.branch}"
         push = Publication("git", (one.remote, refspec), frozenset(), (), str(Path.cwd()))
         return push_block_reason(context.log, [push], root=str(Path.cwd()), state=state_home())
 
-    wanted = pull_request.prepare(context, cwd=Path.cwd(), **given)
+    wanted = landing.prepare_request(context, cwd=Path.cwd(), **given)
     if not is_trial:
-        wanted = replace(wanted, url=pull_request.publish(context, wanted, by=by, proof=proof, held=held))
+        wanted = replace(wanted, url=landing.publish(context, wanted, by=by, proof=proof, held=held))
     if call.json:
         return show({**wanted.as_dict(), "published": not is_trial}, as_json=True)
     say(wanted.body.rstrip() if is_trial else f"{wanted.branch} is pushed to {wanted.remote}: {wanted.url}")

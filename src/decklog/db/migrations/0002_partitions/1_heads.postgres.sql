@@ -11,8 +11,8 @@ update streams
        head_at = (select e.at from entries e where e.pos = no * 4294967296 + head_seq)
  where head_seq > 0;
 
--- Lock a stream until the transaction ends, and return its head. Also returned: the version of the schema, and whether somebody
--- listens to the stream. In PL/pgSQL each statement sees what was committed while the one before it waited for the lock.
+-- Lock a stream until the transaction ends, and return its head. Also returned: the newest step that a writer must know, and
+-- whether somebody listens to the stream. In PL/pgSQL each statement sees what was committed while the one before it waited for the lock.
 create or replace function lock_stream(
   p_stream varchar, out version bigint, out name varchar, out no bigint, out pos bigint, out hash varchar, out at varchar,
   out is_listened_to boolean
@@ -23,7 +23,7 @@ begin
     from streams s
    where s.name = p_stream
      for update;
-  version := (select max(v.version) from schema_steps v);
+  version := (select max(v.version) from schema_steps v where v.name not like '%_compatible');
   is_listened_to := exists (select 1 from listeners l where l.stream in (p_stream, '*') and l.until > now());
 end
 $$;

@@ -127,9 +127,14 @@ begin
 end
 $$;
 
--- The last entry of each stream that has its entries here.
-create view stream_heads as
+-- The last entry of each stream, archived or not.
+create view all_stream_heads as
 select s.no, s.name, s.no * 4294967296 + s.head_seq as head_pos, s.head_seq, s.head_hash, s.head_at
   from streams s
- where s.head_seq > 0
-   and not exists (select 1 from entry_ranges r where r.archive is not null and s.no >= r.first_no and s.no < r.end_no);
+ where s.head_seq > 0;
+
+-- The last entry of each stream that has its entries here.
+create view stream_heads as
+select s.*
+  from all_stream_heads s
+ where not exists (select 1 from entry_ranges r where r.archive is not null and s.no >= r.first_no and s.no < r.end_no);

@@ -32,18 +32,15 @@ from decklog.stores.artifacts.graphs import Encoded, GraphCheckpoint, GraphWrite
 _CHANNELS = "channel_values"
 # LangGraph makes these itself: ids, times, and the numbers of versions.
 _OF_LANGGRAPH = frozenset({"v", "id", "ts", "channel_versions", "versions_seen", "updated_channels"})
-# What is longer is remembered by its digest; so much is remembered in all.
-_LONGEST_WHOLE = 1024
-_MOST_REMEMBERED_BYTES = 16 * 1024 * 1024
+_MOST_REMEMBERED = 100_000
 
 
 class Encoder:
     """Writes the values of one saver."""
 
     def __init__(self) -> None:
-        # What holds no secret, by the name of its channel.
-        self._clean: dict[str, set[bytes]] = {}
-        self._room = _MOST_REMEMBERED_BYTES
+        # Digests of values without secrets. Scanning a long conversation at each step takes longer than all else.
+        self._clean: set[bytes] = set()
 
     def encoded(self, serde: Any, value: Any) -> Encoded:
         """Write a value by a graph's serializer, and take the secrets out."""
@@ -58,24 +55,16 @@ class Encoder:
         return Encoded(kind, pack(clean) if changed else content, changed)
 
     def _is_clean(self, name: str, piece: Any) -> bool:
-        """Return whether a piece of a value holds no secret; most of them have been here before."""
-        if piece is None or isinstance(piece, (bool, int, float)):
-            return True
-        packed = pack(piece)
-        if len(packed) > _LONGEST_WHOLE:
-            packed = sha256(packed).digest()
-        if packed in self._clean.get(name, ()):
+        """Return whether a piece of a value holds no secret; most pieces were in the checkpoint before, too."""
+        digest = sha256(pack([name, piece])).digest()
+        if digest in self._clean:
             return True
         if redaction.scan_json({name: piece})[1]:
             return False
-        self._remember(name, packed)
+        if len(self._clean) >= _MOST_REMEMBERED:
+            self._clean.clear()
+        self._clean.add(digest)
         return True
-
-    def _remember(self, name: str, packed: bytes) -> None:
-        self._room -= len(packed)
-        if self._room < 0:
-            self._clean, self._room = {}, _MOST_REMEMBERED_BYTES - len(packed)
-        self._clean.setdefault(name, set()).add(packed)
 
 
 def _pieces(opened: Any) -> Iterator[tuple[str, list[Any]]]:
@@ -210,7 +199,7 @@ class DecklogSaver(BaseCheckpointSaver[int]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """Give checkpoints, newest first, of one thread or of all."""
+        """Yield checkpoints of one thread or all, newest first."""
         equal: dict[str, str | None] = {}
         if config is not None:
             namespace = config["configurable"].get("checkpoint_ns")
@@ -276,7 +265,7 @@ class DecklogSaver(BaseCheckpointSaver[int]):
         await asyncio.to_thread(self.delete_for_runs, run_ids)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Give another thread all checkpoints and writes of one."""
+        """Copy all checkpoints and writes of a thread to another one."""
         with self.log.transaction():
             self._begin(target_thread_id)
             self.log.states.copy_graph(run_id_of(source_thread_id), run_id_of(target_thread_id), target_thread_id)

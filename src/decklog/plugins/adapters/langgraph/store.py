@@ -43,7 +43,7 @@ class Nearness:
         self._vectors: dict[str, list[float]] = {}
 
     def ranked(self, query: str, items: list[GraphItem]) -> list[tuple[GraphItem, float | None]]:
-        """Give items with how near they are, the nearest first; those with no text to compare come last."""
+        """Return items with their scores, best first; items without texts come last."""
         texts = [self._texts(item) for item in items]
         self._embed([text for some in texts for text in some])
         wanted = self._embeddings.embed_query(query)
@@ -95,7 +95,7 @@ class DecklogStore(BaseStore):
         self._nearness = None if index is None else Nearness(index)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do several things: what is read is read first, then what is put is put, the last one for each key."""
+        """Run several operations: all reads first, then the last put of each key."""
         asked = list(ops)
         results = [self._answer(op) for op in asked]
         puts = {(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
@@ -105,7 +105,7 @@ class DecklogStore(BaseStore):
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do several things, without holding the loop up."""
+        """Run several operations without blocking the event loop."""
         asked = list(ops)
         reads = [op for op in asked if not isinstance(op, PutOp)]
         results = iter(await asyncio.to_thread(self.batch, reads)) if reads else iter(())
@@ -169,7 +169,7 @@ class DecklogStore(BaseStore):
         return cut[op.offset : op.offset + op.limit]
 
     def _renew(self, items: list[GraphItem], is_asked: bool) -> None:
-        """Let what is looked at live on, where the caller does not say otherwise."""
+        """Renew items that were read, unless the caller opted out."""
         lasting = [item for item in items if item.ttl_seconds is not None] if is_asked else []
         if lasting:
             with self.log.transaction():

@@ -67,7 +67,7 @@ def error_message(problem: BaseException) -> str:
 
 
 def name_of(function: Any) -> str:
-    """Name what can be called: by its own name, that of what it wraps, or of what it is."""
+    """Return a callable's name: its own, that of the wrapped function, or its type's."""
     inner = getattr(function, "func", function)
     return str(getattr(function, "__name__", None) or getattr(inner, "__name__", None) or type(function).__name__)
 
@@ -80,7 +80,7 @@ def as_text(value: Any) -> str:
 
 
 def arguments_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Name what a function is called with, by its own names for it; the object that a method is of is left out."""
+    """Return a call's arguments by parameter name, without self or cls."""
     code = getattr(function, "__code__", None)
     names = code.co_varnames[: code.co_argcount] if code is not None else ()
     given = dict(zip(names, args, strict=False))
@@ -110,10 +110,10 @@ class LoopSpan(ABC):
     @property
     @abstractmethod
     def recording(self) -> "LoopRun | None":
-        """The run that it is recorded in; None where nobody records."""
+        """The run that it is recorded in; None if nothing is recorded."""
 
     def log_of(self) -> Decklog | None:
-        """Return the log that it is recorded in; None where nobody records."""
+        """Return the log that it is recorded in; None if nothing is recorded."""
         return None if self.recording is None else self.recording.log
 
     @abstractmethod
@@ -127,7 +127,7 @@ class LoopSpan(ABC):
     # What a block may say of it
 
     def returned(self, output: Any, **facts: Any) -> None:
-        """Say what came of it; leaving the block writes it down."""
+        """Set the output; leaving the block records it."""
         self._outcome, self._output, self._facts = CallOutcome.OK, as_text(output), facts
 
     def failed(self, why: Any, **facts: Any) -> None:
@@ -174,7 +174,7 @@ class LoopSpan(ABC):
         self.finalize_if_recorded(problem)
 
     def finalize_if_recorded(self, problem: BaseException | None) -> None:
-        """Write the end, where somebody records."""
+        """Record the end, if anything is recorded."""
         if self.log_of() is not None:
             self.finalize(problem)
 
@@ -216,7 +216,7 @@ class LoopRun(LoopSpan):
 
 
 def surrounding_run(log: Decklog) -> dict[str, Any]:
-    """Name the run and the task that are recorded around the code here, in the same log."""
+    """Return the surrounding run and task, if they are recorded in this log."""
     here = present.get()
     around = None if here is None else here.recording
     if around is None or around.log is not log:

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from decklog.agents.entries import close_interrupted, close_open, cut_of, own_identity
+from decklog.agents.closing import close_interrupted, close_open, own_identity
+from decklog.agents.entries import cut_of
 from decklog.agents.events import CallOutcome
 from decklog.agents.texts import storable
 from decklog.aio.log import AsyncDecklog

@@ -68,7 +68,7 @@ UNKNOWN_PROVIDER = "unknown"
 
 
 def provider_of(model: str) -> str:
-    """Name the provider of a model by how its models are called."""
+    """Return the provider of a model by the start of its name."""
     name = model.rpartition("/")[2].lower()
     return next((provider for start, provider in _PROVIDERS.items() if name.startswith(start)), UNKNOWN_PROVIDER)
 

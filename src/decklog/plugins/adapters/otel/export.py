@@ -36,7 +36,7 @@ _CONTAINED = ("runs", "charges")
 
 
 def trace_of(log: Decklog, run: Run) -> str:
-    """Name the trace of a run: that of the topmost run that it is a part of. A fork begins its own."""
+    """Return the trace id of a run: that of its topmost parent. A fork has its own."""
     seen = {run.id}
     while run.parent_run_id is not None and run.parent_seq is None and run.parent_run_id not in seen:
         run = log.runs.get(run.parent_run_id)
@@ -66,7 +66,7 @@ class RunSpans:
 
     @property
     def waiting(self) -> int:
-        """How many spans have begun and not ended yet, the run's own among them."""
+        """The number of open spans, including the run's own."""
         return len(self._open) + len(self._attempts) + (self.run.status not in ENDED)
 
     # Entries
@@ -86,7 +86,7 @@ class RunSpans:
             yield self._moment(entry)
 
     def _part(self, entry: Entry, name: str | None) -> str | None:
-        """Name the step or call that an entry begins or ends; None if there is none."""
+        """Return the step or call that an entry begins or ends, or None."""
         part = entry.payload.get(name) if name is not None and isinstance(entry.payload, dict) else None
         return f"{name}:{part}" if part else None
 
@@ -266,7 +266,7 @@ class RunSpans:
 
 
 def _span_part(part: str) -> str:
-    """Name the span of a step or a call: entries within it know its id, but not its kind."""
+    """Return the span of a step or call; entries within it know its id, but not its kind."""
     return f"part:{part.partition(':')[2]}"
 
 
@@ -454,7 +454,7 @@ class OtlpExport:
         self.left_out: dict[str, int] = {}
 
     def _with_below(self, run_ids: Sequence[str]) -> list[Run]:
-        """Name the runs, each before those that are a part of it. Forks are separate."""
+        """Return the runs, parents before children. Forks are separate."""
         found: dict[str, Run] = {}
         waiting = [self._log.runs.get(run_id) for run_id in reversed(run_ids)]
         while waiting:

@@ -11,7 +11,7 @@ from decklog.importing.report import Outcome, Report
 from decklog.importing.writer import RowWriter, run_id_of
 from decklog.log import Decklog
 from decklog.plugins.adapters.otel import conventions as names
-from decklog.plugins.adapters.otel.incoming import ENTRY, RUN, SOURCE, SpanPart, SpanSources, pieces_of, run_of_trace
+from decklog.plugins.adapters.otel.incoming import ENTRY, RUN, SOURCE, SpanPart, pieces_of, run_of_trace
 from decklog.plugins.adapters.otel.otlp import OtelSpan, Unreadable, spans_in
 from decklog.records.values import to_json
 from decklog.stores.intake import Intake
@@ -69,10 +69,10 @@ class SpanReader:
         self._learn_conversations(spans)
         parts: list[SpanPart] = []
         # The source of spans is recorded with the first span of a run.
-        sources = SpanSources()
+        recorded: set[tuple[str, str]] = set()
         for span in sorted(spans, key=lambda span: (span.start, span.span_id)):
             try:
-                parts += pieces_of(span, *self._run_of(span), sources)
+                parts += pieces_of(span, *self._run_of(span), recorded)
             except Invalid as problem:
                 counts.refuse(f"{span.trace_id}/{span.span_id}", problem.message)
         return parts

@@ -1,10 +1,8 @@
 """Convert spans to entries and charges: any program's by the conventions, and ours back to the run they were."""
 
-import json
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 
 from decklog.agents.entries import cut_of, describe_call
@@ -16,7 +14,7 @@ from decklog.importing.row import parsed_json
 from decklog.journal.entry import EntryKind
 from decklog.plugins.adapters.loops.calls import as_json, as_text
 from decklog.plugins.adapters.otel import conventions as names
-from decklog.plugins.adapters.otel.otlp import OtelSpan, SpanEvent, moment_of
+from decklog.plugins.adapters.otel.otlp import OtelSpan, SpanEvent, digest_of, moment_of
 from decklog.stores.money.records import MOST
 
 _ANSWERS = ("assistant", "model", "ai", "")
@@ -85,38 +83,21 @@ class SpanPart:
 
 
 def run_of_trace(trace_id: str) -> str:
-    """Name the run of a trace that names none."""
+    """Return the run id of a trace that names no run."""
     return f"trace-{trace_id}"
 
 
-class SpanSources:
-    """The sources of spans that came together: each has a name, and is recorded once for each run."""
-
-    def __init__(self) -> None:
-        # The runs and sources that are recorded.
-        self.content: set[tuple[str, str]] = set()
-        # By the objects themselves, which all spans of a source share; they are held, so that no other takes their place.
-        self._names: dict[tuple[int, int], tuple[str, OtelSpan]] = {}
-
-    def name(self, span: OtelSpan) -> str:
-        """Name what a span comes from."""
-        place = id(span.resource), id(span.scope)
-        known = self._names.get(place)
-        if known is None:
-            known = self._names[place] = _digest(span.resource, span.scope), span
-        return known[0]
-
-
-def pieces_of(span: OtelSpan, run_id: str, origin: dict[str, Any], sources: SpanSources) -> list[SpanPart]:
-    """Convert a span to parts of its run, with its source unless an earlier span of the run has it."""
+def pieces_of(span: OtelSpan, run_id: str, origin: dict[str, Any], recorded: set[tuple[str, str]]) -> list[SpanPart]:
+    """Convert a span to parts of its run. `recorded` has the runs and sources that an earlier span recorded."""
     is_ours = isinstance(span.attributes.get(names.RUN), str)
-    own = _OwnSpan(span) if is_ours else OtherSpan(span, sources.name(span))
-    name, source, pieces = f"{span.trace_id}/{span.span_id}", (run_id, own.source), []
-    for number, (order, what, content) in own.pieces(with_source=source not in sources.content):
+    own = _OwnSpan(span) if is_ours else OtherSpan(span)
+    source = (run_id, "" if is_ours else span.source)
+    name, pieces = f"{span.trace_id}/{span.span_id}", []
+    for number, (order, what, content) in own.pieces(with_source=source not in recorded):
         content[_RUN_OF[what]] = run_id
         pieces.append(SpanPart(name, run_id, origin, own.begin, f"{order}|{number:04d}|{span.span_id}", what, content))
-    # Not before all of it is read: a refused span records nothing.
-    sources.content.add(source)
+    # Only now: a refused span records nothing.
+    recorded.add(source)
     return pieces
 
 
@@ -124,30 +105,28 @@ _RUN_OF = {ENTRY: "stream", CHARGE: "run_id", RUN: "id"}
 
 
 class OtherSpan:
-    """A span of any program, and the name of what it comes from."""
+    """A span of any program."""
 
-    def __init__(self, span: OtelSpan, source: str) -> None:
+    def __init__(self, span: OtelSpan) -> None:
         self.span = span
         self.attributes = span.attributes
         self.begin, self.end = to_text(moment_of(span.start)), to_text(moment_of(span.end or span.start))
         self.operation = str(self.attributes.get(names.OPERATION) or "")
         agent = self.attributes.get(names.AGENT) or span.resource.get(names.SERVICE) or "otel"
         self.who = {"agent": _short(agent), "agent_id": _short(self.attributes.get(names.AGENT_ID) or "") or None}
-        self.source = source
         self._is_tool = self.operation == names.EXECUTE_TOOL or isinstance(self.attributes.get(names.TOOL), str)
 
     def pieces(self, *, with_source: bool) -> Iterator[tuple[int, tuple[str, str, dict[str, Any]]]]:
         """Yield each thing by its number, with its place in the order, which is its time."""
-        has_source = bool(self.span.resource or self.span.scope)
-        if has_source and with_source:
+        if self.span.source and with_source:
             yield 0, self._comes_from()
-        yield from enumerate(self._pieces(), int(has_source))
+        yield from enumerate(self._pieces(), int(bool(self.span.source)))
 
     def _comes_from(self) -> tuple[str, str, dict[str, Any]]:
         span, begin = self.span, self.begin
-        content = {"resource": as_json(span.resource), "scope": as_json(span.scope), "source": self.source, "within": None}
+        content = {"resource": as_json(span.resource), "scope": as_json(span.scope), "source": self.span.source, "within": None}
         name = str(span.resource.get(names.SERVICE) or span.scope.get("name") or "a program")
-        return begin, ENTRY, self._entry(begin, EntryKind.EVENT, SOURCE, name, f"resource:{self.source}", content)
+        return begin, ENTRY, self._entry(begin, EntryKind.EVENT, SOURCE, name, f"resource:{self.span.source}", content)
 
     def _pieces(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
         span, begin, end = self.span, self.begin, self.end
@@ -183,7 +162,7 @@ class OtherSpan:
         span, is_failed = self.span, self.span.status == names.ERROR
         outcome = CallOutcome.FAILED.value if is_failed else CallOutcome.OK.value
         rest = {name: value for name, value in self.attributes.items() if name not in _TAKEN}
-        facts: dict[str, Any] = {"outcome": outcome, "attributes": as_json(rest) or None, "source": self.source}
+        facts: dict[str, Any] = {"outcome": outcome, "attributes": as_json(rest) or None, "source": self.span.source or None}
         facts |= {name: as_json(value) for name, value in span.rest.items()}
         if self._is_tool:
             body = as_text(self.attributes.get(names.TOOL_RESULT)) or span.message or outcome
@@ -231,12 +210,12 @@ class OtherSpan:
         return {**content, "occurred_at": self.end, "answer_id": self._answer(tokens)}
 
     def _answer(self, tokens: dict[str, int]) -> str:
-        """Name what is paid: where two programs trace one call, both report the same answer with the same tokens."""
+        """Return the identity of a paid answer: two programs that trace one call report the same answer and tokens."""
         answer = self.attributes.get(names.RESPONSE_ID)
         if not isinstance(answer, str) or not answer:
             return f"{names.ANSWER}{self.span.trace_id}:{self.span.span_id}"
         # Some programs count their answers anew from one, so the name alone is not enough.
-        return f"{names.ANSWER}{self.span.trace_id}:{_digest({'answer': answer}, dict(tokens))}"
+        return f"{names.ANSWER}{self.span.trace_id}:{digest_of({'answer': answer}, dict(tokens))}"
 
     # The run
 
@@ -253,9 +232,6 @@ class OtherSpan:
 
 class _OwnSpan:
     """A span that an export of ours has made: the entries that it was made of are in its attributes."""
-
-    # It comes from here.
-    source = ""
 
     def __init__(self, span: OtelSpan) -> None:
         self.span = span
@@ -285,10 +261,9 @@ class _OwnSpan:
     def _attempt(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """Yield an attempt at a task as a step: spans do not contain the task itself."""
         span = copy(self.span)
-        # What is around it is the run, which is no step, and where it comes from is known.
+        # It is directly below the run, which is no step.
         span.parent_id, span.resource, span.scope = "", {}, {}
-        other = OtherSpan(span, _digest(span.resource, span.scope))
-        yield from (piece for _, piece in other.pieces(with_source=False) if piece[1] == ENTRY)
+        yield from (piece for _, piece in OtherSpan(span).pieces(with_source=False) if piece[1] == ENTRY)
 
     def _entry(self, name: str, at: str) -> tuple[str, str, dict[str, Any]]:
         content = _object(self.attributes[name], name)
@@ -389,7 +364,3 @@ def _arguments(value: Any) -> dict[str, Any]:
 def _short(value: object) -> str:
     text: str = storable(str(value))[:_LONGEST_NAME]
     return text
-
-
-def _digest(*parts: dict[str, Any]) -> str:
-    return sha256(json.dumps(parts, sort_keys=True, default=str).encode(errors="replace")).hexdigest()[:16]

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from math import isfinite
 from typing import Any, TypeVar
 
@@ -45,6 +46,11 @@ class OtelSpan:
     rest: dict[str, Any] = field(default_factory=dict)
     resource: dict[str, Any] = field(default_factory=dict)
     scope: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def source(self) -> str:
+        """Identifies resource and scope; empty for a span without them."""
+        return digest_of(self.resource, self.scope) if self.resource or self.scope else ""
 
 
 def nanoseconds_of(moment: datetime) -> int:
@@ -184,6 +190,11 @@ def _span(found: dict[str, Any], resource: dict[str, Any], scope: dict[str, Any]
         resource=resource,
         scope=scope,
     )
+
+
+def digest_of(*parts: dict[str, Any]) -> str:
+    """Return a digest of some attributes."""
+    return sha256(json.dumps(parts, sort_keys=True, default=str).encode(errors="replace")).hexdigest()[:16]
 
 
 def _event(found: dict[str, Any], start: int) -> SpanEvent:

@@ -3,8 +3,7 @@
 from datetime import datetime
 from typing import Any, TypeVar
 
-from decklog.importing.exports import Export, columns_of, every, text_of
-from decklog.importing.writer import key_start
+from decklog.importing.exports import Export, columns_of, every, number_of, text_of
 from decklog.journal.entry import BOOKKEEPING, EntryKind
 from decklog.log import Decklog
 from decklog.plugins.importers.bazinga.importer import SCHEMA
@@ -96,7 +95,7 @@ class BazingaExport:
                 self._log_row(entry)
 
     def _log_row(self, entry: Any) -> None:
-        number = _number(entry.key, "orchestration_logs")
+        number = number_of(entry.key, SYSTEM, "orchestration_logs")
         row = columns_of(
             entry,
             "session_id=stream timestamp=at iteration agent_id log_type=kind reasoning_phase=phase confidence_level=confidence"
@@ -125,12 +124,12 @@ class BazingaExport:
         for charge in reversed(list(every(lambda **page: self.log.ledger.find(run_id=run_id, **page)))):
             row = columns_of(charge, "session_id=run_id timestamp=occurred_at agent_id tokens_estimated=tokens", _time)
             row["agent_type"] = charge.agent or "unknown"
-            self._number_row("token_usage", row, _number(charge.key, "token_usage"))
+            self._number_row("token_usage", row, number_of(charge.key, SYSTEM, "token_usage"))
         for output in reversed(list(every(lambda **page: self.log.outputs.find(run_id, **page)))):
             names = "session_id=run_id timestamp=saved_at skill_name=skill agent_type=agent group_id iteration"
             row = columns_of(output, names, _time)
             row["output_data"] = text_of(self.log.outputs.get(output.id).document) or "null"
-            self._number_row("skill_outputs", row, _number(output.key, "skill_outputs"))
+            self._number_row("skill_outputs", row, number_of(output.key, SYSTEM, "skill_outputs"))
 
     def _number_row(self, table: str, row: Columns, number: int | None) -> None:
         self.out.insert_numbered(table, self.out.kept.restored(f"{table} {number}", row), number)
@@ -190,13 +189,6 @@ def _phase(phase: Any) -> dict[str, Any]:
         data["progress_percent"] = phase.progress_percent
     times = {name: getattr(phase, name) for name in ("started_at", "completed_at")}
     return data | {name: _time(moment) for name, moment in times.items() if moment is not None}
-
-
-def _number(key: str | None, table: str) -> int | None:
-    """Read the old system's own number from the key of what was imported."""
-    prefix = key_start(SYSTEM, table)
-    number = key.removeprefix(prefix) if key and key.startswith(prefix) else ""
-    return int(number) if number.isdigit() else None
 
 
 def _time(moment: datetime | None) -> str | None:

@@ -10,7 +10,7 @@ from decklog.importing.importer import Import
 from decklog.importing.report import Outcome
 from decklog.importing.row import EPOCH, Row
 from decklog.importing.source import SqliteSource
-from decklog.importing.writer import Mapping, PendingEntry, RowWriter, describes, run_id_of, saved_outcome
+from decklog.importing.writer import Mapping, PendingEntry, describes, run_id_of, saved_outcome
 from decklog.journal.entry import Confidence, EntryKind, ReasoningPhase
 from decklog.log import Decklog
 from decklog.records.values import to_json
@@ -33,7 +33,6 @@ from decklog.stores.workflow.context import (
 )
 
 NEWEST = 19
-
 SCHEMA = Schema(__file__)
 TABLES = {
     **{name: columns for name, columns in SCHEMA.tables.items() if name != "schema_version"},
@@ -41,7 +40,6 @@ TABLES = {
     "configuration": ("key", "value", "updated_at"),
     "decisions": ("id", "session_id", "timestamp", "iteration", "decision_type", "decision_data"),
 }
-
 KEYS = {
     "sessions": ("session_id",),
     "task_groups": ("session_id", "id"),
@@ -50,10 +48,17 @@ KEYS = {
     "strategies": ("strategy_id",),
     "configuration": ("key",),
 }
+_JSON = (dict, list, str, int, float, bool)
+_KINDS = (EntryKind.INTERACTION, EntryKind.REASONING, EntryKind.EVENT)
+UNKNOWN_MODEL = "unknown"
+UNKNOWN_AGENT = "unknown"
+_LONGEST_SUMMARY = 200
+_TOPICS = ("implementation", "architecture", "methodology", "general")
+_CONFIGURATION = "configuration of the old system; decklog workflow load bazinga/config/transitions.json routes by it"
 
 
 def version_of(source: SqliteSource) -> int:
-    """Find a file's schema version; refuse what is no bazinga database, and what is newer than we know."""
+    """Return a file's schema version; refuse other databases and newer versions."""
     if "sessions" not in source or "orchestration_logs" not in source:
         raise Invalid(
             f"{source.path} is no bazinga database: it has no sessions or no orchestration_logs",
@@ -68,38 +73,64 @@ def version_of(source: SqliteSource) -> int:
     return newest
 
 
-class BazingaTables:
-    """Mappings of one file. A mapping is a method that imports a row and returns its outcome."""
+class BazingaImport(Import):
+    """One file, table by table, in the order in which rows refer to each other."""
 
-    log: Decklog
-    writer: RowWriter
-    # The sessions that are here, with the runs they became.
-    sessions: dict[str, str]
+    system = "bazinga"
+    tables = TABLES
+    keys = KEYS
+    ignored = ("schema_version",)
+
+    def __init__(self, log: Decklog, path: str, **settings: Any) -> None:
+        super().__init__(log, path, **settings)
+        self.packages: dict[str, str] = {}
+
+    def mappings(self) -> dict[str, Mapping]:
+        """Return the tables with their mappings; rows that configured the old system are kept."""
+        return {
+            "sessions": self.session,
+            "task_groups": self.group,
+            "orchestration_logs": self.log_entry,
+            "state_snapshots": self.state,
+            "token_usage": self.tokens,
+            "skill_outputs": self.output,
+            "development_plans": self.plan,
+            "success_criteria": self.criterion,
+            "context_packages": self.package,
+            "context_package_consumers": self.consumer,
+            "consumption_scope": self.consumption,
+            "error_patterns": self.pattern,
+            "strategies": self.strategy,
+            "workflow_transitions": self.configuration,
+            "agent_markers": self.configuration,
+            "workflow_special_rules": self.configuration,
+            "configuration": self.configuration,
+            "decisions": self.decision,
+        }
+
+    def check(self, source: SqliteSource) -> None:
+        """Refuse other databases and newer versions."""
+        self.report.version = version_of(source)
+
+    def in_order(self, source: SqliteSource, table: str) -> Iterable[dict[str, Any]]:
+        """Yield rows in their order; states by time, because old files have every version."""
+        return source.rows(table, by=("timestamp", "id") if table == "state_snapshots" else ())
+
+    def configuration(self, row: Row) -> Outcome:
+        """Keep a row that configured the old system."""
+        return self.writer.keep(row, _CONFIGURATION)
+
+    def decision(self, row: Row) -> Outcome:
+        """Keep a decision of the oldest files as an event of its run."""
+        self.in_run(row)
+        return self.writer.keep(row, "a decision, as the oldest files have them", row.time("timestamp"))
 
     def in_run(self, row: Row) -> str:
         """Place a row in its session's run; a row whose session is gone can't be placed."""
         session = row.text("session_id")
         if session is None:
             raise Invalid(f"{row} names no session")
-        run_id = row.stream = self.sessions.get(session) or self._run_of(session)
-        return run_id
-
-    def _run_of(self, session: str) -> str:
-        run_id = run_id_of(session)
-        if not self.writer.has_run(run_id):
-            raise NotFound(f"its session {session} is not in the file")
-        self.sessions[session] = run_id
-        return run_id
-
-
-_JSON = (dict, list, str, int, float, bool)
-_KINDS = (EntryKind.INTERACTION, EntryKind.REASONING, EntryKind.EVENT)
-UNKNOWN_MODEL = "unknown"
-UNKNOWN_AGENT = "unknown"
-
-
-class WorkTables(BazingaTables):
-    """One mapping for each table: what it makes of a row."""
+        return self.place_in_run(row, session, "session")
 
     def session(self, row: Row) -> Outcome:
         """Make a session a run."""
@@ -297,62 +328,6 @@ class WorkTables(BazingaTables):
             return next_number(self.log.db, Criterion, run_id)
         return present.number if present.criterion == criterion else next_number(self.log.db, Criterion, run_id)
 
-
-def _phase(item: Any) -> Any:
-    """Map a phase; an unknown status goes to the extra fields."""
-    if not isinstance(item, dict) or item.get("status") in (None, *PhaseStatus):
-        return item
-    given = item.get("extra")
-    extra = given if isinstance(given, dict) else {}
-    return {**{name: value for name, value in item.items() if name != "status"}, "extra": {**extra, "status": item["status"]}}
-
-
-def _metadata(row: Row) -> dict[str, Any]:
-    """Take a session's metadata; a run without any has none to show, so that an empty object is left over as it was."""
-    found: dict[str, Any] = row.json("metadata", (dict,), {})
-    if found == {} and "metadata" not in row.left and row.columns.get("metadata") is not None:
-        row.replace("metadata", None)
-    return found
-
-
-def _packages(row: Row) -> list[str] | None:
-    """Take the numbers of packages, which an export writes as numbers again; what else the list holds is left over."""
-    found = row.texts("context_references")
-    if found:
-        numbers = [int(text) if text.isdecimal() else text for text in found]
-        row.instead.pop("context_references", None)
-        if row.json("context_references", (list,)) != numbers:
-            row.replace("context_references", to_json(numbers))
-    return found
-
-
-def _group_fields(row: Row) -> dict[str, Any]:
-    return {
-        "name": row.text("name", ""),
-        "status": row.one_of("status", GroupStatus, GroupStatus.PENDING),
-        "last_review_status": row.one_of("last_review_status", ReviewStatus, None),
-        "merge_status": row.one_of("merge_status", MergeStatus, None),
-        "initial_tier": row.one_of("initial_tier", GroupTier, GroupTier.DEVELOPER),
-        "context_references": _packages(row),
-        **row.fields(row.text, "assigned_to feature_branch component_path"),
-        **row.fields(row.texts, "specializations speckit_task_ids"),
-        "complexity": row.whole("complexity", low=1, high=10),
-        "item_count": row.whole("item_count", 1, low=1),
-        "review_iteration": row.whole("review_iteration", 1, low=1),
-        "security_sensitive": row.flag("security_sensitive"),
-        **row.fields(row.whole, "revision_count qa_attempts tl_review_attempts no_progress_count blocking_issues_count", 0),
-    }
-
-
-_LONGEST_SUMMARY = 200
-
-
-class ContextTables(BazingaTables):
-    """Packages keep their numbers where these are free in this log."""
-
-    # The file's package ids, and the runs they are of.
-    packages: dict[str, str]
-
     def package(self, row: Row) -> Outcome:
         """Take a package over."""
         run_id = self.in_run(row)
@@ -438,26 +413,6 @@ class ContextTables(BazingaTables):
         run_id = row.stream = self.packages[str(number)]
         return package_id_of(run_id, number), run_id
 
-
-def package_id_of(run_id: str, number: object) -> str:
-    return f"pkg_{run_id}_{number}"
-
-
-def _summary(row: Row) -> str:
-    """Take the summary; one that is too long is shortened, and kept as it was."""
-    summary = " ".join(str(row.text("summary", "")).splitlines())
-    short = summary if len(summary) <= _LONGEST_SUMMARY else summary[: _LONGEST_SUMMARY - 3] + "..."
-    if short != row.columns.get("summary") and row.columns.get("summary") is not None:
-        row.replace("summary", short)
-    return short
-
-
-_TOPICS = ("implementation", "architecture", "methodology", "general")
-
-
-class MemoryTables(BazingaTables):
-    """Patterns and strategies belong to projects, not to runs."""
-
     def pattern(self, row: Row) -> Outcome:
         """Take an error pattern over with its counts."""
         created: datetime = row.time("created_at", EPOCH)
@@ -499,58 +454,60 @@ class MemoryTables(BazingaTables):
         return self.writer.record(Strategy, clock="last_seen_at", id=strategy_id, **fields) if adopted.already else Outcome.NEW
 
 
-_CONFIGURATION = "configuration of the old system; decklog workflow load bazinga/config/transitions.json routes by it"
+def _phase(item: Any) -> Any:
+    """Map a phase; an unknown status goes to the extra fields."""
+    if not isinstance(item, dict) or item.get("status") in (None, *PhaseStatus):
+        return item
+    given = item.get("extra")
+    extra = given if isinstance(given, dict) else {}
+    return {**{name: value for name, value in item.items() if name != "status"}, "extra": {**extra, "status": item["status"]}}
 
 
-class BazingaImport(Import, WorkTables, ContextTables, MemoryTables):
-    """One file, table by table, in the order in which rows refer to each other."""
+def _metadata(row: Row) -> dict[str, Any]:
+    """Take a session's metadata; a run without any has none to show, so that an empty object is left over as it was."""
+    found: dict[str, Any] = row.json("metadata", (dict,), {})
+    if found == {} and "metadata" not in row.left and row.columns.get("metadata") is not None:
+        row.replace("metadata", None)
+    return found
 
-    system = "bazinga"
-    tables = TABLES
-    keys = KEYS
-    ignored = ("schema_version",)
 
-    def __init__(self, log: Decklog, path: str, **settings: Any) -> None:
-        super().__init__(log, path, **settings)
-        self.sessions: dict[str, str] = {}
-        self.packages: dict[str, str] = {}
+def _packages(row: Row) -> list[str] | None:
+    """Take the numbers of packages, which an export writes as numbers again; what else the list holds is left over."""
+    found = row.texts("context_references")
+    if found:
+        numbers = [int(text) if text.isdecimal() else text for text in found]
+        row.instead.pop("context_references", None)
+        if row.json("context_references", (list,)) != numbers:
+            row.replace("context_references", to_json(numbers))
+    return found
 
-    def mappings(self) -> dict[str, Mapping]:
-        """Name the tables with their mappings; what configured the old system means nothing here, and is kept."""
-        return {
-            "sessions": self.session,
-            "task_groups": self.group,
-            "orchestration_logs": self.log_entry,
-            "state_snapshots": self.state,
-            "token_usage": self.tokens,
-            "skill_outputs": self.output,
-            "development_plans": self.plan,
-            "success_criteria": self.criterion,
-            "context_packages": self.package,
-            "context_package_consumers": self.consumer,
-            "consumption_scope": self.consumption,
-            "error_patterns": self.pattern,
-            "strategies": self.strategy,
-            "workflow_transitions": self.configuration,
-            "agent_markers": self.configuration,
-            "workflow_special_rules": self.configuration,
-            "configuration": self.configuration,
-            "decisions": self.decision,
-        }
 
-    def check(self, source: SqliteSource) -> None:
-        """Refuse what is no bazinga database, or a newer one than is known."""
-        self.report.version = version_of(source)
+def _group_fields(row: Row) -> dict[str, Any]:
+    return {
+        "name": row.text("name", ""),
+        "status": row.one_of("status", GroupStatus, GroupStatus.PENDING),
+        "last_review_status": row.one_of("last_review_status", ReviewStatus, None),
+        "merge_status": row.one_of("merge_status", MergeStatus, None),
+        "initial_tier": row.one_of("initial_tier", GroupTier, GroupTier.DEVELOPER),
+        "context_references": _packages(row),
+        **row.fields(row.text, "assigned_to feature_branch component_path"),
+        **row.fields(row.texts, "specializations speckit_task_ids"),
+        "complexity": row.whole("complexity", low=1, high=10),
+        "item_count": row.whole("item_count", 1, low=1),
+        "review_iteration": row.whole("review_iteration", 1, low=1),
+        "security_sensitive": row.flag("security_sensitive"),
+        **row.fields(row.whole, "revision_count qa_attempts tl_review_attempts no_progress_count blocking_issues_count", 0),
+    }
 
-    def in_order(self, source: SqliteSource, table: str) -> Iterable[dict[str, Any]]:
-        """Give rows as they were written; states by time, because old files hold every version of them."""
-        return source.rows(table, by=("timestamp", "id") if table == "state_snapshots" else ())
 
-    def configuration(self, row: Row) -> Outcome:
-        """Keep a row that configured the old system."""
-        return self.writer.keep(row, _CONFIGURATION)
+def package_id_of(run_id: str, number: object) -> str:
+    return f"pkg_{run_id}_{number}"
 
-    def decision(self, row: Row) -> Outcome:
-        """Keep a decision of the oldest files as an event of its run."""
-        self.in_run(row)
-        return self.writer.keep(row, "a decision, as the oldest files have them", row.time("timestamp"))
+
+def _summary(row: Row) -> str:
+    """Take the summary; one that is too long is shortened, and kept as it was."""
+    summary = " ".join(str(row.text("summary", "")).splitlines())
+    short = summary if len(summary) <= _LONGEST_SUMMARY else summary[: _LONGEST_SUMMARY - 3] + "..."
+    if short != row.columns.get("summary") and row.columns.get("summary") is not None:
+        row.replace("summary", short)
+    return short

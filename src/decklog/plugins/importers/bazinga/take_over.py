@@ -190,7 +190,7 @@ class TakeOver:
         self._progress = progress
 
     def run(self) -> dict[str, Any]:
-        """Switch the database and the scripts; a project that was switched before is only updated."""
+        """Replace the database and the scripts; a project that was switched before is only updated."""
         if not os.path.isfile(self.path):
             hint = "Name the folder that has both .claude/ and bazinga/."
             raise NotFound(f"there is no {self.path}", hint=hint, path=self.path)
@@ -202,7 +202,7 @@ class TakeOver:
         return {**taken, "log": self.log, "report": report and report.as_dict()}
 
     def _is_half_done(self) -> bool:
-        """Go on where a call ended between the log and the file; refuse an unrelated log."""
+        """Resume a take-over that ended between the log and the file; refuse an unrelated log."""
         if not os.path.exists(self.log):
             return False
         if not any(os.path.samefile(self.path, kept) for kept in _kept(self.path)):
@@ -269,7 +269,7 @@ class TakeOver:
 
 
 def _free(path: str) -> str:
-    """Name the place where the old file is kept: one that is not taken."""
+    """Return a free path for the old file."""
     start, ending = os.path.splitext(path)
     number, name = 1, f"{start}{_ASIDE}{ending}"
     while os.path.lexists(name):

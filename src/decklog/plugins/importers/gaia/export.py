@@ -9,7 +9,7 @@ from typing import Any
 from decklog.core.clock import from_text, to_text
 from decklog.core.disk import sync_descriptor
 from decklog.core.errors import Invalid, NotFound
-from decklog.importing.exports import Export, ExportReport, Folder, LeftoverRows, columns_of, each, every
+from decklog.importing.exports import Export, ExportReport, Folder, LeftoverRows, columns_of, each, every, number_of, whole_number
 from decklog.importing.row import EPOCH
 from decklog.journal.entry import Entry
 from decklog.journal.rows import SELECT, load
@@ -25,21 +25,21 @@ from decklog.plugins.importers.gaia.importer import (
     SELF_EDITS,
     VECTOR,
     WAS_RUNNING,
-    as_it_was,
     body_of,
+    edit_line,
     json_or_none,
     json_text,
+    learning_line,
     time_text,
-    times,
     title_of,
 )
 from decklog.plugins.importers.gaia.trust_files import BINDING, EM, SOURCE, binding_text, em_text
 from decklog.stores.approvals.feedback import Feedback
 from decklog.stores.approvals.inbox import Message
-from decklog.stores.approvals.self_edits import PASSES, SelfEdit
+from decklog.stores.approvals.self_edits import SelfEdit
 from decklog.stores.artifacts.checkpoints import TaskSnapshot
 from decklog.stores.effects.effects import Effect, EffectState
-from decklog.stores.memory.learnings import DISMISSED, Learning, LearningLine, format_entry
+from decklog.stores.memory.learnings import DISMISSED, Learning
 from decklog.stores.memory.lesson import Lesson
 from decklog.stores.memory.topics import TOPICS
 from decklog.stores.money.records import TOKENS, Charge
@@ -47,8 +47,6 @@ from decklog.stores.tasks.task import Task, TaskState
 from decklog.stores.workflow.ci import CiRun
 
 Columns = dict[str, Any]
-
-
 _KEY = "import:gaia:"
 # Fields with a column, and fields without meaning where there are no leases and no runs.
 _TASK = (
@@ -60,15 +58,81 @@ _TASK = (
 _ASKED = ("objective", "acceptance", "verification", "allowed_paths")
 _CHARGE = ("id", "occurred_at", "model", "cost_microdollars", "call_site", "run_id", "task_id", *TOKENS)
 _NO_LOOP = 0
+_MESSAGE_COLUMNS = "id received_at from_handle channel severity body state answer escalated_to ack_sent_at answered_at closed_at"
+# With what that system can't hold, and what the other columns say as well.
+_MESSAGE = (*_MESSAGE_COLUMNS.split(), "ack", "is_authorised", "seen_at", "escalated_at")
+_FEEDBACK_COLUMNS = (
+    "id received_at from_handle channel severity body context_url fix_class state fix_pr_url regression_test_path root_cause"
+    " success_criterion"
+)
+_FEEDBACK = (*_FEEDBACK_COLUMNS.split(), "notes", "message_id", "updated_at", "closed_at")
+_LESSON_COLUMNS = "id topic created_at source_kind source_id confidence last_recalled_at recall_count superseded_by"
+_LESSON = (*_LESSON_COLUMNS.split(), "body", "payload", "last_seen_at", "fingerprint")
+SYSTEM = "gaia"
+SNAPSHOTS, EDITS, NOTES = "paused_tasks", "self_edits_log", "learnings_log"
+_LEARNING = ("id", "task_id", "observation", "candidate", "noted_at", "decided_at")
+_DESK = "@desk"
+_LONGEST_NAME = 256
+# Anyone can write an entry with a high line number; more blank lines than this are left out.
+_MOST_BLANK = 1000
+_PLACED = (
+    *("tasks", "charges", "ci_runs", "messages", "feedback", "lessons", "sightings", "snapshots", "self_edits", "learnings"),
+    *("runs", "effects", "trust_contract", "states", "state_versions", "approvals"),
+)
 
 
-class WorkRows:
-    """Writes the tables of what was done. Tasks there belong to no run, so those of all runs come together."""
+class GaiaExport:
+    """Everything that has a store there. Runs have none: their tasks, calls and charges come together in one home."""
 
-    log: Decklog
+    def __init__(self, log: Decklog, path: str, progress: Callable[[str, int, int], None] | None = None) -> None:
+        self.log = log
+        self.folder = Folder(path)
+        self.report = ExportReport(path, progress)
+
+    def run(self) -> dict[str, Any]:
+        """Write everything as it is at one moment; say how many rows each store has, and what had no place."""
+        with self.folder as made:
+            self.log.db.read(lambda: self._write(made))
+            self.folder.finish()
+        return self.report.as_dict()
+
+    def _write(self, made: str) -> None:
+        kept = LeftoverRows(self.log, SYSTEM)
+        for table, name in DATABASES.items():
+            path = os.path.join(made, name)
+            with Export(self.log, path, SYSTEM, report=self.report, kept=kept, spell=time_text, wal=True) as out:
+                self._table(table, out)
+                out.finish()
+        GaiaHomeFiles(self.log, made, kept, self.report).write()
+        self.report.leave_out_kept(kept.of_others)
+        self._leave_out()
+
+    def _table(self, table: str, out: Export) -> None:
+        """Write the one table of a database: its records, the rows that were kept whole, then those without a number."""
+        SCHEMA.create(out.db, table)
+        getattr(self, table)(out)
+        out.write_kept([table])
+        out.insert_waiting(table)
+
+    def _leave_out(self) -> None:
+        """Count the runs, but not the one that an import makes for a home, and what else has no store."""
+        sql = "select count(*) from runs where id <> :made"
+        self.report.leave_out("runs", self.log.db.rows(sql, {"made": RUN_ID})[1][0][0])
+        sql = """
+            select kind, count(*) from entries
+             where kind <> 'change' and kind <> 'tool' and coalesce(substr(subtype, 1, 8), '') <> 'imported'
+             group by kind order by kind
+            """
+        for kind, count in self.log.db.rows(sql, {})[1]:
+            self.report.leave_out(f"entries of kind {kind}", count)
+        sql = "select count(*) from states where name <> :em and name <> :binding"
+        self.report.leave_out("states", self.log.db.rows(sql, {"em": EM, "binding": BINDING})[1][0][0])
+        sql = "select count(*) from approvals where source is distinct from :source"
+        self.report.leave_out("approvals", self.log.db.rows(sql, {"source": SOURCE})[1][0][0])
+        self.report.leave_out_tables(self.log, _PLACED)
 
     def tasks(self, out: Export) -> None:
-        """Write every task with what it was asked and what came of it."""
+        """Write every task with its inputs and result."""
         for task in each(self.log, Task, "created_at, id"):
             name = f"tasks {task.id}"
             row = columns_of(task, "id priority state stage current_state_name=state_name trace_file loop_version")
@@ -95,7 +159,7 @@ class WorkRows:
         for found in self.log.db.each(f"{SELECT} where kind = 'tool' order by pos", {}):
             entry = load(self.log.db, found)
             row = out.kept.restored(entry.id, _call(entry), {"tool_name": "tool", "args_json": "{}", "loop_version": _NO_LOOP})
-            out.insert_numbered("audit", row, _number(entry.key))
+            out.insert_numbered("audit", row, number_of(entry.key, SYSTEM, "audit"))
         for effect in each(self.log, Effect, "intended_at, id"):
             out.insert_numbered("audit", _effect_call(self.log.effects.get(effect.id)), None)
 
@@ -119,6 +183,37 @@ class WorkRows:
             row = columns_of(run, names) | {"started_at": _known(run.started_at)}
             name = f"ci_history {run.workflow_name}/{run.branch}/{run.ci_run_id}"
             out.write("ci_history", name, row, {"started_at": EPOCH})
+
+    def em_inbox(self, out: Export) -> None:
+        """Write every message; whether its sender may give orders is not known there, and is counted."""
+        for message in each(self.log, Message, "received_at, id"):
+            row = columns_of(message, _MESSAGE_COLUMNS) | {"received_at": _known(message.received_at)}
+            out.write("em_inbox", f"em_inbox {message.id}", row, {"received_at": EPOCH})
+            out.report.leave_out_fields("messages", message, _MESSAGE)
+            # There, such a message looks like the owner's. Of an imported one the sender is unknown.
+            out.report.leave_out("messages of senders not authorised", int(not message.is_authorised and message.ack != NO_ACK))
+
+    def feedback(self, out: Export) -> None:
+        """Write all feedback."""
+        for feedback in each(self.log, Feedback, "received_at, id"):
+            row = columns_of(feedback, _FEEDBACK_COLUMNS)
+            row |= {"received_at": _known(feedback.received_at), "notes_json": json_or_none(feedback.notes)}
+            out.write("feedback", f"feedback {feedback.id}", row, {"received_at": EPOCH, "notes_json": "[]"})
+            out.report.leave_out_fields("feedback", feedback, _FEEDBACK)
+
+    def memory(self, out: Export) -> None:
+        """Write every lesson of the eight topics; a lesson that was not imported gets its id as the key of its vector."""
+        for lesson in each(self.log, Lesson, "created_at, id"):
+            if lesson.topic not in TOPICS:
+                out.report.leave_out(f"lessons of topic {lesson.topic}")
+                continue
+            row = columns_of(lesson, _LESSON_COLUMNS) | {"created_at": _known(lesson.created_at)}
+            row["payload_json"] = json_or_none(_lesson_payload(lesson))
+            row = out.kept.restored(f"memory {lesson.id}", row, {"created_at": EPOCH, "payload_json": json_text({})})
+            row["embedding_key"] = row.pop(VECTOR, None) or lesson.id
+            out.insert("memory", row)
+            placed = (*_LESSON, "sightings") if lesson.sightings == 1 else _LESSON
+            out.report.leave_out_fields("lessons", lesson, placed)
 
 
 def asked_of(task: Task) -> dict[str, Any]:
@@ -173,62 +268,6 @@ def _json(value: Any) -> str | None:
     return None if value is None else json_text(value)
 
 
-def _number(key: str | None) -> int | None:
-    """Read a call's own number from the key of what was imported."""
-    prefix = f"{_KEY}audit:"
-    number = (key or "").removeprefix(prefix)
-    return int(number) if (key or "").startswith(prefix) and number.isascii() and number.isdigit() and len(number) < 19 else None
-
-
-_MESSAGE_COLUMNS = "id received_at from_handle channel severity body state answer escalated_to ack_sent_at answered_at closed_at"
-# With what that system can't hold, and what the other columns say as well.
-_MESSAGE = (*_MESSAGE_COLUMNS.split(), "ack", "is_authorised", "seen_at", "escalated_at")
-_FEEDBACK_COLUMNS = (
-    "id received_at from_handle channel severity body context_url fix_class state fix_pr_url regression_test_path root_cause"
-    " success_criterion"
-)
-_FEEDBACK = (*_FEEDBACK_COLUMNS.split(), "notes", "message_id", "updated_at", "closed_at")
-_LESSON_COLUMNS = "id topic created_at source_kind source_id confidence last_recalled_at recall_count superseded_by"
-_LESSON = (*_LESSON_COLUMNS.split(), "body", "payload", "last_seen_at", "fingerprint")
-
-
-class InboxRows:
-    """Writes the tables of what people said and of what was learned."""
-
-    log: Decklog
-
-    def em_inbox(self, out: Export) -> None:
-        """Write every message; whether its sender may give orders is not known there, and is counted."""
-        for message in each(self.log, Message, "received_at, id"):
-            row = columns_of(message, _MESSAGE_COLUMNS) | {"received_at": _known(message.received_at)}
-            out.write("em_inbox", f"em_inbox {message.id}", row, {"received_at": EPOCH})
-            out.report.leave_out_fields("messages", message, _MESSAGE)
-            # There, such a message looks like the owner's. Of an imported one the sender is unknown.
-            out.report.leave_out("messages of senders not authorised", int(not message.is_authorised and message.ack != NO_ACK))
-
-    def feedback(self, out: Export) -> None:
-        """Write all feedback."""
-        for feedback in each(self.log, Feedback, "received_at, id"):
-            row = columns_of(feedback, _FEEDBACK_COLUMNS)
-            row |= {"received_at": _known(feedback.received_at), "notes_json": json_or_none(feedback.notes)}
-            out.write("feedback", f"feedback {feedback.id}", row, {"received_at": EPOCH, "notes_json": "[]"})
-            out.report.leave_out_fields("feedback", feedback, _FEEDBACK)
-
-    def memory(self, out: Export) -> None:
-        """Write every lesson of the eight topics; a lesson that was not imported gets its id as the key of its vector."""
-        for lesson in each(self.log, Lesson, "created_at, id"):
-            if lesson.topic not in TOPICS:
-                out.report.leave_out(f"lessons of topic {lesson.topic}")
-                continue
-            row = columns_of(lesson, _LESSON_COLUMNS) | {"created_at": _known(lesson.created_at)}
-            row["payload_json"] = json_or_none(_lesson_payload(lesson))
-            row = out.kept.restored(f"memory {lesson.id}", row, {"created_at": EPOCH, "payload_json": json_text({})})
-            row["embedding_key"] = row.pop(VECTOR, None) or lesson.id
-            out.insert("memory", row)
-            placed = (*_LESSON, "sightings") if lesson.sightings == 1 else _LESSON
-            out.report.leave_out_fields("lessons", lesson, placed)
-
-
 def _lesson_payload(lesson: Lesson) -> dict[str, Any]:
     """Return a lesson's payload, with its words inside where the payload does not say them."""
     try:
@@ -241,15 +280,6 @@ def _lesson_payload(lesson: Lesson) -> dict[str, Any]:
 def _known(moment: Any) -> Any:
     """Return None for the placeholder of an unknown time."""
     return None if moment == EPOCH else moment
-
-
-SYSTEM = "gaia"
-SNAPSHOTS, EDITS, NOTES = "paused_tasks", "self_edits_log", "learnings_log"
-_LEARNING = ("id", "task_id", "observation", "candidate", "noted_at", "decided_at")
-_DESK = "@desk"
-_LONGEST_NAME = 256
-# Anyone can write an entry with a high line number; more blank lines than this are left out.
-_MOST_BLANK = 1000
 
 
 class GaiaHomeFiles:
@@ -317,13 +347,13 @@ class GaiaHomeFiles:
     def _log(self, name: str, table: str, found: Iterator[tuple[int | None, datetime, str]]) -> None:
         """Write lines in the order they had; those that came here since follow by their time."""
         lines = [(number, to_text(moment), line) for number, moment, line in found]
-        lines += [(_whole(row_id), "", str(row.get("line"))) for row_id, row in self.kept.rows(table)]
+        lines += [(whole_number(row_id), "", str(row.get("line"))) for row_id, row in self.kept.rows(table)]
         if lines:
             lines.sort(key=lambda line: (line[0] is None, line[0] or 0, line[1]))
             _write(os.path.join(self.folder, name), self._spaced(table, ((number, line) for number, _, line in lines)))
 
     def _spaced(self, table: str, lines: Iterable[tuple[int | None, str]]) -> Iterator[str]:
-        """Give lines with the blank ones that were between them, so that a line's number stays what people quote."""
+        """Yield lines with the blank ones between them, so that line numbers stay the same."""
         place = 0
         for number, line in lines:
             if number is not None and place < number <= place + _MOST_BLANK:
@@ -335,18 +365,16 @@ class GaiaHomeFiles:
     def _self_edits(self) -> Iterator[tuple[int | None, datetime, str]]:
         marks = self._marks()
         for edit in each(self.log, SelfEdit, "edited_at, id"):
-            number, key = marks.get(edit.id, (None, None))
-            line, is_other = as_it_was(_edit_lines(edit), key)
-            self.report.leave_out(f"the spelling of lines in {SELF_EDITS}", int(is_other))
-            yield number, edit.edited_at, line
+            line = self.kept.restored(f"self_edit {edit.id}", {"line": edit_line(edit)})["line"]
+            yield marks.get(edit.id), edit.edited_at, line
 
-    def _marks(self) -> dict[str, tuple[int | None, str | None]]:
-        """Find the number and the key of each line that became a self-edit, by the entry after its mark."""
+    def _marks(self) -> dict[str, int | None]:
+        """Find the number of each line that became a self-edit, by the entry after its mark."""
         found = every(lambda **page: self.log.journal.find(_DESK, subtype="imported", oldest_first=True, **page))
-        return {made: (_whole(mark.payload["id"]), mark.key) for mark in found if (made := self._after(mark)) is not None}
+        return {made: whole_number(mark.payload["id"]) for mark in found if (made := self._after(mark)) is not None}
 
     def _after(self, mark: Entry) -> str | None:
-        """Name the self-edit that the entry after a mark made; the mark of anything else has none."""
+        """Return the self-edit in the entry after a mark; None for other marks."""
         values = mark.payload if isinstance(mark.payload, dict) else {}
         if (values.get("system"), values.get("table")) != (SYSTEM, EDITS):
             return None
@@ -360,46 +388,18 @@ class GaiaHomeFiles:
         prefix = f"import:{SYSTEM}:{NOTES}:"
         for learning in each(self.log, Learning, "noted_at, id"):
             imported = learning.key if (learning.key or "").startswith(prefix) else None
-            number = _whole((imported or "").removeprefix(prefix).partition(":")[0])
-            line, is_other = as_it_was(_learning_lines(learning), imported)
-            is_undecided = learning.decided_at in (None, learning.noted_at)
-            self.report.leave_out(f"the spelling of lines in {LEARNINGS}", int(is_other and is_undecided))
+            number = whole_number((imported or "").removeprefix(prefix).partition(":")[0])
+            line = self.kept.restored(f"learning {learning.id}", {"line": learning_line(learning)})["line"]
             # A line shows that a learning was dismissed, but not that it was promoted.
             placed = [*_LEARNING, *(["key"] if imported else []), *(["state"] if learning.candidate == DISMISSED else [])]
             self.report.leave_out_fields("learnings", learning, placed)
             yield number, learning.noted_at, line
 
 
-def _edit_lines(edit: SelfEdit) -> Iterator[str]:
-    """Yield the lines that a self-edit may have been: as its own program writes it, and as others write JSON."""
-    document: dict[str, Any] = {name: value for name, value in edit.as_dict().items() if name not in ("id", "edited_at")}
-    document["review_passes"] = {name: edit.review_passes[name] for name in PASSES}
-    for ts in times(edit.edited_at):
-        whole = {"ts": ts, **document}
-        yield json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
-        for shown in (whole, {name: value for name, value in whole.items() if value is not None}):
-            yield from (json.dumps(shown), json.dumps(shown, ensure_ascii=False), json.dumps(shown, sort_keys=True))
-            yield from (json.dumps(shown, separators=(",", ":")), json.dumps(shown, separators=(",", ":"), sort_keys=True))
-
-
-def _learning_lines(learning: Learning) -> Iterator[str]:
-    """Yield the lines that a learning may have been: there nothing in an observation is escaped."""
-    for ts in times(learning.noted_at):
-        line = LearningLine(ts, learning.task_id, learning.observation, learning.candidate)
-        yield f'{ts} [task={line.task_id}] Observed: "{line.observation}" → {line.candidate}'
-        yield format_entry(line)
-
-
 def _is_file_name(task_id: str) -> bool:
     """Return whether a snapshot can be called so: an id comes from records, and must not lead out of the folder."""
     fits = task_id.isprintable() and len(f"{task_id}.json".encode()) < _LONGEST_NAME
     return fits and task_id not in ("", ".", "..") and not set(task_id) & {"/", "\\"}
-
-
-def _whole(text: object) -> int | None:
-    """Read a line's number."""
-    digits = str(text)
-    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else None
 
 
 def _write(path: str, texts: Iterable[str]) -> None:
@@ -409,60 +409,3 @@ def _write(path: str, texts: Iterable[str]) -> None:
         file.writelines(texts)
         file.flush()
         sync_descriptor(file.fileno())
-
-
-_PLACED = (
-    *("tasks", "charges", "ci_runs", "messages", "feedback", "lessons", "sightings", "snapshots", "self_edits", "learnings"),
-    *("runs", "effects", "trust_contract", "states", "state_versions", "approvals"),
-)
-
-
-class GaiaExport(WorkRows, InboxRows):
-    """Everything that has a store there. Runs have none: their tasks, calls and charges come together in one home."""
-
-    def __init__(self, log: Decklog, path: str, progress: Callable[[str, int, int], None] | None = None) -> None:
-        self.log = log
-        self.folder = Folder(path)
-        self.report = ExportReport(path, progress)
-
-    def run(self) -> dict[str, Any]:
-        """Write everything as it is at one moment; say how many rows each store has, and what had no place."""
-        with self.folder as made:
-            self.log.db.read(lambda: self._write(made))
-            self.folder.finish()
-        return self.report.as_dict()
-
-    def _write(self, made: str) -> None:
-        kept = LeftoverRows(self.log, SYSTEM)
-        for table, name in DATABASES.items():
-            path = os.path.join(made, name)
-            with Export(self.log, path, SYSTEM, report=self.report, kept=kept, spell=time_text, wal=True) as out:
-                self._table(table, out)
-                out.finish()
-        GaiaHomeFiles(self.log, made, kept, self.report).write()
-        self.report.leave_out_kept(kept.of_others)
-        self._leave_out()
-
-    def _table(self, table: str, out: Export) -> None:
-        """Write the one table of a database: its records, the rows that were kept whole, then those without a number."""
-        SCHEMA.create(out.db, table)
-        getattr(self, table)(out)
-        out.write_kept([table])
-        out.insert_waiting(table)
-
-    def _leave_out(self) -> None:
-        """Count the runs, but not the one that an import makes for a home, and what else has no store."""
-        sql = "select count(*) from runs where id <> :made"
-        self.report.leave_out("runs", self.log.db.rows(sql, {"made": RUN_ID})[1][0][0])
-        sql = """
-            select kind, count(*) from entries
-             where kind <> 'change' and kind <> 'tool' and coalesce(substr(subtype, 1, 8), '') <> 'imported'
-             group by kind order by kind
-            """
-        for kind, count in self.log.db.rows(sql, {})[1]:
-            self.report.leave_out(f"entries of kind {kind}", count)
-        sql = "select count(*) from states where name <> :em and name <> :binding"
-        self.report.leave_out("states", self.log.db.rows(sql, {"em": EM, "binding": BINDING})[1][0][0])
-        sql = "select count(*) from approvals where source is distinct from :source"
-        self.report.leave_out("approvals", self.log.db.rows(sql, {"source": SOURCE})[1][0][0])
-        self.report.leave_out_tables(self.log, _PLACED)

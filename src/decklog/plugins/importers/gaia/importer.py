@@ -3,30 +3,30 @@
 import json
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 from functools import partial
 from typing import Any
 
 from decklog.core.clock import from_text, to_text
-from decklog.core.errors import DecklogError, Invalid, NotFound
+from decklog.core.errors import DecklogError, Invalid
 from decklog.importing.exports import Schema
 from decklog.importing.importer import Import
 from decklog.importing.report import Outcome, Report
 from decklog.importing.row import EPOCH, Row, parsed_json
 from decklog.importing.source import SqliteSource
-from decklog.importing.writer import NOTE, Mapping, PendingEntry, RowWriter, describes, saved_outcome
+from decklog.importing.writer import NOTE, Mapping, PendingEntry, describes, saved_outcome
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
 from decklog.plugins.importers.gaia.trust_files import BINDING, EM, TrustProposals, parse_binding, parse_em
 from decklog.records.values import to_json
 from decklog.stores.approvals.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
 from decklog.stores.approvals.inbox import Message, MessageChannel, MessageSeverity, MessageState
+from decklog.stores.approvals.self_edits import PASSES, SelfEdit
 from decklog.stores.memory import similarity
-from decklog.stores.memory.learnings import BadLine, parse_line
+from decklog.stores.memory.learnings import BadLine, Learning, parse_line
 from decklog.stores.memory.lesson import Lesson
-from decklog.stores.runs.run import Run, RunStatus
 from decklog.stores.tasks.task import Task, TaskState
 from decklog.stores.workflow.ci import CiConclusion, CiRun
 
@@ -39,10 +39,24 @@ DATABASES = {
     "ci_history": "ci_history.db",
     "memory": "memory.db",
 }
-
 SCHEMA = Schema(__file__)
 TABLES = SCHEMA.tables
 KEYS: dict[str, tuple[str, ...]] = {"ci_history": ("workflow_name", "branch", "run_id")}
+_JSON = (dict, list, str, int, float, bool)
+_LONGEST_TITLE = 120
+WAS_RUNNING = "it was running when it was imported, and nobody here holds it; resume it when nobody there does"
+# Columns in the payload of a tool call, besides its arguments and result.
+CALL = ("stage", "state_name", "duration_ms", "error", "loop_version")
+_SAYS = ("body", "preference", "decision", "error_signature", "test_fqn", "diff_signature", "heuristic", "lesson", "summary")
+_LONGEST_BODY = 4000
+NO_ACK = "imported"
+VECTOR = "embedding"
+PAUSED = "paused-tasks"
+SELF_EDITS = "self-edits.log"
+LEARNINGS = "learnings.log"
+_MOST_BYTES = 64 * 1024**2
+_MOST_LOG_BYTES = 1024**3
+RUN_ID = "gaia-coder"
 
 
 def time_text(moment: datetime) -> str:
@@ -60,41 +74,132 @@ def json_or_none(value: Any) -> str | None:
     return None if value is None or value == {} or value == [] else json_text(value)
 
 
-def times(moment: datetime) -> Iterator[str]:
-    """Yield the ways in which a log may have spelled a time, its own first."""
-    yield time_text(moment)
-    for digits in ("microseconds", "milliseconds", "seconds", "minutes"):
-        text = moment.isoformat(timespec=digits).removesuffix("+00:00")
-        yield from (f"{text}Z", f"{text}+00:00")
-    yield f"{moment:%Y-%m-%d}"
+def edit_line(edit: SelfEdit) -> str:
+    """Write a self-edit as its program does."""
+    document: dict[str, Any] = {name: value for name, value in edit.as_dict().items() if name not in ("id", "edited_at")}
+    document["review_passes"] = {name: edit.review_passes[name] for name in PASSES}
+    return json.dumps({"ts": time_text(edit.edited_at), **document}, ensure_ascii=False, separators=(",", ":"))
 
 
-def as_it_was(spellings: Iterable[str], key: str | None) -> tuple[str, bool]:
-    """Choose the spelling that an imported line had, by its key, which ends in the digest of the line as it was.
-
-    Without a key, and when none of them is it, the first is given; also return whether the line is known to differ now.
-    """
-    first = None
-    for text in spellings:
-        first = text if first is None else first
-        if key is None or key.endswith(f":{Row('', '', {'line': text}).digest()}"):
-            return text, False
-    return first or "", True
+def learning_line(learning: Learning) -> str:
+    """Write a learning as its program does, which escapes nothing."""
+    line = f'{time_text(learning.noted_at)} [task={learning.task_id}] Observed: "{learning.observation}"'
+    return f"{line} → {learning.candidate}"
 
 
-_JSON = (dict, list, str, int, float, bool)
-_LONGEST_TITLE = 120
-WAS_RUNNING = "it was running when it was imported, and nobody here holds it; resume it when nobody there does"
-# Columns in the payload of a tool call, besides its arguments and result.
-CALL = ("stage", "state_name", "duration_ms", "error", "loop_version")
+class GaiaImport(Import):
+    """One folder. Tasks there belong to no run, so one run is made for all of them."""
 
+    system = "gaia"
+    tables = TABLES
+    keys = KEYS
 
-class GaiaWorkTables:
-    """Mappings into the one run that is made for a home."""
+    def __init__(self, log: Decklog, path: str, *, run_id: str = RUN_ID, **settings: Any) -> None:
+        super().__init__(log, path, **settings)
+        self.run_id = run_id
+        self.em: dict[str, Any] | None = None
 
-    log: Decklog
-    writer: RowWriter
-    run_id: str
+    def mappings(self) -> dict[str, Mapping]:
+        """Return the tables with their mappings; feedback comes before the messages that became it."""
+        return {
+            "feedback": self.feedback,
+            "em_inbox": self.message,
+            "tasks": self.task,
+            "audit": self.tool_call,
+            "spend": self.spend,
+            "ci_history": self.ci_run,
+            "memory": self.lesson,
+        }
+
+    def run(self) -> Report:
+        """Take every store of the folder over; one that was never written is not there."""
+        stores = [*DATABASES.values(), PAUSED, SELF_EDITS, LEARNINGS, EM, BINDING]
+        if not any(os.path.exists(os.path.join(self.path, name)) for name in stores):
+            raise Invalid(f"{self.path} is no home of gaia-coder: it has none of {', '.join(stores)}")
+        with self.writer.open():
+            self.writer.ensure_run(self.run_id, "What gaia-coder recorded", self.log.clock.now())
+            for table, name in DATABASES.items():
+                self._take_database(table, os.path.join(self.path, name))
+            self._take_files()
+        return self.report
+
+    def _take_database(self, table: str, path: str) -> None:
+        if not os.path.exists(path):
+            return
+        with SqliteSource(path, seconds=self.seconds) as source:
+            self.check(source)
+            self.take(source)
+            if table == "memory":
+                self.supersede_all(source)
+
+    def check(self, source: SqliteSource) -> None:
+        """Report a store that holds nothing we know."""
+        if not any(table in source for table in self.tables):
+            self.report.note(f"{source.path} has no table of gaia-coder's")
+
+    def _take_files(self) -> None:
+        for name, parse in ((EM, parse_em), (BINDING, parse_binding)):
+            self.writer.take_all(whole(self.path, name, self.report), partial(self.trust_file, parse))
+        if self.em is not None:
+            with self.log.transaction():
+                for remark in TrustProposals(self.log, self.run_id).propose(self.em):
+                    self.report.note(remark)
+        self.writer.take_all(snapshots(self.path, self.report), self.snapshot)
+        self.writer.take_all(lines(self.path, SELF_EDITS, "self_edits_log", self.report), self.self_edit)
+        self.writer.take_all(lines(self.path, LEARNINGS, "learnings_log", self.report), self.learning)
+
+    def snapshot(self, row: Row) -> Outcome:
+        """Keep what a paused task needs to go on."""
+        row.stream = self.run_id
+        task_id, document = row.take("task_id"), row.take("document")
+        if not isinstance(document, dict):
+            raise Invalid("a snapshot is a JSON object")
+        if not self.writer.first_time(row):
+            return Outcome.ALREADY
+        # Older snapshots lack these.
+        known = {"task_id": task_id, "paused_at": to_text(EPOCH), "reason": "paused"}
+        self.log.states.save_snapshot(self.run_id, task_id, {**known, **document})
+        return Outcome.NEW
+
+    def trust_file(self, parse: Callable[[str], dict[str, Any]], row: Row) -> Outcome:
+        """Keep `em.toml` or `repo_binding.toml` as a state of the run, which has every version of it."""
+        row.stream = self.run_id
+        document = parse(row.take("text"))
+        saved = self.log.states.save(self.run_id, row.table, document)
+        if row.table == EM:
+            self.em = document
+        if saved.already:
+            return Outcome.ALREADY
+        return Outcome.NEW if saved.version == 1 else Outcome.CHANGED
+
+    def self_edit(self, row: Row) -> Outcome:
+        """Record a self-edit; a line that repeats one, with other words, is kept."""
+        document = parsed(row.take("line"))
+        first = self.writer.first_time(row)
+        recorded = self.log.self_edits.record_document(document)
+        if not first or not recorded.already:
+            _keep_spelling(row, f"self_edit {recorded.id}", edit_line(recorded))
+            return saved_outcome(recorded)
+        return self.writer.keep(row, "the same pull request at the same commit is recorded already")
+
+    def learning(self, row: Row) -> Outcome:
+        """Note a learning; a day without an hour begins at midnight."""
+        text = row.take("line")
+        try:
+            line = parse_line(text, tolerant=True)
+        except BadLine as problem:
+            return self.writer.keep(row, problem.message)
+        if line is None:
+            return Outcome.ALREADY
+        noted = self.log.learnings.note(
+            line.task_id,
+            line.observation,
+            candidate=line.candidate,
+            noted_at=from_text(line.timestamp),
+            key=self.writer.key(row),
+        )
+        _keep_spelling(row, f"learning {noted.id}", learning_line(noted))
+        return saved_outcome(noted)
 
     def task(self, row: Row) -> Outcome:
         """Take a task over. One that was running is paused: nobody here holds it, and it may still be worked on there."""
@@ -180,46 +285,6 @@ class GaiaWorkTables:
             updated_at=completed or started,
         )
 
-
-def title_of(inputs: dict[str, Any], task_id: str) -> str:
-    """Call a task by the first line of what it was asked."""
-    asked = next((inputs[name] for name in ("title", "prompt", "goal", "task") if isinstance(inputs.get(name), str)), "")
-    line = asked.strip().partition("\n")[0][:_LONGEST_TITLE]
-    return line or f"Task {task_id}"
-
-
-def _latest(created: datetime, heartbeat: object) -> datetime:
-    try:
-        return max(created, from_text(str(heartbeat))) if heartbeat else created
-    except ValueError:
-        return created
-
-
-def _microdollars(row: Row) -> int:
-    usd = row.take("usd", 0)
-    if not isinstance(usd, (int, float)) or not 0 <= usd < 10**6:
-        raise Invalid(f"{usd!r} is no amount of dollars that a call can cost")
-    # The shortest decimal that is this float: what a person wrote, not its binary neighbour.
-    exact = Decimal(repr(usd)) * 1_000_000
-    cost = int(exact.quantize(Decimal(1), ROUND_HALF_EVEN))
-    if exact != cost:
-        row.replace("usd", cost / 1_000_000)
-    return cost
-
-
-_SAYS = ("body", "preference", "decision", "error_signature", "test_fqn", "diff_signature", "heuristic", "lesson", "summary")
-_LONGEST_BODY = 4000
-NO_ACK = "imported"
-VECTOR = "embedding"
-
-
-class InboxTables:
-    """Mappings of what people said and what was learned."""
-
-    log: Decklog
-    writer: RowWriter
-    report: Report
-
     def message(self, row: Row) -> Outcome:
         """Take a message over. Nobody checked here who sent it, so it counts as not authorised."""
         received: datetime = row.time("received_at", EPOCH)
@@ -294,7 +359,7 @@ class InboxTables:
             fields["last_seen_at"] = fields["created_at"]
         body, _ = self.log.db.values.text("body", fields["body"])
         fields["fingerprint"] = similarity.fingerprint(body)
-        self.writer.mark_clean(fields["fingerprint"])
+        self.log.db.values.mark_clean(fields["fingerprint"])
         outcomes = {self.writer.merge(lesson, fields)}
         if Outcome.CHANGED in outcomes and body != lesson.body:
             # The vector is that of the old text; the embedder makes another.
@@ -332,20 +397,39 @@ class InboxTables:
             self.report.note(f"memory {lesson_id} is not marked as superseded by {by}: {problem.message}")
 
 
+def title_of(inputs: dict[str, Any], task_id: str) -> str:
+    """Return the first line of a task's request as its title."""
+    asked = next((inputs[name] for name in ("title", "prompt", "goal", "task") if isinstance(inputs.get(name), str)), "")
+    line = asked.strip().partition("\n")[0][:_LONGEST_TITLE]
+    return line or f"Task {task_id}"
+
+
+def _latest(created: datetime, heartbeat: object) -> datetime:
+    try:
+        return max(created, from_text(str(heartbeat))) if heartbeat else created
+    except ValueError:
+        return created
+
+
+def _microdollars(row: Row) -> int:
+    usd = row.take("usd", 0)
+    if not isinstance(usd, (int, float)) or not 0 <= usd < 10**6:
+        raise Invalid(f"{usd!r} is no amount of dollars that a call can cost")
+    # The shortest decimal that is this float: what a person wrote, not its binary neighbour.
+    exact = Decimal(repr(usd)) * 1_000_000
+    cost = int(exact.quantize(Decimal(1), ROUND_HALF_EVEN))
+    if exact != cost:
+        row.replace("usd", cost / 1_000_000)
+    return cost
+
+
 def body_of(payload: dict[str, Any]) -> str:
-    """Say in words what a lesson is: its payload's own words, or all of it."""
+    """Return a lesson's text: that of its payload, or the whole payload."""
     said = next((payload[name] for name in _SAYS if isinstance(payload.get(name), str) and payload[name].strip()), None)
     body = said or to_json(payload)
     if len(body) > _LONGEST_BODY:
         raise Invalid(f"it has {len(body)} characters, and a lesson has at most {_LONGEST_BODY}")
     return body
-
-
-PAUSED = "paused-tasks"
-SELF_EDITS = "self-edits.log"
-LEARNINGS = "learnings.log"
-_MOST_BYTES = 64 * 1024**2
-_MOST_LOG_BYTES = 1024**3
 
 
 def snapshots(folder: str, report: Report) -> Iterator[Row]:
@@ -411,135 +495,8 @@ def parsed(text: str) -> dict[str, Any]:
     return found
 
 
-RUN_ID = "gaia-coder"
-
-
-class GaiaImport(Import, GaiaWorkTables, InboxTables):
-    """One folder. Tasks there belong to no run, so one run is made for all of them."""
-
-    system = "gaia"
-    tables = TABLES
-    keys = KEYS
-
-    def __init__(self, log: Decklog, path: str, *, run_id: str = RUN_ID, **settings: Any) -> None:
-        super().__init__(log, path, **settings)
-        self.run_id = run_id
-        self.em: dict[str, Any] | None = None
-
-    def mappings(self) -> dict[str, Mapping]:
-        """Name the tables with their mappings; feedback comes before the messages that became it."""
-        return {
-            "feedback": self.feedback,
-            "em_inbox": self.message,
-            "tasks": self.task,
-            "audit": self.tool_call,
-            "spend": self.spend,
-            "ci_history": self.ci_run,
-            "memory": self.lesson,
-        }
-
-    def run(self) -> Report:
-        """Take every store of the folder over; one that was never written is not there."""
-        stores = [*DATABASES.values(), PAUSED, SELF_EDITS, LEARNINGS, EM, BINDING]
-        if not any(os.path.exists(os.path.join(self.path, name)) for name in stores):
-            raise Invalid(f"{self.path} is no home of gaia-coder: it has none of {', '.join(stores)}")
-        with self.writer.open():
-            self._make_run()
-            for table, name in DATABASES.items():
-                self._take_database(table, os.path.join(self.path, name))
-            self._take_files()
-        return self.report
-
-    def _make_run(self) -> None:
-        try:
-            self.log.runs.get(self.run_id)
-        except NotFound:
-            now = self.log.clock.now()
-            with self.log.transaction():
-                self.writer.record(
-                    Run,
-                    new_stream=True,
-                    id=self.run_id,
-                    goal="What gaia-coder recorded",
-                    status=RunStatus.ACTIVE,
-                    started_at=now,
-                    updated_at=now,
-                )
-
-    def _take_database(self, table: str, path: str) -> None:
-        if not os.path.exists(path):
-            return
-        with SqliteSource(path, seconds=self.seconds) as source:
-            self.check(source)
-            self.take(source)
-            if table == "memory":
-                self.supersede_all(source)
-
-    def check(self, source: SqliteSource) -> None:
-        """Report a store that holds nothing we know."""
-        if not any(table in source for table in self.tables):
-            self.report.note(f"{source.path} has no table of gaia-coder's")
-
-    def _take_files(self) -> None:
-        for name, parse in ((EM, parse_em), (BINDING, parse_binding)):
-            self.writer.take_all(whole(self.path, name, self.report), partial(self.trust_file, parse))
-        if self.em is not None:
-            with self.log.transaction():
-                for remark in TrustProposals(self.log, self.run_id).propose(self.em):
-                    self.report.note(remark)
-        self.writer.take_all(snapshots(self.path, self.report), self.snapshot)
-        self.writer.take_all(lines(self.path, SELF_EDITS, "self_edits_log", self.report), self.self_edit)
-        self.writer.take_all(lines(self.path, LEARNINGS, "learnings_log", self.report), self.learning)
-
-    def snapshot(self, row: Row) -> Outcome:
-        """Keep what a paused task needs to go on."""
-        row.stream = self.run_id
-        task_id, document = row.take("task_id"), row.take("document")
-        if not isinstance(document, dict):
-            raise Invalid("a snapshot is a JSON object")
-        if not self.writer.first_time(row):
-            return Outcome.ALREADY
-        # Older snapshots lack these.
-        known = {"task_id": task_id, "paused_at": to_text(EPOCH), "reason": "paused"}
-        self.log.states.save_snapshot(self.run_id, task_id, {**known, **document})
-        return Outcome.NEW
-
-    def trust_file(self, parse: Callable[[str], dict[str, Any]], row: Row) -> Outcome:
-        """Keep `em.toml` or `repo_binding.toml` as a state of the run, which has every version of it."""
-        row.stream = self.run_id
-        document = parse(row.take("text"))
-        saved = self.log.states.save(self.run_id, row.table, document)
-        if row.table == EM:
-            self.em = document
-        if saved.already:
-            return Outcome.ALREADY
-        return Outcome.NEW if saved.version == 1 else Outcome.CHANGED
-
-    def self_edit(self, row: Row) -> Outcome:
-        """Record a self-edit; a line that repeats one, with other words, is kept."""
-        document = parsed(row.take("line"))
-        first = self.writer.first_time(row)
-        recorded = self.log.self_edits.record_document(document)
-        if not first or not recorded.already:
-            return saved_outcome(recorded)
-        return self.writer.keep(row, "the same pull request at the same commit is recorded already")
-
-    def learning(self, row: Row) -> Outcome:
-        """Note a learning; a day without an hour begins at midnight."""
-        text = row.take("line")
-        try:
-            line = parse_line(text, tolerant=True)
-        except BadLine as problem:
-            return self.writer.keep(row, problem.message)
-        if line is None:
-            return Outcome.ALREADY
-        if len(line.timestamp) == len("2026-11-15"):
-            row.left["line"] = text
-        noted = self.log.learnings.note(
-            line.task_id,
-            line.observation,
-            candidate=line.candidate,
-            noted_at=from_text(line.timestamp),
-            key=self.writer.key(row),
-        )
-        return saved_outcome(noted)
+def _keep_spelling(row: Row, made: str, line: str) -> None:
+    """Keep a line as it was, unless an export spells it so anyway."""
+    row.made, row.usual = made, ("line",)
+    if row.columns["line"] != line:
+        row.replace("line", line)

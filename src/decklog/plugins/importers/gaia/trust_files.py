@@ -125,7 +125,7 @@ class TrustProposals:
                 self._log.approvals.withdraw(approval.id, reason=f"{EM} was imported again")
 
     def _not_proposed(self, document: Document, trust: Any) -> Iterator[str]:
-        """Name what no proposal can bring about."""
+        """Yield the differences that no proposal can resolve."""
         if document["em_handle"].lower().removeprefix("@") != str(trust.get("manager", "")).lower():
             yield f"{EM} names {document['em_handle']} as the manager; a hand-over also needs their public key"
         if document.get("current_tier", 0) < trust["tier"]:

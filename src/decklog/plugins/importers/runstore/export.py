@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from decklog.core.errors import NotFound
-from decklog.importing.exports import Export, ExportReport, columns_of, each, every, text_of
+from decklog.importing.exports import Export, ExportReport, columns_of, each, every, number_of, text_of
 from decklog.importing.row import EPOCH
 from decklog.journal.entry import Entry, EntryKind
 from decklog.log import Decklog
@@ -59,7 +59,7 @@ class AttemptTrail:
         self._taken_over: str | None = None
 
     def follow(self, entry: Entry) -> tuple[Attempt, str | None] | None:
-        """Look at the next entry; give the attempt that it ended and the id that it had where it was imported from."""
+        """Process the next entry; return the attempt that it ended, and the attempt's id in the source."""
         if entry.record_table == Task.table:
             image: dict[str, Any] = entry.payload  # type: ignore[assignment]
             return self._version(image)
@@ -92,7 +92,6 @@ def write_attempt(out: Export, attempt: Attempt, name: str | None, there: str) -
 
 
 SYSTEM = "runstore"
-_EVENT_KEY = f"import:{SYSTEM}:events:"
 # The kinds of record that have a table there, and of each the fields that have a column or are derived from others.
 _TABLES = ("runs", "agents", "tasks", "artifacts", "checkpoints", "approvals")
 _RUN = ("id", "goal", "repo", "status", "summary", "cycles", "replans", "current_task_id", "started_at", "updated_at", "ended_at")
@@ -159,7 +158,9 @@ class RunStoreExport:
         row = columns_of(entry, "ts=at source=agent kind=subtype message=body")
         row |= {"run_id": there, "payload_json": text_of(entry.payload or None)}
         defaults = {"source": "system", "kind": entry.kind.value, "message": "", "payload_json": "{}"}
-        self.out.insert_numbered("events", self.out.kept.restored(entry.id, row, defaults), _number(entry.key))
+        self.out.insert_numbered(
+            "events", self.out.kept.restored(entry.id, row, defaults), number_of(entry.key, SYSTEM, "events")
+        )
         for name in _EVENT:
             if getattr(entry, name) is not None:
                 self.report.leave_out(f"entries.{name}")
@@ -220,11 +221,3 @@ def time_text(moment: datetime) -> str:
 def _unless(value: Any, stand_in: Any) -> Any:
     """Return None for a placeholder of an unknown value, so that a kept column can be restored."""
     return None if value == stand_in else value
-
-
-def _number(key: str | None) -> int | None:
-    """Read an event's own number from the key of what was imported."""
-    number = (key or "").removeprefix(_EVENT_KEY)
-    return (
-        int(number) if (key or "").startswith(_EVENT_KEY) and number.isascii() and number.isdigit() and len(number) < 19 else None
-    )

@@ -1,6 +1,5 @@
 """Import RunStore's databases."""
 
-from abc import ABC, abstractmethod
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
@@ -11,7 +10,7 @@ from decklog.importing.importer import Import
 from decklog.importing.report import Outcome
 from decklog.importing.row import EPOCH, Row
 from decklog.importing.source import SqliteSource
-from decklog.importing.writer import Mapping, PendingEntry, RowWriter, describes, run_id_of, saved_outcome
+from decklog.importing.writer import Mapping, PendingEntry, describes, run_id_of, saved_outcome
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
 from decklog.stores.artifacts.artifacts import Artifact, media_type_of
@@ -40,114 +39,11 @@ _JSON = (dict, list, str, int, float, bool)
 # The finest time that RunStore writes.
 _SHOWN = timedelta(milliseconds=1)
 _LEASE = timedelta(minutes=1)
-
-
-class TaskTables(ABC):
-    """Mappings of the two tables, of which the second is written with the first."""
-
-    log: Decklog
-    writer: RowWriter
-    attempts: dict[str, list[Row]]
-    attempt_outcomes: dict[str, Outcome]
-
-    @abstractmethod
-    def in_run(self, row: Row) -> str:
-        """Place a row in its run."""
-
-    def task(self, row: Row) -> Outcome:
-        """Import a task, version by version by its attempts."""
-        fields = self._fields(row)
-        attempts = self.attempts.get(fields["id"], [])
-        present = self.writer.intake.seek(Task, fields["id"])
-        if present is not None and present.run_id != fields["run_id"]:
-            raise NotFound(f"task {fields['id']} belongs to run {present.run_id} here")
-        if present is None and attempts:
-            begun = {"state": TaskState.PENDING, "attempts": 0, "updated_at": fields["created_at"], "summary": None}
-            self.log.tasks.add_record(**{**fields, **begun, "reason": None, "blocker": None, "outcome": None})
-        outcomes = [self._attempted(attempt, number, fields) for number, attempt in enumerate(attempts, 1)]
-        self.attempt_outcomes |= {attempt.id: outcome for attempt, outcome in zip(attempts, outcomes, strict=True)}
-        if present is None and not attempts:
-            self.log.tasks.add_record(**fields)
-            return Outcome.NEW
-        if present is None or (Outcome.NEW in outcomes and present.updated_at <= fields["updated_at"]):
-            self.writer.change(Task, **fields)
-            return Outcome.NEW if present is None else Outcome.CHANGED
-        return self.writer.record(Task, clock="updated_at", **fields)
-
-    def _fields(self, row: Row) -> dict[str, Any]:
-        run_id, created = self.in_run(row), self._created(row)
-        word = row.take("status")
-        state = STATES.get(word, TaskState.PAUSED)
-        if word == "in_progress" or word not in STATES:
-            row.replace("status", {state: name for name, state in STATES.items()}.get(state))
-        return {
-            "run_id": run_id,
-            "id": row.text("id"),
-            **row.fields(row.text, "title objective", ""),
-            "state": state,
-            "acceptance": row.texts("acceptance_criteria_json") or [],
-            "verification": row.texts("verification_steps_json") or [],
-            "allowed_paths": row.texts("allowed_paths_json") or [],
-            "attempts": row.whole("attempt_count", 0),
-            **row.fields(row.text, "summary=implementation_summary blocker=blocker_signature"),
-            "reason": WAS_RUNNING if state is TaskState.PAUSED else None,
-            "created_at": created,
-            "updated_at": max(created, row.time("updated_at", created)),
-            **_FREE,
-        }
-
-    def _created(self, row: Row) -> datetime:
-        """Read when a task was made; a plan's tasks were all made at one time, and are done in the order of their rows."""
-        there: datetime = row.time("created_at", EPOCH)
-        created = self.writer.in_turn(row, there)
-        if created - there >= _SHOWN or there == EPOCH != created:
-            row.replace("created_at", to_text(created))
-        return created
-
-    def _attempted(self, row: Row, number: int, task: dict[str, Any]) -> Outcome:
-        """Write an attempt as two versions of its task: begun and ended, both when it was recorded, the only time there is."""
-        row.stream = task["run_id"]
-        if not self.writer.first_time(row):
-            return Outcome.ALREADY
-        at: datetime = row.time("created_at", task["updated_at"])
-        shared: dict[str, Any] = {"id": task["id"], "attempts": number, "fence": number, "leased_at": at, "updated_at": at}
-        running: dict[str, Any] = {"state": TaskState.RUNNING, "worker": WORKER, "leased_until": at + _LEASE, "outcome": None}
-        self.writer.change(Task, **shared, **running)
-        self.writer.change(
-            Task,
-            **shared,
-            state=TaskState.PENDING,
-            worker=None,
-            leased_until=None,
-            outcome=outcome_of(row.take("status")),
-            **row.fields(row.text, "summary blocker=blocker_signature"),
-            result=row.json("result_json", _JSON),
-        )
-        return Outcome.NEW
-
-    def attempt(self, row: Row) -> Outcome:
-        """Return the outcome of an attempt, which was written with its task; its id, number and status are kept."""
-        if row.id not in self.attempt_outcomes:
-            self.in_run(row)
-            raise NotFound(f"its task {row.columns.get('task_id')} is not in the file, or could not be taken")
-        self.in_run(row)
-        row.pass_over(("task_id", "summary", "created_at"))
-        row.json("result_json", _JSON)
-        if outcome_of(row.columns.get("status")) in (AttemptOutcome.FAILED, AttemptOutcome.BLOCKED):
-            row.take("blocker_signature")
-        return self.attempt_outcomes[row.id]
-
-
 # What a task has while nobody holds it.
 _FREE: dict[str, Any] = {"worker": None, "leased_until": None, "leased_at": None, "outcome": None, "result": None}
 
 
-def outcome_of(word: object) -> AttemptOutcome:
-    """Read an attempt's status, which is the caller's own word; what is no success counts as failed."""
-    return _OUTCOMES.get(str(word).strip().casefold(), AttemptOutcome.FAILED)
-
-
-class RunStoreImport(Import, TaskTables):
+class RunStoreImport(Import):
     """One file with eight tables; it has no version, and nothing in it is bound to anything else."""
 
     system = "runstore"
@@ -156,8 +52,6 @@ class RunStoreImport(Import, TaskTables):
 
     def __init__(self, log: Decklog, path: str, **settings: Any) -> None:
         super().__init__(log, path, **settings)
-        # The runs that are here, by their names there.
-        self.runs: dict[str, str] = {}
         self.attempts: dict[str, list[Row]] = {}
         self.attempt_outcomes: dict[str, Outcome] = {}
 
@@ -187,16 +81,7 @@ class RunStoreImport(Import, TaskTables):
 
     def in_run(self, row: Row) -> str:
         """Place a row in its run; one whose run is gone can't be placed."""
-        name = str(row.take("run_id"))
-        run_id = row.stream = self.runs.get(name) or self._run_of(name)
-        return run_id
-
-    def _run_of(self, name: str) -> str:
-        run_id = run_id_of(name)
-        if not self.writer.has_run(run_id):
-            raise NotFound(f"its run {name} is not in the file")
-        self.runs[name] = run_id
-        return run_id
+        return self.place_in_run(row, str(row.take("run_id")), "run")
 
     def run_row(self, row: Row) -> Outcome:
         """Take a run over; a status of the caller's own becomes `active`."""
@@ -285,3 +170,91 @@ class RunStoreImport(Import, TaskTables):
             at=row.time("created_at"),
         )
         return saved_outcome(recorded)
+
+    def task(self, row: Row) -> Outcome:
+        """Import a task, version by version by its attempts."""
+        fields = self._fields(row)
+        attempts = self.attempts.get(fields["id"], [])
+        present = self.writer.intake.seek(Task, fields["id"])
+        if present is not None and present.run_id != fields["run_id"]:
+            raise NotFound(f"task {fields['id']} belongs to run {present.run_id} here")
+        if present is None and attempts:
+            begun = {"state": TaskState.PENDING, "attempts": 0, "updated_at": fields["created_at"], "summary": None}
+            self.log.tasks.add_record(**{**fields, **begun, "reason": None, "blocker": None, "outcome": None})
+        outcomes = [self._attempted(attempt, number, fields) for number, attempt in enumerate(attempts, 1)]
+        self.attempt_outcomes |= {attempt.id: outcome for attempt, outcome in zip(attempts, outcomes, strict=True)}
+        if present is None and not attempts:
+            self.log.tasks.add_record(**fields)
+            return Outcome.NEW
+        if present is None or (Outcome.NEW in outcomes and present.updated_at <= fields["updated_at"]):
+            self.writer.change(Task, **fields)
+            return Outcome.NEW if present is None else Outcome.CHANGED
+        return self.writer.record(Task, clock="updated_at", **fields)
+
+    def _fields(self, row: Row) -> dict[str, Any]:
+        run_id, created = self.in_run(row), self._created(row)
+        word = row.take("status")
+        state = STATES.get(word, TaskState.PAUSED)
+        if word == "in_progress" or word not in STATES:
+            row.replace("status", {state: name for name, state in STATES.items()}.get(state))
+        return {
+            "run_id": run_id,
+            "id": row.text("id"),
+            **row.fields(row.text, "title objective", ""),
+            "state": state,
+            "acceptance": row.texts("acceptance_criteria_json") or [],
+            "verification": row.texts("verification_steps_json") or [],
+            "allowed_paths": row.texts("allowed_paths_json") or [],
+            "attempts": row.whole("attempt_count", 0),
+            **row.fields(row.text, "summary=implementation_summary blocker=blocker_signature"),
+            "reason": WAS_RUNNING if state is TaskState.PAUSED else None,
+            "created_at": created,
+            "updated_at": max(created, row.time("updated_at", created)),
+            **_FREE,
+        }
+
+    def _created(self, row: Row) -> datetime:
+        """Read when a task was made; a plan's tasks were all made at one time, and are done in the order of their rows."""
+        there: datetime = row.time("created_at", EPOCH)
+        created = self.writer.in_turn(row, there)
+        if created - there >= _SHOWN or there == EPOCH != created:
+            row.replace("created_at", to_text(created))
+        return created
+
+    def _attempted(self, row: Row, number: int, task: dict[str, Any]) -> Outcome:
+        """Write an attempt as two versions of its task: begun and ended, both when it was recorded, the only time there is."""
+        row.stream = task["run_id"]
+        if not self.writer.first_time(row):
+            return Outcome.ALREADY
+        at: datetime = row.time("created_at", task["updated_at"])
+        shared: dict[str, Any] = {"id": task["id"], "attempts": number, "fence": number, "leased_at": at, "updated_at": at}
+        running: dict[str, Any] = {"state": TaskState.RUNNING, "worker": WORKER, "leased_until": at + _LEASE, "outcome": None}
+        self.writer.change(Task, **shared, **running)
+        self.writer.change(
+            Task,
+            **shared,
+            state=TaskState.PENDING,
+            worker=None,
+            leased_until=None,
+            outcome=outcome_of(row.take("status")),
+            **row.fields(row.text, "summary blocker=blocker_signature"),
+            result=row.json("result_json", _JSON),
+        )
+        return Outcome.NEW
+
+    def attempt(self, row: Row) -> Outcome:
+        """Return the outcome of an attempt, which was written with its task; its id, number and status are kept."""
+        if row.id not in self.attempt_outcomes:
+            self.in_run(row)
+            raise NotFound(f"its task {row.columns.get('task_id')} is not in the file, or could not be taken")
+        self.in_run(row)
+        row.pass_over(("task_id", "summary", "created_at"))
+        row.json("result_json", _JSON)
+        if outcome_of(row.columns.get("status")) in (AttemptOutcome.FAILED, AttemptOutcome.BLOCKED):
+            row.take("blocker_signature")
+        return self.attempt_outcomes[row.id]
+
+
+def outcome_of(word: object) -> AttemptOutcome:
+    """Read an attempt's status, which is the caller's own word; what is no success counts as failed."""
+    return _OUTCOMES.get(str(word).strip().casefold(), AttemptOutcome.FAILED)

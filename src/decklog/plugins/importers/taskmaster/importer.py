@@ -8,9 +8,10 @@ from typing import Any
 from decklog.core.clock import from_text
 from decklog.core.errors import Invalid
 from decklog.importing.files import document, file_in, objects_in
-from decklog.importing.row import EPOCH, Row, kept_columns, kept_json
+from decklog.importing.row import EPOCH, Row, plain
 from decklog.importing.tracker import LINKS, WAS_RUNNING, Link, NestedRow, Tracker, moment_of, set_time
 from decklog.importing.writer import PendingRecord, describes, run_below
+from decklog.records.values import to_json
 from decklog.stores.tasks.task import LinkKind, Task, TaskState
 
 PLACES = (".taskmaster/tasks/tasks.json", "tasks/tasks.json", "tasks.json")
@@ -162,7 +163,7 @@ class TaskMasterImport(Tracker):
         if len(sides) + len(broken) > 1:
             self.report.note(f"{path} has conflicts of git's in it; of two versions of a task the newer one is taken")
         for side in sides:
-            self._hold_document(side)
+            self._hold_document(plain(side))
         for text in broken:
             self._hold_whole_tasks(text)
 
@@ -178,14 +179,14 @@ class TaskMasterImport(Tracker):
                 metadata = held.get("metadata")
                 self._hold_tag(tag, tasks, metadata if isinstance(metadata, dict) else {})
             else:
-                self.hold_line(kept_json({tag: held}), "it is no tag with tasks")
+                self.hold_line(to_json({tag: held}), "it is no tag with tasks")
 
     def _hold_whole_tasks(self, text: str) -> None:
         """Take the complete tasks of a document that was not written to its end."""
         starts = [(found[1], found.end()) for found in _TAG.finditer(text)]
         starts += [(MAIN, found.end()) for found in _LEGACY.finditer(text)]
         for tag, start in starts:
-            self._hold_tag(tag, list(objects_in(text, start)), {})
+            self._hold_tag(tag, plain([*objects_in(text, start)]), {})
         self.hold_line(text, "the document was not written to its end; the tasks in it that are whole were taken")
 
     def _hold_tag(self, tag: str, tasks: Iterable[Any], metadata: dict[str, Any]) -> None:
@@ -195,7 +196,7 @@ class TaskMasterImport(Tracker):
     def _name_tag(self, tag: str, metadata: dict[str, Any]) -> None:
         run_id = self.run_id if tag == MAIN else run_below(self.run_id, tag)
         self.tags[tag], self.begun[tag] = run_id, moment_of(metadata.get("created"))
-        self.metadata[run_id] = {"tag": tag, "metadata": kept_columns(metadata)[0]}
+        self.metadata[run_id] = {"tag": tag, "metadata": metadata}
 
     def _hold_tasks(self, tag: str, tasks: Iterable[Any]) -> None:
         for task in tasks:
@@ -206,10 +207,10 @@ class TaskMasterImport(Tracker):
                 self._hold_task(tag, name, part, parts)
 
     def _hold_task(self, tag: str, above: str, task: Any, parts: list[Any]) -> str:
-        """Hold a task, or a part of one with the ids of its siblings; give its name, which is empty where it has none."""
+        """Add a task, or a subtask with its siblings' ids; return its name, or an empty text."""
         name = number_of(task, above)
         if not name:
-            self.hold_line(kept_json({"tag": tag, "task": task}), "a task needs an id")
+            self.hold_line(to_json({"tag": tag, "task": task}), "a task needs an id")
             return ""
         columns = {column: value for column, value in task.items() if column != "subtasks" or (value and not parts)}
         if above:
@@ -226,7 +227,7 @@ class TaskMasterImport(Tracker):
         return f"{tag} {'.'.join(f'{part:>9}' for part in name.split('.'))}"
 
     def goals(self) -> dict[str, str]:
-        """Name a run for each tag."""
+        """Return a run for each tag."""
         return {run_id: self.goal if tag == MAIN else f"{self.goal}: {tag}" for tag, run_id in sorted(self.tags.items())}
 
     def first_at(self) -> str | None:
@@ -238,15 +239,15 @@ class TaskMasterImport(Tracker):
         return {self.system: self.metadata[run_id]}
 
     def run_of(self, item: str) -> str:
-        """Name the run of a task's tag."""
+        """Return the run of a task's tag."""
         return self.tags[item.rpartition("/")[0]]
 
     def task_of(self, item: str) -> str:
-        """Name a task by its run and its number there."""
+        """Return a task's id: its run and its number."""
         return self.ours.get(item) or f"{self.run_of(item)}-{item.rpartition('/')[2]}"
 
     def item_of(self, run_id: str, task_id: str) -> str:
-        """Name a task by its tag and its number there."""
+        """Return the item of a task: its tag and its number."""
         ours = next((item for item, its_task in self.ours.items() if its_task == task_id), None)
         tag = next(tag for tag, its_run in self.tags.items() if its_run == run_id)
         return ours or f"{tag}/{task_id.removeprefix(f'{run_id}-')}"

@@ -138,7 +138,7 @@ class _Tag:
         return task_id.startswith(self._start) and task_id != self._start
 
     def _top(self, task_id: str) -> str:
-        """Name the whole that a task is a part of: there are no parts of parts there."""
+        """Return the topmost parent of a task: Task Master has no nested subtasks."""
         seen = set[str]()
         while task_id in self._above and task_id not in seen:
             seen.add(task_id)
@@ -263,7 +263,7 @@ class Document:
                         held[name] = [one for one in listed if id(one) not in doubles]
 
     def items(self) -> Items:
-        """Give tasks and subtasks by name, with what they wait for by name too."""
+        """Return tasks and subtasks by name; dependencies are names, too."""
         return {name: self._item(place) for name, place in self.places.items()}
 
     def _item(self, place: Place) -> dict[str, Any]:
@@ -366,7 +366,7 @@ class TaskMasterSync(FileSync):
         return self._read_document(text, self.file_name).items() if text is not None else {}
 
     def task_of(self, item: str) -> str:
-        """Name the task of an item: by what it is called here, or by its run and its number."""
+        """Return the task id of an item: its own, or its run and number."""
         tag, is_numbered, number = item.rpartition("/")
         return f"{self._run_of(tag)}-{number}" if is_numbered else item
 

@@ -320,7 +320,7 @@ class BazingaPatterns(BazingaBase):
 
 
 def project_of(db: BazingaBase, session_id: str) -> str:
-    """Name the project of a session: the one its metadata say, or the session itself."""
+    """Return the project in a session's metadata, or the session itself."""
     try:
         return str(db.log.runs.get(session_id).metadata.get("project_id") or session_id)
     except NotFound:
@@ -387,7 +387,7 @@ class BazingaStrategies(BazingaBase):
 
     @reports
     def update_strategy_helpfulness(self, strategy_id: str, increment: int = 1) -> dict[str, Any]:
-        """Say that a strategy helped."""
+        """Record that a strategy helped."""
         by = min(max(increment, 0), MOST_CREDIT)
         credited = self.log.strategies.credit(strategy_id, by=by)
         return {

@@ -65,7 +65,7 @@ def charge(
     *,
     call_site: str | None = None,
 ) -> None:
-    """Charge tokens of which nobody said what kind they are; they count as input."""
+    """Charge tokens of an unknown kind as input tokens."""
     db.expect_session(session_id)
     db.log.ledger.charge(
         given(model) or UNKNOWN_MODEL,

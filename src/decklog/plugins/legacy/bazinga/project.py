@@ -139,12 +139,12 @@ class Readiness:
         return named
 
     def compare(self, sections: tuple[str, ...]) -> list[str]:
-        """Name what the project's own files say differently from the workflow in use."""
+        """Return the differences between the project's own files and the workflow in use."""
         document = document_of(self.database.project_root, sections)
         return differences(self.database.log.workflow, document) if document else []
 
     def say(self, text: str) -> None:
-        """Write a remark for people."""
+        """Write a message to standard error."""
         if not self.quiet:
             sys.stderr.write(text + "\n")
 

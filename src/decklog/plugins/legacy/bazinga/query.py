@@ -82,7 +82,7 @@ def ask_file(path: str, sql: str, parameters: Sequence[Any] = ()) -> list[dict[s
 
 
 def _ask_log(database: Any, sql: str, parameters: Sequence[Any]) -> AbstractContextManager[Any]:
-    """Ask the log itself, on a connection with bazinga's tables as views."""
+    """Query the log itself, on a connection with bazinga's tables as views."""
     where = database.connections
     limits: dict[str, Any] = {"seconds": SECONDS, "most_bytes": BYTES}
     return answered(where.address(), where.path, sql, parameters, views=questions("main"), **limits)
@@ -111,7 +111,7 @@ def _shown(names: list[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, An
 
 
 def _unique_names(names: list[str]) -> list[str]:
-    """Give columns of one name the suffixes _2, _3 …"""
+    """Return unique column names: repeated ones get the suffixes _2, _3 …"""
     taken: set[str] = set()
     columns = []
     for name in names:
@@ -136,7 +136,7 @@ def _value(value: Any) -> Any:
 
 
 def faults_of(database: Database) -> list[str]:
-    """Let the engine check its file from end to end; name what is wrong with it. PostgreSQL looks after itself."""
+    """Return the faults that SQLite finds in its file; PostgreSQL checks its own."""
     if database.engine != "sqlite":
         return []
     rows = database.read(lambda: database.rows("pragma integrity_check(20)", {})[1])

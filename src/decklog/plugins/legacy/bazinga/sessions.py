@@ -63,7 +63,7 @@ class BazingaSessions(BazingaBase):
 
     @answers
     def update_session_status(self, session_id: str, status: str) -> None:
-        """Give a session a status; any may follow any other, and the end is stamped or cleared with it."""
+        """Set a session's status. Any status may follow any other; the end time follows."""
         if status not in VALID_SESSION_STATUSES:
             raise CallRefused(f"Invalid status: {status!r}", valid_statuses=list(VALID_SESSION_STATUSES))
         if status in ENDED:

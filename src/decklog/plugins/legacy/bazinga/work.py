@@ -121,7 +121,7 @@ def groups_of(db: BazingaBase, session_id: str, status: str | None = None) -> li
 
 
 def _fields(values: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Pick what was given, checked as bazinga checks it."""
+    """Return the given fields, checked as bazinga checks them."""
     fields = {name: values[name] for name in names if values[name] is not None}
     for name in _BLANK_MEANS_NONE:
         if name in fields and not str(fields[name]).strip():
@@ -327,7 +327,7 @@ class BazingaPlans(BazingaBase):
 
 
 def _anew(phases: Any) -> Any:
-    """Give phases so that one of which nothing is said begins anew, instead of going on with what it had."""
+    """Return phases in which one without a status is reset to pending."""
     if not isinstance(phases, list):
         return phases
     fresh = {"status": "pending", "progress_percent": 0}

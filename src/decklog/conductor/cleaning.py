@@ -1,0 +1,165 @@
+"""List what is kept under `refs/decklog/`, by git alone, and clean up after runs that are over.
+
+Workspaces are kept by refs before they are removed, and refs of unlanded work stay.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from decklog.conductor import starting
+from decklog.conductor.git.refs import run_refs
+from decklog.conductor.git.repository import HOME, SESSIONS, Repository, ref_part
+from decklog.conductor.git.workspaces import remove_folder
+from decklog.conductor.recovery import Recovery
+from decklog.conductor.stages import LAND, PLAN, all_tasks, item_tag
+from decklog.core.errors import NotFound
+from decklog.log import Decklog
+from decklog.stores.runs.run import Run
+
+_OPEN = ("planning", "active", "paused")
+_FORMAT = "%(refname)%00%(objectname)%00%(committerdate:iso-strict)%00%(contents:subject)"
+
+
+@dataclass(frozen=True)
+class KeptRef:
+    """One kept commit, with its run, task and attempt. The target of a run has no task."""
+
+    run: str
+    task: str
+    attempt: str
+    what: str
+    commit: str
+    at: str
+    subject: str
+    ref: str
+
+
+def kept(repository: Repository, run: str | None = None) -> list[KeptRef]:
+    """List the kept commits of one run or of all, each commit of an attempt once."""
+    seen: dict[tuple[str, str, str, str], KeptRef] = {}
+    for one in _read(repository, HOME if run is None else f"{HOME}/{ref_part(run)}"):
+        seen.setdefault((one.run, one.task, one.attempt, one.commit), one)
+    return list(seen.values())
+
+
+def _read(repository: Repository, beneath: str) -> Iterator[KeptRef]:
+    lines = repository.on_refs("for-each-ref", f"--format={_FORMAT}", beneath).out.decode(errors="replace").splitlines()
+    # The commits of the branch first, then the others.
+    for line in sorted(lines, key=_order):
+        ref, commit, at, subject = line.split("\0")
+        run, _, rest = ref.removeprefix(f"{HOME}/").partition("/")
+        if run == SESSIONS:
+            continue
+        parts = rest.split("/")
+        if parts[0] == "tasks" and len(parts) >= 4:
+            yield KeptRef(run, parts[1], parts[2], "/".join(parts[3:]), commit, at, subject, ref)
+        else:
+            yield KeptRef(run, "", "", rest, commit, at, subject, ref)
+
+
+def _order(line: str) -> tuple[str, int]:
+    folder, _, what = line.partition("\0")[0].rpartition("/")
+    order = ("target", "tip", "changed", "folder")
+    return folder, order.index(what) if what in order else len(order)
+
+
+# Cleaning
+
+
+@dataclass
+class Cleaned:
+    """What was removed, or would be, and what stays, with the reason."""
+
+    refs: list[str] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)
+    stays: dict[str, str] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+class Cleaner:
+    """Cleans one repository. `is_trial` only lists what would go; `unlanded` removes unlanded work too."""
+
+    def __init__(self, log: Decklog, cwd: Path, state: Path, *, days: float, is_trial: bool, unlanded: bool) -> None:
+        self._log = log
+        self._cwd = cwd
+        self._state = state
+        self._repository = Repository.find(cwd, state)
+        self._before = log.clock.now() - timedelta(days=days)
+        self._is_trial = is_trial
+        self._unlanded = unlanded
+        self.cleaned = Cleaned()
+
+    def clean(self) -> Cleaned:
+        """Clean up after every run of this repository that has been over for long enough."""
+        held = {one.run for one in kept(self._repository)}
+        for name in sorted(held | self._folders()):
+            run = self._run(name)
+            why = self._why_it_stays(run)
+            if run is not None and why is None:
+                self._clean_run(run, name)
+            elif name in held:
+                self.cleaned.stays[f"{HOME}/{name}"] = str(why)
+        return self.cleaned
+
+    def _folders(self) -> set[str]:
+        """Return the runs that have a folder here: one without a target has nothing else."""
+        return {path.name for path in self._repository.state.iterdir() if path.is_dir()}
+
+    def _run(self, name: str) -> Run | None:
+        try:
+            return self._log.runs.get(name)
+        except NotFound:
+            return None
+
+    def _why_it_stays(self, run: Run | None) -> str | None:
+        if run is None:
+            return "its run is not in this log; see: decklog run rescue"
+        if run.status.value in _OPEN:
+            return f"its run is {run.status.value}"
+        ended: datetime | None = run.ended_at
+        return "its run is over for too short a time" if ended is None or ended > self._before else None
+
+    def _clean_run(self, run: Run, name: str) -> None:
+        folder = self._repository.state / name
+        if folder.is_dir():
+            self.cleaned.folders.append(str(folder))
+            if not self._is_trial:
+                context = starting.open_run(self._log, run.id, cwd=self._cwd, state=self._state)
+                Recovery(context).clean_up()
+                remove_folder(folder)
+        landed = self._landed(run)
+        gone = [ref for ref in self._repository.refs(f"{HOME}/{name}") if self._may_go(ref, landed)]
+        self.cleaned.refs += gone
+        if not self._is_trial:
+            run_refs(self._repository, run.id, _remote_of(run)).drop(gone)
+
+    def _may_go(self, ref: str, landed: set[str]) -> bool:
+        """Return whether a ref may go; otherwise note why it stays."""
+        if self._unlanded or ref in landed:
+            return True
+        self.cleaned.stays[ref] = "what it holds has landed nowhere; --unlanded lets it go"
+        return False
+
+    def _landed(self, run: Run) -> set[str]:
+        """Return the refs of a run whose work is in a branch of the user, as its target is."""
+        name = ref_part(run.id)
+        refs = self._repository.refs(f"{HOME}/{name}")
+        target = refs.get(f"{HOME}/{name}/target")
+        if target is None or not self._repository.is_in_a_branch(target):
+            return set()
+        tasks_of_run = list(all_tasks(self._log, run.id))
+        done = {item_tag(task) for task in tasks_of_run if task.role == LAND and task.state == "done"}
+        # Other files of planning agents are not used.
+        of_done = {ref_part(task.id) for task in tasks_of_run if set(task.tags) & done or (task.role == PLAN and not task.tags)}
+        tasks = f"{HOME}/{name}/tasks/"
+        return {ref for ref in refs if not ref.startswith(tasks) or ref.removeprefix(tasks).split("/")[0] in of_done}
+
+
+def _remote_of(run: Run) -> str | None:
+    facts = run.metadata.get("conductor")
+    return str(facts["remote"]) if isinstance(facts, dict) and facts.get("remote") else None

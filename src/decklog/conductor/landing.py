@@ -1,0 +1,390 @@
+"""Land a run on a branch of the user as exactly one examined commit, or publish it as a branch with a pull request.
+
+Pull requests are opened by `gh` for GitHub or `glab` for GitLab.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from decklog.conductor.checks.examination import Examiner
+from decklog.conductor.context import RunContext
+from decklog.conductor.git.changes import changes
+from decklog.conductor.git.refs import Branches, Remote
+from decklog.conductor.git.repository import ref_part
+from decklog.conductor.stages import LAND, all_tasks
+from decklog.conductor.status import run_status
+from decklog.core.errors import Conflict, DecklogError, Denied, TimedOut, Unavailable
+from decklog.core.figures import counted
+from decklog.guard.calls.tool import EffectCheck
+from decklog.stores.runs.run import ENDED
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class LandingPlan:
+    """The move of a branch from one commit to another. `worktree` is where it is checked out, if it is."""
+
+    branch: str
+    old: str
+    new: str
+    tree: str
+    files: int
+    is_merge: bool
+    worktree: Path | None
+
+    @property
+    def is_done(self) -> bool:
+        return self.old == self.new
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**vars(self), "worktree": None if self.worktree is None else str(self.worktree)}
+
+
+def prepare(context: RunContext, branch: str | None, *, cwd: Path) -> LandingPlan:
+    """Return what would land on a branch, by default the checked-out one. Raise Conflict if nothing can."""
+    repository = context.repository
+    refuse_unstarted(context)
+    branches = Branches(repository)
+    name = branch or branches.current(cwd)
+    old, target = branches.commit(name), context.target_commit()
+    worktree = branches.worktree(name)
+    if worktree is not None:
+        branches.refuse_dirty(worktree, name)
+    new = old if repository.is_ancestor(target, old) else target
+    is_merge = new == target and not repository.is_ancestor(old, target)
+    if is_merge:
+        new = _merged(context, name, old, target)
+    files = len(changes(repository, old, new))
+    return LandingPlan(
+        branch=name, old=old, new=new, tree=repository.tree(new), files=files, is_merge=is_merge, worktree=worktree
+    )
+
+
+def refuse_unstarted(context: RunContext) -> None:
+    """Raise Conflict for a run that ended before it had a target, as after a failing first commit."""
+    run = context.log.runs.get(context.run_id)
+    if run.status in ENDED and context.repository.ref(context.target) is None:
+        raise Conflict(
+            f"run {run.id} has nothing to land, since it did not start: {run.summary or run.status.value}",
+            hint="Make its first commit green, or allow its red tests by --from-red TEST; then start the run again.",
+            run_id=run.id,
+        )
+
+
+def _merged(context: RunContext, branch: str, old: str, target: str) -> str:
+    """Create the merge of the target with a branch that has moved on since."""
+    repository = context.repository
+    merged = repository.merge(old, target)
+    if merged.conflicts:
+        raise Conflict(
+            f"{branch} has gone on since, and does not merge with the run: {', '.join(merged.conflicts[:_SHOWN])}",
+            hint=f"Merge it yourself: git merge {context.target}",
+            paths=list(merged.conflicts),
+        )
+    message = f"Merge {context.log.runs.get(context.run_id).goal.splitlines()[0][:60]}\n\nDecklog-Run: {context.run_id}\n"
+    return repository.commit(merged.tree, [old, target], message, context.person, repository.time_of(target))
+
+
+def examine(context: RunContext, landing: LandingPlan) -> None:
+    """Raise Conflict if the landing commit does not pass its checks; earlier verdicts count."""
+    runner = context.runner(lambda: None)
+    examiner = Examiner(context.log, context.run_id, context.configuration, runner, task_id=None)
+    findings = examiner.base_findings(landing.new)
+    if findings:
+        raise Conflict(
+            f"what would land on {landing.branch} does not pass: {', '.join(str(one['check']) for one in findings)}",
+            hint="Merge it yourself, or start a run from the branch as it is.",
+            findings=findings,
+        )
+
+
+def approve(
+    context: RunContext, question: str, about: dict[str, object], *, by: str, proof: AbstractContextManager[object], source: str
+) -> str:
+    """Record a person's approval of exactly one act, and use it up; return its id. A registered owner has to sign it."""
+    log = context.log
+    approval = log.approvals.ask(context.run_id, question, by="conductor", about=about, source=source)
+    digest = str(approval.subject_digest)
+    try:
+        with proof:
+            log.approvals.decide(approval.id, "granted", by=by, subject_digest=digest, rationale="decklog run land")
+    except DecklogError:
+        # Nobody else may answer it: a later landing asks again.
+        log.approvals.withdraw(approval.id, reason="it was not landed")
+        raise
+    if log.approvals.use(context.run_id, digest) is None:
+        raise Denied(
+            f"{question.partition('?')[0].lower()} needs the owner's signature",
+            hint="Give the key: decklog run land RUN --key FILE, or run it in a terminal to be asked for the password.",
+        )
+    return approval.id
+
+
+def land(context: RunContext, landing: LandingPlan, *, by: str, proof: AbstractContextManager[object]) -> None:
+    """Move the branch by a person's command, which records and uses an approval of exactly this move."""
+    about: dict[str, object] = {"branch": landing.branch, "from": landing.old, "to": landing.new, "tree": landing.tree}
+    question = f"Land on {landing.branch}? {counted(landing.files, 'file')}."
+    approval = approve(context, question, about, by=by, proof=proof, source="conductor.land")
+    branches = Branches(context.repository)
+
+    def move() -> bool:
+        branches.move(landing.branch, landing.new, landing.old, landing.worktree)
+        return True
+
+    def look(_effect: object) -> EffectCheck:
+        return EffectCheck(context.repository.is_ancestor(landing.new, branches.commit(landing.branch)), True)
+
+    step = f"land:{landing.branch}:{landing.new}:{landing.old}"
+    context.effects.perform(step, move, look, task_id=None, facts={**about, "approval": approval})
+
+
+# Pull requests
+
+
+_LONGEST_TITLE = 72
+_SECONDS = 120.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PullRequest:
+    """A request that a branch be merged into another."""
+
+    branch: str
+    base: str
+    title: str
+    body: str
+    is_draft: bool = False
+
+
+@dataclass(frozen=True)
+class Forge:
+    """A forge's program: how it opens a request, and how it lists the open ones of a branch as JSON."""
+
+    program: str
+    hint: str
+    create: Callable[[PullRequest], Sequence[str]]
+    find: Callable[[str], Sequence[str]]
+    address: str
+    # Whether the body is read from standard input.
+    reads_body: bool
+
+    def open(self, folder: Path, request: PullRequest) -> str:
+        """Open a request, unless the branch has one; return its address."""
+        already = self.opened(folder, request.branch)
+        if already.happened:
+            return str(already.result)
+        output = self._call(folder, self.create(request), given=request.body if self.reads_body else "")
+        # The address is in the last line; glab writes other lines before it.
+        words = [word for line in output.splitlines() for word in line.split() if word.startswith(("https://", "http://"))]
+        return words[-1] if words else output.strip().splitlines()[-1]
+
+    def opened(self, folder: Path, branch: str) -> EffectCheck:
+        """Look for an open request of a branch."""
+        output = self._call(folder, self.find(branch))
+        found = json.loads(output) if output.strip() else []
+        return EffectCheck(bool(found), str(found[0][self.address]) if found else None)
+
+    def _call(self, folder: Path, words: Sequence[str], given: str = "") -> str:
+        name = f"{self.program} {' '.join(words[:2])}"
+        env = {**os.environ, "GH_PROMPT_DISABLED": "1", "NO_PROMPT": "1", "NO_COLOR": "1"}
+        try:
+            done = subprocess.run(
+                [self.program, *words],
+                cwd=folder,
+                env=env,
+                input=given,
+                capture_output=True,
+                text=True,
+                timeout=_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as problem:
+            raise TimedOut(f"{name} did not end in {_SECONDS:g} seconds") from problem
+        if done.returncode:
+            raise Unavailable(f"{name} failed: {done.stderr.strip()[:300]}", hint=self.hint)
+        return done.stdout
+
+
+def _gh_create(one: PullRequest) -> Sequence[str]:
+    draft = ("--draft",) if one.is_draft else ()
+    return ("pr", "create", *draft, "--base", one.base, "--head", one.branch, "--title", one.title, "--body-file", "-")
+
+
+def _glab_create(one: PullRequest) -> Sequence[str]:
+    draft = ("--draft",) if one.is_draft else ()
+    branches = ("--source-branch", one.branch, "--target-branch", one.base)
+    return ("mr", "create", *draft, *branches, "--title", one.title, "--description", one.body, "--yes")
+
+
+GITHUB = Forge(
+    "gh",
+    "Try it: gh auth status",
+    _gh_create,
+    lambda branch: ("pr", "list", "--head", branch, "--state", "open", "--json", "url"),
+    "url",
+    reads_body=True,
+)
+GITLAB = Forge(
+    "glab",
+    "Try it: glab auth status",
+    _glab_create,
+    lambda branch: ("mr", "list", "--source-branch", branch, "--output", "json"),
+    "web_url",
+    reads_body=False,
+)
+
+
+def forge_of(url: str) -> Forge:
+    """Return the program for a remote by its address; if that names no forge, the first that is installed."""
+    meant = [GITLAB] if "gitlab" in url.lower() else [GITHUB] if "github" in url.lower() else [GITHUB, GITLAB]
+    found = next((forge for forge in meant if shutil.which(forge.program)), None)
+    if found is None:
+        names = " or ".join(forge.program for forge in meant)
+        raise Unavailable(f"no request can be opened: {names} is not installed", hint=f"Install {names}, and log in.")
+    return found
+
+
+# The pull request of a run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """A published commit: its branch, its remote, and the pull request."""
+
+    remote: str
+    branch: str
+    base: str
+    commit: str
+    title: str
+    body: str
+    files: int
+    url: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def prepare_request(
+    context: RunContext, *, cwd: Path, remote: str = "origin", branch: str | None = None, base: str | None = None
+) -> Published:
+    """Return what would be published: the target of the run, against a branch, by default the checked-out one."""
+    refuse_unstarted(context)
+    Remote(context.repository, remote).check()
+    into = base or Branches(context.repository).current(cwd)
+    commit, old = context.target_commit(), Branches(context.repository).commit(into)
+    if context.repository.is_ancestor(commit, old):
+        raise Conflict(f"{into} has everything already", hint="There is nothing to request.", branch=into)
+    title = context.log.runs.get(context.run_id).goal.splitlines()[0]
+    return Published(
+        remote=remote,
+        branch=branch or f"decklog/{ref_part(context.run_id)}",
+        base=into,
+        commit=commit,
+        title=title if len(title) <= _LONGEST_TITLE else f"{title[: _LONGEST_TITLE - 1]}…",
+        body=_request_body(context, commit),
+        files=len(changes(context.repository, old, commit)),
+    )
+
+
+def forge(context: RunContext, remote: str) -> Forge:
+    """Return the program for pull requests at a remote. Raise Unavailable if it is not installed."""
+    return forge_of(context.repository.on_refs("config", "--get", f"remote.{remote}.url", accepted=(0, 1)).text)
+
+
+def publish(
+    context: RunContext,
+    wanted: Published,
+    *,
+    by: str,
+    proof: AbstractContextManager[object],
+    held: Callable[[Published], str | None],
+) -> str:
+    """Push the branch and open the pull request; return its address.
+
+    `held` is the verdict of the review gate, as for every push: why this must not be published, or None.
+    """
+    program = forge(context, wanted.remote)
+    if (reason := held(wanted)) is not None:
+        raise Denied(f"the gate blocks this: {reason}", hint="See: decklog reviews find")
+    about: dict[str, object] = {"remote": wanted.remote, "branch": wanted.branch, "commit": wanted.commit, "base": wanted.base}
+    question = f"Publish {wanted.branch} at {wanted.remote}? {counted(wanted.files, 'file')}."
+    approval = approve(context, question, about, by=by, proof=proof, source="conductor.publish")
+    remote, ref = Remote(context.repository, wanted.remote), f"refs/heads/{wanted.branch}"
+    facts: dict[str, object] = {**about, "approval": approval}
+
+    def push() -> None:
+        remote.offer(wanted.branch, wanted.commit, known=_earlier(context))
+
+    def is_pushed(_effect: object) -> EffectCheck:
+        return EffectCheck(remote.refs(ref).get(ref) == wanted.commit)
+
+    context.effects.perform(f"push:{wanted.remote}:{wanted.branch}:{wanted.commit}", push, is_pushed, task_id=None, facts=facts)
+    request = PullRequest(branch=wanted.branch, base=wanted.base, title=wanted.title, body=wanted.body)
+    folder = context.repository.folder
+    return str(
+        context.effects.perform(
+            f"request:{wanted.remote}:{wanted.branch}:{wanted.commit}",
+            lambda: program.open(folder, request),
+            lambda _: program.opened(folder, wanted.branch),
+            task_id=None,
+            facts=facts,
+        )
+    )
+
+
+def _earlier(context: RunContext) -> list[str]:
+    """List the earlier commits of the target: the branch at the remote may be at any of them."""
+    found = context.log.effects.find(context.run_id, tool="conductor.push", limit=200)
+    return [str(effect.facts["commit"]) for effect in found]
+
+
+# The text of the request
+
+
+def _request_body(context: RunContext, commit: str) -> str:
+    spent = run_status(context.log, context.run_id).spent()
+    goal = context.log.runs.get(context.run_id).goal
+    parts = [
+        goal,
+        "## Work items",
+        *_item_lines(context),
+        "## Checks",
+        *_check_lines(context, commit),
+        "## Review",
+        _review_lines(context),
+    ]
+    parts += ["## Cost", f"{spent[0].upper()}{spent[1:]}.", f"Decklog-Run: {context.run_id}"]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _item_lines(context: RunContext) -> list[str]:
+    landed = [task for task in all_tasks(context.log, context.run_id) if task.role == LAND and task.state == "done"]
+    lines = [f"- {task.title.removeprefix('Land: ')} ({_commit_of(task.result)})" for task in landed]
+    return ["\n".join(lines) or "None."]
+
+
+def _commit_of(result: object) -> str:
+    return str(result["commit"])[:12] if isinstance(result, dict) else "no change"
+
+
+def _check_lines(context: RunContext, commit: str) -> list[str]:
+    """List the verdict of each check on the published tree."""
+    tree, outcomes = context.repository.tree(commit), {}
+    for verdict in reversed(list(context.log.verdicts.find(context.run_id, tree=tree, limit=200))):
+        outcomes[verdict.name] = verdict.outcome.value
+    return ["\n".join(f"- {check.name}: {outcomes.get(check.name, 'not run')}" for check in context.configuration.checks)]
+
+
+def _review_lines(context: RunContext) -> str:
+    found = list(context.log.reviews.find(context.run_id, limit=200))
+    if not found:
+        return "None is set up." if not context.configuration.is_reviewed else "No review is on record."
+    return "\n".join(f"- {review.verdict.value} of tree {review.tree[:12]} (review {review.id})" for review in reversed(found))

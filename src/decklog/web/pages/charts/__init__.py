@@ -1,1 +1,0 @@
-"""Charts as server-rendered SVG. They need no script and can be printed."""

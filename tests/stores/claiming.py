@@ -1,0 +1,13 @@
+"""Claims for tests that need one."""
+
+from typing import Any
+
+from decklog import Decklog
+from decklog.stores.tasks.claim import Claim
+
+
+def claimed(log: Decklog, run_id: str | None = None, *, worker: str = "w", **how: Any) -> Claim:
+    """Claim a task; fail if there is none."""
+    claim = log.tasks.claim(run_id, worker=worker, **how)
+    assert claim is not None
+    return claim
