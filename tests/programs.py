@@ -53,10 +53,10 @@ def _import_everything() -> None:
     import decklog.agents.intake
     import decklog.cli.derived
     import decklog.cli.exits
-    import decklog.cli.meant
-    import decklog.cli.proving
-    import decklog.cli.short.program
+    import decklog.cli.hints
+    import decklog.cli.shortcuts
     import decklog.cli.show
+    import decklog.cli.signing
     import decklog.guard.policy
     import decklog.hooks.proxy.relay
     import decklog.location.locate

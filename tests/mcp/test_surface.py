@@ -49,7 +49,7 @@ def test_every_tool_says_what_it_takes_and_gives_and_what_it_does_to_the_log(too
 
 
 def test_the_words_of_the_command_line_are_those_of_the_tools(tools: list[dict[str, Any]]) -> None:
-    from decklog.cli.short.program import parameters
+    from decklog.cli.shortcuts import parameters
     from decklog.shortcuts.verbs import VERBS
 
     shared = {tool["name"]: tool["inputSchema"]["properties"] for tool in tools if tool["name"] in VERBS}

@@ -149,7 +149,7 @@ def test_a_line_that_two_sessions_wrote_and_that_was_brought_back_is_unknown(fol
     assert who(folder, log)[1] == f"{AGENT}: unknown"
 
 
-def test_a_line_of_an_agent_in_another_file_is_a_persons_here(folder: GitFolder, log: Decklog) -> None:
+def test_a_line_of_an_agent_in_another_file_is_persons_here(folder: GitFolder, log: Decklog) -> None:
     record_edit(folder, log, "claude:1", "b.txt", "b 1", AGENT)
     folder.commit()
     folder.write("a.txt", "person 1", AGENT)

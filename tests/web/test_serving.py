@@ -17,7 +17,7 @@ from uvicorn.server import ServerState
 
 from decklog import Decklog
 from decklog.cli.call import Invocation
-from decklog.cli.dashboard.serving import _name, run
+from decklog.cli.commands.serving import _name, serve_dashboard
 from decklog.core.errors import Unavailable
 from decklog.core.extras import install_hint
 from decklog.location.locate import LogLocation
@@ -95,7 +95,7 @@ def test_a_package_that_is_missing_is_named_with_what_brings_it(monkeypatch: pyt
     monkeypatch.delitem(sys.modules, "decklog.web.server", raising=False)
     monkeypatch.delattr("decklog.web.server", raising=False)
     with pytest.raises(Unavailable, match="uvicorn") as problem:
-        run(Invocation(["--db", str(tmp_path / "log.db")]), None, False, None)
+        serve_dashboard(Invocation(["--db", str(tmp_path / "log.db")]), None, False, None)
     assert problem.value.hint == install_hint("web")
 
 

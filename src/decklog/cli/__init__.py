@@ -45,7 +45,7 @@ def run(arguments: list[str]) -> int:
         from decklog.cli.hints import add_next_step, name_options
 
         # Only JSON in the arguments can be so deep.
-        problem = WrongUsage("the JSON that was given is nested too deeply") if isinstance(caught, RecursionError) else caught
+        problem = WrongUsage("the given JSON is nested too deeply") if isinstance(caught, RecursionError) else caught
         name_options(problem, call)
         add_next_step(problem, call)
         return report(problem, as_json=call.json)
@@ -72,7 +72,7 @@ def _answer(call: "Invocation") -> int:
     """Run the shortcut, the store operation or the command of a call."""
     call.check()
     if call.names_short_way:
-        from decklog.cli.short.program import run_short
+        from decklog.cli.shortcuts import run_short
 
         return run_short(call)
     if call.names_operation:

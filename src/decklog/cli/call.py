@@ -10,17 +10,17 @@ if TYPE_CHECKING:
     from decklog.location.locate import LogLocation
     from decklog.log import Decklog
 
-# Verbs with a command of their own in `commands/STORE.py`.
+# Verbs with a command of their own: the module in `commands`, and the function.
 HAND_WRITTEN = {
-    "approvals": ("show",),
-    "runs": ("show", "timeline", "diff"),
-    "tasks": ("board",),
-    "ledger": ("burn",),
-    "memory": ("model",),
-    "trust": ("bind", "sign", "apply"),
+    "approvals": {"show": ("records", "show_approval")},
+    "runs": {"show": ("records", "show_run"), "timeline": ("records", "timeline"), "diff": ("records", "diff")},
+    "tasks": {"board": ("records", "board")},
+    "ledger": {"burn": ("overview", "burn")},
+    "memory": {"model": ("records", "model")},
+    "trust": {"bind": ("access", "bind"), "sign": ("access", "sign"), "apply": ("access", "apply")},
 }
-# Stores that accept a sentence instead of a verb.
-SENTENCES = ("feedback",)
+# Stores that accept a sentence instead of a verb, and the command that takes it.
+SENTENCES = {"feedback": ("mend", "file_feedback")}
 # Shortcuts, which find run, task, worker and fencing token.
 SHORT_WAY = ("next", "done", "fail", "block", "note", "ask", "spend", "recall", "remember", "plan", "prime")
 # Options of every command, at any position, that take a value. The policy of agents' commands knows them too.
@@ -81,7 +81,7 @@ class Invocation:
         """Whether empty fields are left out: by the option, or else for agents."""
         if self.brief is not None:
             return self.brief
-        from decklog.agents.context.worker import is_agent
+        from decklog.agents.caller import is_agent
 
         return self.agent is not None or is_agent()
 

@@ -119,7 +119,7 @@ def run_operation(call: Invocation) -> int:
         if operation.writes and isinstance(result, Record) and not (call.json or call.fields):
             from decklog.cli.show import confirm
 
-            return confirm(verb, result, warnings)
+            return confirm(result, warnings)
         if (store, operation.name) in _AMOUNTS and not call.json:
             return show(dollars(result, exact=True), as_json=False)
         return show(_shown(log, store, operation, result), as_json=call.json, warnings=warnings, reason=reason)
@@ -131,7 +131,7 @@ def _unknown(store: str, verb: str) -> WrongUsage:
     if verb == "undo":
         hint = f"Any record's last change is undone by: decklog journal undo {store} ID"
         return WrongUsage(f"unknown command: {spelled} undo", hint=hint)
-    from decklog.cli.meant import meant
+    from decklog.cli.suggestions import meant
 
     verbs = list(dict.fromkeys([*operations(store), *HAND_WRITTEN.get(store, ())]))
     near = meant(verb, verbs)
@@ -172,7 +172,7 @@ def _proving(
 ) -> AbstractContextManager[None]:
     if not operation.manager_only:
         return nullcontext()
-    from decklog.cli.proving import proving
+    from decklog.cli.signing import proving
 
     show_signed(log, f"{store}.{operation.name}", arguments)
     return proving(log, call.key)
@@ -197,11 +197,11 @@ def show_signed(log: Decklog, operation: str, arguments: Mapping[str, Any]) -> N
     """Show the owner at a terminal what is about to be signed; nothing without a registered owner."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()) or not log.trust.status()["is_bound"]:
         return
-    for line in [*_thing(log, operation, arguments), _words_signed(operation, arguments)]:
+    for line in [*_describe_subject(log, operation, arguments), _describe_call(operation, arguments)]:
         sys.stderr.write(f"{line}\n")
 
 
-def _words_signed(operation: str, arguments: Mapping[str, Any]) -> str:
+def _describe_call(operation: str, arguments: Mapping[str, Any]) -> str:
     given = (_argument(name, value) for name, value in arguments.items() if value is not None)
     return revealed(f"You sign: {operation} {' '.join(given)}"[:_LONGEST])
 
@@ -212,7 +212,7 @@ def _argument(name: str, value: object) -> str:
     return f"{name}={value}"
 
 
-def _thing(log: Decklog, operation: str, arguments: Mapping[str, Any]) -> list[str]:
+def _describe_subject(log: Decklog, operation: str, arguments: Mapping[str, Any]) -> list[str]:
     """Describe the record that the decision is about."""
     if operation == "approvals.decide":
         shown = log.approvals.show(arguments["approval_id"])

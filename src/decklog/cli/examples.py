@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import click
+    pass
+
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "init": ("decklog init", "decklog --db postgresql://you@host/agents init"),
@@ -70,21 +71,3 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "completion": ("decklog completion bash",),
     "demo": ("decklog demo",),
 }
-
-
-def with_examples(command: "click.Command", path: str) -> "click.Command":
-    """Have a command's help begin with its examples, and lists name it by the whole first line of its help."""
-    command.short_help = command.short_help or (command.help or "").partition("\n")[0]
-    for name, part in getattr(command, "commands", {}).items():
-        with_examples(part, f"{path} {name}")
-    if (lines := EXAMPLES.get(path)) is None or hasattr(command, "examples"):
-        return command
-    command.examples = lines  # type: ignore[attr-defined]
-    plain = command.format_help_text
-
-    def format_help_text(ctx: "click.Context", formatter: "click.HelpFormatter") -> None:
-        formatter.write("".join(f"\n  $ {line}" for line in lines) + "\n")
-        plain(ctx, formatter)
-
-    command.format_help_text = format_help_text  # type: ignore[method-assign]
-    return command

@@ -82,7 +82,7 @@ class OutputShape:
         known = dict.fromkeys(_names(data))
         for name in self.fields:
             if known and name not in known:
-                from decklog.cli.meant import hint
+                from decklog.cli.suggestions import hint
 
                 said = hint(name, known, f"There are: {', '.join(known)}")
                 self.warnings.append(f"there is no field {name} in this answer. {said}")
@@ -116,9 +116,9 @@ def use_shape_of(call: Invocation) -> None:
     global _shape
     _shape = OutputShape(brief=(call.json and call.is_brief) or bool(call.brief), fields=call.chosen_fields)
     if call.no_color:
-        from decklog.cli import styles
+        from decklog.cli import terminal
 
-        styles.use_none()
+        terminal.use_none()
 
 
 def shape() -> OutputShape:
@@ -155,12 +155,11 @@ def report(problem: BaseException, *, as_json: bool) -> int:
         import traceback
 
         traceback.print_exception(problem)
-        problem = errors.DecklogError(f"{type(problem).__name__}: {problem}", hint="This is a fault in Decklog itself.")
+        problem = errors.DecklogError(f"{type(problem).__name__}: {problem}", hint="This is a bug in Decklog.")
     if as_json:
         print_json({"ok": False, "error": problem.as_dict(), "warnings": []})
     else:
-        from decklog.cli.styles import BAD, painted
-        from decklog.cli.terminal import visible
+        from decklog.cli.terminal import BAD, painted, visible
 
         sys.stderr.write(f"{painted('decklog:', BAD, sys.stderr)} {visible(problem.message, sys.stderr)}\n")
         if problem.hint:

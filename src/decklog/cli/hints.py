@@ -11,6 +11,7 @@ from decklog.core.figures import dollars
 if TYPE_CHECKING:
     from decklog.cli.parameters import Parameter
 
+
 # A hint with one of these already names something to type.
 _TYPED = ("decklog ", "Did you mean ", "--run ", "--as ", "pip install", "pipx install", "uv tool install", "chmod", "git ")
 # These list all runs at once only with a filter.
@@ -111,7 +112,7 @@ def _parameters(call: Invocation) -> "list[Parameter]":
         operation = find_operation(call.words[0], call.words[1])
         return [] if operation is None else parameters_of(operation)
     if call.names_short_way:
-        from decklog.cli.short.program import parameters
+        from decklog.cli.shortcuts import parameters
 
         return parameters(call.words[0])
     return []

@@ -17,8 +17,9 @@ from itertools import islice
 from typing import Any
 
 from decklog.log import Decklog
-from decklog.provenance.formats.porcelain import BlameEntry, parse_porcelain
 from decklog.provenance.git import GitFailed, GitRepository
+from decklog.provenance.git_output import BlameEntry, Hunk, LineDifference, parse_porcelain
+from decklog.provenance.history import CommitChanges
 from decklog.provenance.past import CommitGraph, PathLinks, PathPast, gone_paths, most_similar
 from decklog.stores.provenance.edits import Edit
 
@@ -149,11 +150,14 @@ class Attribution:
         self._blobs: dict[tuple[str, str], str | None] = {}
         self._by_blob: dict[str, Edit | None] = {}
         self._paths_by_blob = lru_cache(maxsize=8)(self._load_paths_by_blob)
-        self.difference = lru_cache(maxsize=4096)(repo.difference)
+        # What `take` has read of commits: the hunks between two blobs, and the former paths of renamed files.
+        self._hunks: dict[tuple[str, str], list[Hunk]] = {}
+        self._renames: dict[str, dict[str, str]] = {}
+        self._renames_between = lru_cache(maxsize=4096)(repo.renames)
+        self.difference = lru_cache(maxsize=4096)(self._load_difference)
         self._edits_of_path = lru_cache(maxsize=4096)(self._load_path)
         self._past = lru_cache(maxsize=256)(self._load_past)
         self.blamed = lru_cache(maxsize=256)(self._load_blame)
-        self._renamed = lru_cache(maxsize=65536)(self._load_renamed)
         self._below = lru_cache(maxsize=4096)(self._load_below)
         self._copied_from = lru_cache(maxsize=4096)(self._load_copied_from)
         self._has_past = lru_cache(maxsize=4096)(self._load_has_past)
@@ -181,13 +185,30 @@ class Attribution:
     def _remember(self, files: dict[tuple[str, str], str | None]) -> None:
         """Remember the blobs of files of commits, and look up at once the edits that wrote them."""
         self._blobs.update(files)
-        blobs = [blob for blob in dict.fromkeys(files.values()) if blob is not None and blob not in self._by_blob]
-        edits: dict[str, Edit] = {}
-        for edit in self._log.edits.of_blobs(blobs):
-            if edit.new_blob is not None and edit.new_blob not in edits and self._is_ours(edit.repository):
-                edits[edit.new_blob] = edit
-        self._by_blob.update({blob: edits.get(blob) for blob in blobs})
-        self._looked_up.update(blob for blob in blobs if blob not in edits)
+        self.look_up_edits(blob for blob in files.values() if blob is not None)
+
+    def look_up_edits(self, blobs: Iterable[str]) -> None:
+        """Look up at once the edits that wrote some blobs first."""
+        wanted = [blob for blob in dict.fromkeys(blobs) if blob not in self._by_blob]
+        self._by_blob.update(dict.fromkeys(wanted))
+        for edit in reversed(self._log.edits.of_blobs(wanted)):
+            if edit.new_blob is not None and self._is_ours(edit.repository):
+                self._by_blob[edit.new_blob] = edit
+        self._looked_up.update(blob for blob in wanted if self._by_blob[blob] is None)
+
+    def take(self, commit: CommitChanges) -> None:
+        """Remember what `git log` has read of a commit, so that git is not asked again."""
+        has_one_parent = len(commit.parents) == 1
+        if has_one_parent:
+            self._renames[commit.commit] = {file.path: file.old_path for file in commit.files if file.path != file.old_path}
+        for file in commit.files:
+            if file.blob is None and not file.is_deleted:
+                continue
+            self._blobs[commit.commit, file.path] = file.blob
+            if has_one_parent:
+                self._blobs[f"{commit.commit}^", file.path] = file.old_blob if file.old_path == file.path else None
+            if file.old_blob is not None and file.blob is not None:
+                self._hunks[file.old_blob, file.blob] = file.hunks
 
     def in_commit(self, commit: str, path: str, line: int, text: bytes | None = None) -> Origin:
         """Return the origin of a line that came with a commit, as git blame found it: the commit's parents don't have it.
@@ -203,7 +224,7 @@ class Attribution:
                 return UNKNOWN
             if text is not None:
                 self._texts[blob, line] = text
-            edit, below = self._edit_of_blob(blob), self._blob_at(f"{commit}^", path)
+            edit, below = self.edit_of_blob(blob), self._blob_at(f"{commit}^", path)
             if edit is not None and edit.old_blob == below:
                 return origin_of_edit(edit)
             if edit is None and below is not None and not self.has_edits(path):
@@ -257,7 +278,7 @@ class Attribution:
         return found
 
     def _find(self, content: _Content, line: int) -> Origin | None:
-        edit = self._edit_of_blob(content.blob)
+        edit = self.edit_of_blob(content.blob)
         if edit is not None and (content.before is None or edit.id < content.before):
             return self._in_edit(edit, line)
         if content.commit is not None and not self._has_past(content):
@@ -424,13 +445,11 @@ class Attribution:
 
     def _load_past(self, path: str) -> PathPast:
         edits = self._edits_of_path(path)
-        return PathPast(self._repo, self._graph, path, edits, self._edit_of_blob, self._blob_at, self._remember, self.prefetch)
+        return PathPast(self._repo, self._graph, path, edits, self.edit_of_blob, self._blob_at, self._remember, self.prefetch)
 
-    def _edit_of_blob(self, blob: str) -> Edit | None:
+    def edit_of_blob(self, blob: str) -> Edit | None:
         """Return the edit that wrote a blob first: who wrote the same later repeated it."""
-        if blob not in self._by_blob:
-            found = (edit for edit in self._log.edits.of_blobs([blob]) if self._is_ours(edit.repository))
-            self._by_blob[blob] = next(found, None)
+        self.look_up_edits([blob])
         return self._by_blob[blob]
 
     def _is_ours(self, repository: str) -> bool:
@@ -440,17 +459,20 @@ class Attribution:
         out = self._repo.call("blame", "--porcelain", commit, "--", path)
         return {entry.final_line: entry for entry in parse_porcelain(out)}
 
-    def _load_renamed(self, parent: str, commit: str) -> dict[str, str]:
-        """Return the files that a commit renamed, by their new names."""
-        out = self._repo.call("diff-tree", "-r", "-M", "--diff-filter=R", "--name-status", "-z", parent, commit)
-        words = out.decode(errors="surrogateescape").split("\0")[:-1]
-        return {words[place + 2]: words[place + 1] for place in range(0, len(words), 3)}
+    def _load_difference(self, old: str, new: str) -> LineDifference:
+        hunks = self._hunks.get((old, new))
+        return self._repo.difference(old, new) if hunks is None else LineDifference(hunks)
+
+    def _renamed(self, parent: str, commit: str) -> dict[str, str]:
+        """Return the former paths of the files that a commit renamed."""
+        if commit not in self._renames:
+            return self._renames_between(parent, commit)
+        return self._renames[commit]
 
     def _load_paths_by_blob(self, commit: str) -> dict[str, list[str]]:
-        rows = self._repo.call("ls-tree", "-r", "-z", commit).decode(errors="surrogateescape").split("\0")
         found: dict[str, list[str]] = {}
-        for head, _, path in (row.partition("\t") for row in rows if row):
-            found.setdefault(head.split()[2], []).append(path)
+        for path, blob in self._repo.tree(commit).items():
+            found.setdefault(blob, []).append(path)
         return found
 
 
@@ -484,5 +506,5 @@ def attribute_blob(repo: GitRepository, log: Decklog, blob: str, path: str, comm
         attribution.prefetch((one.commit, one.path) for one in blamed.values())
         return ranges_of({line: attribution.in_commit(one.commit, one.path, one.line, one.text) for line, one in blamed.items()})
     head = repo.resolve("HEAD^{commit}")
-    lines = range(1, repo.line_count(blob) + 1)
+    lines = range(1, len(repo.lines_of([blob])[blob]) + 1)
     return ranges_of({line: attribution.in_worktree(blob, path, head, line) for line in lines})

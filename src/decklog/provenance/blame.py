@@ -8,8 +8,8 @@ from typing import Any
 
 from decklog.log import Decklog
 from decklog.provenance.attribution import UNCOMMITTED, UNKNOWN, Attribution, Origin, ranges_of
-from decklog.provenance.formats.porcelain import BlameEntry, parse_porcelain
 from decklog.provenance.git import GitRepository
+from decklog.provenance.git_output import BlameEntry, parse_porcelain
 
 
 @dataclass(frozen=True)

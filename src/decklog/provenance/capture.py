@@ -330,10 +330,7 @@ class Capture:
         if not gone or not added:
             return {}
         trees = [self._tree(files) for files in (gone, added)]
-        out = self._repo.call("diff-tree", "-r", "-M", "--diff-filter=R", "--name-status", "-z", *trees)
-        words = os.fsdecode(out).split("\0")[:-1]
-        pairs = {words[place + 2]: words[place + 1] for place in range(0, len(words), 3)}
-        return {path: {"old_path": old, "old": gone[old]} for path, old in pairs.items()}
+        return {new: {"old_path": old, "old": gone[old]} for new, old in self._repo.renames(*trees).items()}
 
     def _tree(self, files: dict[str, str]) -> str:
         """Return a tree of some files only."""

@@ -9,12 +9,12 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decklog.provenance.git import GitFailed, GitRepository, NewObjects
+from decklog.provenance.git_output import parse_raw, parse_raw_log
 
-if TYPE_CHECKING:
-    Captured = dict[str, Any]
+Captured = dict[str, Any]
 
 # What `git commit` writes into the reflog. Merges, picks and pulls write other words.
 _COMMITTED = ("commit: ", "commit (initial): ", "commit (amend): ")
@@ -34,12 +34,11 @@ _LOG = (
 _PLAIN = ("--no-renames", "--no-abbrev", "--format=%x01%H")
 _MOST_CONTENTS = 200
 _MOST_COMPARED = 20
-_OLD, _NEW = 2, 3
 # Seconds that the times of files may lag behind.
 _CLOCK_STEP = 0.02
 
 
-def git_state(repo: GitRepository) -> "Captured":
+def git_state(repo: GitRepository) -> Captured:
     """Return the state of git before a command, read from a few files without a call of git."""
     stashes = [line.split(b" ", 2)[1].decode() for line in _read(repo.common_dir, "logs/refs/stash").splitlines()]
     return {"index": _stamp(repo), "log": len(_read(repo.git_dir, "logs/HEAD")), "stashes": stashes, "at": time.time()}
@@ -66,14 +65,14 @@ class CommandWithGit:
     """What git did during a command. `before` has the blobs of all files when it began."""
 
     repo: GitRepository
-    state: "Captured"
+    state: Captured
     head: str | None
     before: dict[str, str]
     objects: NewObjects
     _contents: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
-    def is_used(cls, repo: GitRepository, state: "Captured", head: str | None) -> bool:
+    def is_used(cls, repo: GitRepository, state: Captured, head: str | None) -> bool:
         """Return whether git was called during a command, other than to read."""
         now = git_state(repo)
         return any(state[name] != now[name] for name in ("index", "log", "stashes")) or head != repo.head()
@@ -88,10 +87,10 @@ class CommandWithGit:
     @cached_property
     def _known(self) -> set[str]:
         """The contents that were in the worktree or in the commit below it."""
-        rows = self.repo.call("ls-tree", "-r", "-z", self.head).split(b"\0") if self.head else []
-        return {*self.before.values(), *(row.split(b"\t")[0].split(b" ")[2].decode() for row in rows if row)}
+        committed = self.repo.tree(self.head) if self.head else {}
+        return {*self.before.values(), *committed.values()}
 
-    def committed(self) -> "Iterator[Captured]":
+    def committed(self) -> Iterator[Captured]:
         """Yield the edits that the command's commits have: of contents that nothing had before."""
         for commit in self.commits:
             changes = list(self._changes(commit))
@@ -101,7 +100,7 @@ class CommandWithGit:
                     bases = map(self.before.get, (change["path"], change["old_path"] or change["path"]))
                     yield from self._own_part(change, [change["old"], *bases])
 
-    def uncommitted(self, edits: "Sequence[Captured]") -> "Iterator[Captured]":
+    def uncommitted(self, edits: Sequence[Captured]) -> Iterator[Captured]:
         """Yield edits of the worktree's files without what git brought into those."""
         paths, top = [edit["path"] for edit in edits], self.repo.head()
         self._load(paths)
@@ -113,22 +112,16 @@ class CommandWithGit:
             else:
                 yield from self._own_part({**edit, "head": top}, [edit["old"], *bases])
 
-    def _changes(self, commit: str) -> "Iterator[Captured]":
+    def _changes(self, commit: str) -> Iterator[Captured]:
         """Yield the files that a commit changed, in the form of edits."""
         below = self.repo.resolve(f"{commit}^")
         words = ("diff-tree", "-r", "-M", "--root", "--raw", "--no-abbrev", "--no-commit-id", "--diff-filter=AMR", "-z")
-        rest = iter(os.fsdecode(self.repo.call(*words, *([below] if below else []), commit)).split("\0"))
-        for head in rest:
-            if not head:
-                return
-            parts, path, old_path = head.split(" "), next(rest), None
-            if parts[4].startswith("R"):
-                path, old_path = next(rest), path
-            if parts[1].startswith("100"):
-                old = parts[_OLD] if parts[_OLD].strip("0") else None
-                yield {"path": path, "old_path": old_path, "old": old, "new": parts[_NEW], "head": below}
+        out = os.fsdecode(self.repo.call(*words, *([below] if below else []), commit))
+        for one in parse_raw(out.split("\0")):
+            if one.mode.startswith("100"):
+                yield {"path": one.path, "old_path": one.old_path, "old": one.old, "new": one.new, "head": below}
 
-    def _is_new(self, change: "Captured") -> bool:
+    def _is_new(self, change: Captured) -> bool:
         """Return whether a committed content is younger than the command, and no other commit and no file had it."""
         blob = change["new"]
         place = os.path.join(self.repo.objects, blob[:2], blob[2:])
@@ -146,16 +139,12 @@ class CommandWithGit:
         sources = "".join(f"{name}\n" for name in (*self.state["stashes"], *_SOURCES))
         given = (sources + "--\n" + "".join(f":(literal){path}\n" for path in wanted if "\n" not in path)).encode()
         out = os.fsdecode(self.repo.call(*_LOG, *_PLAIN, given=given, accepted=(0, 128)))
-        for part in out.split("\x01")[1:]:
-            commit, *rows = part.split("\0")
-            if commit.strip() in self.commits:
-                continue
-            for facts, path in zip(rows[::2], rows[1::2], strict=False):
-                blob = facts.split(" ")[_NEW]
-                if blob.strip("0") and path in self._contents:
-                    self._contents[path].append(blob)
+        for commit, changes in parse_raw_log(out):
+            for change in changes if commit not in self.commits else ():
+                if change.new is not None and change.path in self._contents:
+                    self._contents[change.path].append(change.new)
 
-    def _own_part(self, edit: "Captured", bases: Sequence[str | None]) -> "Iterator[Captured]":
+    def _own_part(self, edit: Captured, bases: Sequence[str | None]) -> Iterator[Captured]:
         """Yield an edit whose former content has all lines that were there before, in the new content's order."""
         lines = self._lines(edit["new"])
         known = {blob for blob in bases if blob is not None}
@@ -170,7 +159,7 @@ class CommandWithGit:
             edit = {**edit, "old": self._keep(text) if text else None}
         yield edit
 
-    def _sources(self, edit: "Captured", known: set[str], fresh: set[bytes]) -> list[str]:
+    def _sources(self, edit: Captured, known: set[str], fresh: set[bytes]) -> list[str]:
         """Return the earlier contents of a file that share most of the lines that seem new."""
         blobs = [blob for blob in dict.fromkeys(self._contents[edit["path"]]) if blob not in (*known, edit["new"])]
         found = self.repo.lines_of(blobs[:_MOST_CONTENTS]) if blobs and fresh else {}

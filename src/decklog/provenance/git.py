@@ -5,9 +5,11 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Self
+
+from decklog.provenance.git_output import LineDifference, parse_hunks, parse_raw
 
 # Settings that would start programs of the repository, or work that nobody asked for.
 _SETTINGS = {
@@ -39,7 +41,6 @@ _SECONDS = 60.0
 # Files and folders in a git directory that exist while an operation waits for its user.
 _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_START")
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_HUNK = re.compile(rb"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 
 
 class GitFailed(Exception):
@@ -211,29 +212,41 @@ class GitRepository:
         given = "".join(_quoted(path) + "\n" for path in paths)
         return self.call("hash-object", "-w", "--stdin-paths", given=os.fsencode(given), objects=objects).decode().split()
 
-    def difference(self, old: str, new: str) -> "LineDifference":
+    def difference(self, old: str, new: str) -> LineDifference:
         """Compare two blobs by git's own diff."""
         words = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--text", "-U0", "--inter-hunk-context=0")
         out = self.call(*words, "--diff-algorithm=myers", "--no-indent-heuristic", old, new, accepted=(0, 1))
-        return LineDifference(out)
+        return LineDifference(parse_hunks(out))
 
-    def line_count(self, blob: str) -> int:
-        """Count the lines of a blob as git does."""
-        return len(_lines(self.call("cat-file", "blob", blob)))
-
-    def lines_of(self, blobs: Sequence[str]) -> dict[str, list[bytes]]:
-        """Return the lines of blobs in one call, without those blobs that are gone."""
+    def contents(self, blobs: Iterable[str]) -> dict[str, bytes]:
+        """Return the contents of blobs in one call, without those blobs that are gone."""
         out = self.call("cat-file", "--batch", given="".join(f"{blob}\n" for blob in blobs).encode())
-        found: dict[str, list[bytes]] = {}
+        found: dict[str, bytes] = {}
         place = 0
         while place < len(out):
             end = out.index(b"\n", place)
             name, kind, *size = out[place:end].decode().split()
             place = end + 1
             if kind != "missing":
-                found[name] = _lines(out[place : place + int(size[0])])
+                found[name] = out[place : place + int(size[0])]
                 place += int(size[0]) + 1
         return found
+
+    def lines_of(self, blobs: Iterable[str]) -> dict[str, list[bytes]]:
+        """Return the lines of blobs in one call, without those blobs that are gone."""
+        return {blob: _lines(content) for blob, content in self.contents(blobs).items()}
+
+    def tree(self, commit: str) -> dict[str, str]:
+        """Return the blobs of all files of a commit, by path."""
+        rows = os.fsdecode(self.call("ls-tree", "-r", "-z", "--full-tree", commit)).split("\0")
+        parts = (row.partition("\t") for row in rows if row)
+        return {path: facts.split(" ")[2] for facts, _, path in parts}
+
+    def renames(self, old: str, new: str) -> dict[str, str]:
+        """Return the files that were renamed between two trees, by their new paths."""
+        out = self.call("diff-tree", "-r", "-M", "--diff-filter=R", "--raw", "--no-abbrev", "-z", old, new)
+        changes = parse_raw(os.fsdecode(out).split("\0"))
+        return {change.path: change.old_path for change in changes if change.old_path is not None}
 
     def is_ancestor(self, old: str, new: str) -> bool:
         """Return whether a commit is in the history of another one, or the same; False where one of them is gone."""
@@ -244,28 +257,6 @@ class GitRepository:
         except GitFailed:
             return False
         return bases == old
-
-
-class LineDifference:
-    """Which lines of a new text are unchanged lines of an old one."""
-
-    def __init__(self, diff: bytes) -> None:
-        self._hunks = []
-        for match in _HUNK.finditer(diff):
-            old, old_count, new, new_count = (1 if part is None else int(part) for part in match.groups())
-            # A hunk without lines on a side names the line before it.
-            self._hunks.append((old + (old_count == 0), old_count, new + (new_count == 0), new_count))
-
-    def old_line(self, line: int) -> int | None:
-        """Return the old number of an unchanged line; None for a line that is new."""
-        shift = 0
-        for old, old_count, new, new_count in self._hunks:
-            if line < new:
-                break
-            if line < new + new_count:
-                return None
-            shift = old + old_count - new - new_count
-        return line + shift
 
 
 def _lines(content: bytes) -> list[bytes]:

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from decklog.provenance.formats.git_ai import Span
 from decklog.provenance.git import GitRepository
+from decklog.provenance.git_output import Hunk, parse_hunks, unquote_path
 
 _MARK = b"\x01commit "
 _FORM = "--format=%x01commit %H%x00%P%x00%an <%ae>%x00%aI%x00%s"
@@ -22,9 +23,6 @@ _LOG = ("-M", "--no-show-signature")
 _MERGES = ("--merges", "--diff-merges=combined", "--combined-all-paths", "-U1")
 _SETTINGS = ("-c", "core.quotePath=true", "-c", "diff.algorithm=myers", "-c", "log.showRoot=true")
 _HUNK = re.compile(rb"(@@+) (?:-\d+(?:,\d+)? )+\+(\d+)(?:,(\d+))? @@+")
-SIMPLE_HUNK = re.compile(rb"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
-_ESCAPE = re.compile(rb'\\([0-7]{3}|[abfnrtv"\\])')
-_ESCAPES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v", b'"': b'"', b"\\": b"\\"}
 
 
 @dataclass
@@ -38,8 +36,7 @@ class FileChange:
     is_deleted: bool = False
     # The blob before; None for a new file, and for a merge, which has several.
     old_blob: str | None = None
-    # The heads of the hunks, as git wrote them.
-    hunks: list[bytes] = field(default_factory=list)
+    hunks: list[Hunk] = field(default_factory=list)
     # Of a merge: the path in each parent, /dev/null where there is none.
     old_paths: list[str] = field(default_factory=list)
     # Of a merge: where each hunk begins in the new file, and the signs before its lines, one for each parent.
@@ -54,14 +51,8 @@ class FileChange:
 
     def replaced_by(self, line: int) -> tuple[int, int]:
         """Return the first of the old lines that the change of an added line replaced, and how many there are."""
-        for hunk in self.hunks:
-            found = SIMPLE_HUNK.match(hunk)
-            if found is None:
-                continue
-            old, old_count, new, new_count = (1 if part is None else int(part) for part in found.groups())
-            if new <= line < new + new_count:
-                return old, old_count
-        return 0, 0
+        replaced = (hunk for hunk in self.hunks if hunk.new <= line < hunk.new + hunk.new_count)
+        return next(((hunk.old, hunk.old_count) for hunk in replaced), (0, 0))
 
 
 @dataclass
@@ -165,25 +156,11 @@ def _without_prefix(path: bytes) -> str:
     return unquote_path(path.removesuffix(b"\t"))[2:]
 
 
-def unquote_path(path: bytes) -> str:
-    """Return a path that git may have quoted as C does."""
-    if path[:1] == b'"' and path[-1:] == b'"':
-        path = _ESCAPE.sub(_escaped, path[1:-1])
-    return path.decode(errors="surrogateescape")
-
-
-def _escaped(found: re.Match[bytes]) -> bytes:
-    return _ESCAPES.get(found[1]) or bytes([int(found[1], 8)])
-
-
 def _take_hunks(change: FileChange, part: bytes) -> None:
     """Read a diff without context: the heads of its hunks have all the numbers."""
-    for found in SIMPLE_HUNK.finditer(part):
-        _, removed, new, added = (1 if number is None else int(number) for number in found.groups())
-        change.hunks.append(found[0])
-        change.removed += removed
-        if added:
-            change.added.append((new, new + added - 1))
+    change.hunks = parse_hunks(part)
+    change.removed = sum(hunk.old_count for hunk in change.hunks)
+    change.added = [(hunk.new, hunk.new + hunk.new_count - 1) for hunk in change.hunks if hunk.new_count]
 
 
 def _take_combined(change: FileChange, lines: list[bytes]) -> None:
@@ -192,7 +169,6 @@ def _take_combined(change: FileChange, lines: list[bytes]) -> None:
         if line.startswith(b"@@"):
             if (found := _HUNK.match(line)) is not None:
                 width, number = len(found[1]) - 1, int(found[2])
-                change.hunks.append(line)
                 change.combined.append((number, []))
             continue
         columns = line[:width]

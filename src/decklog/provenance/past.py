@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from decklog.provenance.git import GitRepository
+from decklog.provenance.git_output import parse_raw, parse_raw_log
 from decklog.stores.provenance.edits import Edit
 
 # Two empty files are no copies of each other.
@@ -128,18 +129,17 @@ class PathPast:
     @cached_property
     def _absorbed(self) -> dict[str, int]:
         """The edits that a commit has committed, or one of its history."""
-        words = ("--literal-pathspecs", "log", "--all", "--full-history", "-m", "--raw", "--no-abbrev", "--format=%x00%H")
+        words = ("--literal-pathspecs", "log", "--all", "--full-history", "-m", "--raw", "--no-abbrev", "-z", "--format=%x01%H")
         out = os.fsdecode(self._repo.call(*words, "HEAD", "--", self._path, accepted=(0, 128)))
-        rows = (row.partition("\n") for row in out.split("\0")[1:])
-        changes = [(commit, line.split(" ")[3]) for commit, _, raw in rows for line in raw.splitlines() if line.startswith(":")]
+        changes = [(commit, change.new) for commit, found in parse_raw_log(out) for change in found]
         # What git has listed here is not asked of it again.
-        known = {(commit, self._path): blob if blob.strip("0") else None for commit, blob in changes}
+        known = {(commit, self._path): blob for commit, blob in changes}
         self._remember(known)
         below = ((edit.head, edit.old_path or edit.path) for edit in self._edits if edit.head is not None)
         self._prefetch(file for file in below if file not in known)
         own: dict[str, int] = {}
         for commit, blob in changes:
-            if (edit := self._edit_of_blob(blob)) is not None:
+            if blob is not None and (edit := self._edit_of_blob(blob)) is not None:
                 own[commit] = own.get(commit, 0) | self._past_of(edit)
         return self._graph.gathered(own)
 
@@ -217,12 +217,8 @@ class PathLinks:
         heads = [head for head in self._heads if head is not None]
         given = "".join(f"{name}\n" for name in (*heads, *(f"^{head}" for head in self._heads[:1] if head is not None)))
         out = self._repo.call(*_LOG, "--no-abbrev", "--diff-filter=ACMR", "--format=", given=given.encode())
-        words = iter(os.fsdecode(out).split("\0"))
-        for word in words:
-            facts = word.lstrip("\n").split(" ")
-            if len(facts) == 5 and facts[0].startswith(":"):
-                old = next(words)
-                yield facts[3], old, next(words) if facts[4].startswith(("C", "R")) else old
+        for change in parse_raw(os.fsdecode(out).split("\0")):
+            yield change.new or "", change.old_path or change.path, change.path
 
 
 def gone_paths(repo: GitRepository, old: str, new: str | None) -> list[str]:

@@ -15,12 +15,11 @@ from typing import Any
 
 from decklog.log import Decklog
 from decklog.provenance.git import GitFailed, GitRepository
+from decklog.provenance.git_output import parse_raw_log
 from decklog.provenance.recording import keep_objects
 from decklog.provenance.settings import read_settings
 from decklog.provenance.tool_calls import FileCall, expected_content
 
-# The columns of `git log --raw`: the blob after the commit.
-_NEW = 3
 _ANY_REF = ("--exclude=refs/decklog/*", "--all", "--reflog")
 
 
@@ -46,20 +45,16 @@ class CommittedContents:
         words = ("-m", "--raw", "-z", "--no-renames", "--no-abbrev", "--format=%x01%H %at %ct")
         out = os.fsdecode(repo.call("log", *_ANY_REF, *words, "--", accepted=(0, 128)))
         found = cls()
-        for part in out.split("\x01")[1:]:
-            head, *rows = part.split("\0")
+        for head, changes in parse_raw_log(out):
             commit, *times = head.split()
-            found._take(commit, min(map(int, times)), rows)
+            at = min(map(int, times))
+            for change in changes:
+                if change.new is not None:
+                    found.first[change.new] = min(at, found.first.get(change.new, at))
+                    found.by_path.setdefault(change.path, []).append(CommittedBlob(change.new, commit, at))
         for blobs in found.by_path.values():
             blobs.sort(key=lambda one: one.at, reverse=True)
         return found
-
-    def _take(self, commit: str, at: int, rows: list[str]) -> None:
-        for facts, path in zip(rows[::2], rows[1::2], strict=False):
-            blob = facts.split(" ")[_NEW] if facts.lstrip("\n").startswith(":") else ""
-            if blob.strip("0"):
-                self.first[blob] = min(at, self.first.get(blob, at))
-                self.by_path.setdefault(path, []).append(CommittedBlob(blob, commit, at))
 
 
 _BEGIN, _END = "*** Begin Patch", "*** End Patch"

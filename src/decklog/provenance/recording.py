@@ -5,12 +5,13 @@ object that was not stored. A process that is killed in between leaves the event
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 from decklog.log import Decklog
 from decklog.provenance.git import GitRepository
+from decklog.provenance.git_output import parse_raw
 
 REFS = "refs/decklog/sessions/"
 
@@ -128,45 +129,27 @@ def release_old(log: Decklog, folder: str, before: datetime, *, is_applied: bool
     return release_objects(repo, old) if is_applied and old else len(old)
 
 
-# The columns of `git diff-tree --raw`: modes, blobs and the status.
-_MODE, _OLD, _NEW, _STATUS = 1, 2, 3, 4
+# Modes of a missing and of a regular file. Links and nested repositories have no lines.
+_MODES = frozenset(["000000", "100644", "100755"])
 
 
 def captured_between(repo: GitRepository, start: str, end: str) -> dict[str, Any]:
     """Return the edits between two commits, in the form of a capture. Content that was in git before is left out."""
-    out = repo.call("diff-tree", "-r", "-M", "--raw", "--no-abbrev", "-z", start, end)
-    edits = list(_edits(os.fsdecode(out).split("\0")))
-    known = _known(repo, start, [edit["path"] for edit in edits])
-    found = [edit for edit in edits if edit.get("new") not in known]
-    return {"repository": repo.identity, "top": repo.top, "head": start, "edits": found}
-
-
-def _edits(words: list[str]) -> Iterator[dict[str, str]]:
-    """Read the rows of `git diff-tree`."""
-    rest = iter(words)
-    for head in rest:
-        if not head:
-            return
-        parts, path = head.split(" "), next(rest)
-        former = None
-        if parts[_STATUS][0] in "RC":
-            former, path = path, next(rest)
-        # Links and nested repositories have no lines.
-        if not all(mode.lstrip(":") in ("000000", "100644", "100755") for mode in parts[: _MODE + 1]):
-            continue
-        old, new = (blob if blob.strip("0") else None for blob in (parts[_OLD], parts[_NEW]))
-        edit = {"path": path, "old": old, "new": new, "old_path": former}
-        yield {name: value for name, value in edit.items() if value}
+    out = os.fsdecode(repo.call("diff-tree", "-r", "-M", "--raw", "--no-abbrev", "-z", start, end))
+    changes = [change for change in parse_raw(out.split("\0")) if {change.old_mode, change.mode} <= _MODES]
+    known = _known(repo, start, [change.path for change in changes])
+    edits = []
+    for change in changes:
+        if change.new not in known:
+            edit = {"path": change.path, "old": change.old, "new": change.new, "old_path": change.old_path}
+            edits.append({name: value for name, value in edit.items() if value})
+    return {"repository": repo.identity, "top": repo.top, "head": start, "edits": edits}
 
 
 def _known(repo: GitRepository, start: str, paths: list[str]) -> set[str]:
     """Return the blobs of a commit's files, and those that some paths ever had below it."""
     if not paths:
         return set()
-    tree = os.fsdecode(repo.call("ls-tree", "-r", "-z", start)).split("\0")
-    found = {row.split("\t")[0].split(" ")[2] for row in tree if row}
-    out = repo.call("--literal-pathspecs", "log", "--format=", "--raw", "--no-abbrev", "-m", "-z", start, "--", *paths)
-    for row in os.fsdecode(out).split("\0"):
-        if row.startswith(":"):
-            found.add(row.split(" ")[_NEW])
-    return found
+    words = ("--literal-pathspecs", "log", "--format=", "--raw", "--no-abbrev", "-m", "-z", start, "--", *paths)
+    earlier = parse_raw(os.fsdecode(repo.call(*words)).split("\0"))
+    return {*repo.tree(start).values(), *(change.new for change in earlier if change.new is not None)}

@@ -4,12 +4,14 @@ Each file of a commit is a list of runs: a number of lines with one label. The c
 range have no label. This takes one pass, while `git blame` walks the history again for every file.
 """
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from decklog.provenance.git import GitRepository
-from decklog.provenance.history import SIMPLE_HUNK, CommitChanges, FileChange
+from decklog.provenance.git_output import parse_raw_log
+from decklog.provenance.history import CommitChanges, FileChange
 
 Label = TypeVar("Label")
 # More lines than any file has: a file from before the range is not read.
@@ -133,16 +135,11 @@ class Survival(Generic[Label]):
         lines: list[tuple[int, Label | None]] = []
         reader, place = _Runs(old), 1
         for hunk in change.hunks:
-            found = SIMPLE_HUNK.match(hunk)
-            assert found is not None, hunk
-            start, removed, new, added = (1 if part is None else int(part) for part in found.groups())
-            # A hunk without old lines names the line before it.
-            start += removed == 0
-            lines += reader.take(start - place)
-            self._report(commit, reader.take(removed))
-            place = start + removed
-            if added:
-                lines += self._label(commit, change, new, new + added - 1)
+            lines += reader.take(hunk.old - place)
+            self._report(commit, reader.take(hunk.old_count))
+            place = hunk.old + hunk.old_count
+            if hunk.new_count:
+                lines += self._label(commit, change, hunk.new, hunk.new + hunk.new_count - 1)
         return lines + reader.take(_ENDLESS)
 
     def _report(self, commit: CommitChanges, runs: "Iterable[tuple[int, Label | None]]") -> None:
@@ -185,13 +182,5 @@ def _joined(runs: "Iterable[tuple[int, Label | None]]") -> "list[tuple[int, Labe
 def _merged_blobs(repo: GitRepository, span: str) -> dict[str, dict[str, str | None]]:
     """Return the files of each merge that differ from its first parent, with their blobs; None for a file that is gone."""
     words = ("--merges", "--diff-merges=first-parent", "--raw", "-z", "--no-renames", "--no-abbrev", "--format=%x01%H")
-    found: dict[str, dict[str, str | None]] = {}
-    for part in repo.call("log", *words, span, "--").decode(errors="surrogateescape").split("\x01")[1:]:
-        commit, *rest = part.split("\0")
-        rows = [one.lstrip("\n") for one in rest]
-        files = found.setdefault(commit.strip(), {})
-        for facts, path in zip(rows[::2], rows[1::2], strict=False):
-            if facts.startswith(":"):
-                blob = facts.split(" ")[3]
-                files[path] = blob if blob.strip("0") else None
-    return found
+    out = os.fsdecode(repo.call("log", *words, span, "--"))
+    return {commit: {change.path: change.new for change in changes} for commit, changes in parse_raw_log(out)}

@@ -48,7 +48,7 @@ def test_a_session_begins(source: str) -> None:
     )
 
 
-def test_a_prompt_is_a_persons_unless_the_program_wrote_it() -> None:
+def test_a_prompt_is_persons_unless_the_program_wrote_it() -> None:
     assert one("UserPromptSubmit", prompt="go", prompt_id="p") == Prompted(**PLACE, prompt_id="p", text="go")
     notice = one("UserPromptSubmit", prompt="<task-notification>done", prompt_id="p")
     assert isinstance(notice, Prompted)

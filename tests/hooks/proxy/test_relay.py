@@ -11,9 +11,6 @@ import apsw
 import pytest
 
 from decklog import Decklog, EntryKind
-from decklog.agents import spool as spool_module
-from decklog.agents.spool import Spool
-from decklog.hooks.proxy import recording
 from tests.hooks.proxy.editor import Editor, settled
 from tests.programs import call
 from tests.waiting import wait_until
@@ -239,13 +236,3 @@ def test_a_log_that_is_locked_keeps_nobody_waiting_and_loses_nothing(place: Path
         holder.close()
     settled(place)
     assert ("said", "meanwhile") in bodies(log)
-
-
-def test_what_finds_no_room_beside_the_log_is_said_to_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spool_module, "MOST_BYTES", 2000)
-    beside = recording._LogSpool(str(tmp_path / "spool"), "c1")
-    for number in range(200):
-        beside.put("stub", "s1", {"acp": {"c": "c1", "n": number, "cwd": "/", "home": None}}, b"x" * 100)
-    spool = Spool(str(tmp_path / "spool"))
-    assert "dropped" in spool.waiting()
-    assert len(spool.read("stub-s1.events")[0]) < 100

@@ -8,12 +8,13 @@ from datetime import datetime
 from typing import Any
 
 from decklog.agents.intake import take_in
+from decklog.agents.session_views import find_session
 from decklog.agents.spool import Spool
-from decklog.agents.views.listing import find_session
 from decklog.core.errors import Conflict, NotFound
 from decklog.log import Decklog
 from decklog.provenance.capture import Capture
 from decklog.provenance.git import GitRepository
+from decklog.provenance.git_output import parse_raw
 from decklog.provenance.recording import keep_objects, record_captured
 from decklog.records.record import every_page
 from decklog.stores.provenance.edits import WorktreeSnapshot
@@ -126,18 +127,16 @@ def _changes(
     repo: GitRepository, present: str, target: WorktreeSnapshot, files: Sequence[str]
 ) -> tuple[list[FileRestore], dict[str, str]]:
     """Return the files that differ between two snapshots. Files that one of them skipped stay unchanged."""
-    words = ("--literal-pathspecs", "diff-tree", "-r", "-z", "--no-renames", "--raw", present, target.commit_id, "--", *files)
-    parts = os.fsdecode(repo.call(*words)).split("\0")[:-1]
+    words = ("diff-tree", "-r", "-z", "--no-renames", "--raw", "--no-abbrev", present, target.commit_id, "--", *files)
     found: list[FileRestore] = []
     left_out: dict[str, str] = {}
-    for facts, path in zip(parts[::2], parts[1::2], strict=True):
-        old_mode, new_mode, _, _, status = facts.lstrip(":").split(" ")
-        if path in target.skipped:
-            left_out[path] = target.skipped[path]
-        elif _SUBMODULE in (old_mode, new_mode):
-            left_out[path] = "a submodule"
+    for change in parse_raw(os.fsdecode(repo.call("--literal-pathspecs", *words)).split("\0")):
+        if change.path in target.skipped:
+            left_out[change.path] = target.skipped[change.path]
+        elif _SUBMODULE in (change.old_mode, change.mode):
+            left_out[change.path] = "a submodule"
         else:
-            found.append(FileRestore(path=path, status="M" if status == "T" else status))
+            found.append(FileRestore(path=change.path, status="M" if change.status == "T" else change.status))
     return found, left_out
 
 

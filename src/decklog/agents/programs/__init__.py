@@ -9,5 +9,5 @@ _MODULES = {"codex": "codex", "gemini": "gemini", "opencode": "opencode", "opena
 
 def program(name: str) -> TranscriptProgram:
     """Return the module of a program; Claude Code's for an unknown one, because others have adopted its format."""
-    found: TranscriptProgram = import_module(f"{__name__}.{_MODULES.get(name, 'claude')}")  # type: ignore[assignment]
+    found: TranscriptProgram = import_module(f"{__name__}.{_MODULES.get(name, 'claude')}")
     return found

@@ -136,11 +136,11 @@ def _session_event(name: str, payload: Payload, common: Common) -> SessionEvent 
             # The transcript has the last message, with its id.
             return Rested(**common, error=as_text(payload["error"]) if payload.get("error") else None)
         case "SessionEnd":
-            text, outcome = text_or_none(payload.get("text")), payload.get("outcome")
+            outcome = payload.get("outcome")
             return Ended(
                 **{**common, "agent_id": None},
                 reason=text_or_none(payload.get("reason")),
-                text=text,
+                text=text_or_none(payload.get("text")),
                 outcome=CallOutcome(outcome) if outcome in tuple(CallOutcome) else CallOutcome.OK,
             )
         case _:
@@ -239,8 +239,8 @@ class Transcript(TranscriptReader):
         common: Common = {"session_id": session, "agent_id": agent, "at": at}
         if not self._has_begun:
             self._has_begun = True
-            facts: dict[str, Any] = {"cwd": line.get("cwd"), "branch": line.get("gitBranch"), "version": line.get("version")}
-            yield Begun(**common, source=IMPORTED, **facts)
+            branch, version = line.get("gitBranch"), line.get("version")
+            yield Begun(**common, source=IMPORTED, cwd=line.get("cwd"), branch=branch, version=version)
         if kind == "assistant":
             yield from self._assistant(line, common)
             return

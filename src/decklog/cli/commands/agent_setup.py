@@ -1,24 +1,227 @@
-"""Set up coding agents and editors to be recorded; serve MCP and ACP."""
+"""Set up coding agents and editors to be recorded."""
 
 import os
+import subprocess
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from difflib import unified_diff
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from decklog.agents.setup.parts import FilePart, WholeFile
-from decklog.agents.setup.servers import AGENTS, entries
-from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, SupportedProgram
-from decklog.cli.agent_programs.setting_up import serve_mcp, set_up
+from decklog.agents.setup import files
+from decklog.agents.setup.examining import (
+    found_program,
+)
+from decklog.agents.setup.guard_trial import BY_HAND, COMMAND, CodexTrust, ListedHook, listed, tried, trust_of
+from decklog.agents.setup.installing import SetupState, SetupStep, state_of
+from decklog.agents.setup.parts import AGENTS, FilePart, WholeFile, entries
+from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, SupportedProgram, codex_folder, has_plugin
+from decklog.cli import terminal
+from decklog.cli.agent_settings import find_project, installer, setting_of
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.commands.exchange.plugins import PluginGroup
-from decklog.cli.manager import for_the_manager
-from decklog.core.errors import NotFound
+from decklog.cli.groups import for_the_manager
+from decklog.cli.plugin_group import PluginGroup
+from decklog.cli.show import show
+from decklog.core.errors import DecklogError, NotFound, Unavailable
+from decklog.core.extras import install_hint
 from decklog.core.plugins import PluginKind
-from decklog.hooks.proxy.relay import run
+from decklog.location.locate import locate, repository
 
 if TYPE_CHECKING:
     from decklog.plugins import AgentProgram
+
+
+_EXITS = {SetupState.INSTALLED: 0, SetupState.MISSING: 3, SetupState.DIFFERS: 5}
+
+
+def _project_of(scope: SetupScope, plugin_folder: str | None) -> str:
+    found = find_project()
+    if found is None and scope is SetupScope.PROJECT and plugin_folder is None:
+        raise WrongUsage(
+            f"{os.getcwd()} is in no repository and has no log, so which project is meant is not clear",
+            hint="Run `decklog init` here first, or add --user if the program has user settings.",
+        )
+    return found or os.getcwd()
+
+
+def set_up(call: Invocation, program: SupportedProgram, asked: dict[str, bool], *, is_trusted: bool = False, **more: Any) -> int:
+    if sum(asked[name] for name in ("check", "remove", "printing")) > 1 or (asked["user"] and asked["project"]):
+        raise WrongUsage("--check, --remove and --print exclude each other, and so do --user and --project")
+    scope = program.scope(user=asked["user"], project=asked["project"])
+    has_server = _has_server(asked, is_plugin=bool(more.get("plugin_folder")))
+    setting = setting_of(scope, project=_project_of(scope, more.get("plugin_folder")), has_server=has_server, **more)
+    parts = program.parts(setting)
+    if asked["remove"]:
+        return _remove(call, program, setting, parts)
+    if asked["check"]:
+        return _check(call, parts, _trust_state(setting, parts[0].path) if is_trusted else {})
+    steps = installer().putting_in(parts)
+    if asked["printing"]:
+        return _print(call, steps)
+    installer().carry_out(steps)
+    warnings = _warnings(program, setting, steps)
+    if program.name == "codex":
+        more_steps, said = (
+            _trusted(setting, parts[0].path) if is_trusted else ([], f"Codex runs no hook before its user trusts it. {BY_HAND}")
+        )
+        steps += more_steps
+        warnings += [said] if said else []
+    problems = tried(program, setting)
+    warnings += [_not_blocked(path, problem) for path, problem in problems.items() if problem is not None]
+    if problems:
+        warnings += [] if any(problems.values()) else [f"the guard was tried: `{COMMAND}` was blocked"]
+    return _report(call, program, setting, steps, warnings) or int(any(problems.values()))
+
+
+def _not_blocked(path: str, problem: str) -> str:
+    return f"THE GUARD DOES NOT WORK: `{COMMAND}` through {path} ended with {problem}. See: decklog doctor agents"
+
+
+def _has_server(asked: dict[str, bool], *, is_plugin: bool) -> bool | None:
+    """Return whether the MCP server belongs to what is set up: a plugin has it, settings where it was asked for."""
+    if asked["remove"]:
+        return is_plugin or None
+    is_here = find_spec("mcp") is not None
+    if asked.get("mcp") and not is_here:
+        raise Unavailable("the MCP server needs the package mcp, which is not installed", hint=install_hint("mcp"))
+    return is_here if is_plugin else asked.get("mcp") or None
+
+
+def _check(call: Invocation, parts: list[FilePart], trust: dict[str, SetupState]) -> int:
+    states = {part.path: state_of(part) for part in parts} | trust
+    show([{"path": path, "state": state.value} for path, state in states.items()], as_json=call.json)
+    return max(_EXITS[state] for state in states.values())
+
+
+def _remove(call: Invocation, program: SupportedProgram, setting: Setting, parts: list[FilePart]) -> int:
+    if program.name == "codex":
+        parts = [*parts, CodexTrust(_config(setting), files.real(parts[0].path), {})]
+    steps = installer().taking_out(parts)
+    installer().carry_out(steps)
+    return _report(call, program, setting, steps, [])
+
+
+def _print(call: Invocation, steps: list[SetupStep]) -> int:
+    """Show the lines that would be added, with those around them."""
+    shown = [{"path": step.path, "change": _difference(step)} for step in steps]
+    if call.json:
+        return show(shown, as_json=True)
+    for one in shown:
+        terminal.say(one["change"] or f"{one['path']} has it already.")
+    return 0
+
+
+def _difference(step: SetupStep) -> str:
+    before = (step.before or "").splitlines()
+    after = (step.after or "").splitlines()
+    name = step.path if step.before is not None else os.devnull
+    return "\n".join(unified_diff(before, after, name, step.path, n=1, lineterm=""))
+
+
+def _report(call: Invocation, program: SupportedProgram, setting: Setting, steps: list[SetupStep], warnings: list[str]) -> int:
+    rows = [{"path": step.path, "state": _done(step)} for step in steps]
+    facts = {"program": program.name, "scope": setting.scope.value, "files": rows}
+    is_out = all(step.after is None or not step.part.present(step.after) for step in steps)
+    if call.json:
+        return show({**facts, "guard": None if is_out else program.guard}, as_json=True, warnings=warnings)
+    for row in rows:
+        terminal.say(f"{row['path']}: {row['state']}")
+    for warning in warnings:
+        terminal.say(f"Note: {warning}")
+    if not is_out:
+        terminal.say(f"Guard: {program.guard}")
+        for step in program.next:
+            terminal.say(f"Next: {step}")
+    return 0
+
+
+def _done(step: SetupStep) -> str:
+    if not step.is_change:
+        return "already" if step.after and step.part.present(step.after) else "nothing of ours there"
+    if step.change is not None:
+        return "written"
+    return "removed" if step.after is None else "taken out"
+
+
+def _warnings(program: SupportedProgram, setting: Setting, steps: list[SetupStep]) -> list[str]:
+    warnings = [warning for step in steps for warning in step.part.warnings(step.after or "")]
+    place = locate(None, setting.project)
+    if not place.exists:
+        warnings.append(f"nothing is recorded yet: {place.reason}. Run `decklog init`.")
+    for step in steps:
+        is_local = step.path.endswith(("settings.local.json", "mcp.json")) and setting.plugin_folder is None
+        if is_local and not _is_ignored(step.path):
+            warnings.append(f"git does not ignore {step.path}; its paths are this machine's, so keep it out of commits")
+    if setting.is_enforced and program.name == "claude":
+        warnings.append(
+            "a version of Claude Code that does not know onFailure ignores it, and lets a call through when the hook fails"
+        )
+    return warnings if setting.plugin_folder else warnings + _double_setup_warnings(program, setting)
+
+
+def _double_setup_warnings(program: SupportedProgram, setting: Setting) -> list[str]:
+    """Return when the program is set up in another way as well."""
+    others = [replace(setting, scope=scope) for scope in program.scopes]
+    try:
+        twice = [
+            f"for the {other.scope.value}"
+            for other in others
+            if other != setting and any(state_of(part) is not SetupState.MISSING for part in program.parts(other))
+        ]
+        if program.name == "claude" and any(has_plugin(other) for other in others):
+            twice.append("as a plugin")
+    except DecklogError:
+        return []
+    return (
+        [] if setting.plugin_folder else [f"it is set up {way} too, so each event is told twice; one is enough" for way in twice]
+    )
+
+
+def _is_ignored(path: str) -> bool:
+    folder = os.path.dirname(path)
+    if repository(folder) is None:
+        return True
+    try:
+        done = subprocess.run(["git", "-C", folder, "check-ignore", "-q", path], capture_output=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return True
+    return done.returncode != 1
+
+
+def _config(setting: Setting) -> str:
+    """Name the settings that hold Codex's trust, which are the user's for a project's hooks too."""
+    return os.path.join(codex_folder(replace(setting, scope=SetupScope.USER)), "config.toml")
+
+
+def _listed(setting: Setting) -> list[ListedHook]:
+    executable = found_program(PROGRAMS["codex"], setting.environment)
+    if executable is None:
+        raise Unavailable("codex is not on the path, so it can't be asked about its hooks", hint=BY_HAND)
+    return listed(executable, setting.project, setting.environment)
+
+
+def _trust_state(setting: Setting, hooks_file: str) -> dict[str, SetupState]:
+    """Return whether Codex trusts every hook of ours in a file."""
+    ours = [hook for hook in _listed(setting) if files.real(hook.path) == files.real(hooks_file)]
+    is_trusted = bool(ours) and all(hook.is_trusted for hook in ours)
+    return {_config(setting): SetupState.INSTALLED if is_trusted else SetupState.MISSING}
+
+
+def _trusted(setting: Setting, hooks_file: str) -> tuple[list[SetupStep], str | None]:
+    """Record the user's trust of our hooks in Codex's settings; return what to do by hand if that fails."""
+    try:
+        hooks = _listed(setting)
+        part = trust_of(_config(setting), hooks, hooks_file)
+        steps = installer().putting_in([] if part is None else [part])
+        installer().carry_out(steps)
+    except DecklogError as problem:
+        return [], f"{problem.message}. {problem.hint or BY_HAND}"
+    if part is None:
+        return [], f"Codex lists none of these hooks: it reads a repository's only where it trusts the folder. {BY_HAND}"
+    return steps, None
+
 
 _OPTIONS = (
     click.option("--check", is_flag=True, help="Only report the state: exit 0 installed, 3 missing, 5 differs."),
@@ -137,22 +340,6 @@ def agents_md(call: Invocation, **asked: bool) -> int:
     return set_up(call, PROGRAMS["agents-md"], asked)
 
 
-@click.command()
-@click.option("--http", "port", type=click.IntRange(0, 65535), metavar="PORT", help="On HTTP of this machine; 0 takes any.")
-@click.option("--token-file", metavar="FILE", help="The token is in this file, or is put there if there is none.")
-@click.pass_obj
-def mcp(call: Invocation, port: int | None, token_file: str | None) -> int:
-    """Serve tools to agents by the Model Context Protocol: next, done, note, ask and others.
-
-    On standard input and output, for the program that starts it. A log that is not there yet is looked for at every call.
-
-    With --http it answers on 127.0.0.1 alone. Each request shows a token: from --token-file, which only its user may be able to
-    read, from DECKLOG_MCP_TOKEN, or a new one that is shown on the terminal once. The header Decklog-Worker names the client's
-    worker; without it the session does.
-    """
-    return serve_mcp(call, port, token_file)
-
-
 def _of_editors(function: Callable[..., int]) -> Callable[..., int]:
     named = click.option(
         "--agent", "agents", multiple=True, type=click.Choice([*AGENTS]), help="For this agent; none named means all on the path."
@@ -195,21 +382,3 @@ def neovim(call: Invocation, agents: tuple[str, ...], enforce: bool, **asked: bo
     avante acp_providers = require("decklog_agents").avante
     """
     return _set_up_editor(call, "neovim", agents, enforce, asked)
-
-
-@for_the_manager
-@click.command(context_settings={"ignore_unknown_options": True})
-@click.option("--enforce", is_flag=True, help="Make the agent ask before it acts, as far as it can be made to; on record.")
-@click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
-@click.pass_obj
-def acp(call: Invocation, enforce: bool, command: tuple[str, ...]) -> int:
-    """Proxy between an editor and its agent: record the session and judge tool calls.
-
-    An editor calls this in the place of an agent that speaks the Agent Client Protocol, with the agent's own command behind --:
-
-        decklog acp -- claude-agent-acp
-
-    Every line goes on as it came. What the agent asks permission for is judged by the policy first: what is denied is answered in
-    the person's place, everything else goes to the person. What an agent does not ask for can't be blocked here.
-    """
-    return run(list(command), db=call.db, is_enforced=enforce)

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.screens.lines import say
+from decklog.cli.screens.lines import print_lines
 from decklog.cli.screens.session import timeline
 from decklog.cli.show import entry_line, show
 from decklog.cli.terminal import ProgressMeter
@@ -44,7 +44,7 @@ def demo(
     what conducts them is killed. With --big it makes a log to look around in, the same one for the same size, seed and end.
     """
     if not big and (size, seed, until) != (None, None, None):
-        raise WrongUsage("size, seed and until are those of a large log", hint="decklog demo --big --size 30000")
+        raise WrongUsage("--size, --seed and --until need --big", hint="decklog demo --big --size 30000")
     if conductor:
         return _conductor(call)
     if provenance:
@@ -124,7 +124,7 @@ def _as_data(log: Decklog, target: str, run_id: str, play: Demo, is_whole: bool)
 
 
 def _show(log: Decklog, run_id: str, play: Demo) -> None:
-    say([[], *timeline(log, run_id), []])
+    print_lines([[], *timeline(log, run_id), []])
     attempts = log.tasks.attempts(play.killed_task)
     heir = attempts[-1].worker
     click.echo(f"{play.killed}'s lease ran out, and {heir} took '{log.tasks.get(play.killed_task).title}' over:\n")

@@ -1,10 +1,11 @@
-"""Help by name, of everything or of one command, and completion in a shell."""
+"""Help by name, completion in a shell, and the installed plug-ins."""
 
 import click
 from click.shell_completion import get_completion_class
 
 from decklog.cli.call import Invocation
 from decklog.cli.show import show
+from decklog.core.plugins import PluginKind, find_plugins
 
 # click completes when this variable is set; the printed script sets it.
 _COMPLETING = "_DECKLOG_COMPLETE"
@@ -42,4 +43,18 @@ def completion(ctx: click.Context, shell: str) -> int:
     if call.json:
         return show({"shell": shell, "script": script}, as_json=True)
     click.echo(script)
+    return 0
+
+
+@click.command()
+@click.argument("kind", required=False, type=click.Choice([kind.value for kind in PluginKind]))
+@click.pass_obj
+def plugins(call: Invocation, kind: str | None) -> int:
+    """List the installed plug-ins, and the packages they came with."""
+    found = [
+        {"kind": one.kind.value, "name": one.name, "package": one.package, "version": one.version, "object": one.entry.value}
+        for one in find_plugins()
+        if kind in (None, one.kind)
+    ]
+    show(found, as_json=call.json)
     return 0

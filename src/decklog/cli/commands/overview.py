@@ -1,14 +1,24 @@
-"""What goes on: once, for a person or a shell prompt, live on the whole terminal, and in a browser."""
+"""What goes on and what it costs: once, live on the whole terminal, or in a browser."""
 
 import sys
+from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import click
 
 from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.derived import acting
-from decklog.cli.manager import for_the_manager
+from decklog.cli.groups import for_the_manager
+from decklog.cli.screens.cost import BY, gather, screen
+from decklog.cli.screens.lines import Line, StyledText, print_lines
 from decklog.cli.screens.now import LISTED, show_now
+from decklog.cli.show import show
+from decklog.cli.terminal import DIM, PLAIN, is_terminal, of_word, visible, width
+from decklog.core.figures import bar, counted, dollars, sparkline
+
+if TYPE_CHECKING:
+    from decklog import BudgetUsage
 
 
 @click.command()
@@ -30,7 +40,7 @@ def now(call: Invocation, limit: int) -> int:
 
 @for_the_manager
 @click.command()
-@click.option("--seconds", type=click.FloatRange(0.1, 3600), default=2.0, metavar="X", help="read anew so often, default 2")
+@click.option("--seconds", type=click.FloatRange(0.1, 3600), default=2.0, metavar="X", help="seconds between updates, default 2")
 @click.pass_obj
 def top(call: Invocation, seconds: float) -> int:
     """Show `now` live, on the whole terminal: move, open, read, approve or deny, quit.
@@ -51,28 +61,76 @@ def top(call: Invocation, seconds: float) -> int:
     return 0
 
 
-@for_the_manager
+_UNLESS_TERMINAL = 100
+
+
 @click.command()
-@click.option("--port", type=click.IntRange(1024, 65535), metavar="N", help="listen there; otherwise where it did last, or 8471")
-@click.option("--read-only", is_flag=True, help="show everything and decide nothing")
-@click.option("--key", metavar="FILE", help="the owner's key file; each decision prompts for its passphrase")
-@click.option("--metrics-token", metavar="FILE", help="file with the token for /metrics; created if it is missing")
-@click.option("--host", metavar="ADDRESS", help="listen for other machines: with TLS or behind a proxy, and with a password")
-@click.option("--name", metavar="NAME", help="what other machines call this one, if not by its address")
-@click.option("--tls-cert", "certificate", metavar="FILE", help="the certificate, with those that vouch for it")
-@click.option("--tls-key", "certificate_key", metavar="FILE", help="the certificate's key")
-@click.option("--behind-proxy", "proxy", metavar="NAME", help="what a proxy with TLS is called; it leaves Host as it is")
-@click.option("--password-file", metavar="FILE", help="whose first line other machines log in with; nobody else may read it")
 @click.pass_obj
-def serve(
-    call: Invocation, /, port: int | None, read_only: bool, key: str | None, metrics_token: str | None, **elsewhere: str | None
-) -> int:
-    """Open the dashboard on this machine: what runs, what it costs, what waits for a decision, and any run at any moment.
+def burn(call: Invocation) -> int:
+    """Show what every budget has spent, reserved and left, with the last days as a small chart."""
+    with call.open(writing=False) as log:
+        budgets = log.budgets.burn()
+    if call.json:
+        return show(budgets, as_json=True)
+    if not budgets:
+        print_lines([[StyledText("No budget is set. To set one: decklog budgets set all --period day --limit 25.00")]])
+    size = max((len(_scope_of(budget)) for budget in budgets), default=0)
+    print_lines([line for budget in budgets for line in _budget_lines(budget, size)])
+    return 0
 
-    It listens on the loopback under its own name, unless --host is given. The link that it prints logs one browser in, once,
-    within five minutes; Enter prints another. Ctrl-C ends it and every session.
+
+def _scope_of(budget: "BudgetUsage") -> str:
+    return visible("everything" if budget["scope"] == "all" else f"{budget['scope']} {budget['scope_id']}")
+
+
+def _budget_lines(budget: "BudgetUsage", size: int) -> list[Line]:
+    """Write a budget in a line; on a terminal that is too narrow for it, in two."""
+    state = str(budget["state"])
+    days = sparkline([int(day["spent"]) for day in budget["days"]])
+    style = PLAIN if state == "ok" else of_word(state)
+    head = [
+        StyledText(f"{_scope_of(budget):<{size}}  "),
+        StyledText(f"{bar(float(budget['percent']))} {budget['percent']:>4} %", style),
+        StyledText(f"  {days}", DIM),
+    ]
+    tail = [StyledText(", ".join(_budget_facts(budget))), StyledText(f"  [{state}]", of_word(state))]
+    fits = not is_terminal() or sum(len(piece.text) for piece in (*head, *tail)) + 2 <= width()
+    return [[*head, StyledText("  "), *tail]] if fits else [head, [StyledText("    "), *tail]]
+
+
+def _budget_facts(budget: "BudgetUsage") -> list[str]:
+    spent, ceiling, held = (
+        _amount(figure, budget["unit"]) for figure in (budget["spent"], budget["ceiling"], budget["reserved"])
+    )
+    period = "in all" if budget["period"] == "forever" else f"a {budget['period']}"
+    facts = [f"{spent} of {ceiling} {period}"]
+    if budget["reserved"]:
+        facts.append(f"{held} reserved")
+    if budget["unpriced_calls"]:
+        facts.append(f"{counted(budget['unpriced_calls'], 'call')} of unknown price")
+    if budget["renews_at"]:
+        facts.append(f"renews {str(budget['renews_at'])[:16].replace('T', ' ')}")
+    return facts
+
+
+def _amount(value: int, unit: str) -> str:
+    return dollars(value) if unit == "microdollars" else f"{value:,} tokens"
+
+
+@click.command()
+@click.option("--by", type=click.Choice([*BY]), default="model", show_default=True, help="one line for each of these")
+@click.option("--days", type=click.IntRange(1, 36500), metavar="N", help="only the last N days")
+@click.option("--agent", metavar="NAME", help="only calls of this agent, such as claude or codex")
+@click.pass_obj
+def cost(call: Invocation, by: str, days: int | None, agent: str | None) -> int:
+    """Show what was spent, by model, day, session or repository.
+
+    A session includes its sub-agents. Days are in UTC. Calls without a known price are listed and not in the sum.
     """
-    from decklog.cli.dashboard.serving import run
-
-    run(call, port, read_only, key, metrics_token, **elsewhere)
+    with call.open(writing=False) as log:
+        since = None if days is None else log.clock.now() - timedelta(days=days)
+        spent = gather(log, by, since=since, agent=agent)
+    if call.json:
+        return show(spent, as_json=True)
+    print_lines(screen(spent, width(_UNLESS_TERMINAL)))
     return 0

@@ -10,17 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.agents.closing import close_killed_sessions
-from decklog.agents.views.listing import SessionSummary, find_session, hits_by_session, priced
-from decklog.agents.views.listing import sessions as all_sessions
-from decklog.agents.views.steps import steps_of
+from decklog.agents.session_views import SessionSummary, find_session, hits_by_session, priced, steps_of
+from decklog.agents.session_views import sessions as all_sessions
 from decklog.cli import terminal
 from decklog.cli.call import Invocation
 from decklog.cli.screens import session as screen
-from decklog.cli.screens.lines import Line, StyledText, fit
-from decklog.cli.screens.lines import say as say_lines
+from decklog.cli.screens.lines import Line, StyledText, fit, print_lines
 from decklog.cli.show import show as show_data
-from decklog.cli.styles import DIM
-from decklog.cli.terminal import say
+from decklog.cli.terminal import DIM, say
 from decklog.core.errors import NotFound
 from decklog.log import Decklog
 
@@ -68,8 +65,8 @@ def _list(call: Invocation, limit: int, program: str | None, here: bool) -> int:
     if call.json:
         return show_data([one.as_dict() for one in found], as_json=True)
     if not found:
-        say("No session is on record. Set one up: decklog setup claude")
-    say_lines(screen.listed(found, now, terminal.width()))
+        say("No sessions are recorded. To record new ones: decklog setup claude")
+    print_lines(screen.listed(found, now, terminal.width()))
     return 0
 
 
@@ -88,7 +85,7 @@ def show(call: Invocation, session: str | None, full: bool, failed: bool) -> int
     if call.json:
         return show_data({**found.as_dict(), "steps": [step.as_dict() for step in shown]}, as_json=True)
     places = terminal.width()
-    say_lines([*screen.head(found, steps, now, places), [StyledText("")], *screen.drawn(shown, places, full=full)])
+    print_lines([*screen.head(found, steps, now, places), [StyledText("")], *screen.drawn(shown, places, full=full)])
     return 0
 
 
@@ -107,7 +104,7 @@ def search(call: Invocation, words: tuple[str, ...], limit: int) -> int:
         return show_data(data, as_json=True)
     if not found:
         say("Nothing found.")
-    say_lines([line for one, entries in found for line in _found(one, entries, now)])
+    print_lines([line for one, entries in found for line in _found(one, entries, now)])
     return 0
 
 
@@ -123,7 +120,7 @@ def resume(call: Invocation, session: str | None) -> int:
     if command is None:
         item = next((tag.removeprefix("item:") for tag in tags if tag.startswith("item:")), None)
         raise NotFound(
-            f"session {found.session} can't be gone on with: its program kept no files of it",
+            f"session {found.session} can't be resumed: its program kept no files of it",
             hint=f"Read it: decklog sessions show {found.session}"
             if item is None
             else f"Take over its work item: decklog run open {found.run_id}.{item}",

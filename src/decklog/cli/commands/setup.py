@@ -1,26 +1,27 @@
-"""Making a log, finding it, and bringing it up to date."""
+"""Create a log, and set Decklog up in a repository with a few questions."""
 
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
+from dataclasses import dataclass
 
 import click
 
-from decklog.agents.sessions import present
+from decklog.agents.history_files import files_of
+from decklog.agents.sessions import HISTORIES, SessionFiles, present, roots_of
+from decklog.agents.setup.installing import SetupState, state_of
+from decklog.agents.setup.supported import PROGRAMS
 from decklog.agents.setup.supported import agents_md as notes
-from decklog.cli import terminal
-from decklog.cli.agent_programs.setting_up import installer
+from decklog.cli import run, terminal
+from decklog.cli.agent_settings import find_project, installer, setting_of
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.manager import for_the_manager
-from decklog.cli.meant import SuggestingGroup
-from decklog.cli.projects import accept_project, project_log
-from decklog.cli.short.program import is_a_person
+from decklog.cli.groups import for_the_manager
 from decklog.cli.show import show
-from decklog.cli.terminal import written_out
-from decklog.core.errors import Busy, Conflict, DecklogError, Denied, NotAccepted, SchemaTooOld
-from decklog.core.folders import state_home
+from decklog.cli.terminal import STRONG, painted
+from decklog.core.errors import Busy, Conflict, DecklogError
+from decklog.core.figures import counted, sized
 from decklog.location.locate import (
     ADDRESS,
     FILE,
@@ -34,8 +35,6 @@ from decklog.location.locate import (
     users_own,
 )
 from decklog.log import Decklog
-
-PENDING = 7
 
 
 @click.command()
@@ -112,9 +111,9 @@ def _same(one: LogLocation, other: LogLocation) -> bool:
 
 def _has_another(has: LogLocation, meant: LogLocation, home: str) -> Conflict:
     return Conflict(
-        f"{home} has a log already, {has.shown}; nothing was made",
-        hint=f"Take what it holds along with `decklog move {meant.shown}`; "
-        f"then, or without, `decklog init --db {meant.shown} --switch` has the folder use that one.",
+        f"{home} already has a log, {has.shown}; nothing was created",
+        hint=f"To copy its contents, run `decklog move {meant.shown}` first. "
+        f"Then `decklog init --db {meant.shown} --switch` makes the folder use that log.",
         has=has.shown,
         named=meant.shown,
     )
@@ -125,20 +124,20 @@ def _point(meant: LogLocation, has: LogLocation | None, home: str, *, switch: bo
     inside = os.path.join(home, FOLDER)
     if has is not None and not _same(has, meant):
         if not switch:
-            return [f"{home} has a log of its own, {has.shown}, which serves whoever has no DECKLOG_DB"]
+            return [f"{home} also has its own log, {has.shown}, which is used where DECKLOG_DB is not set"]
         _forget(inside)
     found = locate(None, home, environment={})
     if not _same(found, meant):
         _remember(inside, meant.target)
     _settle(home)
-    return [f"{has.shown} is left as it is; nothing uses it from here any more"] if has and not _same(has, meant) else []
+    return [f"{has.shown} stays as it is, and is no longer used from here"] if has and not _same(has, meant) else []
 
 
 def _made(call: Invocation, meant: LogLocation, *, already: bool, warnings: list[str]) -> int:
     facts = {"target": meant.shown, "already": already, "because": meant.reason}
     if call.json:
         return show(facts, as_json=True, warnings=warnings)
-    terminal.say(f"{'This log is used' if already or meant.is_server else 'Made a log'}: {meant.shown}")
+    terminal.say(f"{'Using the log' if already or meant.is_server else 'Created a log'}: {meant.shown}")
     for warning in warnings:
         terminal.say(f"Note: {warning}")
     for line in _next_steps():
@@ -169,7 +168,7 @@ def _forget(inside: str) -> None:
 def _lay_outside(call: Invocation, home: str, found: LogLocation | None) -> int:
     """Make the log of a folder in the user's data folder, with all that the folder's own log holds, and remember its address."""
     if call.db:
-        raise WrongUsage("--outside chooses the place itself", hint="Leave out --db, or --outside.")
+        raise WrongUsage("--outside chooses the location itself", hint="Leave out --db, or --outside.")
     if found is not None and found.target != os.path.join(home, FOLDER, FILE):
         return _made(call, found, already=True, warnings=[])
     target = outside_of(home)
@@ -178,7 +177,7 @@ def _lay_outside(call: Invocation, home: str, found: LogLocation | None) -> int:
             _copy(found, log)
     _remember(os.path.join(home, FOLDER), target)
     _settle(home)
-    left = [f"{found.target} is left as it is; nothing uses it from here any more"] if found is not None else []
+    left = [f"{found.target} stays as it is, and is no longer used from here"] if found is not None else []
     return _made(call, LogLocation(target, "kept out of reach of an agent's commands"), already=False, warnings=left)
 
 
@@ -199,56 +198,6 @@ def _settle(home: str) -> None:
         made.accept()
 
 
-@for_the_manager
-@click.command()
-@click.argument("folder", default=".")
-@click.option("--settings", is_flag=True, help="consent to what decklog.toml of this repository loosens, shown first")
-@click.option("--commit", metavar="COMMIT", default="HEAD", help="with --settings: the commit whose file it is, default HEAD")
-@click.pass_obj
-def accept(call: Invocation, folder: str, settings: bool, commit: str) -> int:
-    """Trust the log found in this directory.
-
-    A log may come with a clone or an archive, or be another user's, with its own budgets, approvals and trust. Your consent is
-    kept in your own settings, for this log in this place.
-
-    With --settings it is about the repository's decklog.toml, which may name programs, lower the sandbox or pass on your
-    variables. It shows each setting that loosens something and asks for your consent to exactly this version of the file.
-    That takes a terminal.
-    """
-    if settings:
-        return _accept_settings(call, folder, commit)
-    place = locate(None, os.path.abspath(folder), environment={})
-    if place.folder != os.path.abspath(folder) and (log := project_log(os.path.abspath(folder))) is not None:
-        with Decklog.open(log, read_only=True) as opened:
-            accept_project(log, opened)
-        return show({"target": log, "because": f"the project {os.path.abspath(folder)}", "accepted": True}, as_json=call.json)
-    if place.folder is None:
-        raise WrongUsage(f"no folder above {os.path.abspath(folder)} has a log", hint="Run `decklog init` to make one here.")
-    place.accept()
-    return show({"target": place.shown, "because": place.reason, "accepted": True}, as_json=call.json)
-
-
-def _accept_settings(call: Invocation, folder: str, commit: str) -> int:
-    """Show the loosening settings of a commit, and record the consent of the person at the terminal."""
-    from decklog.conductor.git.repository import Repository, starting_commit
-    from decklog.conductor.settings import consent_request, record_consent
-
-    repository = Repository.find(Path(folder), state_home())
-    asked = consent_request(repository, starting_commit(repository, commit, cwd=Path(folder)))
-    facts = {"commit": asked.commit, "digest": asked.digest, "loosens": [one.key for one in asked.settings]}
-    if not asked.settings or asked.is_given:
-        return show({**facts, "accepted": True}, as_json=call.json)
-    click.echo(f"decklog.toml of commit {asked.commit[:12]} in {written_out(str(repository.folder))} loosens:", err=True)
-    for one in asked.settings:
-        click.echo(f"  {written_out(one.line())}", err=True)
-    if not is_a_person() or not sys.stderr.isatty():
-        raise Denied("consent to settings takes a person at a terminal", hint="Run the same command in a terminal of your own.")
-    if not click.confirm("Consent to this version of the file?", err=True):
-        raise Denied("you did not consent; nothing was recorded")
-    record_consent(repository, asked)
-    return show({**facts, "accepted": True}, as_json=call.json)
-
-
 def _remember(inside: str, address: str) -> None:
     os.makedirs(inside, mode=0o700, exist_ok=True)
     descriptor = os.open(os.path.join(inside, ADDRESS), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -263,92 +212,84 @@ def _ignore(inside: str) -> None:
             file.write("*\n")
 
 
+@dataclass(frozen=True)
+class _Step:
+    """A question, and the command that a yes runs."""
+
+    question: str
+    words: tuple[str, ...]
+
+    @property
+    def command(self) -> str:
+        return shlex.join(("decklog", *self.words))
+
+
+@for_the_manager
 @click.command()
 @click.pass_obj
-def where(call: Invocation) -> int:
-    """Show which log is used here, and how it was found."""
-    place = locate(call.db)
-    facts: dict[str, object] = {"target": place.shown, "because": place.reason, "exists": place.exists}
-    try:
-        place.check()
-    except NotAccepted as problem:
-        facts |= {"problem": problem.message, "hint": problem.hint}
-    return show(facts, as_json=call.json)
+def start(call: Invocation) -> int:
+    """Set up Decklog in this repository with a few questions, from the log to the first recorded session.
 
-
-@click.command()
-@click.option("--schema", default="public", metavar="NAME", help="the schema that the log's tables are in, default public")
-@click.pass_obj
-def roles(call: Invocation, schema: str) -> int:
-    """Write the SQL that creates PostgreSQL roles for readers, agents and managers; the database owner runs it.
-
-    It connects to nothing and changes nothing: decklog roles | psql postgresql://OWNER@HOST/DATABASE
+    Each question names the command that a yes runs, so every step can be run alone, or taken back. Nothing is done without a
+    yes. Without a terminal it lists the commands instead and changes nothing.
     """
-    from decklog.transfer.projects import roles_sql
+    steps = _steps(call)
+    if not (sys.stdin.isatty() and terminal.is_terminal()):
+        commands = [step.command for step in steps] + ["decklog cost"]
+        raise WrongUsage(
+            "start asks questions and needs a terminal", hint=f"Without one, run: {'; '.join(commands)}", commands=commands
+        )
+    for step in steps:
+        if not click.confirm(f"{step.question} ({step.command})", default=True):
+            if step.words[0] == "init":
+                terminal.say("Nothing was changed.")
+                return 0
+            continue
+        if (code := run(_with_log(call, step))) != 0:
+            return code
+    return _finish(call)
 
-    sql = roles_sql(schema)
-    if call.json:
-        return show({"sql": sql}, as_json=True)
-    click.echo(sql, nl=False)
+
+def _with_log(call: Invocation, step: _Step) -> list[str]:
+    return [*step.words, *(["--db", call.db] if call.db else [])]
+
+
+def _steps(call: Invocation) -> list[_Step]:
+    """List what is left to do here."""
+    place, root = call.place(), find_project() or os.getcwd()
+    steps = [] if place.exists else [_Step(f"Create a log for {root}?", ("init", "--no-agents-md"))]
+    found = present()
+    for history in found:
+        if count := _count(history, root):
+            steps.append(_Step(f"Import {count} of {history.title}?", ("import", history.program)))
+    for history in found or [HISTORIES["claude"]]:
+        if not _is_set_up(history, root):
+            steps.append(_Step(f"Record new sessions of {history.title}?", ("setup", history.program)))
+    return steps
+
+
+def _count(history: SessionFiles, root: str) -> str | None:
+    """Describe the session files of a repository; None where there are none."""
+    files = files_of(history.folder(), history.program, roots_of(root))
+    if not files:
+        return None
+    return f"{counted(len(files), 'session file')} ({sized(sum(os.path.getsize(path) for path in files))})"
+
+
+def _is_set_up(history: SessionFiles, root: str) -> bool:
+    program = PROGRAMS[history.program]
+    settings = (setting_of(scope, project=root) for scope in program.scopes)
+    return any(state_of(part) is SetupState.INSTALLED for setting in settings for part in program.parts(setting))
+
+
+def _finish(call: Invocation) -> int:
+    """Show what is in the log, and how to go on and to take it back."""
+    if not call.place().exists:
+        return 0
+    terminal.put("")
+    if (code := run(["cost", *(["--db", call.db] if call.db else [])])) != 0:
+        return code
+    terminal.put("")
+    terminal.put(f"{painted('Ready.', STRONG)} Next: decklog serve opens the dashboard, decklog now shows what runs.")
+    terminal.put("Take it back: decklog setup claude --remove, and delete the folder .decklog")
     return 0
-
-
-@for_the_manager
-@click.command()
-@click.option("--check", is_flag=True, help="Only tell what would be applied; exit 7 when something would.")
-@click.pass_obj
-def migrate(call: Invocation, check: bool) -> int:
-    """Bring the log's schema up to date, and a SQLite file's journal mode back to WAL.
-
-    A SQLite file is copied first and is also migrated when it is opened; PostgreSQL is migrated only by this.
-    """
-    place = locate(call.db)
-    place.must_exist()
-    if check:
-        return _check(call, place)
-    with place.open(migrate=True) as log:
-        log.db.migrate()
-        facts = log.db.facts()
-    return show({"target": place.shown, "schema": facts["schema"]}, as_json=call.json)
-
-
-def _check(call: Invocation, place: LogLocation) -> int:
-    """Open the log without migrating it, and list its missing steps."""
-    missing: list[str] = []
-    try:
-        place.open(read_only=True).close()
-    except SchemaTooOld as problem:
-        missing = problem.details["missing"]
-    show({"target": place.shown, "missing": missing, "up_to_date": not missing}, as_json=call.json)
-    return PENDING if missing else 0
-
-
-@click.group(cls=SuggestingGroup)
-def projects() -> None:
-    """Create and list the databases of several teams on one PostgreSQL server.
-
-    `--db` names the server by any of its databases. To use a project in a directory: decklog --db URL init
-    """
-
-
-@for_the_manager
-@projects.command()
-@click.argument("name")
-@click.pass_obj
-def create(call: Invocation, name: str) -> int:
-    """Create the database and the roles of a project; an existing one is migrated, and its roles are renewed.
-
-    Grant one of the roles to each login of the team. Logins of other teams can't connect to the database.
-    """
-    from decklog.transfer.projects import create_project
-
-    return show(create_project(locate(call.db), name), as_json=call.json)
-
-
-@projects.command("list")
-@click.pass_obj
-def list_(call: Invocation) -> int:
-    """List the projects of a server, with their sizes and whether you can open them."""
-    from decklog.transfer.projects import list_projects
-
-    return show(list_projects(locate(call.db)), as_json=call.json)

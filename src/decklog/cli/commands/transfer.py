@@ -1,4 +1,4 @@
-"""Taking a log elsewhere, keeping copies of it, and mending it."""
+"""Move a log, keep copies of it, recover, prune and archive it."""
 
 import os
 from typing import TYPE_CHECKING
@@ -6,64 +6,15 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.examples import with_examples
-from decklog.cli.manager import for_the_manager
-from decklog.cli.meant import SuggestingGroup
+from decklog.cli.groups import SuggestingGroup, for_the_manager
 from decklog.cli.show import show
 from decklog.cli.terminal import ProgressMeter
+from decklog.core.clock import from_text
 from decklog.core.figures import counted
 from decklog.location.locate import LogLocation, locate
 
 if TYPE_CHECKING:
     from decklog.log import Decklog
-
-# What a log can be written as: name, module, function.
-EXPORTS = {
-    "jsonl": ("transfer", "export_jsonl"),
-    "html": ("transfer", "export_html"),
-    "bazinga": ("exchange.exporting", "export_bazinga"),
-    "runstore": ("exchange.exporting", "export_runstore"),
-    "gaia": ("exchange.exporting", "export_gaia"),
-    "beads": ("exchange.exporting", "export_beads"),
-    "taskmaster": ("exchange.exporting", "export_taskmaster"),
-    "markdown": ("exchange.exporting", "export_markdown"),
-    "otlp": ("exchange.telemetry", "export_otlp"),
-}
-
-
-class Formats(SuggestingGroup):
-    """Command group that imports only the module of the requested format."""
-
-    def __init__(self, formats: dict[str, tuple[str, str]], **settings: object) -> None:
-        super().__init__(**settings)  # type: ignore[arg-type]
-        self._formats = formats
-
-    def list_commands(self, _ctx: click.Context) -> list[str]:
-        return list(self._formats)
-
-    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
-        from importlib import import_module
-
-        if name not in self._formats:
-            return None
-        module, function = self._formats[name]
-        command: click.Command = getattr(import_module(f"decklog.cli.commands.{module}"), function)
-        return with_examples(command, f"{self.name} {name}")
-
-
-export = Formats(EXPORTS, name="export", help="Write a log, or one run of it, in another form.")
-
-
-@click.command("jsonl")
-@click.argument("folder")
-@click.option("--run", "stream", metavar="RUN", help="only this run")
-@click.pass_obj
-def export_jsonl(call: Invocation, folder: str, stream: str | None) -> int:
-    """Write every stream as a file of JSON lines that git can merge, hash chain and blobs included."""
-    from decklog.transfer.jsonl import JsonlExport
-
-    with call.open(writing=False) as log, ProgressMeter() as meter:
-        return show(JsonlExport(log, folder, meter).run(stream), as_json=call.json)
 
 
 @click.command("jsonl")
@@ -75,19 +26,6 @@ def import_jsonl(call: Invocation, folder: str) -> int:
 
     with call.open(create=True) as log, ProgressMeter() as meter:
         return show(JsonlImport(log, folder, meter).run(), as_json=call.json)
-
-
-@click.command("html")
-@click.argument("run_id", metavar="RUN")
-@click.option("--out", metavar="FILE", help="the page to write; otherwise RUN.html in this folder")
-@click.option("--overwrite", is_flag=True, help="replace FILE if it is there already")
-@click.pass_obj
-def export_html(call: Invocation, run_id: str, out: str | None, overwrite: bool) -> int:
-    """Write one run as a single HTML page for a report, with its timeline and whether it verifies."""
-    from decklog.transfer.report.page import write_page
-
-    with call.open(writing=False) as log:
-        return show(write_page(log, run_id, out, overwrite=overwrite), as_json=call.json)
 
 
 @for_the_manager
@@ -160,7 +98,7 @@ def restore(call: Invocation, file: str, path: str | None) -> int:
 @click.option("--older-than", required=True, metavar="AGE", help="such as 30d, 12h or 8w")
 @click.option("--kind", type=click.Choice(["interaction", "reasoning", "event", "tool"]), help="only entries of this kind")
 @click.option("--run", "stream", metavar="RUN", help="only in this run")
-@click.option("--apply", is_flag=True, help="really drop them; otherwise it is only said what would go")
+@click.option("--apply", is_flag=True, help="really drop them; otherwise only list what would be dropped")
 @click.option("--shrink", is_flag=True, help="with --apply, also make a SQLite file smaller (needs as much free space again)")
 @click.pass_obj
 def prune(call: Invocation, older_than: str, kind: str | None, stream: str | None, apply: bool, shrink: bool) -> int:
@@ -198,3 +136,55 @@ def recover(call: Invocation, file: str, to: str | None) -> int:
     with ProgressMeter() as meter:
         report = take_out(file, to, progress=meter)
     return show(report, as_json=call.json, warnings=report.notes)
+
+
+@click.group(cls=SuggestingGroup)
+def archive() -> None:
+    """Move the entries of old runs of a PostgreSQL log to files, and bring them back.
+
+    The records of archived runs stay in the log. `decklog verify --archives FOLDER` checks the files.
+    """
+
+
+@archive.command()
+@click.option("--before", required=True, metavar="DATE", help="runs that ended before this time, such as 2026-07-01")
+@click.option("--to", "folder", default="archives", metavar="FOLDER", help="where the files go; otherwise ./archives")
+@click.pass_obj
+def create(call: Invocation, before: str, folder: str) -> int:
+    """Archive the partitions whose runs have all ended before a date; after an interruption, run it again."""
+    from decklog.transfer.archive import Archive
+
+    try:
+        moment = from_text(before)
+    except ValueError:
+        raise WrongUsage(f"{before!r} is no date; write 2026-07-01") from None
+    with call.open() as log, ProgressMeter() as meter:
+        return show(Archive(log, folder, meter).create(moment), as_json=call.json)
+
+
+@archive.command("restore")
+@click.argument("file")
+@click.pass_obj
+def restore_archive(call: Invocation, file: str) -> int:
+    """Bring the entries of an archive back, after they were verified; a second time changes nothing."""
+    from decklog.transfer.archive import Archive
+
+    with call.open() as log, ProgressMeter() as meter:
+        return show(Archive(log, os.path.dirname(file) or ".", meter).restore(file), as_json=call.json)
+
+
+@archive.command()
+@click.argument("file")
+@click.argument("target", metavar="LOG")
+@click.pass_obj
+def extract(call: Invocation, file: str, target: str) -> int:
+    """Copy the runs of an archive to another log, such as old.db, to search and browse them there."""
+    from decklog.log import Decklog
+    from decklog.transfer.archive import Archive
+
+    with call.open(writing=False) as log, Decklog.open(target) as other, ProgressMeter() as meter:
+        return show(Archive(log, os.path.dirname(file) or ".", meter).extract(file, other), as_json=call.json)
+
+
+for_the_manager(create)
+for_the_manager(restore_archive)

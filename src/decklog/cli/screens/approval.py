@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from decklog.cli.screens.lines import Line, StyledText, wrapped
-from decklog.cli.styles import DIM, LOUD, PLAIN, STRONG
+from decklog.cli.terminal import DIM, LOUD, PLAIN, STRONG
 from decklog.core.characters import revealed
 from decklog.core.clock import from_text
 from decklog.core.figures import span

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.agents.sessions import HISTORIES
 from decklog.cli.screens.lines import Line, StyledText, cells, clipped, fit
-from decklog.cli.styles import BUSY, DIM, STRONG
-from decklog.cli.terminal import width
+from decklog.cli.terminal import BUSY, DIM, STRONG, width
 from decklog.core.characters import revealed
 from decklog.core.errors import NotFound
 from decklog.core.figures import bar, compact, counted, dollars, sparkline, took

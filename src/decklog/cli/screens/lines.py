@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import category, east_asian_width
 
-from decklog.cli.styles import DIM, PLAIN, STRONG, are_shown, coded, of_word
+from decklog.cli.terminal import DIM, PLAIN, STRONG, are_shown, coded, of_word
 from decklog.core.characters import revealed
 from decklog.core.figures import span
 
@@ -30,7 +30,7 @@ def written(line: Line, *, colour: bool) -> str:
     return "".join(coded(piece.text, piece.style) for piece in line).rstrip()
 
 
-def say(lines: list[Line]) -> None:
+def print_lines(lines: list[Line]) -> None:
     """Write lines to stdout."""
     colour = are_shown()
     sys.stdout.write("".join(written(line, colour=colour) + "\n" for line in lines))

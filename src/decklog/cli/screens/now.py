@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from decklog.agents.closing import close_killed_sessions
 from decklog.cli import terminal
 from decklog.cli.call import Invocation
-from decklog.cli.screens.lines import Line, StyledText, cells, clipped, fit, say, wrapped
+from decklog.cli.screens.lines import Line, StyledText, cells, clipped, fit, print_lines, wrapped
 from decklog.cli.show import show
-from decklog.cli.styles import DIM, LOUD, PLAIN, STRONG, of_word
+from decklog.cli.terminal import DIM, LOUD, PLAIN, STRONG, of_word
 from decklog.core.figures import bar, counted, dollars, span, sparkline
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def show_now(call: Invocation, limit: int = LISTED) -> int:
     elif call.brief:
         terminal.say(summary.sentence)
     else:
-        say(screen(summary, terminal.width(_UNLESS_TERMINAL), strips))
+        print_lines(screen(summary, terminal.width(_UNLESS_TERMINAL), strips))
     return _PENDING if summary.decisions else 0
 
 
@@ -169,7 +169,7 @@ def welcome(call: Invocation) -> int:
         spent = log.ledger.summary()["total"]
     if call.json:
         return show(summary, as_json=True)
-    say(_screen(summary, spent, terminal.width(_WELCOME_UNLESS_TERMINAL)))
+    print_lines(_screen(summary, spent, terminal.width(_WELCOME_UNLESS_TERMINAL)))
     return 0
 
 

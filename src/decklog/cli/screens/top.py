@@ -9,12 +9,12 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from decklog.cli.proving import proving
 from decklog.cli.screens import approval as approvals
 from decklog.cli.screens.lines import Line, StyledText, cells, clipped, fit, wrapped
 from decklog.cli.screens.now import START, doing, facts, money_lines, run_line
 from decklog.cli.show import entry_line
-from decklog.cli.styles import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_wanted, of_word
+from decklog.cli.signing import proving
+from decklog.cli.terminal import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_wanted, of_word
 from decklog.core.characters import revealed
 from decklog.core.errors import DecklogError
 from decklog.core.figures import dollars, span

@@ -67,7 +67,7 @@ def read_checkpoints(repo: GitRepository) -> Iterator[EntireCheckpoint]:
         )
     named = (pair for files in folders.values() for pair in files.items())
     wanted = dict.fromkeys(blob for name, blob in named if name.endswith(("metadata.json", "prompt.txt")))
-    texts = {blob: content.decode(errors="replace") for blob, content in read_blobs(repo, wanted)}
+    texts = {blob: content.decode(errors="replace") for blob, content in read_blobs(repo, wanted).items()}
     commits = _commits_by_checkpoint(repo)
     for identity, files in sorted(folders.items()):
         if "metadata.json" in files:
@@ -78,25 +78,20 @@ def _folders(repo: GitRepository) -> dict[str, dict[str, str]]:
     """Return the files of each checkpoint, by the checkpoint's id."""
     folders: dict[str, dict[str, str]] = {}
     branch = find_branch(repo)
-    for path, blob in _list_tree(repo, branch).items() if branch else ():
+    for path, blob in repo.tree(branch).items() if branch else ():
         parts = path.split("/")
         if len(parts) > 2:
             folders.setdefault("".join(parts[:2]), {})["/".join(parts[2:])] = blob
     for ref in repo.call("for-each-ref", "--format=%(refname)", REFS).decode().split():
-        folders[ref.rpartition("/")[2]] = _list_tree(repo, ref)
+        folders[ref.rpartition("/")[2]] = repo.tree(ref)
     return folders
 
 
 def read_transcript(repo: GitRepository, session: EntireSession) -> bytes:
     """Return a session's transcript, its parts joined."""
-    parts = [content for _, content in read_blobs(repo, session.transcript)]
+    contents = read_blobs(repo, session.transcript)
+    parts = [contents[part] for part in session.transcript]
     return b"".join(part if part.endswith(b"\n") else part + b"\n" for part in parts)
-
-
-def _list_tree(repo: GitRepository, ref: str) -> dict[str, str]:
-    lines = repo.call("ls-tree", "-r", "-z", "--full-tree", ref).decode(errors="surrogateescape").split("\0")
-    found = (line.partition("\t") for line in lines if line)
-    return {path: facts.split(" ")[2] for facts, _, path in found}
 
 
 def _commits_by_checkpoint(repo: GitRepository) -> dict[str, list[str]]:

@@ -305,26 +305,20 @@ STASH_REF = "refs/notes/ai-stash"
 _HEX = frozenset("0123456789abcdef")
 
 
-def read_blobs(repo: GitRepository, blobs: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the contents of objects by one process; raise NotFound for one that is gone."""
+def read_blobs(repo: GitRepository, blobs: Iterable[str]) -> dict[str, bytes]:
+    """Return the contents of objects; raise NotFound for one that is gone."""
     names = list(blobs)
-    out = repo.call("cat-file", "--batch", given="".join(f"{name}\n" for name in names).encode())
-    place = 0
-    for name in names:
-        end = out.index(b"\n", place)
-        head = out[place:end].split(b" ")
-        if len(head) != 3:
-            raise NotFound(f"the object {name} is gone from the repository")
-        start, size = end + 1, int(head[2])
-        yield name, out[start : start + size]
-        place = start + size + 1
+    found = repo.contents(names)
+    if gone := [name for name in names if name not in found]:
+        raise NotFound(f"the object {gone[0]} is gone from the repository")
+    return found
 
 
 def read_notes(repo: GitRepository, *, ref: str = AI_REF) -> Iterator[tuple[str, str]]:
     """Yield every commit that has a note, with the note's text."""
     listed = repo.call("notes", f"--ref={ref}", "list", accepted=(0, 1)).decode().split("\n")
     pairs = [line.split(" ") for line in listed if line]
-    texts = dict(read_blobs(repo, (note for note, _ in pairs)))
+    texts = read_blobs(repo, (note for note, _ in pairs))
     for note, commit in pairs:
         yield commit, texts[note].decode(errors="replace")
 
@@ -332,7 +326,7 @@ def read_notes(repo: GitRepository, *, ref: str = AI_REF) -> Iterator[tuple[str,
 def read_note(repo: GitRepository, commit: str, *, ref: str = AI_REF) -> str | None:
     """Return the note of a commit, or None."""
     out = repo.call("notes", f"--ref={ref}", "list", commit, accepted=(0, 1)).decode().strip()
-    return None if not out else next(text for _, text in read_blobs(repo, [out])).decode(errors="replace")
+    return None if not out else read_blobs(repo, [out])[out].decode(errors="replace")
 
 
 def write_notes(repo: GitRepository, notes: Mapping[str, str], *, ref: str = AI_REF, subject: str = "Write notes") -> int:

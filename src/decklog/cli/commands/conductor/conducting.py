@@ -10,10 +10,9 @@ import click
 
 from decklog.cli.call import Invocation
 from decklog.cli.exits import print_json
-from decklog.cli.proving import proving
 from decklog.cli.screens.session import RunScreen
-from decklog.cli.styles import are_shown
-from decklog.cli.terminal import say
+from decklog.cli.signing import proving
+from decklog.cli.terminal import are_shown, say
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
 from decklog.conductor.starting import first_commit
@@ -125,4 +124,4 @@ def _print_next_step(call: Invocation, context: RunContext, status: ConductorSta
     if any(item.state == "needs attention" for item in status.items):
         say(f"Questions wait: decklog approvals find {context.run_id} --state open; then start it again.")
     if context.target_commit() != first_commit(context.log.runs.get(context.run_id)):
-        say(f"What has landed: git log {context.target}; to take it: decklog run land {context.run_id}")
+        say(f"See what landed: git log {context.target}. Bring it into your branch: decklog run land {context.run_id}")

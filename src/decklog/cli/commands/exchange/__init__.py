@@ -1,1 +1,1 @@
-"""What other tools and the log give each other: imports, exports, and keeping both in step."""
+"""Data of other tools: imports, exports, sync and spans."""

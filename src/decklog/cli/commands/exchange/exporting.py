@@ -1,19 +1,59 @@
-"""Writing a log in the format of an older system."""
+"""Write a log in other forms, sync it with other trackers, and receive spans."""
 
+import os
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from decklog.cli.call import Invocation
+from decklog.cli import terminal
+from decklog.cli.call import Invocation, WrongUsage
+from decklog.cli.groups import SuggestingGroup, for_the_manager
 from decklog.cli.show import show
 from decklog.cli.terminal import ProgressMeter
 
+if TYPE_CHECKING:
+    from decklog.importing.sync import Sync
+    from decklog.mcp.token import Token
+    from decklog.plugins.adapters.otel.receiver import Receiver
+
+
+@click.group(cls=SuggestingGroup)
+def export() -> None:
+    """Write a log, or one run of it, in another form."""
+
+
+@export.command("jsonl")
+@click.argument("folder")
+@click.option("--run", "stream", metavar="RUN", help="only this run")
+@click.pass_obj
+def export_jsonl(call: Invocation, folder: str, stream: str | None) -> int:
+    """Write every stream as a file of JSON lines that git can merge, hash chain and blobs included."""
+    from decklog.transfer.jsonl import JsonlExport
+
+    with call.open(writing=False) as log, ProgressMeter() as meter:
+        return show(JsonlExport(log, folder, meter).run(stream), as_json=call.json)
+
+
+@export.command("html")
+@click.argument("run_id", metavar="RUN")
+@click.option("--out", metavar="FILE", help="the page to write; otherwise RUN.html in this folder")
+@click.option("--overwrite", is_flag=True, help="replace FILE if it is there already")
+@click.pass_obj
+def export_html(call: Invocation, run_id: str, out: str | None, overwrite: bool) -> int:
+    """Write one run as a single HTML page for a report, with its timeline and whether it verifies."""
+    from decklog.transfer.report.page import write_page
+
+    with call.open(writing=False) as log:
+        return show(write_page(log, run_id, out, overwrite=overwrite), as_json=call.json)
+
+
 _run = click.option("--run", "run_id", metavar="RUN", help="only this run")
-_replace = click.option("--replace", is_flag=True, help="put it in the place of the file that is there")
+_replace = click.option("--replace", is_flag=True, help="overwrite an existing file")
 
 
-@click.command("bazinga")
+@export.command("bazinga")
 @click.argument("file")
 @click.pass_obj
 def export_bazinga(call: Invocation, file: str) -> int:
@@ -25,10 +65,10 @@ def export_bazinga(call: Invocation, file: str) -> int:
 
     with call.open(writing=False) as log:
         written = BazingaExport(log, file).run()
-    return _show(call, written)
+    return _show_written(call, written)
 
 
-@click.command("runstore")
+@export.command("runstore")
 @click.argument("file")
 @click.pass_obj
 def export_runstore(call: Invocation, file: str) -> int:
@@ -40,10 +80,10 @@ def export_runstore(call: Invocation, file: str) -> int:
 
     with call.open(writing=False) as log, ProgressMeter() as meter:
         written = RunStoreExport(log, file, meter).run()
-    return _show(call, written)
+    return _show_written(call, written)
 
 
-@click.command("gaia")
+@export.command("gaia")
 @click.argument("directory")
 @click.pass_obj
 def export_gaia(call: Invocation, directory: str) -> int:
@@ -55,10 +95,10 @@ def export_gaia(call: Invocation, directory: str) -> int:
 
     with call.open(writing=False) as log, ProgressMeter() as meter:
         written = GaiaExport(log, directory, meter).run()
-    return _show(call, written)
+    return _show_written(call, written)
 
 
-@click.command("beads")
+@export.command("beads")
 @click.argument("file")
 @_run
 @_replace
@@ -72,10 +112,10 @@ def export_beads(call: Invocation, file: str, run_id: str | None, replace: bool)
 
     with call.open(writing=False) as log, ProgressMeter() as meter:
         written = BeadsExport(log, file, run_id=run_id, replace=replace, progress=meter).run()
-    return _show(call, written)
+    return _show_written(call, written)
 
 
-@click.command("taskmaster")
+@export.command("taskmaster")
 @click.argument("file")
 @click.option("--run", "run_id", metavar="RUN", default="taskmaster", show_default=True, help="the run of the tag master")
 @_replace
@@ -89,10 +129,10 @@ def export_taskmaster(call: Invocation, file: str, run_id: str, replace: bool) -
 
     with call.open(writing=False) as log, ProgressMeter() as meter:
         written = TaskMasterExport(log, file, run_id=run_id, replace=replace, progress=meter).run()
-    return _show(call, written)
+    return _show_written(call, written)
 
 
-@click.command("markdown")
+@export.command("markdown")
 @click.argument("file")
 @click.option("--run", "run_id", metavar="RUN", required=True, help="the run whose plan is written")
 @_replace
@@ -106,10 +146,10 @@ def export_markdown(call: Invocation, file: str, run_id: str, replace: bool) -> 
 
     with call.open(writing=False) as log, ProgressMeter() as meter:
         written = MarkdownExport(log, file, run_id=run_id, replace=replace, progress=meter).run()
-    return _show(call, written)
+    return _show_written(call, written)
 
 
-def _show(call: Invocation, written: dict[str, Any]) -> int:
+def _show_written(call: Invocation, written: dict[str, Any]) -> int:
     """Show what was written: for programs as data, for people as a table with what did not go along below it."""
     warnings = [f"refused: {text}" for text in written["refused"]]
     if written["left_out"]:
@@ -120,3 +160,220 @@ def _show(call: Invocation, written: dict[str, Any]) -> int:
     show([{"table": table, "rows": count} for table, count in written["tables"].items()], as_json=False, warnings=warnings)
     sys.stderr.write(f"Written: {written['path']}\n")
     return 0
+
+
+@for_the_manager
+@click.group(cls=SuggestingGroup)
+def sync() -> None:
+    """Sync a run with another tracker, both ways."""
+
+
+_dry_run = click.option("--dry-run", is_flag=True, help="show what would happen, and change nothing")
+
+
+def _synced_run(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option("--run", "run_id", metavar="RUN", default=default, show_default=True, help="the run that has the tasks")
+
+
+@sync.command("beads")
+@click.argument("path", default=".")
+@_synced_run("beads")
+@_dry_run
+@click.pass_obj
+def sync_beads(call: Invocation, path: str, run_id: str, dry_run: bool) -> int:
+    """Keep a run and beads' issues.jsonl in step: a repository, or the file.
+
+    Each side gets what only the other changed since the last time. What both changed stays as it is on either side, and is a
+    message in the inbox.
+    """
+    from decklog.plugins.importers.beads import BeadsSync
+
+    return _sync(call, BeadsSync, path, run_id=run_id, dry_run=dry_run)
+
+
+@sync.command("taskmaster")
+@click.argument("path", default=".")
+@_synced_run("taskmaster")
+@_dry_run
+@click.pass_obj
+def sync_taskmaster(call: Invocation, path: str, run_id: str, dry_run: bool) -> int:
+    """Keep runs and Task Master's tasks.json in step: a repository, or the file.
+
+    Each side gets what only the other changed since the last time. What both changed stays as it is on either side, and is a
+    message in the inbox.
+    """
+    from decklog.plugins.importers.taskmaster.sync import TaskMasterSync
+
+    return _sync(call, TaskMasterSync, path, run_id=run_id, dry_run=dry_run)
+
+
+@sync.command("github")
+@click.argument("repository", metavar="OWNER/REPOSITORY")
+@_synced_run("github")
+@_dry_run
+@click.option("--seconds", type=float, default=600, show_default=True, help="how long a call of gh may take")
+@click.pass_obj
+def sync_github(call: Invocation, repository: str, run_id: str, dry_run: bool, seconds: float) -> int:
+    """Keep a run and a repository's issues in step, by the program gh and the login that it has.
+
+    Each side gets what only the other changed since the last time. What both changed stays as it is on either side, and is a
+    message in the inbox.
+    """
+    from decklog.plugins.importers.github import GithubSync
+
+    return _sync(call, GithubSync, repository, run_id=run_id, dry_run=dry_run, seconds=seconds)
+
+
+def _sync(call: Invocation, kind: "type[Sync]", path: str, **settings: Any) -> int:
+    with call.open(create=not settings["dry_run"]) as log:
+        done = kind(log, path, **settings).run()
+    disputes = [f"{one['item']}: {one['field']} was changed on both sides, and stays as it is on each" for one in done.disputed]
+    if call.json:
+        return show(done.as_dict(), as_json=True, warnings=disputes)
+    if done.dry_run:
+        sys.stderr.write("Dry run: nothing was changed.\n")
+    totals = done.totals
+    counts = {"items": done.items, "taken": totals["taken"], "given": totals["given"], "disputed": len(done.disputed)}
+    show([{**counts, "gone": totals["gone"]}], as_json=False, warnings=disputes)
+    for note in done.notes:
+        sys.stderr.write(f"note: {note}\n")
+    return 0
+
+
+@for_the_manager
+@click.group(cls=SuggestingGroup)
+def receive() -> None:
+    """Receive spans of OpenTelemetry from other programs."""
+
+
+# What OpenTelemetry's own libraries read.
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+_HEADERS = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
+_TOKEN = "DECKLOG_OTLP_TOKEN"
+
+
+# What is on record leaves the machine by it.
+@for_the_manager
+@export.command("otlp")
+@click.argument("run_ids", metavar="RUN…", nargs=-1, required=True)
+@click.option(
+    "--to", "address", metavar="URL", help="a collector, such as http://localhost:4318; else OTEL_EXPORTER_OTLP_ENDPOINT"
+)
+@click.option("--file", "path", metavar="FILE", help="write a file of JSON lines instead")
+@click.option("--header", "headers", metavar="NAME=VALUE", multiple=True, help="also OTEL_EXPORTER_OTLP_HEADERS, out of sight")
+@click.option(
+    "--encoding",
+    type=click.Choice(["protobuf", "json"]),
+    default="protobuf",
+    show_default=True,
+    help="encoding of what is sent",
+)
+@click.option("--without-texts", is_flag=True, help="leave out what was said, asked and answered, and payloads")
+@click.option("--follow", is_flag=True, help="go on sending until the run has ended")
+@click.option("--seconds", type=float, default=60, show_default=True, help="how long to wait for a busy collector")
+@click.option("--replace", is_flag=True, help="overwrite an existing file")
+@click.pass_obj
+def export_otlp(call: Invocation, /, run_ids: tuple[str, ...], path: str | None, without_texts: bool, **given: Any) -> int:
+    """Send runs, with those below them, as spans of OpenTelemetry: agents, chats, tools, by its conventions.
+
+    Send them again at any time: a span has the same id every time, and is sent once it has ended.
+    """
+    from decklog.plugins.adapters.otel.export import OtlpExport
+
+    if path is not None and (given["address"] or given["follow"]):
+        raise WrongUsage("--file is instead of sending", hint="Leave out --to and --follow, or --file.")
+    if given["follow"] and len(run_ids) > 1:
+        raise WrongUsage("--follow goes with one run", hint="Start one for each run.")
+    with call.open(writing=False) as log, ProgressMeter() as meter:
+        export = OtlpExport(log, run_ids, texts=not without_texts, progress=meter)
+        if path is not None:
+            done = export.write(path, replace=given["replace"])
+        else:
+            from decklog.plugins.adapters.otel import otlp
+            from decklog.plugins.adapters.otel.export import Sender
+
+            kind = otlp.JSON if given["encoding"] == "json" else otlp.PROTOBUF
+            headers = _headers(given["headers"])
+            sender = Sender(_address(given["address"]), log.clock, headers=headers, kind=kind, patience_seconds=given["seconds"])
+            done = export.send(sender, follow=given["follow"])
+    return _show(call, done)
+
+
+def _address(given: str | None) -> str:
+    address = given or next(filter(None, map(os.environ.get, _ENDPOINTS)), None)
+    if address is None:
+        raise WrongUsage("nothing says where to send the spans", hint="Add --to http://localhost:4318, or --file FILE.")
+    return address
+
+
+def _headers(given: tuple[str, ...]) -> dict[str, str]:
+    """Join headers of the environment, written there as in a query, with those of the call."""
+    from urllib.parse import unquote
+
+    found: dict[str, str] = {}
+    for text in ",".join(os.environ.get(name, "") for name in _HEADERS).split(","):
+        name, _, value = text.partition("=")
+        if name.strip():
+            found[unquote(name).strip().lower()] = unquote(value).strip()
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not sign:
+            raise WrongUsage(f"{name!r} has no value", hint="Such as --header x-api-key=VALUE")
+        found[name.strip().lower()] = value.strip()
+    return found
+
+
+def _show(call: Invocation, done: dict[str, Any]) -> int:
+    """Show what was sent. Rejected spans are a failure; other messages of the collector are warnings."""
+    warnings = [f"the collector says: {text}" for text in done.get("messages", ())]
+    if done["waiting"]:
+        warnings.append(f"{done['waiting']} spans have not ended yet: send the run again when it has")
+    if done["left_out"]:
+        missing = ", ".join(f"{what} ({count})" for what, count in done["left_out"].items())
+        warnings.append(f"spans do not tell how these changed: {missing}")
+    shown = done if call.json else {name: value for name, value in done.items() if name not in ("messages", "left_out")}
+    show(shown, as_json=call.json, warnings=warnings)
+    return int(bool(done.get("rejected")))
+
+
+@receive.command("otlp")
+@click.option("--port", type=click.IntRange(0, 65535), default=4318, show_default=True, help="0 takes any that is free")
+@click.option("--host", default="127.0.0.1", show_default=True, help="listen for other machines: with TLS or behind a proxy")
+@click.option("--name", "names", multiple=True, metavar="NAME", help="another name that requests may call it by")
+@click.option("--tls-cert", "certificate", metavar="FILE", help="certificate with its chain")
+@click.option("--tls-key", "key", metavar="FILE", help="key of the certificate")
+@click.option(
+    "--behind-proxy", "proxy", metavar="NAME", help="host name of a proxy with TLS, which must pass the Host header unchanged"
+)
+@click.option("--token-file", metavar="FILE", help=f"where the token is, made if it is not there; else {_TOKEN}, or a new one")
+@click.option("--by-conversation", is_flag=True, help="a run for each conversation that spans name, instead of each trace")
+@click.pass_obj
+def receive_otlp(call: Invocation, /, token_file: str | None, certificate: str | None, key: str | None, **settings: Any) -> int:
+    """Listen for spans of OpenTelemetry by OTLP over HTTP, and put them on record: each trace is a run.
+
+    Senders present the token: OTEL_EXPORTER_OTLP_HEADERS="authorization=Bearer%20TOKEN".
+    """
+    from decklog.mcp.token import find_token
+    from decklog.plugins.adapters.otel.receiver import Receiver
+
+    if (certificate is None) != (key is None):
+        raise WrongUsage("--tls-cert and --tls-key belong together", hint="Use both.")
+    pair = None if certificate is None or key is None else (certificate, key)
+    token = find_token(token_file, os.environ, _TOKEN)
+    if token.is_new and not sys.stderr.isatty():
+        raise WrongUsage(
+            "a new token would be shown to nobody, since this is no terminal",
+            hint=f"Name a file for it: --token-file FILE, or set {_TOKEN}.",
+        )
+    with call.open(create=True) as log:
+        receiver = Receiver(log, token, certificate=pair, **settings)
+        _announce(receiver, token)
+        receiver.serve()
+    return 0
+
+
+def _announce(receiver: "Receiver", token: "Token") -> None:
+    terminal.say(receiver.address)
+    sys.stdout.flush()
+    if token.is_new:
+        sys.stderr.write(f"Token, shown only now: {token.text}\n")

@@ -1,4 +1,4 @@
-"""Import what other systems recorded."""
+"""Import what other systems recorded, and take bazinga projects over."""
 
 import os
 import sys
@@ -12,20 +12,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from decklog.cli.call import Invocation
-from decklog.cli.commands.exchange.plugins import PluginGroup
-from decklog.cli.manager import for_the_manager
+from decklog.cli.groups import for_the_manager
+from decklog.cli.plugin_group import PluginGroup
+from decklog.cli.projects import Consent, accept_project
 from decklog.cli.show import print_warnings, show
 from decklog.cli.terminal import ProgressMeter
 from decklog.core.errors import NotFound
 from decklog.core.figures import sized
 from decklog.core.plugins import PluginKind
+from decklog.location.locate import found_above
 
 if TYPE_CHECKING:
     from decklog.importing.report import Report
     from decklog.log import Decklog
     from decklog.plugins import Importer
 
-_dry_run = click.option("--dry-run", is_flag=True, help="say what would happen, and change nothing")
+
+_dry_run = click.option("--dry-run", is_flag=True, help="show what would happen, and change nothing")
 _seconds = click.option("--seconds", type=float, default=600, show_default=True, help="how long reading the source may take")
 
 
@@ -293,7 +296,7 @@ def import_opencode(call: Invocation, path: str | None, dry_run: bool) -> int:
 def _sessions(call: Invocation, program: str, path: str | None, everywhere: bool, dry_run: bool) -> int:
     """Import a path that was named, or the agent's own folder: the sessions of this repository, or all."""
     from decklog.agents.sessions import HISTORIES, roots_of
-    from decklog.cli.agent_programs.setting_up import project
+    from decklog.cli.agent_settings import find_project
 
     if path is not None:
         return _history(call, program, path, dry_run)
@@ -304,7 +307,7 @@ def _sessions(call: Invocation, program: str, path: str | None, everywhere: bool
             hint=f"Name another folder or file: decklog import {program} PATH",
             path=folder,
         )
-    root = None if everywhere else project()
+    root = None if everywhere else find_project()
     return _history(call, program, folder, dry_run, None if root is None else roots_of(root))
 
 
@@ -312,7 +315,7 @@ def _history(call: Invocation, program: str, path: str, dry_run: bool, roots: li
     from decklog.agents.history import HistoryImport
     from decklog.agents.spool import Spool
     from decklog.cli.screens.cost import imported_lines, spent_of
-    from decklog.cli.screens.lines import say
+    from decklog.cli.screens.lines import print_lines
     from decklog.location.locate import locate, spool_folder
 
     begun = time.monotonic()
@@ -325,7 +328,7 @@ def _history(call: Invocation, program: str, path: str, dry_run: bool, roots: li
         spent = spent_of(log, program)
     if call.json:
         return show({**done.as_dict(), **spent}, as_json=True, warnings=done.warnings)
-    say(imported_lines(program, done, spent, time.monotonic() - begun))
+    print_lines(imported_lines(program, done, spent, time.monotonic() - begun))
     print_warnings(done.warnings)
     return 0
 
@@ -356,12 +359,67 @@ def _show(call: Invocation, report: "Report") -> int:
         show(report, as_json=True, warnings=report.losses)
         return int(bool(report.losses))
     if report.dry_run:
-        sys.stderr.write("Nothing was changed: this is what would happen.\n")
+        sys.stderr.write("Dry run: nothing was changed.\n")
     show([{"table": table, **counts} for table, counts in report.tables.items()], as_json=False)
     for note in report.notes:
         sys.stderr.write(f"note: {note}\n")
     if report.notes_left_out:
         sys.stderr.write(f"note: and {report.notes_left_out} more\n")
     if report.losses:
-        sys.stderr.write(f"Not all of {report.path} has arrived: {'; '.join(report.losses[:3])}\n")
+        sys.stderr.write(f"The import of {report.path} is incomplete: {'; '.join(report.losses[:3])}\n")
     return int(bool(report.losses))
+
+
+_TAKE_OVER = "take-over"
+
+
+@click.command(
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+@click.pass_obj
+def bazinga(call: Invocation, words: tuple[str, ...]) -> int:
+    """Run a command of bazinga-db; prompts and scripts written for it keep working.
+
+    `decklog bazinga take-over [PROJECT]` turns a project that bazinga-db itself kept into one that Decklog keeps.
+    """
+    if words[:1] == (_TAKE_OVER,):
+        name = f"decklog bazinga {_TAKE_OVER}"
+        return int(take_over.main(list(words[1:]), prog_name=name, obj=call, standalone_mode=False) or 0)
+    from decklog.plugins.legacy.bazinga.program import run
+
+    return run([*(["--db", call.db] if call.db else []), *words], found_above, Consent())
+
+
+@click.command(_TAKE_OVER)
+@click.argument("project", required=False)
+@click.option("--accept-losses", is_flag=True, help="go on though some rows can't be read or kept")
+@click.pass_obj
+def take_over(call: Invocation, project: str | None, accept_losses: bool) -> int:
+    """Take a bazinga project over in place: the one named, or the one around this folder.
+
+    Its records go into a Decklog log and its scripts call Decklog, so agents and prompts go on as they are; bazinga.db stays
+    current for those who read it by SQL. The old file and the old scripts are kept, as NAME.before-decklog. Nothing is changed
+    until everything has arrived.
+    """
+    from decklog.plugins.bazinga_project import detect
+    from decklog.plugins.importers.bazinga.take_over import TakeOver
+    from decklog.plugins.legacy.bazinga.base import BazingaBase
+
+    with ProgressMeter() as meter:
+        taken = TakeOver(project or detect()[0] or ".", accept_losses=accept_losses, progress=meter).run()
+    # What readers open is brought up to date where the project was taken over before.
+    with BazingaBase(taken["database"]) as desk:
+        accept_project(taken["database"], desk.log)
+    if call.json:
+        return show(taken, as_json=True)
+    if taken["already"]:
+        sys.stderr.write(f"{taken['project']} was taken over already.\n")
+    else:
+        show([{"table": table, **counts} for table, counts in taken["report"]["tables"].items()], as_json=False)
+        sys.stderr.write(f"Taken over into the log {taken['log']}; the old file is {taken['kept']}\n")
+        sys.stderr.write(f"Kept current for those who read it by themselves: {taken['database']}\n")
+    for script in taken["scripts"]:
+        sys.stderr.write(f"Calls Decklog now: {script}\n")
+    return 0

@@ -1,1 +1,0 @@
-"""Agents' programs, as the command line sets them up and examines them."""

@@ -1,1 +1,0 @@
-"""Feedback and its mending on the command line."""

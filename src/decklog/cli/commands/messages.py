@@ -1,0 +1,159 @@
+"""Messages to agents and to people, and reports for people."""
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from decklog.cli.call import Invocation
+from decklog.cli.conversation import send_message, voices_here
+from decklog.cli.groups import SuggestingGroup, for_the_manager
+from decklog.cli.show import show
+from decklog.cli.terminal import STRONG, painted, put, say, visible
+from decklog.core.errors import NotFound
+from decklog.models.standup import prose_of, standup_of
+from decklog.notify import Round
+from decklog.notify.round import RoundSummary
+
+if TYPE_CHECKING:
+    from decklog import Notice, NotifyRule
+
+
+@for_the_manager
+@click.command()
+@click.argument("text")
+@click.option("--from", "from_", metavar="NAME", help="who sends it, default your name on this machine")
+@click.option("--run", "run_id", metavar="RUN", help="the run that it is about")
+@click.option("--task", "task_id", metavar="TASK", help="the task that it is about, which is paused at once")
+@click.option("--key", "key", metavar="FILE", help="the owner's key file, for messages that need the owner's signature")
+@click.option("--plain", is_flag=True, help="go by exact commands alone, and ask no model")
+@click.pass_obj
+def critical(call: Invocation, /, text: str, key: str | None, from_: str | None, **given: str | bool | None) -> int:
+    """Send agents an urgent message. It is acknowledged at once; from the owner it pauses the task it names.
+
+    What people say otherwise: decklog ask and decklog note, with --from NAME where they are not at a terminal.
+    """
+    call.key = key
+    return send_message(call, "critical", text, from_=from_, **given)  # type: ignore[arg-type]
+
+
+@click.command()
+@click.option("--prose", is_flag=True, help="written by the model that decklog.toml names for `standup`, if it names one")
+@click.pass_obj
+def standup(call: Invocation, prose: bool) -> int:
+    """Report the day: what was done yesterday, what is in progress, obstacles, costs and open questions."""
+    with call.open(writing=prose) as log:
+        now = log.clock.now()
+        found = standup_of(log, now)
+        text, why = prose_of(log, voices_here(log), found, at=now) if prose else (None, "")
+    if call.json:
+        return show({**found.as_dict(), "markdown": found.markdown, "prose": text}, as_json=True, warnings=[why] if why else [])
+    if why:
+        sys.stderr.write(f"No prose: {why}\n")
+    say((text or found.markdown).rstrip("\n"))
+    return 0
+
+
+@click.group(cls=SuggestingGroup)
+def report() -> None:
+    """Summarize all runs as Markdown or as an HTML page."""
+
+
+@report.command()
+@click.option("--of", "day", metavar="DAY", help="a day of the week that is meant, such as 2026-11-15, or `last`; default today")
+@click.option("--html", "path", metavar="FILE", help="write a page to FILE instead of Markdown to stdout")
+@click.option("--overwrite", is_flag=True, help="replace FILE if it is there already")
+@click.pass_obj
+def week(call: Invocation, day: str | None, path: str | None, overwrite: bool) -> int:
+    """Sum up one week over all runs: money, tasks done, answers given, what waits for a person, what was learned.
+
+    A week begins on Monday, in UTC.
+    """
+    from decklog.transfer.report.week import day_of_week_option, markdown, week_of
+
+    with call.open(writing=False) as log:
+        now = log.clock.now()
+        found = week_of(log, day_of_week_option(day, now.date()))
+    if path is not None:
+        return show(_write_page(found, path, now, overwrite=overwrite), as_json=call.json)
+    if call.json:
+        return show(found, as_json=True)
+    lines = (visible(line) for line in markdown(found))
+    put("\n".join(painted(line, STRONG) if line.startswith("#") else line for line in lines))
+    return 0
+
+
+def _write_page(found: Any, path: str, now: Any, *, overwrite: bool) -> dict[str, Any]:
+    from decklog.transfer.report.document import document, write_file
+    from decklog.transfer.report.week import page
+
+    path = os.path.abspath(path)
+    size = write_file(path, document(found.title, page(found), now), overwrite=overwrite)
+    return {"week": found.title, "path": path, "bytes": size}
+
+
+# Between two rounds passes at least the first, and at most the second, in seconds.
+_SHORTEST, _LONGEST = 1.0, 15.0
+
+
+@click.group(cls=SuggestingGroup)
+def notify() -> None:
+    """Send notifications by the rules of `decklog notices`.
+
+    A rule is added with `decklog notices add-rule`. Nothing is sent automatically: run this from cron, or leave it open with
+    --watch. Each notice is sent once, however many run this; what fails is tried five times in all, and what may have been sent
+    is not sent again without `decklog notices retry`.
+    """
+
+
+@notify.command()
+@click.option("--watch", is_flag=True, help="repeat until interrupted")
+@click.pass_obj
+def run(call: Invocation, watch: bool) -> int:
+    """Find new events and send due notices; exit 1 when something could not be sent."""
+    with call.open() as log:
+        told = Round(log, log_name=str(log.db.facts().get("path", "decklog"))).run()
+        _show_round(call, told)
+        while watch:
+            begin = time.monotonic()
+            log.db.wait_for_change(_LONGEST)
+            time.sleep(max(0.0, _SHORTEST - (time.monotonic() - begin)))
+            told = Round(log).run()
+            if told.made or told.notices:
+                _show_round(call, told)
+    return 1 if told.failed or told.unknown else 0
+
+
+def _show_round(call: Invocation, told: RoundSummary) -> None:
+    if call.json:
+        show(told, as_json=True)
+        return
+    say(f"{told.made} new, {told.sent} sent, {told.failed} failed, {told.unknown} of unknown outcome")
+    for notice in told.notices:
+        if notice.error:
+            say(f"  {notice.id}  {notice.state}  {notice.error}")
+
+
+@notify.command()
+@click.argument("rule_id", required=False)
+@click.pass_obj
+def test(call: Invocation, rule_id: str | None) -> int:
+    """Send a notice now, by one rule or by each, to see whether it arrives; exit 1 when one did not."""
+    with call.open() as log:
+        rules = {rule.id: rule for rule in log.notices.rules()}
+        if rule_id is None and not rules:
+            raise NotFound("there are no notification rules", hint="Add one: decklog notices add-rule needs_attention desktop")
+        notices = [Round(log).test(one) for one in ([rule_id] if rule_id else rules)]
+    if call.json:
+        show(notices if rule_id is None else notices[0], as_json=True)
+    else:
+        for notice in notices:
+            say(_sent(rules[notice.rule_id], notice))
+    return 0 if all(notice.state.value == "sent" for notice in notices) else 1
+
+
+def _sent(rule: "NotifyRule", notice: "Notice") -> str:
+    by = " ".join([rule.channel.value, *rule.target])
+    return f"{notice.state}: {rule.event}, by {by}{f': {notice.error}' if notice.error else ''}"

@@ -1,1 +1,0 @@
-"""Commands about who wrote a line, and why."""

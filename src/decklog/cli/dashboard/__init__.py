@@ -1,1 +1,0 @@
-"""The dashboard as the command line starts it."""

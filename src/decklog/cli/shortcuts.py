@@ -1,0 +1,122 @@
+"""Run a shortcut, such as `decklog next`, from its words."""
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from decklog.agents.caller import claims_folder_of, worker
+from decklog.cli import terminal
+from decklog.cli.call import Invocation, WrongUsage
+from decklog.cli.exits import print_json
+from decklog.cli.parameters import Parameter, parameters_in, read_words
+from decklog.shortcuts.caller import Caller, Meant, ShortcutAnswer, Surface
+from decklog.shortcuts.verbs import VERBS
+
+if TYPE_CHECKING:
+    from decklog import Decklog
+    from decklog.location.locate import LogLocation
+
+
+def common(
+    _: Caller, *, as_: str | None = None, run: str | None = None, task: str | None = None, fence: int | None = None
+) -> None:
+    """What every command of the short way takes."""
+
+
+def spoken(_: Caller, *, from_: str | None = None, plain: bool = False) -> None:
+    """What those commands take besides by which people talk to the agents."""
+
+
+COMMON = parameters_in(common)
+# Shortcuts of agents that people use too, to write to agents.
+_SPOKEN = {name: parameters_in(spoken) for name in ("ask", "note")}
+
+
+def parameters(name: str) -> list[Parameter]:
+    """List what a command takes, its own first."""
+    return [*parameters_in(VERBS[name]), *_SPOKEN.get(name, ()), *COMMON]
+
+
+def run_short(call: Invocation) -> int:
+    """Run a command of the short way and show what it answers."""
+    name, *words = call.words
+    known = parameters(name)
+    flags = {parameter.flag for parameter in known}
+    words = call.take_agent(words, flags)
+    if name == "ask":
+        words = call.take_key(words, flags)
+    try:
+        given = read_words(known, words)
+    except WrongUsage as problem:
+        raise _with_example(name, words, problem) from None
+    shared = {parameter.name: given.pop(parameter.name, None) for parameter in COMMON}
+    place = call.place()
+    place.must_exist()
+    if name in _SPOKEN:
+        about = {parameter.name: given.pop(parameter.name, None) for parameter in _SPOKEN[name]}
+        if about["from_"] is not None or _is_typed_by_person(call, place, given, shared):
+            return _send_text(call, name, given, shared, about)
+    with place.open() as log:
+        return _show(VERBS[name](_caller(call, place, log, shared), **given), as_json=call.json)
+
+
+def _caller(call: Invocation, place: "LogLocation", log: "Decklog", options: dict[str, Any]) -> Caller:
+    who = worker(options["as_"])
+    named = {"agent": call.agent, "agent_id": call.agent_id, "run_id": options["run"], "task_id": options["task"]}
+    meant = Meant({**named, "fence": options["fence"]}, os.environ)
+    if options["fence"] is not None and not meant.task_id:
+        raise WrongUsage("--fence needs --task", hint="Add --task TASK, or leave it out.")
+    return Caller(log, who, claims_folder_of(place), meant, _SURFACE)
+
+
+def _is_typed_by_person(call: Invocation, place: "LogLocation", given: dict[str, Any], shared: dict[str, Any]) -> bool:
+    """Return whether a person writes to the agents: at a terminal, and without options of agents."""
+    if not sys.stdin.isatty() or len(given) > 1 or any(shared.values()) or call.agent is not None:
+        return False
+    from decklog.agents.caller import RememberedClaims, is_agent
+
+    return not is_agent() and RememberedClaims(claims_folder_of(place), worker(None)).load() is None
+
+
+def _send_text(call: Invocation, name: str, given: dict[str, Any], shared: dict[str, Any], about: dict[str, Any]) -> int:
+
+    text = given.pop("question" if name == "ask" else "text")
+    key = given.pop("key", None)
+    agents = [*given, *(option for option in ("as_", "fence") if shared[option] is not None)]
+    if agents:
+        flag = agents[0].rstrip("_").replace("_", "-")
+        raise WrongUsage(f"--{flag} is for agents, and --from for people", hint="Leave one of them out.")
+    from decklog.cli.conversation import send_message
+
+    return send_message(call, name, text, run_id=shared["run"], task_id=shared["task"], key=key, **about)
+
+
+def _option(name: str, value: object) -> str:
+    return f"--{name.rstrip('_').replace('_', '-')} {value}"
+
+
+def _spelled(verb: str, *words: str, **options: object) -> str:
+    return " ".join(("decklog", verb, *words, *(_option(name, value) for name, value in options.items())))
+
+
+_SURFACE = Surface(_spelled, _option, WrongUsage, read_input=lambda: sys.stdin.read(), reads_files=True)
+
+
+def _show(answer: ShortcutAnswer, *, as_json: bool) -> int:
+    """Print an answer and give its exit code."""
+    if as_json:
+        more = {"reason": answer.reason, "notes": answer.notes, "warnings": answer.warnings}
+        print_json({"ok": True, "data": answer.data, **{name: value for name, value in more.items() if value}})
+        return answer.code
+    terminal.say("\n".join([*answer.notes, answer.text]))
+    for warning in answer.warnings:
+        sys.stderr.write(f"warning: {terminal.visible(warning, sys.stderr)}\n")
+    return answer.code
+
+
+def _with_example(name: str, words: list[str], problem: WrongUsage) -> WrongUsage:
+    """Return how a call would be right that has a word too many, or lacks one."""
+    plain = [word for word in words if not word.startswith("-")]
+    if problem.message.startswith("unexpected argument") and len(plain) == len(words):
+        return WrongUsage(problem.message, hint=f'Put the text in quotes: decklog {name} "{" ".join(plain)}"')
+    return problem

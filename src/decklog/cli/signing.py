@@ -1,0 +1,71 @@
+"""Signatures of the owner at the terminal, by a password or a key, which are not stored."""
+
+import os
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from decklog.log import Decklog
+
+    class Asking(Protocol):
+        """Asks the person at the terminal; hidden input is not echoed."""
+
+        def __call__(self, what: str, *, hidden: bool) -> str: ...
+
+
+def proving(log: "Decklog", key: str | None, ask: "Asking | None" = None) -> AbstractContextManager[None]:
+    """Ask for the owner's password or the passphrase of the key, if one is needed and a person can answer."""
+    ask = ask or _prompted
+    if key is not None:
+        return log.proving(key=key, passphrase=passphrase_of(key, ask))
+    shown = log.trust.show()
+    if not shown["is_bound"] or "problem" in shown or not sys.stdin.isatty():
+        return nullcontext()
+    if shown["has_password"]:
+        return log.proving(password=ask(f"Password of {shown['manager']}", hidden=True))
+    path = key_path()
+    if not os.path.exists(path):
+        path = ask(f"Key file of {shown['manager']}", hidden=False)
+    return log.proving(key=path, passphrase=passphrase_of(path, ask))
+
+
+def key_path() -> str:
+    """Return the path of the key that `decklog trust bind` creates, in the user's settings."""
+    settings = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    return os.path.join(settings, "decklog", "manager_ed25519")
+
+
+def passphrase_of(path: str, ask: "Asking | None" = None) -> str | None:
+    """Return the passphrase of a key file, from DECKLOG_PASSPHRASE or the terminal; None if it has none."""
+    given = os.environ.get("DECKLOG_PASSPHRASE")
+    if given is not None or not sys.stdin.isatty():
+        return given
+    try:
+        with open(os.path.expanduser(path), "rb") as file:
+            is_locked = b"bcrypt" in _decoded(file.read())
+    except (OSError, ValueError):
+        return None  # the reader of the key reports what is wrong with it
+    return (ask or _prompted)(f"Passphrase of {path}", hidden=True) if is_locked else None
+
+
+def asked(what: str, *, twice: bool = False) -> str:
+    """Ask for a value without echo."""
+    import click
+
+    answer: str = click.prompt(what, hide_input=True, err=True, confirmation_prompt=twice)
+    return answer
+
+
+def _prompted(what: str, *, hidden: bool) -> str:
+    import click
+
+    return asked(what) if hidden else str(click.prompt(what, err=True))
+
+
+def _decoded(armoured: bytes) -> bytes:
+    """Decode the body of an OpenSSH key, which names its cipher in the clear."""
+    import base64
+
+    lines = [line for line in armoured.splitlines() if line and not line.startswith(b"-----")]
+    return base64.b64decode(b"".join(lines) + b"==")

@@ -1,0 +1,53 @@
+"""Suggestions for words that do not exist."""
+
+from collections.abc import Iterable
+
+# What people and other tools call our verbs.
+_ALSO = {
+    "list": "find",
+    "ls": "find",
+    "recent": "find",
+    "latest": "find",
+    "all": "find",
+    "get": "show",
+    "view": "show",
+    "info": "show",
+    "create": "add",
+    "new": "add",
+    "insert": "add",
+    "complete": "finish",
+    "close": "finish",
+    "done": "finish",
+    "end": "finish",
+    "heartbeat": "extend",
+    "renew": "extend",
+    "edit": "update",
+    "change": "update",
+    "log": "append",
+    "write": "append",
+    "cancel": "abandon",
+    "unpause": "resume",
+    "stop": "pause",
+}
+
+
+def meant(word: str, known: Iterable[str]) -> str | None:
+    """Return the word that was most likely meant; None when nothing is near."""
+    from difflib import get_close_matches
+
+    words = list(known)
+    if (also := _ALSO.get(word)) in words:
+        return also
+    # A thing is named with its id or without, as the verb has it.
+    if (other := word.removesuffix("-id") if word.endswith("-id") else f"{word}-id") in words:
+        return other
+    near = get_close_matches(word, words, 3, 0.7)
+    # Prefer swapped letters: `strat` is `start` rather than `stats`.
+    swapped = [one for one in near if sorted(one) == sorted(word)]
+    return next(iter(swapped or near), None)
+
+
+def hint(word: str, known: Iterable[str], otherwise: str) -> str:
+    """Return a hint with the word that was probably meant, or else `otherwise`."""
+    near = meant(word, known)
+    return otherwise if near is None else f"Did you mean {near}?"
