@@ -410,7 +410,7 @@ NO_NEWLINE = "\\ No newline at end of file\n"
 
 
 def generate_diff(root: Root, a_path: str, b_path: str, unified: int = 3) -> str:
-    """Compare two files; give the diff with `unified` lines of context, empty when they are equal.
+    """Compare two files; return the diff with `unified` lines of context, empty when they are equal.
 
     Refuses binary files. A file that is not UTF-8 is shown as Latin-1.
     """
