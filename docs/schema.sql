@@ -670,6 +670,68 @@ CREATE TABLE spend_days (
 
 CREATE INDEX spend_days_by_day on spend_days (day);
 
+CREATE TRIGGER spend_days_charged after insert on charges
+begin
+  insert into spend_days
+    (run_id, day, model, agent, calls, input_tokens, cache_read_tokens, cache_create_tokens, output_tokens, cost_microdollars, unpriced_calls)
+  values
+    (coalesce(new.run_id, ''), substr(new.occurred_at, 1, 10), new.model, coalesce(new.agent, ''),
+     1, new.input_tokens, new.cache_read_tokens, new.cache_create_tokens, new.output_tokens, coalesce(new.cost_microdollars, 0), (new.cost_microdollars is null))
+  on conflict (run_id, day, model, agent) do update set
+  calls = spend_days.calls + excluded.calls,
+  input_tokens = spend_days.input_tokens + excluded.input_tokens,
+  cache_read_tokens = spend_days.cache_read_tokens + excluded.cache_read_tokens,
+  cache_create_tokens = spend_days.cache_create_tokens + excluded.cache_create_tokens,
+  output_tokens = spend_days.output_tokens + excluded.output_tokens,
+  cost_microdollars = spend_days.cost_microdollars + excluded.cost_microdollars,
+  unpriced_calls = spend_days.unpriced_calls + excluded.unpriced_calls;
+end;
+
+CREATE TRIGGER spend_days_corrected after update on charges
+begin
+  update spend_days set
+    calls = calls - 1,
+    input_tokens = input_tokens - old.input_tokens,
+    cache_read_tokens = cache_read_tokens - old.cache_read_tokens,
+    cache_create_tokens = cache_create_tokens - old.cache_create_tokens,
+    output_tokens = output_tokens - old.output_tokens,
+    cost_microdollars = cost_microdollars - coalesce(old.cost_microdollars, 0),
+    unpriced_calls = unpriced_calls - (old.cost_microdollars is null)
+   where run_id = coalesce(old.run_id, '') and day = substr(old.occurred_at, 1, 10) and model = old.model
+     and agent = coalesce(old.agent, '');
+  delete from spend_days
+   where run_id = coalesce(old.run_id, '') and day = substr(old.occurred_at, 1, 10) and calls = 0;
+  insert into spend_days
+    (run_id, day, model, agent, calls, input_tokens, cache_read_tokens, cache_create_tokens, output_tokens, cost_microdollars, unpriced_calls)
+  values
+    (coalesce(new.run_id, ''), substr(new.occurred_at, 1, 10), new.model, coalesce(new.agent, ''),
+     1, new.input_tokens, new.cache_read_tokens, new.cache_create_tokens, new.output_tokens, coalesce(new.cost_microdollars, 0), (new.cost_microdollars is null))
+  on conflict (run_id, day, model, agent) do update set
+  calls = spend_days.calls + excluded.calls,
+  input_tokens = spend_days.input_tokens + excluded.input_tokens,
+  cache_read_tokens = spend_days.cache_read_tokens + excluded.cache_read_tokens,
+  cache_create_tokens = spend_days.cache_create_tokens + excluded.cache_create_tokens,
+  output_tokens = spend_days.output_tokens + excluded.output_tokens,
+  cost_microdollars = spend_days.cost_microdollars + excluded.cost_microdollars,
+  unpriced_calls = spend_days.unpriced_calls + excluded.unpriced_calls;
+end;
+
+CREATE TRIGGER spend_days_removed after delete on charges
+begin
+  update spend_days set
+    calls = calls - 1,
+    input_tokens = input_tokens - old.input_tokens,
+    cache_read_tokens = cache_read_tokens - old.cache_read_tokens,
+    cache_create_tokens = cache_create_tokens - old.cache_create_tokens,
+    output_tokens = output_tokens - old.output_tokens,
+    cost_microdollars = cost_microdollars - coalesce(old.cost_microdollars, 0),
+    unpriced_calls = unpriced_calls - (old.cost_microdollars is null)
+   where run_id = coalesce(old.run_id, '') and day = substr(old.occurred_at, 1, 10) and model = old.model
+     and agent = coalesce(old.agent, '');
+  delete from spend_days
+   where run_id = coalesce(old.run_id, '') and day = substr(old.occurred_at, 1, 10) and calls = 0;
+end;
+
 CREATE TABLE topics (
   name        text not null primary key,
   description text not null,
@@ -1523,68 +1585,6 @@ select s.no, s.name, e.pos as head_pos, e.seq as head_seq, e.hash as head_hash, 
 
 CREATE VIEW all_stream_heads as select * from stream_heads;
 
-CREATE TRIGGER spend_days_charged after insert on charges
-begin
-  insert into spend_days
-    (run_id, day, model, agent, calls, input_tokens, cache_read_tokens, cache_create_tokens, output_tokens, cost_microdollars, unpriced_calls)
-  values
-    (coalesce(new.run_id, ''), substr(new.occurred_at, 1, 10), new.model, coalesce(new.agent, ''),
-     1, new.input_tokens, new.cache_read_tokens, new.cache_create_tokens, new.output_tokens, coalesce(new.cost_microdollars, 0), (new.cost_microdollars is null))
-  on conflict (run_id, day, model, agent) do update set
-  calls = spend_days.calls + excluded.calls,
-  input_tokens = spend_days.input_tokens + excluded.input_tokens,
-  cache_read_tokens = spend_days.cache_read_tokens + excluded.cache_read_tokens,
-  cache_create_tokens = spend_days.cache_create_tokens + excluded.cache_create_tokens,
-  output_tokens = spend_days.output_tokens + excluded.output_tokens,
-  cost_microdollars = spend_days.cost_microdollars + excluded.cost_microdollars,
-  unpriced_calls = spend_days.unpriced_calls + excluded.unpriced_calls;
-end;
-
-CREATE TRIGGER spend_days_corrected after update on charges
-begin
-  update spend_days set
-    calls = calls - 1,
-    input_tokens = input_tokens - old.input_tokens,
-    cache_read_tokens = cache_read_tokens - old.cache_read_tokens,
-    cache_create_tokens = cache_create_tokens - old.cache_create_tokens,
-    output_tokens = output_tokens - old.output_tokens,
-    cost_microdollars = cost_microdollars - coalesce(old.cost_microdollars, 0),
-    unpriced_calls = unpriced_calls - (old.cost_microdollars is null)
-   where run_id = coalesce(old.run_id, '') and day = substr(old.occurred_at, 1, 10) and model = old.model
-     and agent = coalesce(old.agent, '');
-  delete from spend_days
-   where run_id = coalesce(old.run_id, '') and day = substr(old.occurred_at, 1, 10) and calls = 0;
-  insert into spend_days
-    (run_id, day, model, agent, calls, input_tokens, cache_read_tokens, cache_create_tokens, output_tokens, cost_microdollars, unpriced_calls)
-  values
-    (coalesce(new.run_id, ''), substr(new.occurred_at, 1, 10), new.model, coalesce(new.agent, ''),
-     1, new.input_tokens, new.cache_read_tokens, new.cache_create_tokens, new.output_tokens, coalesce(new.cost_microdollars, 0), (new.cost_microdollars is null))
-  on conflict (run_id, day, model, agent) do update set
-  calls = spend_days.calls + excluded.calls,
-  input_tokens = spend_days.input_tokens + excluded.input_tokens,
-  cache_read_tokens = spend_days.cache_read_tokens + excluded.cache_read_tokens,
-  cache_create_tokens = spend_days.cache_create_tokens + excluded.cache_create_tokens,
-  output_tokens = spend_days.output_tokens + excluded.output_tokens,
-  cost_microdollars = spend_days.cost_microdollars + excluded.cost_microdollars,
-  unpriced_calls = spend_days.unpriced_calls + excluded.unpriced_calls;
-end;
-
-CREATE TRIGGER spend_days_removed after delete on charges
-begin
-  update spend_days set
-    calls = calls - 1,
-    input_tokens = input_tokens - old.input_tokens,
-    cache_read_tokens = cache_read_tokens - old.cache_read_tokens,
-    cache_create_tokens = cache_create_tokens - old.cache_create_tokens,
-    output_tokens = output_tokens - old.output_tokens,
-    cost_microdollars = cost_microdollars - coalesce(old.cost_microdollars, 0),
-    unpriced_calls = unpriced_calls - (old.cost_microdollars is null)
-   where run_id = coalesce(old.run_id, '') and day = substr(old.occurred_at, 1, 10) and model = old.model
-     and agent = coalesce(old.agent, '');
-  delete from spend_days
-   where run_id = coalesce(old.run_id, '') and day = substr(old.occurred_at, 1, 10) and calls = 0;
-end;
-
 ----------------------------------------------------------------------------------------------------
 -- PostgreSQL
 ----------------------------------------------------------------------------------------------------
@@ -2355,8 +2355,7 @@ insert into budget_gates (no) values
   (0), (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), (13), (14), (15),
   (16), (17), (18), (19), (20), (21), (22), (23), (24), (25), (26), (27), (28), (29), (30), (31);
 
--- What was spent on each day (of UTC, by when it was spent), made of the charges that entries tell of up to the mark of their stream.
--- An empty text stands for no run and no agent.
+-- What was spent on each day (of UTC, by when it was spent), kept by triggers of `charges`. An empty text stands for no run and no agent.
 create table spend_days (
   run_id              text collate "C" not null,
   day                 text collate "C" not null,
@@ -2374,41 +2373,61 @@ create table spend_days (
 
 create index spend_days_by_day on spend_days (day);
 
-create table spend_marks (
-  stream text collate "C" not null primary key,
-  seq    bigint not null check (seq >= 1),
-  hash   text collate "C" not null
-);
-
--- What was spent on each day over all runs: made with `spend_days`, so that a month is as many rows as it has models and agents,
--- however many runs there are.
-create table spend_totals (
-  day                 text collate "C" not null,
-  model               text collate "C" not null,
-  agent               text collate "C" not null,
-  calls               bigint not null,
-  input_tokens        bigint not null,
-  cache_read_tokens   bigint not null,
-  cache_create_tokens bigint not null,
-  output_tokens       bigint not null,
-  cost_microdollars   bigint not null,
-  unpriced_calls      bigint not null,
-  primary key (day, model, agent)
-);
-
--- The streams that have charges after their mark: whoever adds up days looks at these and no others. The trigger of charges keeps it, and
--- writes only for the first charge after a mark.
-create table spend_open (
-  stream text collate "C" not null primary key
-);
-
-create function keep_spend_open() returns trigger language plpgsql as $$
+-- What was spent on each day is added up with each charge.
+create function add_spending() returns trigger language plpgsql as $$
 begin
-  insert into spend_open (stream) values (coalesce(new.run_id, '@ledger')) on conflict do nothing;
+  insert into spend_days
+    (run_id, day, model, agent, calls,
+     input_tokens, cache_read_tokens, cache_create_tokens, output_tokens, cost_microdollars, unpriced_calls)
+  select coalesce(run_id, ''), substr(occurred_at, 1, 10), model, coalesce(agent, ''),
+         count(*), sum(input_tokens), sum(cache_read_tokens), sum(cache_create_tokens), sum(output_tokens),
+         coalesce(sum(cost_microdollars), 0), (count(*) - count(cost_microdollars))
+    from added
+   group by 1, 2, 3, 4
+   order by 1, 2, 3, 4
+  on conflict (run_id, day, model, agent) do update set
+  calls = spend_days.calls + excluded.calls,
+  input_tokens = spend_days.input_tokens + excluded.input_tokens,
+  cache_read_tokens = spend_days.cache_read_tokens + excluded.cache_read_tokens,
+  cache_create_tokens = spend_days.cache_create_tokens + excluded.cache_create_tokens,
+  output_tokens = spend_days.output_tokens + excluded.output_tokens,
+  cost_microdollars = spend_days.cost_microdollars + excluded.cost_microdollars,
+  unpriced_calls = spend_days.unpriced_calls + excluded.unpriced_calls;
   return null;
 end $$;
 
-create trigger spend_open_charged after insert on charges for each row execute function keep_spend_open();
+create function subtract_spending() returns trigger language plpgsql as $$
+begin
+  insert into spend_days
+    (run_id, day, model, agent, calls,
+     input_tokens, cache_read_tokens, cache_create_tokens, output_tokens, cost_microdollars, unpriced_calls)
+  select coalesce(run_id, ''), substr(occurred_at, 1, 10), model, coalesce(agent, ''),
+         -count(*), -sum(input_tokens), -sum(cache_read_tokens), -sum(cache_create_tokens), -sum(output_tokens),
+         -coalesce(sum(cost_microdollars), 0), -(count(*) - count(cost_microdollars))
+    from removed
+   group by 1, 2, 3, 4
+   order by 1, 2, 3, 4
+  on conflict (run_id, day, model, agent) do update set
+  calls = spend_days.calls + excluded.calls,
+  input_tokens = spend_days.input_tokens + excluded.input_tokens,
+  cache_read_tokens = spend_days.cache_read_tokens + excluded.cache_read_tokens,
+  cache_create_tokens = spend_days.cache_create_tokens + excluded.cache_create_tokens,
+  output_tokens = spend_days.output_tokens + excluded.output_tokens,
+  cost_microdollars = spend_days.cost_microdollars + excluded.cost_microdollars,
+  unpriced_calls = spend_days.unpriced_calls + excluded.unpriced_calls;
+  delete from spend_days d using removed r
+   where d.run_id = coalesce(r.run_id, '') and d.day = substr(r.occurred_at, 1, 10) and d.calls = 0;
+  return null;
+end $$;
+
+create trigger spend_days_1_subtract after update on charges
+  referencing old table as removed for each statement execute function subtract_spending();
+create trigger spend_days_2_add after update on charges
+  referencing new table as added for each statement execute function add_spending();
+create trigger spend_days_charged after insert on charges
+  referencing new table as added for each statement execute function add_spending();
+create trigger spend_days_removed after delete on charges
+  referencing old table as removed for each statement execute function subtract_spending();
 
 -- What was learned: lessons by topic with the sightings behind them, error patterns, strategies and learnings.
 create table topics (
@@ -3459,78 +3478,3 @@ create view stream_heads as
 select s.*
   from all_stream_heads s
  where not exists (select 1 from entry_ranges r where r.archive is not null and s.no >= r.first_no and s.no < r.end_no);
-
--- 0003_spend_days
-
--- What was spent on each day (of UTC, by when it was spent) is added up with each charge. The marks up to which it was added up by
--- readers, and the sums over all runs, are gone.
-drop trigger spend_open_charged on charges;
-drop function keep_spend_open;
-drop table spend_marks;
-drop table spend_totals;
-drop table spend_open;
-
-delete from spend_days;
-insert into spend_days
-  (run_id, day, model, agent, calls,
-   input_tokens, cache_read_tokens, cache_create_tokens, output_tokens, cost_microdollars, unpriced_calls)
-select coalesce(run_id, ''), substr(occurred_at, 1, 10), model, coalesce(agent, ''),
-       count(*), sum(input_tokens), sum(cache_read_tokens), sum(cache_create_tokens), sum(output_tokens),
-       coalesce(sum(cost_microdollars), 0), count(*) - count(cost_microdollars)
-  from charges
- group by 1, 2, 3, 4;
-
-create function add_spending() returns trigger language plpgsql as $$
-begin
-  insert into spend_days
-    (run_id, day, model, agent, calls,
-     input_tokens, cache_read_tokens, cache_create_tokens, output_tokens, cost_microdollars, unpriced_calls)
-  select coalesce(run_id, ''), substr(occurred_at, 1, 10), model, coalesce(agent, ''),
-         count(*), sum(input_tokens), sum(cache_read_tokens), sum(cache_create_tokens), sum(output_tokens),
-         coalesce(sum(cost_microdollars), 0), (count(*) - count(cost_microdollars))
-    from added
-   group by 1, 2, 3, 4
-   order by 1, 2, 3, 4
-  on conflict (run_id, day, model, agent) do update set
-  calls = spend_days.calls + excluded.calls,
-  input_tokens = spend_days.input_tokens + excluded.input_tokens,
-  cache_read_tokens = spend_days.cache_read_tokens + excluded.cache_read_tokens,
-  cache_create_tokens = spend_days.cache_create_tokens + excluded.cache_create_tokens,
-  output_tokens = spend_days.output_tokens + excluded.output_tokens,
-  cost_microdollars = spend_days.cost_microdollars + excluded.cost_microdollars,
-  unpriced_calls = spend_days.unpriced_calls + excluded.unpriced_calls;
-  return null;
-end $$;
-
-create function subtract_spending() returns trigger language plpgsql as $$
-begin
-  insert into spend_days
-    (run_id, day, model, agent, calls,
-     input_tokens, cache_read_tokens, cache_create_tokens, output_tokens, cost_microdollars, unpriced_calls)
-  select coalesce(run_id, ''), substr(occurred_at, 1, 10), model, coalesce(agent, ''),
-         -count(*), -sum(input_tokens), -sum(cache_read_tokens), -sum(cache_create_tokens), -sum(output_tokens),
-         -coalesce(sum(cost_microdollars), 0), -(count(*) - count(cost_microdollars))
-    from removed
-   group by 1, 2, 3, 4
-   order by 1, 2, 3, 4
-  on conflict (run_id, day, model, agent) do update set
-  calls = spend_days.calls + excluded.calls,
-  input_tokens = spend_days.input_tokens + excluded.input_tokens,
-  cache_read_tokens = spend_days.cache_read_tokens + excluded.cache_read_tokens,
-  cache_create_tokens = spend_days.cache_create_tokens + excluded.cache_create_tokens,
-  output_tokens = spend_days.output_tokens + excluded.output_tokens,
-  cost_microdollars = spend_days.cost_microdollars + excluded.cost_microdollars,
-  unpriced_calls = spend_days.unpriced_calls + excluded.unpriced_calls;
-  delete from spend_days d using removed r
-   where d.run_id = coalesce(r.run_id, '') and d.day = substr(r.occurred_at, 1, 10) and d.calls = 0;
-  return null;
-end $$;
-
-create trigger spend_days_1_subtract after update on charges
-  referencing old table as removed for each statement execute function subtract_spending();
-create trigger spend_days_2_add after update on charges
-  referencing new table as added for each statement execute function add_spending();
-create trigger spend_days_charged after insert on charges
-  referencing new table as added for each statement execute function add_spending();
-create trigger spend_days_removed after delete on charges
-  referencing old table as removed for each statement execute function subtract_spending();

@@ -105,8 +105,7 @@ insert into budget_gates (no) values
   (0), (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), (13), (14), (15),
   (16), (17), (18), (19), (20), (21), (22), (23), (24), (25), (26), (27), (28), (29), (30), (31);
 
--- What was spent on each day (of UTC, by when it was spent), made of the charges that entries tell of up to the mark of their stream.
--- An empty text stands for no run and no agent.
+-- What was spent on each day (of UTC, by when it was spent), kept by triggers of `charges`. An empty text stands for no run and no agent.
 create table spend_days (
   run_id              {text} not null,
   day                 {text} not null,
@@ -123,31 +122,3 @@ create table spend_days (
 ){strict};
 
 create index spend_days_by_day on spend_days (day);
-
-create table spend_marks (
-  stream {text} not null primary key,
-  seq    {integer} not null check (seq >= 1),
-  hash   {text} not null
-){strict};
-
--- What was spent on each day over all runs: made with `spend_days`, so that a month is as many rows as it has models and agents,
--- however many runs there are.
-create table spend_totals (
-  day                 {text} not null,
-  model               {text} not null,
-  agent               {text} not null,
-  calls               {integer} not null,
-  input_tokens        {integer} not null,
-  cache_read_tokens   {integer} not null,
-  cache_create_tokens {integer} not null,
-  output_tokens       {integer} not null,
-  cost_microdollars   {integer} not null,
-  unpriced_calls      {integer} not null,
-  primary key (day, model, agent)
-){strict};
-
--- The streams that have charges after their mark: whoever adds up days looks at these and no others. The trigger of charges keeps it, and
--- writes only for the first charge after a mark.
-create table spend_open (
-  stream {text} not null primary key
-){strict};
