@@ -68,8 +68,7 @@ class Watcher:
 
     def _looked(self) -> bool:
         self._connections.check_in_place_now_and_then()
-        with self._connections.readers.held() as reader:
-            return reader.notices_change()
+        return self._connections.readers.notices_change()
 
     def _wake(self) -> None:
         with self._gate:
