@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from sys import getsizeof
 from typing import Any
 
 import pytest
@@ -101,27 +100,6 @@ def test_a_name_makes_a_secret_of_what_looks_like_an_id() -> None:
     assert given["call"] in text
 
 
-def test_a_long_text_is_looked_through_once_where_there_is_room_to_remember_it() -> None:
-    values = Values(remembered_bytes=10_000)
-    text = "the build is green and nothing else is said " * 40
-    assert [values.text("body", text) for _ in range(3)] == [(text, False)] * 3
-    secret = f"{text} export TOKEN=" + "ghp_" + "k3Jd8sLq" * 4 + "Zx1v"
-    for _ in range(2):
-        found, changed = values.text("body", secret)
-        assert changed
-        assert found != secret
-
-
-def test_what_is_remembered_of_long_texts_is_bounded_by_their_bytes() -> None:
-    most = 200_000
-    values = Values(remembered_bytes=most)
-    texts = [f"{number} \U0001f6a2 " + "the build is green and nothing else is said " * 20 for number in range(100)]
-    assert sum(map(len, texts)) < most < sum(map(getsizeof, texts))
-    for text in texts:
-        assert values.text("body", text) == (text, False)
-        assert sum(map(getsizeof, values._clean)) <= most
-
-
 def test_a_secret_that_is_bound_once_more_is_taken_out_once_more() -> None:
     values, text = Values(), "the token is " + "ghp_" + "a1B2c3" * 6
     first = values.text("body", text)
@@ -131,7 +109,7 @@ def test_a_secret_that_is_bound_once_more_is_taken_out_once_more() -> None:
 
 
 def test_what_is_looked_through_together_is_checked_and_redacted_as_one_by_one() -> None:
-    values, filler = Values(4096, remembered_bytes=100_000), "plain words " * 30
+    values, filler = Values(4096), "plain words " * 30
     secret = "ghp_" + "aB3dE5fG7hI9kL1mN2oP4qR6sT8uV0wX2yZ4"
     bodies = [filler, filler + secret, filler + "\x00", filler + "\ud800", filler * 20]
     values.look_through({"body": body} for body in bodies)
@@ -143,7 +121,7 @@ def test_what_is_looked_through_together_is_checked_and_redacted_as_one_by_one()
 
 
 def test_json_values_looked_through_together_are_redacted_as_one_by_one() -> None:
-    values, secret = Values(remembered_bytes=1), "ghp_" + "aB3dE5fG7hI9kL1mN2oP4qR6sT8uV0wX2yZ4"
+    values, secret = Values(), "ghp_" + "aB3dE5fG7hI9kL1mN2oP4qR6sT8uV0wX2yZ4"
     given: list[Any] = [
         {"call": "first", "tool": "Bash", "arguments": ["pytest -q"]},
         {"said": ["in a list", secret]},
@@ -163,7 +141,7 @@ def test_json_values_looked_through_together_are_redacted_as_one_by_one() -> Non
 
 
 def test_a_json_value_that_was_clean_in_a_batch_is_looked_at_again_when_it_was_changed() -> None:
-    values, payload, other = Values(remembered_bytes=1), {"said": "plain"}, {"said": "plain too"}
+    values, payload, other = Values(), {"said": "plain"}, {"said": "plain too"}
     values.look_through([{"payload": payload}, {"payload": other}])
     assert values.json("payload", payload) == ('{"said":"plain"}', False)
     payload["said"] = other["said"] = "ghp_" + "aB3dE5fG7hI9kL1mN2oP4qR6sT8uV0wX2yZ4"

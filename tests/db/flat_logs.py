@@ -15,7 +15,11 @@ def flatten(url: str) -> None:
         connection.execute("create schema public")
         connection.execute(schema.text_of(first, "postgres").encode())
         connection.execute("set local session_replication_role = replica")
-        names = "select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'"
+        # Derived tables that a later step replaced are empty.
+        names = """
+            select relname from pg_class
+             where relnamespace = 'public'::regnamespace and relkind = 'r' and to_regclass('newer.' || relname) is not null
+        """
         for (name,) in connection.execute(names).fetchall():
             of_table = f"select attname from pg_attribute where attrelid = 'public.{name}'::regclass and attnum > 0"
             columns = [column for (column,) in connection.execute(of_table.encode()).fetchall()]

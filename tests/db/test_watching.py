@@ -5,7 +5,6 @@ import threading
 from pathlib import Path
 
 from decklog import Decklog
-from decklog.db.sqlite.watcher import pause_after
 
 
 def test_whoever_watches_is_woken_by_every_commit_of_others(tmp_path: Path) -> None:
@@ -24,7 +23,3 @@ def test_whoever_watches_is_woken_by_every_commit_of_others(tmp_path: Path) -> N
                 other.journal.append(run.id, "said")
         assert woken.wait(60)
         stop()
-
-
-def test_looks_are_fewer_the_longer_nothing_was_written() -> None:
-    assert [pause_after(seconds) for seconds in (0, 0.5, 10, 60)] == [0.01, 0.01, 0.02, 0.04]

@@ -20,8 +20,6 @@ from decklog.records.values import Values
 
 __all__ = ["HistoryImport", "HistorySummary"]
 
-_REMEMBERED_BYTES = 8 * 1024**2
-
 
 class HistoryImport:
     """Import of every session of a program below a folder, or in one file."""
@@ -45,8 +43,7 @@ class HistoryImport:
         self._progress = progress
         # One recorder for each run that hooks named, and one for all sessions with their own run.
         self._recorders: dict[Named | None, Recorder] = {}
-        # Cached for many texts: agents read the same files again and again.
-        self._values = Values(log.db.values.limit_bytes, remembered_bytes=_REMEMBERED_BYTES)
+        self._values = Values(log.db.values.limit_bytes)
         self._age = age_of(log, spool)
         self._last_run: str | None = None
         self._charged: dict[str, bool] = {}

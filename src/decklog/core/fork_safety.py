@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from threading import Condition, RLock, get_ident
+from threading import Condition, Lock, RLock, get_ident
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weakref import WeakSet, ref
@@ -86,7 +86,8 @@ class ForkGate:
     """Delays a fork while threads are in sections with locks that the child would inherit locked."""
 
     def __init__(self) -> None:
-        self._changed = Condition()
+        self._lock = Lock()
+        self._changed = Condition(self._lock)
         # How many sections each thread is in.
         self._inside: dict[int, int] = {}
         self._is_shut = False
@@ -94,7 +95,7 @@ class ForkGate:
     def enter(self) -> int:
         """Begin a section, and return what ends it; wait for a fork that is under way, but not in another section."""
         me = get_ident()
-        with self._changed:
+        with self._lock:
             while self._is_shut and me not in self._inside:
                 self._changed.wait()
             self._inside[me] = self._inside.get(me, 0) + 1
@@ -102,7 +103,7 @@ class ForkGate:
 
     def leave(self, entered: int) -> None:
         """End a section, maybe in another thread than it began in."""
-        with self._changed:
+        with self._lock:
             self._inside[entered] -= 1
             if not self._inside[entered]:
                 del self._inside[entered]

@@ -17,13 +17,13 @@ EntryRow = tuple[Any, ...]
 Identity = tuple[str, str, str, str]
 
 EMPTY: dict[str, Any] = {**dict.fromkeys(COLUMNS), "kind": "interaction"}
-_ENUMERATIONS = {"kind": EntryKind, "phase": ReasoningPhase, "confidence": Confidence}
+_ENUMERATIONS = (("kind", EntryKind), ("phase", ReasoningPhase), ("confidence", Confidence))
 
 
 def prepare_entry(values: Values, given: dict[str, Any]) -> EntryRow:
     """Check and redact an entry, and return its columns; needs no transaction, and works in another process too."""
     columns = {**EMPTY, **given}
-    for name, enumeration in _ENUMERATIONS.items():
+    for name, enumeration in _ENUMERATIONS:
         if columns[name] is not None:
             columns[name] = enum_of(enumeration, columns[name], name).value
     if columns["kind"] == "change":

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
 from hashlib import scrypt
-from sys import getsizeof
 from typing import Any
 
 from decklog import redaction
@@ -21,7 +20,6 @@ _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _NAME_LENGTH = 64
 _NAMES_KEPT = 4096
 _SHORT_JSON = 2048
-_SHORT_TEXT = 256
 # Columns not worth caching.
 _UNIQUE = frozenset({"body", "key", "title", "objective", "summary"})
 # Idempotency keys must stay distinct after redaction.
@@ -72,12 +70,10 @@ from_json = json.loads
 class Values:
     """Converts Python values to column values: checks and redacts them."""
 
-    def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES, *, remembered_bytes: int = 0) -> None:
+    def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
         self.limit_bytes = limit_bytes
         # Ids and names known to be clean.
         self._clean: set[str] = set()
-        # Importers also cache long texts, up to this many bytes: the same file is often read twice.
-        self._remembered_bytes = self._room = remembered_bytes
         # Texts and JSON values of the current batch that are clean. A value counts once: its owner may change it afterwards.
         self._page: set[str] = set()
         self._held: dict[int, Any] = {}
@@ -152,8 +148,6 @@ class Values:
             return clean, True
         if len(value) <= _NAME_LENGTH and name not in _UNIQUE:
             self.mark_clean(value)
-        elif len(value) <= self._remembered_bytes:
-            self._remember(value)
         return value, False
 
     def look_through(self, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -177,11 +171,7 @@ class Values:
             for text in texts - known
             if (text.isascii() and "\x00" not in text and len(text) <= most) or self._is_storable(text)
         ]
-        found = redaction.clean_texts(left)
-        for text in found:
-            if _SHORT_TEXT < len(text) <= self._remembered_bytes:
-                self._remember(text)
-        self._page = found | known
+        self._page = redaction.clean_texts(left) | known
         self._held = {id(value): value for value, strings in held if self._page.issuperset(strings)}
 
     def clean_texts(self, texts: set[str]) -> set[str]:
@@ -201,16 +191,6 @@ class Values:
             return text.isascii() or bool(text.encode())
         except UnicodeEncodeError:
             return False
-
-    def _remember(self, text: str) -> None:
-        """Cache a long text as clean while there is room."""
-        # A character outside Latin-1 doubles the size in memory, one outside the basic plane doubles it again.
-        size = getsizeof(text)
-        self._room -= size
-        if self._room < 0:
-            self._clean.clear()
-            self._room = self._remembered_bytes - size
-        self._clean.add(text)
 
     def mark_clean(self, name: str) -> None:
         """Cache a short text as clean."""

@@ -4,8 +4,8 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from threading import Lock, local
 from weakref import WeakSet
 
@@ -71,15 +71,22 @@ class Readers:
         reader: ReadConnection | None = getattr(self._local, "reader", None)
         return reader is not None and reader.reading
 
-    @contextmanager
-    def held(self) -> Iterator[ReadConnection]:
-        """Return this thread's reader and keep it open for the length of a block."""
+    def acquire(self) -> ReadConnection:
+        """Return this thread's reader with its lock acquired, which keeps it open."""
         while True:
             reader = self.mine()
-            with reader.lock:
-                if not reader.is_closed:
-                    yield reader
-                    return
+            reader.lock.acquire()
+            if not reader.is_closed:
+                return reader
+            reader.lock.release()
+
+    def notices_change(self) -> bool:
+        """Return whether anything was committed since this thread asked last; the first time it may have been."""
+        reader = self.acquire()
+        try:
+            return reader.notices_change()
+        finally:
+            reader.lock.release()
 
     def close(self) -> None:
         with self._opening:
@@ -204,6 +211,8 @@ class SqliteConnections:
     def reset(self) -> None:
         """Start with no connection at all, as a new process does."""
         self.writer: apsw.Connection | None = None
+        # Shared by all statements that write: a new cursor costs as much as a small statement.
+        self._cursor: apsw.Cursor | None = None
         self.readers = Readers(self._connect_reader)
         # True once a reader was opened on a full disk; a process that has such a reader can't write.
         self._reads_without_room = False
@@ -353,8 +362,16 @@ class SqliteConnections:
                 self.readers.close_idle()
                 self._reads_without_room = False
             self.writer = self.connect()
+            self._cursor = self.writer.cursor()
             self.checkpoints = WalCheckpoints(self.writer, self.path, int(self.busy_seconds * 1000))
         return self.writer
+
+    def writing_cursor(self) -> apsw.Cursor:
+        """Return the cursor of the connection that writes, for statements whose rows are not read."""
+        if self._cursor is None:
+            self.writing()
+        assert self._cursor is not None
+        return self._cursor
 
     def check_open(self) -> None:
         if self._is_closed:
@@ -372,6 +389,7 @@ class SqliteConnections:
 
     def close_writer(self) -> None:
         if self.writer is not None:
+            self._cursor = None
             self.writer.close()
             self.writer = None
         if self._open_lock is not None:
@@ -384,7 +402,7 @@ class SqliteConnections:
             self._open_lock.close_in_child()
         # A transaction of the forking thread itself stays the parent's: closing its connection here would roll it back.
         if self.writer is not None:
-            self._forgotten.append(self.writer)
+            self._forgotten += [self.writer, self._cursor]
             if self._identity is not None:
                 _held_by_parent.add(self._identity)
         self.readers.leave_to_parent()

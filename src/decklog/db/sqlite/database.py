@@ -83,17 +83,13 @@ class SqliteDatabase(SqliteTransactions):
         A writer has the whole file, so there is nothing to lock row by row. Binding by place takes half the time of binding
         by name.
         """
-        spelled = self._spelled.get(sql)
-        if spelled is None:
-            text = sql.replace(" for update skip locked", "").replace(" for update", "")
-            text, names = by_place(text)
-            spelled = self._spelled.keep(sql, (text, _in_order(names)))
-        return spelled
+        text, names = by_place(sql.replace(" for update skip locked", "").replace(" for update", ""))
+        return self._spelled.keep(sql, (text, _in_order(names)))
 
     def _execute(self, sql: str, parameters: Mapping[str, Any]) -> apsw.Cursor:
         connections = self.connections
         connection = connections.writing() if self.is_writing else connections.readers.mine().connection
-        text, ordered = self._spell(sql)
+        text, ordered = self._spelled.get(sql) or self._spell(sql)
         return connection.execute(text, ordered(parameters))
 
     @_translates
@@ -114,8 +110,8 @@ class SqliteDatabase(SqliteTransactions):
 
     @_translates
     def count(self, sql: str, parameters: Mapping[str, Any]) -> int:
-        text, ordered = self._spell(sql)
-        return self.connections.writing().execute(text, ordered(parameters)).connection.changes()
+        text, ordered = self._spelled.get(sql) or self._spell(sql)
+        return self.connections.writing_cursor().execute(text, ordered(parameters)).connection.changes()
 
     def each(self, sql: str, parameters: Mapping[str, Any]) -> Iterator[Row]:
         try:
@@ -153,7 +149,7 @@ class SqliteDatabase(SqliteTransactions):
     @_translates
     def many(self, sql: str, parameters: list[dict[str, Any]]) -> None:
         text, ordered = self._spell(sql)
-        self.connections.writing().executemany(text, map(ordered, parameters))
+        self.connections.writing_cursor().executemany(text, map(ordered, parameters))
 
     def insert_of(self, table: str, names: tuple[str, ...]) -> str:
         columns = ", ".join(_KEPT_AS_BYTES.get((table, name), name) for name in names)
@@ -165,7 +161,7 @@ class SqliteDatabase(SqliteTransactions):
         text = self._inserts.get((table, names))
         if text is None:
             text = self._inserts[table, names] = self._spell(self.insert_of(table, names))[0]
-        self.connections.writing().executemany(text, rows)
+        self.connections.writing_cursor().executemany(text, rows)
 
     def lock_stream(self, stream: str) -> int | None:
         # The whole file is ours for the length of a write.
@@ -185,9 +181,8 @@ class SqliteDatabase(SqliteTransactions):
         end = time.monotonic() + seconds
         while True:
             self.connections.check_in_place_now_and_then()
-            with self.connections.readers.held() as reader:
-                if reader.notices_change():
-                    return
+            if self.connections.readers.notices_change():
+                return
             if (left := end - time.monotonic()) <= 0:
                 return
             time.sleep(min(0.01, left))

@@ -75,10 +75,11 @@ class SqliteTransactions(Database):
     def write(self, job: Callable[[], T]) -> T:
         if self.owner == get_ident():
             return self._nested(job)
-        if self.is_in_transaction:
-            with self._at_work():
-                return self._nested(job)
-        self._check_free()
+        if self.block is not None:
+            if self.block.is_held():
+                with self._at_work():
+                    return self._nested(job)
+            self.block.check_free()
         self.connections.check_writable()
         result: T = self._group.run(job)
         return result
@@ -171,10 +172,11 @@ class SqliteTransactions(Database):
     def _begin(self) -> None:
         """Take the lock and start a transaction. What was found out before still holds if nobody else has written since."""
         connections = self.connections
-        connection, lock = connections.writing(), connections.lock
+        cursor, lock = connections.writing_cursor(), connections.lock
+        connection = cursor.connection
         lock.acquire()
         try:
-            connection.execute("begin immediate")
+            cursor.execute("begin immediate")
             connections.check_in_place()
             if connection.data_version() != self._seen_version:
                 self.memo.clear()
@@ -190,12 +192,12 @@ class SqliteTransactions(Database):
 
     def _commit(self) -> None:
         connections = self.connections
-        connection = connections.writing()
+        cursor = connections.writing_cursor()
         try:
-            connection.execute("commit")
+            cursor.execute("commit")
         except apsw.Error as problem:
             raise errors.translate(problem, connections.path) from problem
-        self._seen_version = connection.data_version()
+        self._seen_version = cursor.connection.data_version()
         self._committed = True
         self._undoing.keep()
         connections.checkpoints.after_commit()
@@ -258,8 +260,11 @@ class SqliteTransactions(Database):
         if self.connections.readers.is_reading():
             return job()
         self.connections.check_in_place_now_and_then()
-        with self.connections.readers.held() as reader:
+        reader = self.connections.readers.acquire()
+        try:
             return self._read_with(reader, job)
+        finally:
+            reader.lock.release()
 
     def _read_with(self, reader: ReadConnection, job: Callable[[], T]) -> T:
         until = deadline()

@@ -1,4 +1,4 @@
-"""Looks for commits on behalf of those who wait elsewhere: one thread for all of them, and none when nobody does."""
+"""Polls for commits on behalf of async tasks: one thread for all of them, and none when nobody waits."""
 
 import os
 import time
@@ -10,13 +10,7 @@ import apsw
 from decklog.core.errors import DecklogError
 from decklog.db.sqlite.connections import SqliteConnections
 
-# The longer nothing was committed, the longer the pause: seconds of silence, and seconds between two looks.
-_PAUSES = ((30.0, 0.04), (1.0, 0.02), (0.0, 0.01))
-
-
-def pause_after(silence: float) -> float:
-    """Return the pause before the next look after `silence` seconds without a commit."""
-    return next(pause for least, pause in _PAUSES if silence >= least)
+_SECONDS_BETWEEN_LOOKS = 0.01
 
 
 class Watcher:
@@ -46,30 +40,24 @@ class Watcher:
         return stop
 
     def _run(self) -> None:
-        changed_at = time.monotonic()
         while self._is_wanted():
             try:
-                has_moved = self._looked()
+                self._connections.check_in_place_now_and_then()
+                has_moved = self._connections.readers.notices_change()
             except (DecklogError, apsw.Error):
-                # The file is closed or gone: those who wait look for themselves, and hear what happened.
+                # The file is closed or gone: the waiters get the error when they look themselves.
                 self._wake()
                 with self._gate:
                     self._is_looking = False
                 return
             if has_moved:
-                changed_at = time.monotonic()
                 self._wake()
-            time.sleep(pause_after(time.monotonic() - changed_at))
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
 
     def _is_wanted(self) -> bool:
         with self._gate:
             self._is_looking = bool(self._watching)
             return self._is_looking
-
-    def _looked(self) -> bool:
-        self._connections.check_in_place_now_and_then()
-        with self._connections.readers.held() as reader:
-            return reader.notices_change()
 
     def _wake(self) -> None:
         with self._gate:
