@@ -425,8 +425,8 @@ def _microdollars(row: Row) -> int:
 
 def body_of(payload: dict[str, Any]) -> str:
     """Return a lesson's text: that of its payload, or the whole payload."""
-    said = next((payload[name] for name in _SAYS if isinstance(payload.get(name), str) and payload[name].strip()), None)
-    body = said or to_json(payload)
+    text = next((payload[name] for name in _SAYS if isinstance(payload.get(name), str) and payload[name].strip()), None)
+    body = text or to_json(payload)
     if len(body) > _LONGEST_BODY:
         raise Invalid(f"it has {len(body)} characters, and a lesson has at most {_LONGEST_BODY}")
     return body
