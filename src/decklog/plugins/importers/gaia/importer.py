@@ -177,9 +177,11 @@ class GaiaImport(Import):
         document = parsed(row.take("line"))
         first = self.writer.first_time(row)
         recorded = self.log.self_edits.record_document(document)
-        if not first or not recorded.already:
-            _keep_spelling(row, f"self_edit {recorded.id}", edit_line(recorded))
+        if not first:
             return saved_outcome(recorded)
+        if not recorded.already:
+            _keep_spelling(row, f"self_edit {recorded.id}", edit_line(recorded))
+            return Outcome.NEW
         return self.writer.keep(row, "the same pull request at the same commit is recorded already")
 
     def learning(self, row: Row) -> Outcome:
@@ -198,7 +200,8 @@ class GaiaImport(Import):
             noted_at=from_text(line.timestamp),
             key=self.writer.key(row),
         )
-        _keep_spelling(row, f"learning {noted.id}", learning_line(noted))
+        if not noted.already:
+            _keep_spelling(row, f"learning {noted.id}", learning_line(noted))
         return saved_outcome(noted)
 
     def task(self, row: Row) -> Outcome:
