@@ -82,10 +82,6 @@ def describes(mapping: M) -> M:
     return mapping
 
 
-def only_describes(mapping: Callable[..., object]) -> bool:
-    return getattr(mapping, "only_describes", False)
-
-
 # The note of every change that an import makes.
 NOTE = "imported"
 SUBTYPE = COLUMNS.index("subtype")
@@ -259,7 +255,7 @@ class RowWriter:
         return self._take(rows[:middle], mapping) + self._take(rows[middle:], mapping)
 
     def _take_together(self, rows: list[Row], mapping: Mapping) -> list[Outcome]:
-        if only_describes(mapping):
+        if getattr(mapping, "only_describes", False):
             outcomes = self._write_described([self._described(row, mapping) for row in rows])
         else:
             outcomes = [mapping(row) for row in rows]

@@ -144,8 +144,8 @@ class BeadsImport(Tracker):
             ends = f"{link.get('issue_id', item.id)}/{link.get('depends_on_id')}/{link.get('type', 'blocks')}"
             yield NestedRow(LINKS, ends, {"issue_id": item.id, **link})
         for comment in _listed(item, COMMENTS) or ():
-            said = moment_of(comment.get("created_at"))
-            yield NestedRow(COMMENTS, f"{item.id}#{comment.get('id') or said}", {**comment, "issue_id": item.id}, said)
+            said_at = moment_of(comment.get("created_at"))
+            yield NestedRow(COMMENTS, f"{item.id}#{comment.get('id') or said_at}", {**comment, "issue_id": item.id}, said_at)
 
     # Mappings
 
@@ -308,8 +308,8 @@ class BeadsExport:
         self._out.report.leave_out(LINES, sum(1 for _ in self._out.kept.rows(LINES)))
 
     def _write_line(self, table: str, row: dict[str, Any]) -> None:
-        said = {name: row[name] for name in (*_FIRST, *sorted(row.keys() - {*_FIRST})) if row.get(name) not in (None, "", [], {})}
-        self._out.write(json_text(said, separators=(",", ":")) + "\n")
+        line = {name: row[name] for name in (*_FIRST, *sorted(row.keys() - {*_FIRST})) if row.get(name) not in (None, "", [], {})}
+        self._out.write(json_text(line, separators=(",", ":")) + "\n")
         self._out.report.count(table)
 
     def _issue(self, task: Task) -> dict[str, Any]:

@@ -53,8 +53,8 @@ def ask_gh(repository: str, seconds: float, path: str) -> None:
     except subprocess.TimeoutExpired:
         raise TimedOut(f"gh took longer than {seconds:.0f} s", hint="Give it more time: --seconds") from None
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip()
-        raise Unavailable(f"gh failed: {said[:500]}", hint="Try it by hand: gh issue list")
+        message = done.stderr.decode("utf-8", "replace").strip()
+        raise Unavailable(f"gh failed: {message[:500]}", hint="Try it by hand: gh issue list")
 
 
 @lru_cache(maxsize=256)
@@ -109,8 +109,8 @@ def unmarked(body: str) -> tuple[str, str | None]:
 def needed_by(issue: dict[str, Any], name: str) -> dict[str, str]:
     """Return what an issue is linked with, by name: what it waits for, and what it is a part of."""
     repository = name.rpartition("#")[0]
-    said = (number for line in _NEEDS.findall(str(issue.get("body") or "")) for number in _NUMBER.findall(line))
-    links = {f"{repository}#{number}": "blocks" for number in said}
+    numbers = (number for line in _NEEDS.findall(str(issue.get("body") or "")) for number in _NUMBER.findall(line))
+    links = {f"{repository}#{number}": "blocks" for number in numbers}
     for one in _listed(issue.get("blocked_by")):
         links[name_of(plain_names(one), repository)] = "blocks"
     if isinstance(above := issue.get("parent"), dict) and "number" in above:

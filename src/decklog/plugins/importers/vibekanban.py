@@ -216,7 +216,7 @@ class VibeKanbanImport(TableTracker):
         subtype, texts = _EVENTS_OF[row.table]
         if (parsed := parsed_json(row.columns.get("executor_action"))) is not NotImplemented:
             row.left["executor_action"] = parsed
-        said = next((name for name in texts if isinstance(row.columns.get(name), str) and row.columns[name].strip()), None)
-        body = row.text(said, "") if said else subtype
+        column = next((name for name in texts if isinstance(row.columns.get(name), str) and row.columns[name].strip()), None)
+        body = row.text(column, "") if column else subtype
         when = next((name for name in ("started_at", "created_at", "inserted_at") if name in row.columns), "created_at")
         return self.event_entry(row, subtype=subtype, body=body, at=row.time(when), agent=row.text("executor"))

@@ -44,11 +44,12 @@ def _declared() -> dict[str, dict[str, str]]:
     SCHEMA.create(db)
     found: dict[str, dict[str, str]] = {table: {} for table in ROWS}
     for table, columns in found.items():
-        for name, kind, default, key in db.execute("select name, type, dflt_value, pk from pragma_table_info(?)", (table,)):
-            is_number = key and kind.upper() == "INTEGER"
-            columns[name] = (
-                f"{kind} primary key autoincrement" if is_number else f"{kind} default ({default})" if default else kind
-            )
+        rows = db.execute("select name, type, dflt_value, pk from pragma_table_info(?)", (table,)).fetchall()
+        has_one_key = sum(bool(key) for *_, key in rows) == 1
+        for name, kind, default, key in rows:
+            end = f" default ({default})" if default else ""
+            own_key = " primary key autoincrement" if kind == "INTEGER" else " primary key"
+            columns[name] = kind + (own_key if key and has_one_key else end)
     db.close()
     return found
 

@@ -60,10 +60,10 @@ def name_text(name: Any) -> str:
 def error_message(problem: BaseException) -> str:
     """Return an error as text: its class and its message."""
     try:
-        said = str(problem)
+        message = str(problem)
     except Exception:  # noqa: BLE001  (a __str__ may raise anything)
-        said = _repr_of(problem)
-    return f"{type(problem).__name__}: {said}".removesuffix(": ")
+        message = _repr_of(problem)
+    return f"{type(problem).__name__}: {message}".removesuffix(": ")
 
 
 def name_of(function: Any) -> str:

@@ -20,7 +20,7 @@ from decklog.stores.money.records import MOST
 _ANSWERS = ("assistant", "model", "ai", "")
 
 
-def said_in(messages: Any) -> list[tuple[EntryKind, str, str]]:
+def texts_in(messages: Any) -> list[tuple[EntryKind, str, str]]:
     """Return what a person asked, what a model thought and what it said, each as one text; other parts are skipped."""
     found = parsed_json(messages) if isinstance(messages, str) else messages
     texts: dict[tuple[EntryKind, str], list[str]] = {}
@@ -137,7 +137,7 @@ class OtherSpan:
         if not span.end:
             # It is still going on, and comes again when it has ended.
             return
-        for kind, subtype, text in said_in(self.attributes.get(names.OUTPUT_MESSAGES)):
+        for kind, subtype, text in texts_in(self.attributes.get(names.OUTPUT_MESSAGES)):
             yield end, ENTRY, self._entry(end, kind, subtype, text, f"{subtype}:{span.span_id}", {"within": span.span_id})
         if (charge := self._charge()) is not None:
             yield end, CHARGE, charge
@@ -220,11 +220,11 @@ class OtherSpan:
     # The run
 
     def _run(self, begin: str, end: str) -> dict[str, Any]:
-        asked = [text for _, subtype, text in said_in(self.attributes.get(names.INPUT_MESSAGES)) if subtype == "prompt"]
+        asked = [text for _, subtype, text in texts_in(self.attributes.get(names.INPUT_MESSAGES)) if subtype == "prompt"]
         goal = " ".join(storable(asked[0] if asked else self.span.name).split())[:_LONGEST_NAME]
-        said = [text for _, subtype, text in said_in(self.attributes.get(names.OUTPUT_MESSAGES)) if subtype == "said"]
+        answers = [text for _, subtype, text in texts_in(self.attributes.get(names.OUTPUT_MESSAGES)) if subtype == "said"]
         is_failed = self.span.status == names.ERROR
-        summary = self.span.message if is_failed else said[-1] if said else None
+        summary = self.span.message if is_failed else answers[-1] if answers else None
         content: dict[str, Any] = {"goal": goal or "A trace without a name", "status": "failed" if is_failed else "completed"}
         content |= {"started_at": begin, "ended_at": end, "summary": storable(summary)[:2000] if summary else None}
         return {**content, "is_whole": not self.span.parent_id}

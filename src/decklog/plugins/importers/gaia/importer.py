@@ -177,9 +177,11 @@ class GaiaImport(Import):
         document = parsed(row.take("line"))
         first = self.writer.first_time(row)
         recorded = self.log.self_edits.record_document(document)
-        if not first or not recorded.already:
-            _keep_spelling(row, f"self_edit {recorded.id}", edit_line(recorded))
+        if not first:
             return saved_outcome(recorded)
+        if not recorded.already:
+            _keep_spelling(row, f"self_edit {recorded.id}", edit_line(recorded))
+            return Outcome.NEW
         return self.writer.keep(row, "the same pull request at the same commit is recorded already")
 
     def learning(self, row: Row) -> Outcome:
@@ -198,7 +200,8 @@ class GaiaImport(Import):
             noted_at=from_text(line.timestamp),
             key=self.writer.key(row),
         )
-        _keep_spelling(row, f"learning {noted.id}", learning_line(noted))
+        if not noted.already:
+            _keep_spelling(row, f"learning {noted.id}", learning_line(noted))
         return saved_outcome(noted)
 
     def task(self, row: Row) -> Outcome:
@@ -425,8 +428,8 @@ def _microdollars(row: Row) -> int:
 
 def body_of(payload: dict[str, Any]) -> str:
     """Return a lesson's text: that of its payload, or the whole payload."""
-    said = next((payload[name] for name in _SAYS if isinstance(payload.get(name), str) and payload[name].strip()), None)
-    body = said or to_json(payload)
+    text = next((payload[name] for name in _SAYS if isinstance(payload.get(name), str) and payload[name].strip()), None)
+    body = text or to_json(payload)
     if len(body) > _LONGEST_BODY:
         raise Invalid(f"it has {len(body)} characters, and a lesson has at most {_LONGEST_BODY}")
     return body

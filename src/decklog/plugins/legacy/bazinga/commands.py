@@ -39,7 +39,7 @@ class BazingaCommand:
 
 def _method(
     name: str,
-    said: str = "",
+    message: str = "",
     *,
     shows: bool = True,
     text: bool = False,
@@ -47,7 +47,7 @@ def _method(
     bounds: Bounds | None = None,
     **words: tuple[str, ...],
 ) -> Answer:
-    """Answer by a method. `said` is a format of words and results; a false value under `ok` means exit code 1.
+    """Answer by a method. `message` is a format of words and results; a false value under `ok` means exit code 1.
 
     `words` names, for a parameter, the words or flags to look for in this order.
     """
@@ -56,12 +56,12 @@ def _method(
         method = getattr(db, name)
         value = method(**_arguments(method, values, words, bounds or {}))
         facts = value if isinstance(value, dict) else {}
-        line = said.format_map(ChainMap(facts, values.named)) or None
+        line = message.format_map(ChainMap(facts, values.named)) or None
         if text and isinstance(value, str):
             return ProgramReply(text=value)
         if not shows:
-            return ProgramReply(said=line)
-        return ProgramReply(value, said=line, code=0 if ok is None or facts[ok] else 1)
+            return ProgramReply(message=line)
+        return ProgramReply(value, message=line, code=0 if ok is None or facts[ok] else 1)
 
     return answer
 
@@ -93,7 +93,7 @@ def _one_of(values: UsageValues, word: str, file_flag: str, problem: str) -> str
 def _create_session(db: BazingaDB, values: UsageValues) -> ProgramReply:
     reply = _method("create_session")(db, values)
     is_new = reply.value.get("success")
-    reply.said = f"Session created: {values['id']}" if is_new else f"Session already exists: {values['id']}"
+    reply.message = f"Session created: {values['id']}" if is_new else f"Session already exists: {values['id']}"
     return reply
 
 
@@ -113,13 +113,13 @@ def _update_session(db: BazingaDB, values: UsageValues) -> ProgramReply:
 
 def _set_status(db: BazingaDB, session_id: str, status: str) -> ProgramReply:
     db.update_session_status(session_id, status)
-    return ProgramReply(said=f"Session {session_id} status: {status}")
+    return ProgramReply(message=f"Session {session_id} status: {status}")
 
 
 def _save_state(db: BazingaDB, values: UsageValues) -> ProgramReply:
     state = from_json_text("state", _one_of(values, "json", "state-file", "give one state: as JSON, or with --state-file"))
     saved = db.save_state(values["session"], values["type"], state, values.text("group-id", "global"))
-    return ProgramReply(saved, said=f"Saved {values['type']} state")
+    return ProgramReply(saved, message=f"Saved {values['type']} state")
 
 
 def _save_investigation(db: BazingaDB, values: UsageValues) -> ProgramReply:
@@ -127,7 +127,7 @@ def _save_investigation(db: BazingaDB, values: UsageValues) -> ProgramReply:
     if state is None or event is None or iteration is None:
         raise Misuse("--state-file and --event-file are required")
     saved = db.save_investigation_iteration(values["session"], values["group"], iteration, values["status"], state, event)
-    return ProgramReply(saved, said=f"Saved investigation iteration {iteration}")
+    return ProgramReply(saved, message=f"Saved investigation iteration {iteration}")
 
 
 # Logs, tokens, outputs
@@ -137,7 +137,7 @@ def _save_reasoning(db: BazingaDB, values: UsageValues) -> ProgramReply:
     content = values.file("content-file") if values.get("content") is None else values.get("content")
     arguments = _arguments(db.save_reasoning, values, {}, {"tokens": (0, None)})
     arguments |= {"content": content or "", "confidence": _confidence(values.get("confidence"))}
-    return ProgramReply(db.save_reasoning(**arguments), said=f"Saved {values['phase']} reasoning of {values['agent']}")
+    return ProgramReply(db.save_reasoning(**arguments), message=f"Saved {values['phase']} reasoning of {values['agent']}")
 
 
 def _confidence(text: str | None) -> str | None:
@@ -153,7 +153,7 @@ def _confidence(text: str | None) -> str | None:
 def _save_event(db: BazingaDB, values: UsageValues) -> ProgramReply:
     payload = _one_of(values, "payload", "payload-file", "give one payload: as an argument, or with --payload-file")
     arguments = _arguments(db.save_event, values, {}, {}) | {"payload": payload}
-    return ProgramReply(db.save_event(**arguments), said=f"Saved event {values['subtype']}")
+    return ProgramReply(db.save_event(**arguments), message=f"Saved event {values['subtype']}")
 
 
 def _log_tokens(db: BazingaDB, values: UsageValues) -> ProgramReply:
@@ -162,7 +162,7 @@ def _log_tokens(db: BazingaDB, values: UsageValues) -> ProgramReply:
     if named is not None and "model" not in arguments and named.lower().startswith(_MODEL_FAMILIES):
         arguments |= {"model": named, "agent_id": values.get("agent-id")}
     db.log_tokens(**arguments)
-    return ProgramReply(said=f"Logged {arguments['tokens']} tokens of {values['agent']}")
+    return ProgramReply(message=f"Logged {arguments['tokens']} tokens of {values['agent']}")
 
 
 def _save_output(db: BazingaDB, values: UsageValues) -> ProgramReply:
@@ -201,7 +201,7 @@ def _save_plan(db: BazingaDB, values: UsageValues) -> ProgramReply:
         phases, metadata = values.json("phases"), values.json("metadata")
         current = values.whole("current")
         db.save_development_plan(values["session"], values["prompt"], values["plan"], phases, current, total, metadata)
-    return ProgramReply(said=f"Development plan saved: {values['session']}")
+    return ProgramReply(message=f"Development plan saved: {values['session']}")
 
 
 def _save_plan_document(db: BazingaDB, session: str, plan: Any) -> None:
@@ -221,7 +221,7 @@ def _update_references(db: BazingaDB, values: UsageValues) -> ProgramReply:
     if not db.is_session(session) and db.is_session(group):
         group, session = session, group
     db.update_context_references(group, session, values.json("packages"))
-    return ProgramReply(said=f"Context references updated: {group}")
+    return ProgramReply(message=f"Context references updated: {group}")
 
 
 def _save_consumption(db: BazingaDB, values: UsageValues) -> ProgramReply:
@@ -229,12 +229,12 @@ def _save_consumption(db: BazingaDB, values: UsageValues) -> ProgramReply:
         # SESSION AGENT RESOURCE_TYPE ID [TOKENS]
         tokens = values.whole("package", low=0)
         used = db.use_resource(values["session"], values["group"], values["agent"], values["iteration"], tokens)
-        return ProgramReply(used, said=f"Consumption saved: {values['agent']} {values['iteration']}")
+        return ProgramReply(used, message=f"Consumption saved: {values['agent']} {values['iteration']}")
     iteration, package = values.whole("iteration"), values.whole("package")
     if iteration is None or package is None:
         raise Misuse("Missing argument: PACKAGE")
     saved = db.save_consumption(values["session"], values["group"], values["agent"], iteration, package)
-    return ProgramReply(saved, said="ContextConsumption saved" if saved["inserted"] else "ContextConsumption already saved")
+    return ProgramReply(saved, message="Consumption saved" if saved["inserted"] else "Consumption already saved")
 
 
 def _get_consumption(db: BazingaDB, values: UsageValues) -> ProgramReply:
@@ -258,7 +258,7 @@ def _save_pattern(db: BazingaDB, values: UsageValues) -> ProgramReply:
         saved = db.save_error_pattern(project, kind, message, solution, values.get("lang"), hints, stack)
         if confidence is not None:
             saved["confidence"] = _move_confidence(db, saved["pattern_hash"], project, confidence)
-    return ProgramReply(saved, said=f"Error pattern {saved['operation']}")
+    return ProgramReply(saved, message=f"Error pattern {saved['operation']}")
 
 
 def _move_confidence(db: BazingaDB, pattern_hash: str, project: str, wanted: float) -> float:
@@ -283,13 +283,13 @@ def _judge_pattern(db: BazingaDB, values: UsageValues) -> ProgramReply:
     if not change:
         raise CallRefused(f"outcome must be success or failure, got {values['outcome']!r}")
     updated = db.update_error_pattern_confidence(values["hash"], values["project"], change > 0)
-    return ProgramReply(updated, said="Confidence updated")
+    return ProgramReply(updated, message="Confidence updated")
 
 
 def _clean_patterns(db: BazingaDB, values: UsageValues) -> ProgramReply:
     project, days = values.get("project"), values.whole("max-age-days", low=1)
     count = db.cleanup_expired_patterns(project) if days is None else db.cleanup_older_patterns(days, project)
-    return ProgramReply({"success": True, "deleted_count": count, "project_id": project}, said=f"Removed {count} patterns")
+    return ProgramReply({"success": True, "deleted_count": count, "project_id": project}, message=f"Removed {count} patterns")
 
 
 def _save_strategy(db: BazingaDB, values: UsageValues) -> ProgramReply:
@@ -300,7 +300,7 @@ def _save_strategy(db: BazingaDB, values: UsageValues) -> ProgramReply:
         project, topic = project_of(db, project), insight
         insight = values["text"] + (f" (outcome: {outcome})" if outcome else "")
     saved = db.save_strategy(project, topic, insight, values.get("lang"), values.get("framework"), values.get("strategy-id"))
-    return ProgramReply(saved, said=f"Strategy saved: {saved['strategy_id']}")
+    return ProgramReply(saved, message=f"Strategy saved: {saved['strategy_id']}")
 
 
 def _get_strategies(db: BazingaDB, values: UsageValues) -> ProgramReply:
@@ -317,7 +317,7 @@ def _extract_strategies(db: BazingaDB, values: UsageValues) -> ProgramReply:
     session = values["session"]
     if group is not None and project is not None:
         found = db.extract_strategies(session, group, project, lang, framework)
-        return ProgramReply(found, said=f"Extracted {found['extracted_count']} strategies")
+        return ProgramReply(found, message=f"Extracted {found['extracted_count']} strategies")
     # From every group of the session, for the project that its metadata name.
     db.expect_session(session)
     project = project_of(db, session)
@@ -390,7 +390,7 @@ def _seed(project: Readiness, values: UsageValues) -> ProgramReply:
             f"bazinga/config differs from the workflow in use in {len(different)} places, such as {different[0]}.\n"
             "Nothing was changed. The owner loads the file with: decklog workflow load bazinga/config/transitions.json"
         )
-    return ProgramReply({**project.seed(), "differences": different}, said="Workflow written down")
+    return ProgramReply({**project.seed(), "differences": different}, message="Workflow written down")
 
 
 def _help(_: None, values: UsageValues) -> ProgramReply:
@@ -550,7 +550,7 @@ COMMANDS: dict[str, BazingaCommand] = {
     # The programs that came with bazinga-db
     "auto-logger": BazingaCommand("DB SESSION AGENT CONTENT [ITERATION] [AGENT_ID]", _auto_log, _open_logger),
     "init-db": BazingaCommand(
-        "[DB]", lambda project, _: ProgramReply(project.seed(), said=f"{project.db_path} is ready"), Readiness
+        "[DB]", lambda project, _: ProgramReply(project.seed(), message=f"{project.db_path} is ready"), Readiness
     ),
     "init-session": BazingaCommand(
         "[--session-id ID] [--db PATH] [--project-root DIR] [--check-only] [--json]", _init_session, Readiness

@@ -11,13 +11,13 @@ NOTHING = object()
 
 
 class ProgramReply:
-    """An answer. `said` is dropped by --quiet; a value with `success: false` is a failure."""
+    """An answer. `message` is dropped by --quiet; a value with `success: false` is a failure."""
 
     def __init__(
-        self, value: Any = NOTHING, *, said: str | None = None, text: str | None = None, line: bool = False, code: int = 0
+        self, value: Any = NOTHING, *, message: str | None = None, text: str | None = None, line: bool = False, code: int = 0
     ) -> None:
         self.value = value
-        self.said = said
+        self.message = message
         self.text = text
         self.line = line
         self.code = code
@@ -30,8 +30,8 @@ class ProgramReply:
     def shown(self, *, quiet: bool) -> str:
         """Write the answer as standard output has it."""
         parts = []
-        if self.said and not quiet and not self.exit_code:
-            parts.append(f"\u2713 {self.said}")
+        if self.message and not quiet and not self.exit_code:
+            parts.append(f"\u2713 {self.message}")
         if self.text is not None:
             parts.append(self.text)
         if self.value is not NOTHING and not (quiet and self.line):
