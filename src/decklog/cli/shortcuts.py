@@ -65,9 +65,7 @@ def _caller(call: Invocation, place: "LogLocation", log: "Decklog", options: dic
     named = {"agent": call.agent, "agent_id": call.agent_id, "run_id": options["run"], "task_id": options["task"]}
     meant = Meant({**named, "fence": options["fence"]}, os.environ)
     if options["fence"] is not None and not meant.task_id:
-        raise WrongUsage(
-            "--fence is the number of a task's claim, and no task is named", hint="Add --task TASK, or leave it out."
-        )
+        raise WrongUsage("--fence needs --task", hint="Add --task TASK, or leave it out.")
     return Caller(log, who, claims_folder_of(place), meant, _SURFACE)
 
 
@@ -119,6 +117,6 @@ def _show(answer: ShortcutAnswer, *, as_json: bool) -> int:
 def _with_example(name: str, words: list[str], problem: WrongUsage) -> WrongUsage:
     """Return how a call would be right that has a word too many, or lacks one."""
     plain = [word for word in words if not word.startswith("-")]
-    if problem.message.endswith("one word too many") and len(plain) == len(words):
+    if problem.message.startswith("unexpected argument") and len(plain) == len(words):
         return WrongUsage(problem.message, hint=f'Put the text in quotes: decklog {name} "{" ".join(plain)}"')
     return problem

@@ -41,7 +41,7 @@ def _project_of(scope: SetupScope, plugin_folder: str | None) -> str:
     if found is None and scope is SetupScope.PROJECT and plugin_folder is None:
         raise WrongUsage(
             f"{os.getcwd()} is in no repository and has no log, so which project is meant is not clear",
-            hint="Run `decklog init` here first, or say --user where the program has settings of the user's.",
+            hint="Run `decklog init` here first, or add --user if the program has user settings.",
         )
     return found or os.getcwd()
 
