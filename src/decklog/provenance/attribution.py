@@ -18,7 +18,7 @@ from typing import Any
 
 from decklog.log import Decklog
 from decklog.provenance.git import GitFailed, GitRepository
-from decklog.provenance.git_output import BlameEntry, LineHunk, LineDifference, parse_porcelain
+from decklog.provenance.git_output import BlameEntry, LineDifference, LineHunk, parse_porcelain
 from decklog.provenance.history import CommitChanges
 from decklog.provenance.past import CommitGraph, PathLinks, PathPast, gone_paths, most_similar
 from decklog.stores.provenance.edits import Edit
