@@ -386,7 +386,7 @@ class Killed(BaseException):
 def test_an_import_that_is_ended_anywhere_and_run_again_gives_the_same_log(
     log: Decklog, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("decklog.agents.history_files._BATCH", 2)
+    monkeypatch.setattr("decklog.agents.history._BATCH", 2)
     taken(log, folder, tmp_path)
 
     def killed_after(parts: int) -> Callable[..., None]:

@@ -11,7 +11,7 @@ import pytest
 from decklog import Decklog, Review, Toolbox, Unrestricted
 from decklog.core.errors import Conflict, Invalid, Refused
 from decklog.guard.policy import examine
-from decklog.hooks.judging import held, held_by_gate
+from decklog.hooks.judging import block_reason, gate_block_reason
 from decklog.hooks.proxy.guarding import ProxyGuard
 from decklog.review.change import Change, between
 from decklog.review.publishing import push_block_reason, request_override
@@ -295,11 +295,11 @@ def test_a_hook_holds_a_push_and_lets_it_go_once_it_is_reviewed(
     monkeypatch.setenv("DECKLOG_DB", sqlite_target)
     monkeypatch.setenv("XDG_STATE_HOME", str(desk.folder.parent / "state"))
     told = {"tool_name": "Bash", "tool_input": {"command": "git push origin change"}, "cwd": str(desk.folder)}
-    assert "was not reviewed" in str(held(told, str(desk.folder)))
+    assert "was not reviewed" in str(block_reason(told, str(desk.folder)))
     recorded(desk, change, "pass")
-    assert held(told, str(desk.folder)) is None
+    assert block_reason(told, str(desk.folder)) is None
     monkeypatch.setenv("DECKLOG_DB", str(desk.folder.parent / "nowhere.db"))
-    assert "no log with its reviews" in str(held(told, str(desk.folder)))
+    assert "no log with its reviews" in str(block_reason(told, str(desk.folder)))
 
 
 def test_a_permission_that_an_agent_asks_for_by_the_protocol_meets_the_gate_too(
@@ -322,7 +322,7 @@ def test_the_guarded_tools_hold_a_push_and_nothing_reaches_the_remote(desk: Desk
     run_id = desk.log.runs.start("Publish").id
     given: dict[str, Any] = {"root": desk.folder, "trust": Unrestricted(), "state": tmp_path / "processes"}
     command = {"command": ["git", "push", "backup", "change"]}
-    with Toolbox(desk.log, run_id, gate=partial(held_by_gate, log=desk.log), **given) as box:
+    with Toolbox(desk.log, run_id, gate=partial(gate_block_reason, log=desk.log), **given) as box:
         with pytest.raises(Refused, match="was not reviewed"):
             box.call("run", command)
         assert git(remote, "for-each-ref") == ""

@@ -263,8 +263,8 @@ class RememberedClaims:
 
     def other_names(self) -> list[str]:
         """Return the names of other workers under which the same caller has open claims."""
-        told = [_read(os.path.join(self._folder, name)) for name in _names_in(self._folder)]
-        mine = [one for one in told if one and one["instance"] == self._worker.instance and one["is_open"]]
+        stored = [_read(os.path.join(self._folder, name)) for name in _names_in(self._folder)]
+        mine = [one for one in stored if one and one["instance"] == self._worker.instance and one["is_open"]]
         return [one["worker"] for one in mine if one["worker"] != self._worker.name]
 
     @property
@@ -331,36 +331,36 @@ def _read(path: str) -> dict[str, Any]:
     except OSError:
         return {}
     try:
-        told = json.loads(os.pread(descriptor, _LONGEST_FILE, 0).partition(b"\n")[0])
+        stored = json.loads(os.pread(descriptor, _LONGEST_FILE, 0).partition(b"\n")[0])
     except (OSError, ValueError):
         return {}
     finally:
         os.close(descriptor)
-    return told if isinstance(told, dict) and told.keys() >= _NEEDED else {}
+    return stored if isinstance(stored, dict) and stored.keys() >= _NEEDED else {}
 
 
-def _is_of_ended_process(told: dict[str, Any]) -> bool:
-    process = SystemProcess.read(str(told.get("process", "")))
+def _is_of_ended_process(stored: dict[str, Any]) -> bool:
+    process = SystemProcess.read(str(stored.get("process", "")))
     return process is not None and process.is_gone
 
 
 def _remove_if_ended(path: str) -> None:
     """Remove a worker's file if its claim is closed and its process has ended. A file in use is locked and stays."""
-    told = _read(path)
-    if not told or told["is_open"] or not _is_of_ended_process(told):
+    stored = _read(path)
+    if not stored or stored["is_open"] or not _is_of_ended_process(stored):
         return
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return
     try:
-        if _is_locked(descriptor) and _is_same_file(descriptor, path) and _read(path) == told:
+        if _is_locked(descriptor) and _is_same_file(descriptor, path) and _read(path) == stored:
             os.unlink(path)
     finally:
         os.close(descriptor)
 
 
-def _claim_in(told: dict[str, Any]) -> Remembered | None:
-    if told.get("task_id") is None:
+def _claim_in(stored: dict[str, Any]) -> Remembered | None:
+    if stored.get("task_id") is None:
         return None
-    return Remembered(**{name: told[name] for name in (*_OF_CLAIM, "is_open", "asked")})
+    return Remembered(**{name: stored[name] for name in (*_OF_CLAIM, "is_open", "asked")})

@@ -34,9 +34,9 @@ def close_killed_sessions(log: Decklog, spool: "Spool | None" = None) -> None:
 
     The spool may still contain the end that a program reported. Only an empty spool rules that out.
     """
-    is_all_told = spool is not None and spool.is_empty
+    is_all_recorded = spool is not None and spool.is_empty
     with suppress(ReadOnly, Unavailable):
-        close_interrupted(log, most=_NEWEST, quiet_seconds=0.0 if is_all_told else _QUIET_SECONDS)
+        close_interrupted(log, most=_NEWEST, quiet_seconds=0.0 if is_all_recorded else _QUIET_SECONDS)
 
 
 def close_interrupted(log: Decklog, *, most: int | None = None, quiet_seconds: float = 0.0) -> list[Run]:
@@ -78,14 +78,14 @@ def _close(log: Decklog, run: Run) -> Run | None:
 
 def close_open(log: Decklog, run_id: str) -> None:
     """Close every open call and step of a run as interrupted, innermost first."""
-    told: set[str] = set()
+    closed_parts: set[str] = set()
     for entry in every_page(log.journal.find, run_id):
         payload: Any = entry.payload if isinstance(entry.payload, dict) else {}
         for begun, (ended, name, kind) in _ENDS.items():
             part = payload.get(name)
             if entry.subtype == ended:
-                told.add(f"{ended}:{part}")
-            elif entry.subtype == begun and part and f"{ended}:{part}" not in told:
+                closed_parts.add(f"{ended}:{part}")
+            elif entry.subtype == begun and part and f"{ended}:{part}" not in closed_parts:
                 facts = {name: part, "outcome": _INTERRUPTED, "within": payload.get("within")}
                 facts |= {"tool": payload.get("tool")} if name == "call" else {"name": entry.body}
                 key = f"{ended.replace('.', '-')}:{part}"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
-from decklog.agents.acp.wire import AcpReaders, transcripts_of_session
+from decklog.agents.acp.wire import AcpReaders
 from decklog.agents.entries import run_of_agent
 from decklog.agents.events import CallOutcome, Noted, Returned, SessionEvent
 from decklog.agents.programs import claude, program
@@ -16,7 +16,7 @@ from decklog.agents.programs.base import Reading, Sums, TranscriptProgram
 from decklog.agents.recorder import Recorder
 from decklog.agents.spool import DROPPED, Spool
 from decklog.agents.texts import text_or_none
-from decklog.agents.transcripts import ReadMarks, age_of, bear_witness, lines_of
+from decklog.agents.transcripts import ReadMarks, age_of, bear_witness, lines_of, transcripts_of_session
 from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
 from decklog.log import Decklog
 from decklog.provenance.git import GitFailed
@@ -116,22 +116,22 @@ class _File:
         if self._name == DROPPED and not payload:
             return self._keep(facts, payload, f"an event of {facts.get('bytes')} bytes found no room beside the log")
         try:
-            told = json.loads(payload)
+            parsed = json.loads(payload)
         except (ValueError, RecursionError) as problem:
             return self._keep(facts, payload, str(problem))
-        if isinstance(facts.get("acp"), dict) and isinstance(told, dict):
-            count = self._recorded(facts, self._editor_events(facts, told))
-        elif not isinstance(told, dict) or not isinstance(told.get("session_id"), str):
+        if isinstance(facts.get("acp"), dict) and isinstance(parsed, dict):
+            count = self._recorded(facts, self._editor_events(facts, parsed))
+        elif not isinstance(parsed, dict) or not isinstance(parsed.get("session_id"), str):
             return self._keep(facts, payload, "it names no session")
         else:
-            count = self._recorded(facts, self._events(facts, told))
+            count = self._recorded(facts, self._events(facts, parsed))
         if isinstance(captured := facts.get("provenance"), dict):
-            count += self._record_captured(facts, told, captured)
+            count += self._record_captured(facts, parsed, captured)
         return count
 
-    def _record_captured(self, facts: dict[str, Any], told: dict[str, Any], captured: dict[str, Any]) -> int:
+    def _record_captured(self, facts: dict[str, Any], parsed: dict[str, Any], captured: dict[str, Any]) -> int:
         """Record the edits that a hook or the proxy captured around a call."""
-        name, session, agent = str(facts.get("program") or "agent"), told["session_id"], text_or_none(told.get("agent_id"))
+        name, session, agent = str(facts.get("program") or "agent"), parsed["session_id"], text_or_none(parsed.get("agent_id"))
         if "failed" in captured:
             return self._note_failure(facts, session, str(captured["failed"]))
         count = record_captured(
@@ -141,7 +141,7 @@ class _File:
             kind=captured.get("kind", "tool"),
             run_id=text_or_none(facts.get("run")) or run_of_agent(name, session, agent),
             task_id=text_or_none(facts.get("task")),
-            call_id=text_or_none(told.get("tool_use_id")),
+            call_id=text_or_none(parsed.get("tool_use_id")),
             at=_time_of(facts),
         )
         self._captured.setdefault(f"{name}:{session}", []).append(captured)
@@ -163,16 +163,16 @@ class _File:
 
     def _catch_up(self, facts: dict[str, Any], payload: bytes) -> None:
         """Read most of a large unread transcript in parts, before the event that refers to it."""
-        told = _object(payload) if len(payload) < _MUCH_BYTES and "acp" not in facts else None
-        if told is None:
+        parsed = _object(payload) if len(payload) < _MUCH_BYTES and "acp" not in facts else None
+        if parsed is None:
             return
-        known, session = program(str(facts.get("program"))), told["session_id"]
-        for path, agent_id in known.transcripts_of(told):
+        known, session = program(str(facts.get("program"))), parsed["session_id"]
+        for path, agent_id in known.transcripts_of(parsed):
             while (rest := self._rest_of(path)) > _MUCH_BYTES:
                 marks = dict(self._marks)
                 try:
                     with self._log.transaction():
-                        part = self._transcript(known, path, agent_id, session, _forked_at(facts, told), _LINES_TOGETHER)
+                        part = self._transcript(known, path, agent_id, session, _forked_at(facts, parsed), _LINES_TOGETHER)
                         self._taken.events += self._recorded(facts, part)
                 except (Invalid, NotFound, Conflict):
                     # Writing the lines one by one finds the invalid one and keeps the others.
@@ -186,27 +186,27 @@ class _File:
         except (OSError, ValueError):
             return 0
 
-    def _events(self, facts: dict[str, Any], told: dict[str, Any]) -> Iterator[SessionEvent]:
-        at, session, known = _time_of(facts), told["session_id"], program(str(facts.get("program")))
-        for path, agent_id in known.transcripts_of(told):
-            yield from self._transcript(known, path, agent_id, session, _forked_at(facts, told))
-        yield from known.events_of(told, at)
-        if facts.get("denied") and isinstance(call := told.get("tool_use_id"), str):
+    def _events(self, facts: dict[str, Any], parsed: dict[str, Any]) -> Iterator[SessionEvent]:
+        at, session, known = _time_of(facts), parsed["session_id"], program(str(facts.get("program")))
+        for path, agent_id in known.transcripts_of(parsed):
+            yield from self._transcript(known, path, agent_id, session, _forked_at(facts, parsed))
+        yield from known.events_of(parsed, at)
+        if facts.get("denied") and isinstance(call := parsed.get("tool_use_id"), str):
             yield Returned(
                 session_id=session,
-                agent_id=told.get("agent_id"),
+                agent_id=parsed.get("agent_id"),
                 at=at,
                 call_id=call,
-                tool=told.get("tool_name"),
+                tool=parsed.get("tool_name"),
                 outcome=CallOutcome.DENIED,
                 output=str(facts["denied"]),
             )
         elif facts.get("denied"):
             # Some programs do not name the call.
-            tool = text_or_none(told.get("tool_name"))
+            tool = text_or_none(parsed.get("tool_name"))
             yield Noted(session_id=session, at=at, name="denied", text=str(facts["denied"]), facts={"tool": tool})
 
-    def _editor_events(self, facts: dict[str, Any], told: dict[str, Any]) -> Iterator[SessionEvent]:
+    def _editor_events(self, facts: dict[str, Any], parsed: dict[str, Any]) -> Iterator[SessionEvent]:
         """Return the events of a message between editor and agent. At the end of a turn, add those of the session's files."""
         name, session = str(facts.get("program") or "agent"), str(facts.get("session"))
         reader = self._readers.of(name, session, str(facts["acp"].get("c")))
@@ -214,7 +214,7 @@ class _File:
         # Read the session's files before its end.
         if facts["acp"].get("end"):
             yield from reader.own_files()
-        yield from reader.events(facts["acp"], told, _time_of(facts))
+        yield from reader.events(facts["acp"], parsed, _time_of(facts))
         if reader.is_at_rest:
             yield from reader.own_files()
 
@@ -288,14 +288,14 @@ class _File:
 def _object(payload: bytes) -> dict[str, Any] | None:
     """Parse a hook's payload; return None if it is invalid, which is reported later."""
     try:
-        told = json.loads(payload)
+        parsed = json.loads(payload)
     except (ValueError, RecursionError):
         return None
-    return told if isinstance(told, dict) and isinstance(told.get("session_id"), str) else None
+    return parsed if isinstance(parsed, dict) and isinstance(parsed.get("session_id"), str) else None
 
 
-def _forked_at(facts: dict[str, Any], told: dict[str, Any]) -> float | None:
-    return facts.get("at") if told.get("source") == "fork" else None
+def _forked_at(facts: dict[str, Any], parsed: dict[str, Any]) -> float | None:
+    return facts.get("at") if parsed.get("source") == "fork" else None
 
 
 def _time_of(facts: dict[str, Any]) -> datetime | None:

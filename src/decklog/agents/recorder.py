@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from decklog.agents.entries import cut_of, entry_of, given, key_of, prompt_of, run_of, run_of_session
+from decklog.agents.entries import EntryParts, cut_of, entry_arguments, entry_of, key_of, prompt_of, run_of, run_of_session
 from decklog.agents.events import (
     IMPORTED,
     STOPPED,
@@ -102,10 +102,8 @@ def _is_same(entry: Entry, event: SessionEvent) -> bool:
     match event:
         case Prompted():
             # One source appends attachments to the prompt; the other omits them.
-            told, known = _words(redact(event.text)), _words(entry.body or "")
-            return (
-                entry.subtype == "prompt" and bool(known) and (told.startswith(known) or (bool(told) and known.startswith(told)))
-            )
+            own, known = _words(redact(event.text)), _words(entry.body or "")
+            return entry.subtype == "prompt" and bool(known) and (own.startswith(known) or (bool(own) and known.startswith(own)))
         case Begun():
             return entry.subtype == "session" and entry.body == f"session {event.source}"
         case Rested():
@@ -184,15 +182,15 @@ class Recorder:
 
     def _flush(self) -> None:
         """Write the queued items. Call this before every lookup in the log and every other write."""
-        told, self._queued = self._queued, []
-        if told:
-            items = told if self._values is None else self._redacted(told, self._values)
+        queued, self._queued = self._queued, []
+        if queued:
+            items = queued if self._values is None else self._redacted(queued, self._values)
             self.written += self._log.db.write(lambda: self._bulk.take(items))
 
-    def _redacted(self, told: list[dict[str, Any]], values: Values) -> list[BulkItem]:
+    def _redacted(self, queued: list[dict[str, Any]], values: Values) -> list[BulkItem]:
         """Redact entries and count their secrets; a charge has no text."""
-        values.look_through(told)
-        items: list[BulkItem] = [one if "model" in one else prepare_entry(values, one) for one in told]
+        values.look_through(queued)
+        items: list[BulkItem] = [one if "model" in one else prepare_entry(values, one) for one in queued]
         for columns in items:
             if isinstance(columns, tuple) and columns[_REDACTED]:
                 texts = (columns[place] for place in (_BODY, _PAYLOAD))
@@ -252,13 +250,13 @@ class Recorder:
         self._flush()
         who = f"Sub-agent of {parent}" if parent else f"Session of {self._program}"
         places = {name: storable(place) for name in ("worktree", "branch") if (place := text_or_none(facts.pop(name, None)))}
-        told = {"program": self._program, "session": event.session_id, **{n: v for n, v in facts.items() if v}}
+        metadata = {"program": self._program, "session": event.session_id, **{n: v for n, v in facts.items() if v}}
         run = self._log.runs.start(
             goal or who,
             run_id=run_id,
             parent_run_id=parent,
             started_at=event.at,
-            metadata=storable_value(told),
+            metadata=storable_value(metadata),
             **places,
         )
         self._known.add(run_id)
@@ -279,7 +277,7 @@ class Recorder:
         key = f"begun:{event.source}:{event.at.isoformat()}" if event.at else None
         shown = {"cwd": event.cwd, "model": event.model, "version": event.version, "transcript": event.transcript}
         if not self._is_recorded_elsewhere(run_id, event):
-            self._entry(event, EntryKind.EVENT, "session", f"session {event.source}", key, shown)
+            self._queue_event(event, "session", f"session {event.source}", key, shown)
 
     def _is_there(self, event: SessionEvent) -> bool:
         try:
@@ -325,7 +323,7 @@ class Recorder:
     def _end(self, event: Joined | Ended, reason: str | None = None) -> None:
         run_id = self._ensure(event)
         if self._run_id is not None:
-            self._entry(event, EntryKind.EVENT, "session", f"session ended: {reason or 'done'}", key_of("ended", event, reason))
+            self._queue_event(event, "session", f"session ended: {reason or 'done'}", key_of("ended", event, reason))
             return
         run = self._log.runs.get(run_id)
         # Use the time of the event: an imported session ended then. A later end replaces an earlier one.
@@ -401,19 +399,13 @@ class Recorder:
         text = event.error or event.text
         facts = {**event.facts, "error": event.error}
         if not self._is_recorded_elsewhere(self._ensure(event), event):
-            self._entry(event, EntryKind.EVENT, "turn", text or "turn ended", key_of("turn", event, text), facts)
+            self._queue_event(event, "turn", text or "turn ended", key_of("turn", event, text), facts)
 
-    def _entry(
-        self,
-        event: SessionEvent,
-        kind: EntryKind,
-        subtype: str,
-        body: str | None,
-        key: str | None,
-        facts: dict[str, Any] | None = None,
-        agent: str | None = None,
+    def _queue_event(
+        self, event: SessionEvent, subtype: str, body: str, key: str | None, facts: dict[str, Any] | None = None
     ) -> None:
-        self._queue(given(self._program, self._ensure(event), event, kind, subtype, body, key, facts or {}, agent))
+        parts = EntryParts(EntryKind.EVENT, subtype, body, key, facts)
+        self._queue(entry_arguments(self._program, self._ensure(event), event, parts))
 
     def _is_recorded_elsewhere(self, run_id: str, event: SessionEvent) -> bool:
         """Return whether another recorder has recorded the same event. Runs with one recorder need no lookup."""

@@ -1,14 +1,16 @@
 """Reader of JSON Lines files that programs write: growing, cut off at the end, with unreadable lines."""
 
 import errno
+import glob
 import json
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from typing import IO, Any
 
+from decklog.agents.programs.claude import transcripts_below
 from decklog.agents.spool import Spool
 from decklog.core.errors import NotFound
 from decklog.log import Decklog
@@ -127,3 +129,36 @@ def _end_of(path: str, place: int) -> str | None:
         found = os.pread(file.fileno(), size, place - size)
         return sha256(found).hexdigest()[:16] if len(found) == size else None
     return None
+
+
+# Files of a session
+
+# Programs that keep such files: the environment variable of their folder, and its default in the home.
+_HOMES = {"claude": ("CLAUDE_CONFIG_DIR", ".claude"), "codex": ("CODEX_HOME", ".codex")}
+
+
+def home_of(program: str, environment: Mapping[str, str]) -> str | None:
+    """Return the folder of a program's session files; None if Decklog does not read them."""
+    if program not in _HOMES:
+        return None
+    variable, name = _HOMES[program]
+    return environment.get(variable) or os.path.join(environment.get("HOME") or os.path.expanduser("~"), name)
+
+
+def transcripts_of_session(program: str, session: str, facts: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    """Return the existing files of a session, each with the id of its sub-agent."""
+    home, folder = facts.get("home"), facts.get("cwd")
+    if not isinstance(home, str) or not session or os.sep in session:
+        return []
+    if program == "codex":
+        pattern = os.path.join(glob.escape(home), "sessions", "*", "*", "*", f"rollout-*-{glob.escape(session)}.jsonl")
+        return [(path, None) for path in sorted(glob.glob(pattern))]
+    path = os.path.join(home, "projects", _as_folder(str(folder)), f"{session}.jsonl")
+    if not os.path.isfile(path):
+        return []
+    return [(path, None), *transcripts_below(path)]
+
+
+def _as_folder(path: str) -> str:
+    """Return a path in the form that Claude Code uses to name the folder of its sessions."""
+    return "".join(character if character.isascii() and character.isalnum() else "-" for character in path)

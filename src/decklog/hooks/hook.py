@@ -220,9 +220,9 @@ class Hook:
         if not self.event:
             return "Decklog can't read this event, so it is blocked."
         try:
-            from decklog.hooks.judging import held
+            from decklog.hooks.judging import block_reason
 
-            return held(self.payload, self._root)
+            return block_reason(self.payload, self._root)
         except Exception as problem:  # noqa: BLE001
             hint = getattr(problem, "hint", None)
             return f"Decklog could not judge this call, so it is blocked: {problem}" + (f"\n  {hint}" if hint else "")

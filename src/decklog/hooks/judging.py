@@ -144,7 +144,7 @@ def _is_plain_word(word: str) -> bool:
     return not any(name in lower for name in _TELLING)
 
 
-def held(payload: dict[str, Any], root: str) -> str | None:
+def block_reason(payload: dict[str, Any], root: str) -> str | None:
     """Return why a call is blocked; None leaves it to the program's own rules."""
     return next((reason for decision, reason, _ in decisions(payload, root) if decision == "deny"), None)
 
@@ -154,16 +154,16 @@ def decisions(payload: dict[str, Any], root: str) -> list[tuple[str, str, dict[s
     if not isinstance(payload.get("tool_name"), str) or not isinstance(payload.get("tool_input"), dict):
         return [("deny", "Decklog can't read what this call does, so it is blocked.", {})]
     cwd = str(payload.get("cwd") or root)
-    return [decided(command, root, cwd) for command in _commands(payload)]
+    return [decide(command, root, cwd) for command in _commands(payload)]
 
 
-def held_command(command: str | list[str], root: str, cwd: str) -> str | None:
+def command_block_reason(command: str | list[str], root: str, cwd: str) -> str | None:
     """Return why a command in a folder is blocked; None if it is not."""
-    decision, why, _ = decided(command, root, cwd)
+    decision, why, _ = decide(command, root, cwd)
     return why if decision == "deny" else None
 
 
-def decided(command: str | list[str], root: str, cwd: str) -> tuple[str, str, dict[str, str]]:
+def decide(command: str | list[str], root: str, cwd: str) -> tuple[str, str, dict[str, str]]:
     """Return the policy's decision about a command in a folder (`allow`, `ask` or `deny`) and the reason.
 
     The third value has the rule and its reason for the record, if a rule decided.
@@ -186,12 +186,12 @@ def _judged(command: str | list[str], root: str, place: str) -> tuple[str, str, 
     why, cause = f"({verdict.rule}): {verdict.reason}", {"rule": verdict.rule, "reason": verdict.reason}
     if verdict.decision is Decision.DENY:
         return "deny", f"Decklog's policy denies this {why} Reach the goal another way, or ask the person.", cause
-    if published and (reason := held_by_gate(published, root)):
+    if published and (reason := gate_block_reason(published, root)):
         return "deny", reason, {}
     return verdict.decision.value, why, cause
 
 
-def held_by_gate(published: "Sequence[Publication]", root: str, log: "Decklog | None" = None) -> str | None:
+def gate_block_reason(published: "Sequence[Publication]", root: str, log: "Decklog | None" = None) -> str | None:
     """Return why commits must not be published: the repository has a review gate that has not passed them.
 
     The log is that of the root folder unless one is given.
@@ -212,12 +212,12 @@ def held_by_gate(published: "Sequence[Publication]", root: str, log: "Decklog | 
         return push_block_reason(None, published, root=root, state=state_home())
 
 
-def writing(path: str) -> list[str]:
+def write_command(path: str) -> list[str]:
     """Return the command that is judged in place of writing a file."""
     return ["tee", path]
 
 
-def reading(path: str) -> list[str]:
+def read_command(path: str) -> list[str]:
     """Return the command that is judged in place of reading a file."""
     return ["cat", path]
 
@@ -232,14 +232,14 @@ def _commands(payload: dict[str, Any]) -> Iterator[str | list[str]]:
     tool, arguments = payload["tool_name"], payload["tool_input"]
     command = next((given for name in COMMANDS if (given := arguments.get(name))), None)
     if tool == "apply_patch":
-        yield from (["rm", path] if head == DELETES else writing(path) for head, path in patched_files(arguments))
+        yield from (["rm", path] if head == DELETES else write_command(path) for head, path in patched_files(arguments))
         return
     if isinstance(command, str) or (isinstance(command, list) and all(isinstance(word, str) for word in command)):
         yield command
         return
     read, written = files_of(tool, arguments)
-    yield from map(reading, read)
-    yield from map(writing, written)
+    yield from map(read_command, read)
+    yield from map(write_command, written)
 
 
 # Hook for an agent without a user: the policy allows or denies each call. The conductor starts it inside the agent's sandbox,

@@ -18,7 +18,7 @@ from typing import Any
 
 from decklog.log import Decklog
 from decklog.provenance.git import GitFailed, GitRepository
-from decklog.provenance.git_output import BlameEntry, Hunk, LineDifference, parse_porcelain
+from decklog.provenance.git_output import BlameEntry, LineDifference, LineHunk, parse_porcelain
 from decklog.provenance.history import CommitChanges
 from decklog.provenance.past import CommitGraph, PathLinks, PathPast, gone_paths, most_similar
 from decklog.stores.provenance.edits import Edit
@@ -151,7 +151,7 @@ class Attribution:
         self._by_blob: dict[str, Edit | None] = {}
         self._paths_by_blob = lru_cache(maxsize=8)(self._load_paths_by_blob)
         # What `take` has read of commits: the hunks between two blobs, and the former paths of renamed files.
-        self._hunks: dict[tuple[str, str], list[Hunk]] = {}
+        self._hunks: dict[tuple[str, str], list[LineHunk]] = {}
         self._renames: dict[str, dict[str, str]] = {}
         self._renames_between = lru_cache(maxsize=4096)(repo.renames)
         self.difference = lru_cache(maxsize=4096)(self._load_difference)

@@ -11,7 +11,7 @@ _ESCAPES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t
 
 
 @dataclass(frozen=True)
-class Hunk:
+class LineHunk:
     """A change without context: the first line and the number of lines on both sides.
 
     A side without lines names the line after it.
@@ -23,20 +23,20 @@ class Hunk:
     new_count: int
 
 
-def parse_hunks(diff: bytes) -> list[Hunk]:
+def parse_hunks(diff: bytes) -> list[LineHunk]:
     """Return the hunks of a diff without context."""
     found = []
     for match in _HUNK.finditer(diff):
         old, old_count, new, new_count = (1 if part is None else int(part) for part in match.groups())
         # Git names the line before an empty side.
-        found.append(Hunk(old + (old_count == 0), old_count, new + (new_count == 0), new_count))
+        found.append(LineHunk(old + (old_count == 0), old_count, new + (new_count == 0), new_count))
     return found
 
 
 class LineDifference:
     """Which lines of a new text are unchanged lines of an old one."""
 
-    def __init__(self, hunks: Iterable[Hunk]) -> None:
+    def __init__(self, hunks: Iterable[LineHunk]) -> None:
         self._hunks = list(hunks)
 
     def old_line(self, line: int) -> int | None:

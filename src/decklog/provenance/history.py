@@ -10,7 +10,7 @@ from datetime import datetime
 
 from decklog.provenance.formats.git_ai import Span
 from decklog.provenance.git import GitRepository
-from decklog.provenance.git_output import Hunk, parse_hunks, unquote_path
+from decklog.provenance.git_output import LineHunk, parse_hunks, unquote_path
 
 _MARK = b"\x01commit "
 _FORM = "--format=%x01commit %H%x00%P%x00%an <%ae>%x00%aI%x00%s"
@@ -36,7 +36,7 @@ class FileChange:
     is_deleted: bool = False
     # The blob before; None for a new file, and for a merge, which has several.
     old_blob: str | None = None
-    hunks: list[Hunk] = field(default_factory=list)
+    hunks: list[LineHunk] = field(default_factory=list)
     # Of a merge: the path in each parent, /dev/null where there is none.
     old_paths: list[str] = field(default_factory=list)
     # Of a merge: where each hunk begins in the new file, and the signs before its lines, one for each parent.

@@ -175,7 +175,7 @@ def test_sessions_are_the_same_log_whatever_order_their_rows_have(tmp_path: Path
 
 def test_killed_before_its_last_commit_it_gives_the_same_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = build(tmp_path / "opencode.db")
-    monkeypatch.setattr("decklog.agents.history_files._BATCH", 3)
+    monkeypatch.setattr("decklog.agents.history._BATCH", 3)
     with claims.fresh(tmp_path, "whole") as log:
         take(log, path, tmp_path / "whole")
         whole = claims.told_by(log)

@@ -11,7 +11,7 @@ import pytest
 
 from decklog import Decklog, Entry
 from decklog.agents.events import Answered, Called, Returned, Said, SessionEvent, Thought
-from decklog.agents.history_files import files_of
+from decklog.agents.history import files_of
 from decklog.agents.programs import program
 from decklog.agents.programs.base import Reading
 from decklog.agents.programs.opencode_database import events_in

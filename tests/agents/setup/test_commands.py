@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,9 @@ WAYS: dict[str, tuple[str, ...]] = {
     "repo/.cursor/rules/decklog.mdc": ("cursor",),
     "repo/AGENTS.md": ("agents-md",),
     "plugin/plugins/decklog/hooks/hooks.json": ("claude", "--plugin", "../plugin"),
+    "config/zed/settings.json": ("zed",),
+    "home/.jetbrains/acp.json": ("jetbrains",),
+    "config/nvim/lua/decklog_agents.lua": ("neovim",),
 }
 # Each again with the MCP server, and the file that holds its entry.
 WITH_SERVER = {
@@ -37,7 +41,7 @@ WITH_SERVER = {
     "repo/opencode.json": ("opencode", "--project"),
     "repo/.cursor/mcp.json": ("cursor",),
 }
-JSON_WAYS = {file: words for file, words in WAYS.items() if file.endswith(".json") and "plugin" not in file}
+JSON_WAYS = {file: words for file, words in WAYS.items() if words[0] in ("claude", "codex", "gemini") and "plugin" not in file}
 OTHERS = """{
     // Mine, and it stays.
     "model": "sonnet",
@@ -57,7 +61,8 @@ def handlers(path: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("file", WAYS)
-def test_twice_is_once_and_removing_leaves_nothing(file: str, places: Places, here: Here) -> None:
+def test_twice_is_once_and_removing_leaves_nothing(file: str, places: Places, here: Here, program: Callable[..., Path]) -> None:
+    program("claude-agent-acp", "")
     words, before = WAYS[file], tree(places.root)
     assert here("setup", *words, "--check").code == 3
     first = here("setup", *words, "--json")

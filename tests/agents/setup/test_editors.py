@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from decklog.agents.setup.json_text import parse
-from tests.agents.setup.places import Here, Places, tree
+from tests.agents.setup.places import Here, Places
 
 FILES = {
     "zed": "config/zed/settings.json",
@@ -27,21 +27,6 @@ OTHERS = """{
 @pytest.fixture(autouse=True)
 def claude(program: Callable[..., Path]) -> Path:
     return program("claude-agent-acp", "")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("editor", FILES)
-def test_twice_is_once_and_removing_leaves_nothing(editor: str, places: Places, here: Here) -> None:
-    before = tree(places.root)
-    assert here("setup", editor, "--check").code == 3
-    assert here("setup", editor, "--json").data["files"][0]["state"] == "written"
-    after = tree(places.root)
-    assert FILES[editor] in after
-    assert here("setup", editor, "--check").code == 0
-    assert here("setup", editor, "--json").data["files"][0]["state"] == "already"
-    assert tree(places.root) == after
-    assert here("setup", editor, "--remove").code == 0
-    assert {name: what for name, what in tree(places.root).items() if not name.startswith("data")} == before
 
 
 @pytest.mark.parametrize("editor", JSON)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from decklog.hooks.judging import held
+from decklog.hooks.judging import block_reason
 
 
 def patch(*heads: str) -> str:
@@ -24,5 +24,5 @@ def patch(*heads: str) -> str:
 )
 def test_a_patch_is_judged_by_the_files_that_it_names(tmp_path: Path, heads: list[str], is_held: bool) -> None:
     told = {"tool_name": "apply_patch", "tool_input": {"command": patch(*heads)}, "cwd": str(tmp_path)}
-    reason = held(told, str(tmp_path))
+    reason = block_reason(told, str(tmp_path))
     assert (reason is not None) is is_held

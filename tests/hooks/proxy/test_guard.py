@@ -40,7 +40,7 @@ def asked(call: dict[str, Any], method: str = "session/request_permission", **pa
 )
 def test_what_is_dangerous_is_held_wherever_an_agent_says_it(call: dict[str, Any]) -> None:
     request = asked({"toolCallId": "t1", **call})
-    reason = ProxyGuard().held(request, "/repo")
+    reason = ProxyGuard().block_reason(request, "/repo")
     assert reason is not None
     assert reason.startswith("Decklog's policy denies this (")
     assert denial(request, reason)["result"]["outcome"] == {"outcome": "selected", "optionId": "n"}
@@ -48,9 +48,9 @@ def test_what_is_dangerous_is_held_wherever_an_agent_says_it(call: dict[str, Any
     guard = ProxyGuard()
     update = {"sessionUpdate": "tool_call", "toolCallId": "t1", **call}
     guard.see({"method": "session/update", "params": {"sessionId": "s1", "update": update}})
-    assert guard.held(asked({"toolCallId": "t1"}), "/repo") is not None
-    assert guard.held(asked({"toolCallId": "t2"}), "/repo") is None
-    assert ProxyGuard().held(asked({}, subject={"toolCall": {"toolCallId": "t1", **call}}), "/repo") is not None
+    assert guard.block_reason(asked({"toolCallId": "t1"}), "/repo") is not None
+    assert guard.block_reason(asked({"toolCallId": "t2"}), "/repo") is None
+    assert ProxyGuard().block_reason(asked({}, subject={"toolCall": {"toolCallId": "t1", **call}}), "/repo") is not None
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_what_is_dangerous_is_held_wherever_an_agent_says_it(call: dict[str, Any
     ],
 )
 def test_what_a_person_may_decide_is_asked(call: dict[str, Any]) -> None:
-    assert ProxyGuard().held(asked({"toolCallId": "t1", **call}), "/repo") is None
+    assert ProxyGuard().block_reason(asked({"toolCallId": "t1", **call}), "/repo") is None
 
 
 def test_an_agent_that_offers_no_way_to_say_no_is_told_that_it_was_cancelled() -> None:

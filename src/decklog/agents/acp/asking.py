@@ -85,7 +85,7 @@ def _codex_mode(is_sandboxed: bool) -> str:
     return "agent-full-access" if is_sandboxed else "read-only"
 
 
-def told(program: str, *, is_sandboxed: bool = False) -> list[str]:
+def enforcement_notes(program: str, *, is_sandboxed: bool = False) -> list[str]:
     """Return descriptions of what was done to make the agent ask."""
     if program == "codex" and is_sandboxed:
         return [f"not made to ask: Decklog's sandbox holds it, its own is off ({_CODEX}={_codex_mode(is_sandboxed)})"]

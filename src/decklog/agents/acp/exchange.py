@@ -175,8 +175,8 @@ class Exchange:
     def about(self) -> dict[str, Any]:
         """Names and versions of both sides."""
         agent, client = self._agent, self._client
-        told = {"agent": agent.get("name"), "version": agent.get("version"), "client": client.get("name")}
-        return {name: str(value) for name, value in {**told, "protocol": self._protocol}.items() if value}
+        names = {"agent": agent.get("name"), "version": agent.get("version"), "client": client.get("name")}
+        return {name: str(value) for name, value in {**names, "protocol": self._protocol}.items() if value}
 
 
 def _request_context(method: str, params: dict[str, Any]) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def tool_of(call_id: str, call: Call) -> str:
     return str(call.get("kind") or "tool")
 
 
-def is_told(call: Call) -> bool:
+def is_described(call: Call) -> bool:
     """Return whether the purpose of a call is known; its arguments may arrive with a later update."""
     return bool(dict_of(call.get("rawInput"))) or call.get("status") not in (None, "pending")
 
@@ -88,11 +88,11 @@ def arguments_of(call: Call) -> dict[str, Any]:
     if raw:
         command = command_of(call)
         return {**raw, "command": shlex.join(command)} if isinstance(command, list) else raw
-    told = {"title": text_or_none(call.get("title"))}
+    title = {"title": text_or_none(call.get("title"))}
     if call.get("kind") == "execute":
-        told = {"command": told["title"]}
+        title = {"command": title["title"]}
     paths = paths_of(call)
-    return {name: value for name, value in {**told, "path": paths[0] if paths else None}.items() if value}
+    return {name: value for name, value in {**title, "path": paths[0] if paths else None}.items() if value}
 
 
 def command_of(call: Call) -> str | list[str] | None:
@@ -149,9 +149,9 @@ def output_of_call(call: Call) -> str:
     if call.get("printed"):
         return str(call["printed"])
     raw = call.get("rawOutput")
-    told = raw.get("output") or raw.get("formatted_output") or raw.get("aggregated_output") if isinstance(raw, dict) else raw
-    if isinstance(told, str) and told:
-        return told
+    text = raw.get("output") or raw.get("formatted_output") or raw.get("aggregated_output") if isinstance(raw, dict) else raw
+    if isinstance(text, str) and text:
+        return text
     parts = [as_text(dict_of(part.get("content")).get("text")) for part in list_of(call.get("content"))]
     return "\n".join(part for part in parts if part) or (as_text(raw) if raw else "")
 

@@ -4,15 +4,14 @@ A message is only recorded when it is complete, so its parts are kept between re
 its connection and line number. Reading a line again therefore changes nothing.
 """
 
-import glob
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
-from decklog.agents.acp import spending, tool_calls
+from decklog.agents.acp import tool_calls
 from decklog.agents.acp.exchange import (
     AGENT,
     CLOSING,
@@ -32,6 +31,7 @@ from decklog.agents.acp.exchange import (
     result_of,
 )
 from decklog.agents.events import (
+    Answered,
     Begun,
     Called,
     CallOutcome,
@@ -44,40 +44,10 @@ from decklog.agents.events import (
     SessionEvent,
     Thought,
 )
-from decklog.agents.programs.claude import transcripts_below
+from decklog.agents.programs.base import MICRODOLLARS
 from decklog.agents.spool import Spool
-from decklog.agents.texts import as_text, text_or_none
-
-# Programs that keep such files: the environment variable of their folder, and its default in the home.
-_HOMES = {"claude": ("CLAUDE_CONFIG_DIR", ".claude"), "codex": ("CODEX_HOME", ".codex")}
-
-
-def home_of(program: str, environment: Mapping[str, str]) -> str | None:
-    """Return the folder of a program's session files; None if Decklog does not read them."""
-    if program not in _HOMES:
-        return None
-    variable, name = _HOMES[program]
-    return environment.get(variable) or os.path.join(environment.get("HOME") or os.path.expanduser("~"), name)
-
-
-def transcripts_of_session(program: str, session: str, facts: Mapping[str, Any]) -> list[tuple[str, str | None]]:
-    """Return the existing files of a session, each with the id of its sub-agent."""
-    home, folder = facts.get("home"), facts.get("cwd")
-    if not isinstance(home, str) or not session or os.sep in session:
-        return []
-    if program == "codex":
-        pattern = os.path.join(glob.escape(home), "sessions", "*", "*", "*", f"rollout-*-{glob.escape(session)}.jsonl")
-        return [(path, None) for path in sorted(glob.glob(pattern))]
-    path = os.path.join(home, "projects", _as_folder(str(folder)), f"{session}.jsonl")
-    if not os.path.isfile(path):
-        return []
-    return [(path, None), *transcripts_below(path)]
-
-
-def _as_folder(path: str) -> str:
-    """Return a path in the form that Claude Code uses to name the folder of its sessions."""
-    return "".join(character if character.isascii() and character.isalnum() else "-" for character in path)
-
+from decklog.agents.texts import as_text, text_or_none, whole
+from decklog.agents.transcripts import transcripts_of_session
 
 WAY = "acp"
 # A longer message is recorded in parts.
@@ -170,7 +140,7 @@ class AcpReader:
 
     def _begun(self, method: str, facts: dict[str, Any], result: dict[str, Any]) -> Iterator[SessionEvent]:
         asked, about = dict_of(facts.get("asked")), dict_of(facts.get("about"))
-        self._kept["model"] = spending.model_of(result)
+        self._kept["model"] = _model_of(result)
         if method == "session/load":
             self._kept["replayed"] = True
         yield Begun(
@@ -204,14 +174,14 @@ class AcpReader:
             return
         yield from self._turn_ended(result, as_text(error.get("message")) or None)
 
-    def _turn_ended(self, told: dict[str, Any], error: str | None) -> Iterator[SessionEvent]:
+    def _turn_ended(self, result: dict[str, Any], error: str | None) -> Iterator[SessionEvent]:
         self.is_at_rest = True
         yield from self._flush()
-        reason = text_or_none(told.get("stopReason"))
+        reason = text_or_none(result.get("stopReason"))
         yield from self._close_calls(reason)
-        usage = spending.usage_of(told)
+        usage = _usage_of(result)
         if not self._has_files():
-            yield from spending.answered(self._place(), self._line, usage, self._kept, self.program)
+            yield from _turn_charge(self._place(), self._line, usage, self._kept, self.program)
         stopped = reason if reason not in (None, "end_turn") else None
         yield Rested(**self._place(), error=error or stopped, facts={"usage": usage} if usage else {})
 
@@ -300,7 +270,7 @@ class AcpReader:
         if call.get("parent") and self._has_files():
             del calls[call_id]
             return
-        if tool_calls.is_told(call):
+        if tool_calls.is_described(call):
             yield from self._called(call_id, call)
         if call.get("status") in tool_calls.ENDED:
             outcome = tool_calls.outcome_of(call, is_rejected=bool(call.get("rejected")))
@@ -372,7 +342,7 @@ class AcpReader:
         yield Noted(**self._place(), name="commands", text=f"{len(commands)} commands", facts=facts, note_id=f"commands:{digest}")
 
     def _used(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
-        spending.keep_cost(update, self._kept)
+        _keep_cost(update, self._kept)
         yield from ()
 
     def _state(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
@@ -395,11 +365,11 @@ class AcpReader:
 
     def _permission_events(self, request: Message) -> Iterator[SessionEvent]:
         """Yield the permission request and its call; the request may contain only the call's id."""
-        told = call_of(request)
-        call_id = text_or_none(told.get("toolCallId"))
+        reported = call_of(request)
+        call_id = text_or_none(reported.get("toolCallId"))
         if call_id is not None:
-            yield from self._call({name: value for name, value in told.items() if name != "status"})
-        call = (self._kept.get("calls") or {}).get(call_id) or tool_calls.merged(None, told)
+            yield from self._call({name: value for name, value in reported.items() if name != "status"})
+        call = (self._kept.get("calls") or {}).get(call_id) or tool_calls.merged(None, reported)
         if call_id is not None and call_id in (self._kept.get("calls") or {}):
             yield from self._called(call_id, call)
         options = [f"{each.get('kind')}: {each.get('optionId')}" for each in list_of(params_of(request).get("options"))]
@@ -450,6 +420,49 @@ _REPEATED = frozenset(["user_message_chunk", "user_message"])
 
 def _kinds(request: Message) -> dict[str, str]:
     return {str(each.get("optionId")): str(each.get("kind")) for each in list_of(params_of(request).get("options"))}
+
+
+# Usage: tokens at the end of each turn, cost as a session total. Not used if the session has files, which supply the charges.
+
+
+def _usage_of(result: dict[str, Any]) -> dict[str, int]:
+    """Return the token counts at the end of a turn by kind; empty if there are none."""
+    usage = dict_of(result.get("usage"))
+    quota = dict_of(dict_of(dict_of(result.get("_meta")).get("quota")).get("token_count"))
+    found = {
+        "input_tokens": whole(usage.get("inputTokens")) or whole(quota.get("input_tokens")),
+        "cache_read_tokens": whole(usage.get("cachedReadTokens")),
+        "cache_create_tokens": whole(usage.get("cachedWriteTokens")),
+        "output_tokens": whole(usage.get("outputTokens")) or whole(quota.get("output_tokens")),
+    }
+    return {name: count for name, count in found.items() if count}
+
+
+def _keep_cost(update: dict[str, Any], kept: dict[str, Any]) -> None:
+    """Store the session's cost so far."""
+    cost = dict_of(update.get("cost"))
+    amount = cost.get("amount")
+    if isinstance(amount, int | float) and not isinstance(amount, bool) and cost.get("currency", "USD") == "USD":
+        kept["cost"] = round(amount * MICRODOLLARS)
+
+
+def _turn_charge(
+    place: dict[str, Any], line: str, usage: dict[str, int], kept: dict[str, Any], program: str
+) -> Iterator[Answered]:
+    """Yield the charge of a turn: its tokens, and the session's total cost if known."""
+    total = kept.get("cost")
+    if usage or total:
+        model = str(kept.get("model") or program)
+        result: dict[str, Any] = {**place, **usage, "answer_id": line, "model": model, "session_microdollars": total}
+        yield Answered(**result)
+
+
+def _model_of(result: dict[str, Any]) -> str | None:
+    """Return the model of a new session."""
+    for option in list_of(result.get("configOptions")):
+        if "model" in (option.get("id"), option.get("configId"), option.get("category")):
+            return text_or_none(option.get("currentValue"))
+    return text_or_none(dict_of(result.get("models")).get("currentModelId"))
 
 
 class AcpReaders:

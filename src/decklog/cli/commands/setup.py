@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import click
 
-from decklog.agents.history_files import files_of
+from decklog.agents.history import files_of
 from decklog.agents.sessions import HISTORIES, SessionFiles, present, roots_of
 from decklog.agents.setup.installing import SetupState, state_of
 from decklog.agents.setup.supported import PROGRAMS

@@ -157,7 +157,7 @@ class ProxyCapture:
         self._calls[place] = call
         if len(self._calls) > _MOST_CALLS:
             self._calls.pop(next(iter(self._calls)))
-        if tool_calls.is_told(call) and not call.get("asked"):
+        if tool_calls.is_described(call) and not call.get("asked"):
             self._begin_call(job, name, call)
 
     def _begin_call(self, job: _Job, name: str, call: tool_calls.Call) -> None:
@@ -198,10 +198,10 @@ class ProxyCapture:
         elif job.method == _WAIT_FOR_COMMAND:
             self._end(job, self._terminals.get((job.session, str(params_of(asked).get("terminalId"))), ""))
 
-    def _wait_for_permission(self, job: _Job, told: tool_calls.Call) -> None:
+    def _wait_for_permission(self, job: _Job, request: tool_calls.Call) -> None:
         """Forget that a call began: a person may change files until it is allowed."""
-        place = (job.session, str(told.get("toolCallId")))
-        call = tool_calls.merged(self._calls.get(place), {**told, "status": None})
+        place = (job.session, str(request.get("toolCallId")))
+        call = tool_calls.merged(self._calls.get(place), {**request, "status": None})
         self._calls[place] = {**call, "asked": True}
         if (begun := self._begun.pop(place, None)) is not None and (capture := self._capture_of(job, begun)) is not None:
             capture.forget(place[1])

@@ -105,7 +105,7 @@ class Driver:
             return self._prompted()
         except AgentEnded:
             code = self._child.wait()
-            tell("error", text=f"the agent ended in the midst of it, with {ending_text(code)}")
+            emit("error", text=f"the agent ended in the midst of it, with {ending_text(code)}")
             return _CANCELLED if self._is_cancelled else code if code > 0 else 1
         finally:
             self._close()
@@ -125,7 +125,7 @@ class Driver:
         while result_of(answered).get("stopReason") == "end_turn" and (new := list(mailbox.new())):
             # Each turn sends the messages written during the previous one.
             for message_id, written_text in new:
-                tell("delivered", message=message_id, text=written_text)
+                emit("delivered", message=message_id, text=written_text)
             answered = self._prompt("\n\n".join(written_text for _, written_text in new))
         return self._ended(answered)
 
@@ -142,7 +142,7 @@ class Driver:
         else:
             chosen = self._call("session/set_model", sessionId=self._session, modelId=model)
         if error := dict_of(chosen.get("error")):
-            tell("note", text=f"the model {model} was not taken: {error.get('message')}")
+            emit("note", text=f"the model {model} was not taken: {error.get('message')}")
 
     def _ended(self, message: Message) -> int:
         """Return the exit code of a turn; a turn that the agent did not complete is an error."""
@@ -150,14 +150,14 @@ class Driver:
         if error:
             data = error.get("data")
             text = f"{error.get('message')} {json.dumps(data) if data else ''}".strip()
-            tell("error", text=text[:_SHOWN], status=error.get("code"))
+            emit("error", text=text[:_SHOWN], status=error.get("code"))
         elif reason != "end_turn":
-            tell("error", text=f"the turn ended with {reason}", reason=reason)
+            emit("error", text=f"the turn ended with {reason}", reason=reason)
         elif "usage" in (result := result_of(message)) and result["usage"] is None:
             # No model has answered. Some agents only mention the reason, and report the turn as completed.
-            tell("error", text=self._print_text[:_SHOWN] or "no model has answered")
+            emit("error", text=self._print_text[:_SHOWN] or "no model has answered")
         else:
-            tell("end", reason=reason)
+            emit("end", reason=reason)
             return 0
         return _CANCELLED if self._is_cancelled else 1
 
@@ -195,8 +195,8 @@ class Driver:
 
     def _messages(self, descriptor: int) -> Iterator[Message]:
         for line in lines(descriptor):
-            told = parse(line)
-            yield from told if isinstance(told, list) else () if told is None else (told,)
+            parsed = parse(line)
+            yield from parsed if isinstance(parsed, list) else () if parsed is None else (parsed,)
 
     def _receive(self, message: Message) -> None:
         seen = self._exchange.see(AGENT, message)
@@ -216,8 +216,8 @@ class Driver:
         if method in OPENING and "error" not in message:
             self._session = str(result_of(message).get("sessionId"))
             self._wire = AcpReader(self._exchange.program, self._session)
-            for done in asking.told(self._exchange.program, is_sandboxed=self._order.is_sandboxed):
-                tell("note", text=f"made to ask: {done}" if not done.startswith("not ") else done)
+            for done in asking.enforcement_notes(self._exchange.program, is_sandboxed=self._order.is_sandboxed):
+                emit("note", text=f"made to ask: {done}" if not done.startswith("not ") else done)
         self._take({"from": AGENT, "re": method, "asked": asked, "about": self._exchange.about}, message)
 
     def _take(self, facts: dict[str, Any], message: Message) -> None:
@@ -232,7 +232,7 @@ class Driver:
             update = dict_of(params_of(message).get("update"))
             cost = dict_of(update.get("cost"))
             if message.get("method") == UPDATE and cost.get("currency") == "USD":
-                tell("usage", cost_usd=cost.get("amount"))
+                emit("usage", cost_usd=cost.get("amount"))
 
     # Permissions
 
@@ -253,7 +253,7 @@ class Driver:
             self._waiting[number] = request
         shown = arguments.get("command") or arguments.get("path") or call.get("title") or json.dumps(arguments)
         about = {"tool": tool, "arguments": arguments}
-        tell("ask", number=number, text=f"{tool}: {shown} {why}".strip(), about=about, cause=cause or None)
+        emit("ask", number=number, text=f"{tool}: {shown} {why}".strip(), about=about, cause=cause or None)
 
     def _without_place(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Replace the agent's folder by `.`: the next attempt has another folder but asks the same question."""
@@ -266,11 +266,11 @@ class Driver:
             with self._lock:
                 waiting = list(self._waiting.items())
             for number, request in waiting:
-                said = _read(os.path.join(self._order.answers, f"{number}.json"))
-                if said is not None:
+                reply = _read(os.path.join(self._order.answers, f"{number}.json"))
+                if reply is not None:
                     with self._lock:
                         del self._waiting[number]
-                    self._answer(request, None if said.get("allow") is True else str(said.get("reason") or "no"), "person")
+                    self._answer(request, None if reply.get("allow") is True else str(reply.get("reason") or "no"), "person")
 
     def _answer(self, request: Message, denied: str | None, by: str) -> None:
         """Answer a permission request for this one call, and print who decided."""
@@ -278,14 +278,14 @@ class Driver:
         if denied is None and not options:
             denied = "the agent asks for more than this one call"
         if denied is None:
-            said = answer(request, {"outcome": {"outcome": "selected", "optionId": options[0].get("optionId")}})
-            self._take({"from": EDITOR, "re": PERMISSION} if by == "person" else {"from": OURS, "re": "allowed"}, said)
+            answered = answer(request, {"outcome": {"outcome": "selected", "optionId": options[0].get("optionId")}})
+            self._take({"from": EDITOR, "re": PERMISSION} if by == "person" else {"from": OURS, "re": "allowed"}, answered)
         else:
-            said = denial(request, denied)
-            self._take({"from": OURS, "re": PERMISSION, "held": denied}, said)
+            answered = denial(request, denied)
+            self._take({"from": OURS, "re": PERMISSION, "held": denied}, answered)
         self._exchange.forget(AGENT, request)
-        tell("note", text=f"permission {'denied' if denied else 'given'} by {by}{f': {denied}' if denied else ''}")
-        self._outlet.write_apart(written(said))
+        emit("note", text=f"permission {'denied' if denied else 'given'} by {by}{f': {denied}' if denied else ''}")
+        self._outlet.write_apart(written(answered))
 
 
 # Output
@@ -293,7 +293,7 @@ class Driver:
 _printing = threading.Lock()
 
 
-def tell(kind: str, **facts: Any) -> None:
+def emit(kind: str, **facts: Any) -> None:
     """Print an event as JSON."""
     line = json.dumps({"type": kind, **{name: value for name, value in facts.items() if value is not None}})
     with _printing:
@@ -304,22 +304,22 @@ def show(event: SessionEvent) -> None:
     """Print an event of the session. Prompts and the ends of turns are not printed: requests and their answers report them."""
     match event:
         case Begun():
-            tell("start", session=event.session_id, model=event.model, agent=f"version {event.version or 'not told'}")
+            emit("start", session=event.session_id, model=event.model, agent=f"version {event.version or 'not told'}")
         case Said():
-            tell("text", text=event.text[:MOST_CHARACTERS])
+            emit("text", text=event.text[:MOST_CHARACTERS])
         case Thought():
-            tell("thought", text=event.text[:MOST_CHARACTERS])
+            emit("thought", text=event.text[:MOST_CHARACTERS])
         case Called():
-            tell("tool", call=event.call_id, tool=event.tool, input=event.arguments)
+            emit("tool", call=event.call_id, tool=event.tool, input=event.arguments)
         case Returned():
             output, code = event.output[:MOST_CHARACTERS], event.facts.get("exit_code")
-            tell("result", call=event.call_id, tool=event.tool, outcome=event.outcome.value, exit_code=code, output=output)
+            emit("result", call=event.call_id, tool=event.tool, outcome=event.outcome.value, exit_code=code, output=output)
         case Noted() if event.name not in ("commands", "permission", "editor"):
-            tell("note", text=f"{event.name}: {event.text or ''}"[:_SHOWN])
+            emit("note", text=f"{event.name}: {event.text or ''}"[:_SHOWN])
         case Answered():
             kinds = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
             cost = None if event.session_microdollars is None else event.session_microdollars / _MICRO
-            tell("usage", model=event.model, cost_usd=cost, **{kind: getattr(event, kind) or None for kind in kinds})
+            emit("usage", model=event.model, cost_usd=cost, **{kind: getattr(event, kind) or None for kind in kinds})
 
 
 def _read(path: str) -> dict[str, Any] | None:

@@ -80,10 +80,10 @@ def _is_end_of_turn(line: bytes) -> bool:
     if b'"result"' not in line:
         return False
     try:
-        told = json.loads(line)
+        parsed = json.loads(line)
     except ValueError:
         return False
-    return isinstance(told, dict) and told.get("type") == "result"
+    return isinstance(parsed, dict) and parsed.get("type") == "result"
 
 
 def main() -> None:

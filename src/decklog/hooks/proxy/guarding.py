@@ -17,7 +17,7 @@ from decklog.agents.acp.exchange import (
     params_of,
     refusal,
 )
-from decklog.hooks.judging import decided, files_of, held_command, reading, writing
+from decklog.hooks.judging import command_block_reason, decide, files_of, read_command, write_command
 
 Command = str | list[str]
 
@@ -39,18 +39,18 @@ class ProxyGuard:
         if message.get("method") == UPDATE and update.get("sessionUpdate") in ("tool_call", "tool_call_update"):
             self._take(str(params.get("sessionId")), update)
 
-    def _take(self, session: str, told: tool_calls.Call) -> tool_calls.Call:
-        place = (session, str(told.get("toolCallId")))
-        call = tool_calls.merged(self._calls.pop(place, None), told)
+    def _take(self, session: str, update: tool_calls.Call) -> tool_calls.Call:
+        place = (session, str(update.get("toolCallId")))
+        call = tool_calls.merged(self._calls.pop(place, None), update)
         if call.get("status") not in tool_calls.ENDED:
             self._calls[place] = call
         if len(self._calls) > _MOST_CALLS:
             self._calls.pop(next(iter(self._calls)))
         return call
 
-    def held(self, message: Message, root: str) -> str | None:
+    def block_reason(self, message: Message, root: str) -> str | None:
         """Return why a request is blocked; None if it needs no decision, or a person may decide."""
-        reasons = (held_command(command, root, cwd or root) for command, cwd in self._commands(message))
+        reasons = (command_block_reason(command, root, cwd or root) for command, cwd in self._commands(message))
         return next((reason for reason in reasons if reason), None)
 
     def decision(self, request: Message, root: str) -> tuple[str, str, dict[str, str]]:
@@ -58,10 +58,10 @@ class ProxyGuard:
 
         The third value has the rule and its reason, if a rule decided.
         """
-        found = [decided(command, root, cwd or root) for command, cwd in self._commands(request)]
+        found = [decide(command, root, cwd or root) for command, cwd in self._commands(request)]
         for worst in ("deny", "ask"):
-            if said := [one for one in found if one[0] == worst]:
-                return said[-1]
+            if found_worst := [one for one in found if one[0] == worst]:
+                return found_worst[-1]
         return ("allow", "", {}) if _is_known(self.call(request)) else ("ask", "what it does is not known", {})
 
     def call(self, request: Message) -> tool_calls.Call:
@@ -76,9 +76,9 @@ class ProxyGuard:
             case "session/request_permission":
                 yield from _of_call(self._take(str(params.get("sessionId")), call_of(message)))
             case "fs/write_text_file" if isinstance(path, str):
-                yield writing(path), None
+                yield write_command(path), None
             case "fs/read_text_file" if isinstance(path, str):
-                yield reading(path), None
+                yield read_command(path), None
             case "terminal/create":
                 words = [str(params.get("command")), *map(str, params.get("args") or ())]
                 # A command without arguments is a shell command line.
@@ -96,11 +96,11 @@ def _of_call(call: tool_calls.Call) -> Iterator[tuple[Command, str | None]]:
         yield command, cwd if isinstance(cwd, str) else None
     # An editing tool may use `command` for the name of its operation.
     if tool_calls.writes(call):
-        yield from ((writing(path), None) for path in tool_calls.paths_of(call))
+        yield from ((write_command(path), None) for path in tool_calls.paths_of(call))
     elif command is None:
         read, written = files_of(tool_calls.tool_of("", call), raw)
-        yield from ((writing(path), None) for path in written)
-        yield from ((reading(path), None) for path in dict.fromkeys((*read, *tool_calls.paths_of(call))))
+        yield from ((write_command(path), None) for path in written)
+        yield from ((read_command(path), None) for path in dict.fromkeys((*read, *tool_calls.paths_of(call))))
 
 
 def _is_known(call: tool_calls.Call) -> bool:

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from decklog.agents.acp.wire import home_of
 from decklog.agents.intake import take_in
 from decklog.agents.spool import Connection, Spool
+from decklog.agents.transcripts import home_of
 from decklog.core.errors import NotAccepted
 from decklog.hooks.hook import run_detached
 from decklog.location.locate import LogLocation, of_session, spool_folder

@@ -202,16 +202,16 @@ class Relay:
 
     def _looked_at(self, sender: str, line: bytes) -> bytes | None:
         """Record a line and return what to pass on: the line itself, a changed one, or None."""
-        told = parse(line)
-        if told is None:
+        parsed = parse(line)
+        if parsed is None:
             if sender == AGENT and is_unreadable(line):
                 # The editor may accept JSON that we can't parse, such as deep nesting: it could be a request.
                 raise ValueError("a message of the agent can't be read, so it was not passed on")
             return line
-        if isinstance(told, dict):
-            return self._judged(sender, told, line)
-        passed = [self._judged(sender, message, written(message)) for message in told]
-        if passed == [written(message) for message in told]:
+        if isinstance(parsed, dict):
+            return self._judged(sender, parsed, line)
+        passed = [self._judged(sender, message, written(message)) for message in parsed]
+        if passed == [written(message) for message in parsed]:
             return line
         # Blocked requests were answered; pass on the rest of the batch.
         rest = [kept for kept in map(parse, filter(None, passed)) if isinstance(kept, dict)]
@@ -233,9 +233,9 @@ class Relay:
             self._guard.see(message)
         self._record(AGENT, seen, line)
         if not seen.is_answer and seen.method in JUDGED:
-            reason = self._guard.held(message, self._root(seen))
+            reason = self._guard.block_reason(message, self._root(seen))
             if reason is not None:
-                self._hold(AGENT, message, seen, reason)
+                self._block(AGENT, message, seen, reason)
                 return None
         self._captures(AGENT, message, seen)
         if seen.is_answer:
@@ -252,7 +252,7 @@ class Relay:
             return line
         reason = asking.refused_mode(self._exchange.program, message)
         if reason is not None:
-            self._hold(EDITOR, message, seen, reason)
+            self._block(EDITOR, message, seen, reason)
             return None
         made = asking.made_to_ask(self._exchange.program, message)
         return line if made is None else written(made)
@@ -260,14 +260,14 @@ class Relay:
     def _root(self, seen: AcpMessage) -> str:
         return self._exchange.folders.get(seen.session or "") or os.getcwd()
 
-    def _hold(self, sender: str, message: Message, seen: AcpMessage, reason: str) -> None:
+    def _block(self, sender: str, message: Message, seen: AcpMessage, reason: str) -> None:
         """Answer a request in place of its receiver, and record the reason."""
-        said = denial(message, reason) if sender == AGENT else refusal(message, reason)
+        answered = denial(message, reason) if sender == AGENT else refusal(message, reason)
         with self._lock:
             self._exchange.forget(sender, message)
         if seen.session is not None:
-            self._put(seen.session, {"from": OURS, "re": seen.method, "held": reason, "asked": seen.asked}, written(said))
-        self._outlets[sender].write_apart(written(said))
+            self._put(seen.session, {"from": OURS, "re": seen.method, "held": reason, "asked": seen.asked}, written(answered))
+        self._outlets[sender].write_apart(written(answered))
 
     # Recording
 
@@ -280,7 +280,7 @@ class Relay:
             if seen.method in OPENING:
                 facts["about"] = self._exchange.about
                 if self._is_enforced:
-                    facts["enforced"] = asking.told(self._exchange.program)
+                    facts["enforced"] = asking.enforcement_notes(self._exchange.program)
         self._put(seen.session, facts, line)
 
     def _put(self, session: str, facts: dict[str, Any], line: bytes, captured: dict[str, Any] | None = None) -> None:

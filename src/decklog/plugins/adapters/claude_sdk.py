@@ -17,7 +17,7 @@ from decklog.agents.events import CallOutcome
 from decklog.agents.programs.base import GONE
 from decklog.agents.programs.claude import RESULT
 from decklog.aio.log import AsyncDecklog
-from decklog.hooks.judging import held
+from decklog.hooks.judging import block_reason
 from decklog.log import Decklog
 from decklog.plugins.adapters.loops.calls import surrounding_run
 from decklog.plugins.adapters.recording import EventRecorder
@@ -164,7 +164,7 @@ class DecklogSessions:
         if not self._guard or values.get("hook_event_name") != "PreToolUse":
             return None
         try:
-            found: str | None = await to_thread.run_sync(held, values, talk.root)
+            found: str | None = await to_thread.run_sync(block_reason, values, talk.root)
         except Exception as problem:  # noqa: BLE001
             # As with the hooks of programs: a call that can't be judged is blocked.
             self._recorder.warn(problem)
