@@ -227,7 +227,7 @@ def test_a_log_laid_outside_leaves_only_its_address(decklog: Program, tmp_path: 
 @pytest.mark.slow
 def test_a_log_with_runs_is_taken_along_outside(decklog: Program, log_folder: Path) -> None:
     said = decklog("init", "--outside", "--json")
-    assert "is left as it is" in said.envelope["warnings"][0]
+    assert "stays as it is" in said.envelope["warnings"][0]
     assert decklog("where", "--json").data["target"] == said.data["target"]
     assert [run["id"] for run in decklog("runs", "find", "--json").data] == ["run_1"]
     assert decklog("verify").code == 0

@@ -38,14 +38,11 @@ ERROR = ["code", "message", "hint", "retryable", "details"]
         (errors.StillPending, 7),
         (errors.Busy, 75),
         (errors.TimedOut, 124),
+        (KeyboardInterrupt, 130),
     ],
 )
-def test_each_kind_of_error_has_its_exit_code(kind: type[errors.DecklogError], code: int) -> None:
+def test_each_kind_of_error_has_its_exit_code(kind: type[BaseException], code: int) -> None:
     assert exit_code(kind("x")) == code
-
-
-def test_an_interrupted_call_ends_with_130() -> None:
-    assert exit_code(KeyboardInterrupt()) == 130
 
 
 @pytest.mark.slow
@@ -123,20 +120,6 @@ def test_a_conflict_and_a_lost_lease_end_with_5(decklog: Program, log_folder: Pa
     assert (late.code, late.envelope["error"]["code"]) == (5, "lease_lost")
 
 
-def test_a_busy_log_ends_with_75_and_says_that_trying_again_helps(log_folder: Path) -> None:
-    error = errors.Busy("x", hint="y")
-    assert exit_code(error) == 75
-    assert error.as_dict()["retryable"] is True
-
-
-def test_no_task_is_an_answer_not_an_error(decklog: Program, log_folder: Path) -> None:
-    said = decklog("tasks", "claim", "run_1", "--worker", "w", "--json")
-    assert (said.code, said.data) == (0, None)
-    assert decklog("tasks", "find", "run_1", "--json").data == []
-    plain = decklog("tasks", "find", "run_1")
-    assert (plain.code, plain.out) == (0, "")
-
-
 def test_repeated_starts_say_that_it_was_there_already(decklog: Program, log_folder: Path) -> None:
     again = decklog("runs", "start", "another goal", "--run", "run_1", "--json")
     assert again.data["already"] is True
@@ -154,14 +137,6 @@ def test_a_page_says_where_the_next_one_starts(decklog: Program, log_folder: Pat
     plain = decklog("journal", "find", "run_1", "--limit", "2")
     assert "--after" in plain.err
     assert len(plain.out.splitlines()) == 2
-
-
-@pytest.mark.slow
-def test_an_unknown_word_gets_a_hint(decklog: Program, log_folder: Path) -> None:
-    assert "start" in decklog("runs", "begin").err
-    assert "--limit" in decklog("runs", "find", "--limits", "3").err
-    assert "--help" in decklog("dance").err
-    assert "--help" in decklog("runs", "show").err
 
 
 # Words
@@ -298,7 +273,7 @@ def test_a_log_of_another_schema_is_refused_by_name(decklog: Program, log_folder
 
 
 def test_doctor_notices_an_open_file(decklog: Program, log_folder: Path) -> None:
-    assert decklog("doctor").out.endswith("No trouble found.\n")
+    assert decklog("doctor").out.endswith("No problems found.\n")
     (log_folder / ".decklog" / "decklog.db").chmod(0o644)
     said = decklog("doctor")
     assert said.code == 1
@@ -442,10 +417,6 @@ def test_list_works_as_find_and_show_as_the_one_word_for_a_record(decklog: Progr
     assert decklog("runs", "list", "--help").out == decklog("runs", "find", "--help").out
     decklog("tasks", "add", "run_1", "work", "--task", "t1")
     assert decklog("tasks", "show", "t1", "--json").data["title"] == "work"
-
-
-def test_missing_task_names_a_command_that_lists_tasks(decklog: Program, log_folder: Path) -> None:
-    assert "decklog tasks find" in decklog("tasks", "show", "nope").err
 
 
 def test_fields_keep_their_order_and_show_zeros(decklog: Program, log_folder: Path) -> None:

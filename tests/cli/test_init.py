@@ -145,7 +145,7 @@ def test_a_relative_path_is_remembered_from_where_it_was_named(tmp_path: Path, h
 def test_init_tells_a_person_what_was_made_and_what_comes_next(decklog: Program, tmp_path: Path) -> None:
     said = decklog("init")
     assert said.out.splitlines() == [
-        f"Made a log: {tmp_path}/.decklog/decklog.db",
+        f"Created a log: {tmp_path}/.decklog/decklog.db",
         'Next: decklog runs start "What is to be done"',
     ]
-    assert decklog("init").out.startswith("This log is used: ")
+    assert decklog("init").out.startswith("Using the log: ")

@@ -89,7 +89,7 @@ def test_no_command_has_two_options_of_one_name_and_none_in_microdollars() -> No
 
 @pytest.mark.slow
 def test_prices_are_in_dollars_on_the_command_line_and_in_microdollars_in_json(decklog: Program, log_folder: Path) -> None:
-    assert decklog("prices", "set", "m", "4.00", "20", "--cache-read-price", "0.2").out.startswith("set: m ")
+    assert decklog("prices", "set", "m", "4.00", "20", "--cache-read-price", "0.2").out.startswith("Price m ")
     row = decklog("prices", "find", "--model", "m", "--json").data[0]
     assert (row["input_price"], row["output_price"], row["cache_read_price"]) == (4_000_000, 20_000_000, 200_000)
     shown = decklog("prices", "find", "--model", "m").out
@@ -102,11 +102,11 @@ def test_prices_are_in_dollars_on_the_command_line_and_in_microdollars_in_json(d
 @pytest.mark.slow
 def test_a_confirmation_is_one_line(decklog: Program, log_folder: Path) -> None:
     for words, told in (
-        (["runs", "start", "Teach the parser", "--run", "commas"], "start: commas  Teach the parser (active)"),
-        (["tasks", "add", "commas", "Write it down", "--task", "docs"], "add: docs  Write it down (pending)"),
-        (["runs", "start", "Teach the parser", "--run", "commas"], "start: commas  Teach the parser (active, already)"),
-        (["approvals", "ask", "commas", "Push?", "--by", "dev", "--about", '"x"', "--approval", "a"], "ask: a  Push? (open)"),
-        (["approvals", "decide", "a", "granted", "--by", "ana"], "decide: a  Push? (granted)"),
+        (["runs", "start", "Teach the parser", "--run", "commas"], "Run commas: Teach the parser (active)"),
+        (["tasks", "add", "commas", "Write it down", "--task", "docs"], "Task docs: Write it down (pending)"),
+        (["runs", "start", "Teach the parser", "--run", "commas"], "Run commas: Teach the parser (active, nothing changed)"),
+        (["approvals", "ask", "commas", "Push?", "--by", "dev", "--about", '"x"', "--approval", "a"], "Approval a: Push? (open)"),
+        (["approvals", "decide", "a", "granted", "--by", "ana"], "Approval a: Push? (granted)"),
     ):
         assert decklog(*words).out == f"{told}\n"
     assert decklog("budgets", "set", "run", "--scope-id", "commas", "--limit", "5.00").out.rstrip().endswith("run  $5.00")

@@ -151,16 +151,6 @@ def test_an_address_is_shown_without_its_password(address: str, shown: str) -> N
 
 
 @pytest.mark.slow
-def test_no_answer_and_no_error_holds_the_password_of_a_server(decklog: Program) -> None:
-    secret = "k8#tR2" + "vLq9"
-    address = f"postgresql://nobody:{secret}@127.0.0.1:1/x".replace("#", "%23")
-    for words in (["where"], ["runs", "find"], ["init"], ["migrate"], ["migrate", "--check"], ["doctor"], ["restore", "x.db"]):
-        for form in ([], ["--json"]):
-            said = decklog(*words, *form, "--db", address)
-            assert "vLq9" not in said.out + said.err, said
-
-
-@pytest.mark.slow
 def test_the_password_of_an_address_is_never_shown(decklog: Program) -> None:
     word = "open" + "Sesame9"
     for address, shown in (

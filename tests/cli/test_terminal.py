@@ -167,7 +167,7 @@ def test_a_diff_names_each_field_that_changed(decklog: Program, log_folder: Path
     decklog("runs", "update", "run_1", "--summary", "half way")
     said = decklog("runs", "diff", "run_1:1", "run_1")
     assert said.out.splitlines() == ["runs run_1 changed", "  summary: (nothing) -> half way"]
-    assert decklog("runs", "diff", "run_1", "run_1").out == "Nothing differs.\n"
+    assert decklog("runs", "diff", "run_1", "run_1").out == "No differences.\n"
     assert decklog("runs", "diff", "run_1:1", "run_1", "--json").data[0]["fields"]["summary"] == [None, "half way"]
 
 

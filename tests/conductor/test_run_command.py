@@ -50,7 +50,7 @@ def test_a_plan_is_taken_through_a_repository_and_landed_by_the_person(person: P
     assert person.call("run", "land", run_id, "--json").data["already"]
     assert "def triple" in (person.repository / "calc.py").read_text()
     assert person.call("run", "rescue", run_id, "--json").data[0]["what"] == "target"
-    assert "0 refs and 0 folders went" in person.call("run", "gc").out
+    assert "0 refs and 0 folders removed" in person.call("run", "gc").out
     stands = person.call("run", "watch", run_id, "--no-follow", "--json").data
     assert (stands["status"], stands["outcome"], stands["items"][0]["state"]) == ("completed", "landed", "landed")
 
@@ -138,7 +138,7 @@ def test_a_call_that_is_wrong_says_what_to_do_and_writes_nothing(person: Person,
 
 @pytest.mark.slow
 def test_what_a_run_would_need_is_told_without_writing(person: Person) -> None:
-    assert person.call("run", "--check").out == "Everything is here that a run needs.\n"
+    assert person.call("run", "--check").out == "Ready: a run has everything that it needs.\n"
     settings = person.repository / "decklog.toml"
     settings.write_text(settings.read_text().replace('commits = "conductor"', 'commits = "conductor"\nextends = "codex"'))
     git(person.repository, "commit", "-q", "-a", "-m", "Extends")

@@ -50,7 +50,7 @@ def test_a_sentence_is_filed_and_mended_by_a_branch_and_every_wait_names_its_way
     assert f"decklog mend {filed['id']}\n" in run("now", code=7)
     git(bench.folder, "merge", "-q", "--no-edit", f"mend/{filed['id']}")
     assert "is closed" in run("mend", filed["id"])
-    assert "nothing is to be mended" in run("mend")
+    assert "Nothing to fix" in run("mend")
 
 
 def test_a_word_that_is_no_verb_is_not_taken_for_feedback(decklog: Program, sqlite_target: str) -> None:

@@ -45,7 +45,7 @@ def run(arguments: list[str]) -> int:
         from decklog.cli.hints import add_next_step, name_options
 
         # Only JSON in the arguments can be so deep.
-        problem = WrongUsage("the JSON that was given is nested too deeply") if isinstance(caught, RecursionError) else caught
+        problem = WrongUsage("the given JSON is nested too deeply") if isinstance(caught, RecursionError) else caught
         name_options(problem, call)
         add_next_step(problem, call)
         return report(problem, as_json=call.json)

@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from decklog.agents.context.worker import is_agent
+from decklog.agents.caller import is_agent
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.show import show
 from decklog.cli.signing import proving
@@ -73,7 +73,7 @@ def _show_outcome(call: Invocation, outcome: MessageOutcome) -> int:
     elif message.escalated_to:
         say(f"It is feedback {message.escalated_to} now: decklog feedback show {message.escalated_to}")
     else:
-        say(f"For the agents to read: {understood.why or understood.intent}.")
+        say(f"Left for the agents to read: {understood.why or understood.intent}.")
     return _PENDING if message.state == "pending" else 0
 
 

@@ -119,7 +119,7 @@ def run_operation(call: Invocation) -> int:
         if operation.writes and isinstance(result, Record) and not (call.json or call.fields):
             from decklog.cli.show import confirm
 
-            return confirm(verb, result, warnings)
+            return confirm(result, warnings)
         if (store, operation.name) in _AMOUNTS and not call.json:
             return show(dollars(result, exact=True), as_json=False)
         return show(_shown(log, store, operation, result), as_json=call.json, warnings=warnings, reason=reason)

@@ -155,7 +155,7 @@ def report(problem: BaseException, *, as_json: bool) -> int:
         import traceback
 
         traceback.print_exception(problem)
-        problem = errors.DecklogError(f"{type(problem).__name__}: {problem}", hint="This is a fault in Decklog itself.")
+        problem = errors.DecklogError(f"{type(problem).__name__}: {problem}", hint="This is a bug in Decklog.")
     if as_json:
         print_json({"ok": False, "error": problem.as_dict(), "warnings": []})
     else:

@@ -109,9 +109,9 @@ class Parameter:
         """Refuse JSON of another shape than the signature names."""
         outer, inner = _shape(self.type)
         if not isinstance(value, outer):
-            raise WrongUsage(f"{self.flag} takes a JSON {_CALLED[outer]}, and this is another kind of value")
+            raise WrongUsage(f"{self.flag} takes a JSON {_CALLED[outer]}")
         if isinstance(value, list) and not all(isinstance(item, inner) for item in value):
-            raise WrongUsage(f"{self.flag} takes a list of {_CALLED[inner]}s, and something in this one is none")
+            raise WrongUsage(f"{self.flag} takes a list of {_CALLED[inner]}s; one of its items is something else")
 
     def _as_is(self, text: str) -> str:
         # A body may come from a pipe; a word that is only a dash means that everywhere.
@@ -299,7 +299,7 @@ def _place(places: list[Parameter], given: dict[str, Any], word: str) -> None:
         given[parameter.name] = (*given.get(parameter.name, ()), word)
         return
     if parameter is None:
-        raise WrongUsage(f"{word!r} is one word too many", hint="Put text with blanks in quotes.")
+        raise WrongUsage(f"unexpected argument: {word!r}", hint="Put text with blanks in quotes.")
     given[parameter.name] = parameter.convert(word)
 
 
@@ -315,7 +315,7 @@ def _option(by_flag: dict[str, Parameter], given: dict[str, Any], word: str, res
         from decklog.cli.suggestions import hint
 
         raise WrongUsage(
-            f"there is no option {flag}", hint=hint(flag, by_flag, f"There are: {', '.join(by_flag)}"), known=list(by_flag)
+            f"unknown option: {flag}", hint=hint(flag, by_flag, f"There are: {', '.join(by_flag)}"), known=list(by_flag)
         )
     if parameter.is_flag:
         given[parameter.name] = _truth(value) if equals else True

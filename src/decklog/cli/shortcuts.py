@@ -4,8 +4,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from decklog.agents.context.claims import claims_folder_of
-from decklog.agents.context.worker import worker
+from decklog.agents.caller import claims_folder_of, worker
 from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.exits import print_json
@@ -66,9 +65,7 @@ def _caller(call: Invocation, place: "LogLocation", log: "Decklog", options: dic
     named = {"agent": call.agent, "agent_id": call.agent_id, "run_id": options["run"], "task_id": options["task"]}
     meant = Meant({**named, "fence": options["fence"]}, os.environ)
     if options["fence"] is not None and not meant.task_id:
-        raise WrongUsage(
-            "--fence is the number of a task's claim, and no task is named", hint="Add --task TASK, or leave it out."
-        )
+        raise WrongUsage("--fence needs --task", hint="Add --task TASK, or leave it out.")
     return Caller(log, who, claims_folder_of(place), meant, _SURFACE)
 
 
@@ -76,8 +73,7 @@ def _is_typed_by_person(call: Invocation, place: "LogLocation", given: dict[str,
     """Return whether a person writes to the agents: at a terminal, and without options of agents."""
     if not sys.stdin.isatty() or len(given) > 1 or any(shared.values()) or call.agent is not None:
         return False
-    from decklog.agents.context.claims import RememberedClaims
-    from decklog.agents.context.worker import is_agent
+    from decklog.agents.caller import RememberedClaims, is_agent
 
     return not is_agent() and RememberedClaims(claims_folder_of(place), worker(None)).load() is None
 
@@ -121,6 +117,6 @@ def _show(answer: ShortcutAnswer, *, as_json: bool) -> int:
 def _with_example(name: str, words: list[str], problem: WrongUsage) -> WrongUsage:
     """Return how a call would be right that has a word too many, or lacks one."""
     plain = [word for word in words if not word.startswith("-")]
-    if problem.message.endswith("one word too many") and len(plain) == len(words):
+    if problem.message.startswith("unexpected argument") and len(plain) == len(words):
         return WrongUsage(problem.message, hint=f'Put the text in quotes: decklog {name} "{" ".join(plain)}"')
     return problem

@@ -163,7 +163,7 @@ def print_warnings(warnings: list[str]) -> None:
         sys.stderr.write(f"{painted('warning:', STRONG, sys.stderr)} {terminal.visible(warning, sys.stderr)}\n")
 
 
-def confirm(verb: str, record: Record, warnings: list[str]) -> int:
+def confirm(record: Record, warnings: list[str]) -> int:
     """Print one line about a record that was just written; return the exit code."""
     data = in_dollars(to_data(record))
     names = record.identity if isinstance(record.identity, tuple) else (record.identity,)
@@ -172,11 +172,19 @@ def confirm(verb: str, record: Record, warnings: list[str]) -> int:
     parts += [cut(" ".join(text.split()), _WIDTH)] if text else []
     parts += [str(data[name]) for name in _AMOUNTS if data.get(name) is not None][:1]
     state = next((str(data[name]) for name in _STATES if data.get(name)), None)
-    notes = [note for note in (state, "already" if getattr(record, "already", False) else None) if note]
+    notes = [note for note in (state, "nothing changed" if getattr(record, "already", False) else None) if note]
     end = f" ({', '.join(notes)})" if notes else ""
-    terminal.say(f"{verb}: {'  '.join(part for part in parts if part)}{end}")
+    head, *rest = filter(None, parts)
+    terminal.say(f"{_singular(record.table)} {head}{': ' if rest else ''}{'  '.join(rest)}{end}")
     print_warnings(warnings)
     return 0
+
+
+def _singular(table: str) -> str:
+    """Return what a record of a table is called, such as `Run` or `Task comment`."""
+    name = table.replace("_", " ").capitalize()
+    endings = {"ies": "y", "sses": "ss", "criteria": "criterion", "s": ""}
+    return next((name.removesuffix(plural) + one for plural, one in endings.items() if name.endswith(plural)), name)
 
 
 def _shaped(result: Any) -> Any:
@@ -269,9 +277,9 @@ def _described(entry: Any) -> str:
 
 
 def _call_of(entry: Any) -> str:
-    from decklog.transfer.report.words import told
+    from decklog.transfer.report.words import sentence_of
 
-    return told(entry.as_dict()).text
+    return sentence_of(entry.as_dict()).text
 
 
 def entry_line(entry: Any, *, of_one_stream: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""Signatures of the owner at the terminal: what is signed is shown, and the password or key is asked for."""
+"""Signatures of the owner at the terminal, by a password or a key, which are not stored."""
 
 import os
 import sys

@@ -63,8 +63,9 @@ def test_a_named_worker_that_repeats_its_question_in_another_shell_does_not_ask_
 
 
 @pytest.mark.slow
-def test_shells_of_one_named_worker_that_claim_at_once_get_the_same_task(agent: Start, tasks: Path) -> None:
-    several = [agent(DECKLOG_WORKER="dev") for _ in range(3)]
+@pytest.mark.parametrize("worker", [{"DECKLOG_WORKER": "dev"}, {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "s"}])
+def test_processes_of_one_worker_that_claim_at_once_get_the_same_task(agent: Start, tasks: Path, worker: dict[str, str]) -> None:
+    several = [agent(**worker) for _ in range(3)]
     with ThreadPoolExecutor(3) as pool:
         heard = [said.out for said in pool.map(lambda one: one("next"), several)]
     assert heard == ["one  Task one\n"] * 3
@@ -109,15 +110,6 @@ def test_what_was_spent_is_on_record_even_when_the_task_is_lost(agent: Start, ta
     second("next")
     assert first("spend m --in 5 --cost 1").code == 0
     assert [charge["is_late"] for charge in decklog("ledger", "find", "run_1", "--json").data] == [True]
-
-
-@pytest.mark.slow
-def test_of_calls_that_claim_at_once_for_one_worker_all_get_the_same_task(agent: Start, tasks: Path) -> None:
-    # One session in several processes, as an agent that runs commands in parallel.
-    several = [agent(CLAUDECODE="1", CLAUDE_CODE_SESSION_ID="s") for _ in range(3)]
-    with ThreadPoolExecutor(3) as pool:
-        heard = [said.out for said in pool.map(lambda one: one("next"), several)]
-    assert heard == ["one  Task one\n"] * 3
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from typing import IO
 
 import click
 
-from decklog.agents.context.worker import is_agent
+from decklog.agents.caller import is_agent
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.derived import acting
 from decklog.cli.groups import SuggestingGroup, for_the_manager
@@ -130,7 +130,7 @@ def bind(call: Invocation, handle: str, channel: str, public_key: str | None, *,
     your settings, outside of every repository, and locked with a passphrase.
     """
     if password and public_key is not None:
-        raise WrongUsage("a manager has a key or a password, not both")
+        raise WrongUsage("give a public key or --password, not both")
     secret = _new_password() if password else None
     with call.open() as log, acting(log, call):
         line = None if password else _text(public_key) if public_key else _own_key(log)

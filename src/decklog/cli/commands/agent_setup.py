@@ -16,8 +16,7 @@ from decklog.agents.setup.examining import (
 )
 from decklog.agents.setup.guard_trial import BY_HAND, COMMAND, CodexTrust, ListedHook, listed, tried, trust_of
 from decklog.agents.setup.installing import SetupState, SetupStep, state_of
-from decklog.agents.setup.parts import FilePart, WholeFile
-from decklog.agents.setup.servers import AGENTS, entries
+from decklog.agents.setup.parts import AGENTS, FilePart, WholeFile, entries
 from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, SupportedProgram, codex_folder, has_plugin
 from decklog.cli import terminal
 from decklog.cli.agent_settings import find_project, installer, setting_of
@@ -42,7 +41,7 @@ def _project_of(scope: SetupScope, plugin_folder: str | None) -> str:
     if found is None and scope is SetupScope.PROJECT and plugin_folder is None:
         raise WrongUsage(
             f"{os.getcwd()} is in no repository and has no log, so which project is meant is not clear",
-            hint="Run `decklog init` here first, or say --user where the program has settings of the user's.",
+            hint="Run `decklog init` here first, or add --user if the program has user settings.",
         )
     return found or os.getcwd()
 

@@ -44,7 +44,7 @@ def demo(
     what conducts them is killed. With --big it makes a log to look around in, the same one for the same size, seed and end.
     """
     if not big and (size, seed, until) != (None, None, None):
-        raise WrongUsage("size, seed and until are those of a large log", hint="decklog demo --big --size 30000")
+        raise WrongUsage("--size, --seed and --until need --big", hint="decklog demo --big --size 30000")
     if conductor:
         return _conductor(call)
     if provenance:

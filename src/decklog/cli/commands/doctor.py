@@ -16,7 +16,7 @@ from decklog.agents.setup.examining import (
     waiting_in,
 )
 from decklog.agents.setup.guard_trial import COMMAND, tried
-from decklog.agents.setup.servers import JsonServer, TomlServer
+from decklog.agents.setup.parts import JsonServer, TomlServer
 from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, SupportedProgram
 from decklog.agents.spool import Spool
 from decklog.cli.agent_settings import find_project, setting_of
@@ -25,6 +25,7 @@ from decklog.cli.exits import Trouble, print_findings
 from decklog.cli.show import show
 from decklog.cli.terminal import ProgressMeter, say
 from decklog.core.errors import Damaged, DecklogError
+from decklog.core.figures import counted
 from decklog.location.locate import LogLocation, locate, spool_folder
 
 if TYPE_CHECKING:
@@ -52,8 +53,8 @@ def doctor(call: Invocation, part: str | None, deep: bool) -> int:
         return print_findings({**facts, "findings": findings}, Trouble(first["what"], hint=first["mend"]) if first else None)
     show({name: value for name, value in facts.items() if name != "steps"}, as_json=False)
     for finding in findings:
-        say(f"TROUBLE  {finding['what']}\n         {finding['mend']}")
-    click.echo("No trouble found." if not findings else f"{len(findings)} found.")
+        say(f"PROBLEM  {finding['what']}\n         {finding['mend']}")
+    click.echo("No problems found." if not findings else f"{counted(len(findings), 'problem')} found.")
     return 1 if findings else 0
 
 
@@ -93,8 +94,8 @@ def examine_agents(call: Invocation) -> int:
         return print_findings({**facts, "findings": findings.all}, problem)
     _show_agents(facts)
     for finding in findings.all:
-        say(f"TROUBLE  {finding['what']}\n         {finding['mend']}")
-    click.echo("No trouble found." if not findings.all else f"{len(findings.all)} found.")
+        say(f"PROBLEM  {finding['what']}\n         {finding['mend']}")
+    click.echo("No problems found." if not findings.all else f"{counted(len(findings.all), 'problem')} found.")
     return 1 if findings.all else 0
 
 

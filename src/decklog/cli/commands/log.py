@@ -1,5 +1,7 @@
 """The log itself: find it, migrate it, verify it, follow it and search it."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from decklog.cli.call import Invocation, WrongUsage
@@ -9,10 +11,10 @@ from decklog.cli.show import show, show_stream
 from decklog.cli.terminal import ProgressMeter, say
 from decklog.core.errors import Invalid, NotAccepted, SchemaTooOld
 from decklog.core.figures import counted
-from decklog.location.locate import (
-    LogLocation,
-    locate,
-)
+from decklog.location.locate import LogLocation, locate
+
+if TYPE_CHECKING:
+    from decklog import Verification
 
 PENDING = 7
 
@@ -49,7 +51,7 @@ def roles(call: Invocation, schema: str) -> int:
 
 @for_the_manager
 @click.command()
-@click.option("--check", is_flag=True, help="Only tell what would be applied; exit 7 when something would.")
+@click.option("--check", is_flag=True, help="only list the migrations that are missing; exit 7 if there are any")
 @click.pass_obj
 def migrate(call: Invocation, check: bool) -> int:
     """Bring the log's schema up to date, and a SQLite file's journal mode back to WAL.
@@ -77,11 +79,17 @@ def _check_schema(call: Invocation, place: LogLocation) -> int:
     return PENDING if missing else 0
 
 
-REBUILD = "Only what is derived from the journal is wrong, and the journal is whole: `decklog rebuild` makes it anew."
+REBUILD = "The journal is intact; only tables derived from it are wrong. To rebuild them: decklog rebuild"
 
 
 class NotWhole(Invalid):
+    """Verification found a problem."""
+
     code = "not_whole"
+
+
+def _failure(result: "Verification", hint: str | None = None) -> NotWhole | None:
+    return NotWhole(f"verification failed: {result.first.what}", hint=hint) if result.first else None
 
 
 @click.command()
@@ -115,7 +123,9 @@ def verify(call: Invocation, stream: str | None, anchor: str | None, since_ancho
         is_derived = all(problem.table in log.derived_tables() or problem.column == "head_seq" for problem in result.problems)
     hint = REBUILD if result.problems and is_derived else None
     if call.json:
-        return print_findings(result.as_dict(), NotWhole(f"not whole: {result.first.what}", hint=hint) if result.first else None)
+        return print_findings(
+            result.as_dict(), NotWhole(f"verification failed: {result.first.what}", hint=hint) if result.first else None
+        )
     for problem in result.problems:
         place = f"{problem.stream}:{problem.seq}  " if problem.stream else ""
         say(f"WRONG  {place}{problem.what}")
@@ -142,16 +152,16 @@ def rebuild(call: Invocation) -> int:
         log.rebuild(words=True)
         result = log.journal.verify()
     if call.json:
-        return print_findings(result.as_dict(), NotWhole(f"not whole: {result.first.what}") if result.first else None)
-    click.echo("Rebuilt: the log is whole." if result.ok else "Rebuilt; `decklog verify` says what is still wrong.")
+        return print_findings(result.as_dict(), _failure(result))
+    click.echo("Rebuilt. The log verifies." if result.ok else "Rebuilt, but problems remain. List them: decklog verify")
     return 0 if result.ok else 1
 
 
 @click.command()
 @click.argument("stream", required=False)
-@click.option("--after", type=int, metavar="N", help="start behind this entry of the stream")
-@click.option("--follow/--no-follow", default=True, help="wait for what comes (the default)")
-@click.option("--timeout", type=float, metavar="SECONDS", help="stop after so long with nothing new")
+@click.option("--after", type=int, metavar="N", help="start after this entry of the stream")
+@click.option("--follow/--no-follow", default=True, help="wait for new entries (the default)")
+@click.option("--timeout", type=float, metavar="SECONDS", help="stop after this time without a new entry")
 @click.pass_obj
 def watch(call: Invocation, stream: str | None, after: int | None, follow: bool, timeout: float | None) -> int:
     """Show entries as they happen, of one run or of all.

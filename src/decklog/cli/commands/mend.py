@@ -43,7 +43,7 @@ def mend() -> None:
     decklog mend ID --branch NAME     the fix is yours, and proven too
     decklog mend ID --class tool      say yourself what kind of fix it needs
     decklog mend --all                continue everything that can continue
-    decklog mend --watch              the same again and again, until interrupted
+    decklog mend --watch              repeat until interrupted
     decklog mend --run RUN            a run that failed: whose fault? --whose
     decklog mend drop ID --reason WHY give it up
 
@@ -55,7 +55,7 @@ def mend() -> None:
 @mend.command("go", hidden=True)
 @click.argument("name", metavar="[ID]", required=False)
 @click.option("--all", "everything", is_flag=True, help="everything that can continue, pending feedback too")
-@click.option("--watch", is_flag=True, help="the same again and again, until interrupted")
+@click.option("--watch", is_flag=True, help="repeat until interrupted")
 @click.option("--every", metavar="SECONDS", type=float, default=60.0, help="how often --watch looks, default 60")
 @click.option("--branch", metavar="NAME", help="a branch of yours that has the fix")
 @click.option("--class", "fix_class", type=click.Choice(_CLASSES), help="what kind of fix it needs")
@@ -69,9 +69,9 @@ def go(
     """Continue one or all, or list everything open."""
     chosen = [one for one in (name, everything, watch, run_id) if one]
     if len(chosen) > 1:
-        raise WrongUsage("an id, --all, --watch and --run are for themselves", hint="Choose one.")
+        raise WrongUsage("ID, --all, --watch and --run exclude each other", hint="Choose one.")
     if given["whose"] and run_id is None:
-        raise WrongUsage("--whose is about a run that failed", hint="Name it: --run RUN")
+        raise WrongUsage("--whose needs --run", hint="Name it: --run RUN")
     with call.open(writing=bool(chosen)) as log:
         if not chosen:
             return _show_open_fixes(call, log)
@@ -86,7 +86,7 @@ def go(
 @mend.command("drop")
 @click.argument("name", metavar="ID")
 @click.option("--reason", required=True, metavar="WHY", help="reason for the person who gave the feedback")
-@click.option("--by", metavar="NAME", help="who gives it up, default you")
+@click.option("--by", metavar="NAME", help="who drops it, default you")
 @click.pass_obj
 def drop(call: Invocation, name: str, reason: str, by: str | None) -> int:
     """Drop a fix in any state; its feedback gets the reason."""
@@ -134,7 +134,7 @@ def _failed_run(call: Invocation, mending: FixLoop, run_id: str, whose: str | No
     if call.json:
         show(found.as_dict(), as_json=True)
     else:
-        known = "nobody knows whose fault it is" if is_unknown else f"{found.whose}, {found.confidence} of 100 sure"
+        known = "cause unknown" if is_unknown else f"{found.whose}, {found.confidence} of 100 sure"
         say(f"run {run_id}: {known}: {found.evidence}")
         say(found.next)
     return 7 if is_unknown or found.mend_id is not None else 0
@@ -154,7 +154,7 @@ def _show_open_fixes(call: Invocation, log: Decklog) -> int:
         say(f"{feedback.id} is pending: {' '.join(feedback.body.split())[:80]}")
         say(f"    decklog mend {feedback.id}")
     if not found and not pending:
-        say('nothing is to be mended. To say what went wrong: decklog feedback "…"')
+        say('Nothing to fix. To report a problem: decklog feedback "…"')
     return 0
 
 
@@ -197,7 +197,7 @@ class Sentences(SuggestingGroup):
 @click.argument("body")
 @click.option("--severity", type=click.Choice(_SEVERITIES), default="med", help="default med")
 @click.option("--on", "context_url", metavar="URL", help="the pull request, issue, commit or file that it is about")
-@click.option("--from", "from_handle", metavar="NAME", help="who says it, default you")
+@click.option("--from", "from_handle", metavar="NAME", help="sender, default you")
 @click.option("--id", "feedback_id", metavar="ID", help="an id of your own; a known one gives that feedback back")
 @click.pass_obj
 def file_feedback(
@@ -209,5 +209,5 @@ def file_feedback(
         filed = log.feedback.file(from_handle or getpass.getuser(), body, **given)  # type: ignore[arg-type]
     if call.json:
         return show(filed, as_json=True)
-    say(f"{filed.id} is {filed.state}. To have it mended: decklog mend {filed.id}")
+    say(f"{filed.id} is {filed.state}. To have it fixed: decklog mend {filed.id}")
     return 0

@@ -109,7 +109,7 @@ def notify() -> None:
 
 
 @notify.command()
-@click.option("--watch", is_flag=True, help="go on until it is interrupted")
+@click.option("--watch", is_flag=True, help="repeat until interrupted")
 @click.pass_obj
 def run(call: Invocation, watch: bool) -> int:
     """Find new events and send due notices; exit 1 when something could not be sent."""
@@ -144,7 +144,7 @@ def test(call: Invocation, rule_id: str | None) -> int:
     with call.open() as log:
         rules = {rule.id: rule for rule in log.notices.rules()}
         if rule_id is None and not rules:
-            raise NotFound("there is no rule to send by", hint="Add one: decklog notices add-rule needs_attention desktop")
+            raise NotFound("there are no notification rules", hint="Add one: decklog notices add-rule needs_attention desktop")
         notices = [Round(log).test(one) for one in ([rule_id] if rule_id else rules)]
     if call.json:
         show(notices if rule_id is None else notices[0], as_json=True)

@@ -40,7 +40,7 @@ def now(call: Invocation, limit: int) -> int:
 
 @for_the_manager
 @click.command()
-@click.option("--seconds", type=click.FloatRange(0.1, 3600), default=2.0, metavar="X", help="read anew so often, default 2")
+@click.option("--seconds", type=click.FloatRange(0.1, 3600), default=2.0, metavar="X", help="seconds between updates, default 2")
 @click.pass_obj
 def top(call: Invocation, seconds: float) -> int:
     """Show `now` live, on the whole terminal: move, open, read, approve or deny, quit.
@@ -73,7 +73,7 @@ def burn(call: Invocation) -> int:
     if call.json:
         return show(budgets, as_json=True)
     if not budgets:
-        print_lines([[StyledText("No budget is set. A manager sets one: decklog budgets set all --period day --limit 25.00")]])
+        print_lines([[StyledText("No budget is set. To set one: decklog budgets set all --period day --limit 25.00")]])
     size = max((len(_scope_of(budget)) for budget in budgets), default=0)
     print_lines([line for budget in budgets for line in _budget_lines(budget, size)])
     return 0

@@ -129,7 +129,7 @@ def diff(call: Invocation, before: str, after: str) -> int:
             if name != "updated_at":
                 say(f"  {name}: {_value(old)} -> {_value(new)}")
     if not changes:
-        say("Nothing differs.")
+        say("No differences.")
     return 0
 
 

@@ -223,7 +223,7 @@ def show_(call: Invocation, site: str | None, commit: str, task_id: str | None) 
     """
     if site is None:
         raise WrongUsage(
-            "which prompt?",
+            "missing argument: SITE",
             hint=f"Name a call site, such as: decklog prompt show review.6. There are: {', '.join(known_sites())}",
         )
     repository = Repository.find(Path.cwd(), state_home())

@@ -96,7 +96,7 @@ def _tell(site: "DashboardSite", *, as_json: bool = False) -> None:
     if as_json:
         show({"origin": site.names.origin, "login": link}, as_json=True)
     else:
-        click.echo(f"{link}\n  good for one browser and five minutes; Enter makes another, Ctrl-C ends it")
+        click.echo(f"{link}\n  valid for one browser and five minutes; Enter prints another, Ctrl-C stops")
     sys.stdout.flush()
 
 
@@ -108,7 +108,7 @@ def _more_links(site: "DashboardSite") -> None:
 def serve_mcp(call: Invocation, port: int | None, token_file: str | None) -> int:
     """Answer on standard input and output, or on HTTP."""
     if token_file is not None and port is None:
-        raise WrongUsage("--token-file is for HTTP", hint="Add --http PORT, or leave it out.")
+        raise WrongUsage("--token-file needs --http", hint="Add --http PORT, or leave it out.")
     _prepare()
     try:
         from decklog.mcp.server import build
@@ -124,7 +124,7 @@ def serve_mcp(call: Invocation, port: int | None, token_file: str | None) -> int
     if sys.stdin.isatty():
         # A person at a terminal does not type JSON-RPC.
         sys.stderr.write(
-            "Waiting for a program that calls tools; `decklog setup claude --mcp` has one start this. Ctrl-C ends.\n"
+            "Waiting for an MCP client on standard input; `decklog setup claude --mcp` registers this server. Ctrl-C stops.\n"
         )
     serve(build(source))
     return 0
@@ -166,16 +166,20 @@ def _announce(address: str, token: "Token") -> None:
 
 @for_the_manager
 @click.command()
-@click.option("--port", type=click.IntRange(1024, 65535), metavar="N", help="listen there; otherwise where it did last, or 8471")
-@click.option("--read-only", is_flag=True, help="show everything and decide nothing")
+@click.option("--port", type=click.IntRange(1024, 65535), metavar="N", help="port; otherwise the last one used, or 8471")
+@click.option("--read-only", is_flag=True, help="show everything, allow no decisions")
 @click.option("--key", metavar="FILE", help="the owner's key file; each decision prompts for its passphrase")
 @click.option("--metrics-token", metavar="FILE", help="file with the token for /metrics; created if it is missing")
 @click.option("--host", metavar="ADDRESS", help="listen for other machines: with TLS or behind a proxy, and with a password")
-@click.option("--name", metavar="NAME", help="what other machines call this one, if not by its address")
-@click.option("--tls-cert", "certificate", metavar="FILE", help="the certificate, with those that vouch for it")
-@click.option("--tls-key", "certificate_key", metavar="FILE", help="the certificate's key")
-@click.option("--behind-proxy", "proxy", metavar="NAME", help="what a proxy with TLS is called; it leaves Host as it is")
-@click.option("--password-file", metavar="FILE", help="whose first line other machines log in with; nobody else may read it")
+@click.option("--name", metavar="NAME", help="host name of this machine, if other machines do not use its address")
+@click.option("--tls-cert", "certificate", metavar="FILE", help="certificate with its chain")
+@click.option("--tls-key", "certificate_key", metavar="FILE", help="key of the certificate")
+@click.option(
+    "--behind-proxy", "proxy", metavar="NAME", help="host name of a proxy with TLS, which must pass the Host header unchanged"
+)
+@click.option(
+    "--password-file", metavar="FILE", help="file whose first line is the password for other machines; only you may read it"
+)
 @click.pass_obj
 def serve(
     call: Invocation, /, port: int | None, read_only: bool, key: str | None, metrics_token: str | None, **elsewhere: str | None

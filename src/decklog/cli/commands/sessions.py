@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.agents.closing import close_killed_sessions
-from decklog.agents.views.listing import SessionSummary, find_session, hits_by_session, priced
-from decklog.agents.views.listing import sessions as all_sessions
-from decklog.agents.views.steps import steps_of
+from decklog.agents.session_views import SessionSummary, find_session, hits_by_session, priced, steps_of
+from decklog.agents.session_views import sessions as all_sessions
 from decklog.cli import terminal
 from decklog.cli.call import Invocation
 from decklog.cli.screens import session as screen
@@ -66,7 +65,7 @@ def _list(call: Invocation, limit: int, program: str | None, here: bool) -> int:
     if call.json:
         return show_data([one.as_dict() for one in found], as_json=True)
     if not found:
-        say("No session is on record. Set one up: decklog setup claude")
+        say("No sessions are recorded. To record new ones: decklog setup claude")
     print_lines(screen.listed(found, now, terminal.width()))
     return 0
 
@@ -121,7 +120,7 @@ def resume(call: Invocation, session: str | None) -> int:
     if command is None:
         item = next((tag.removeprefix("item:") for tag in tags if tag.startswith("item:")), None)
         raise NotFound(
-            f"session {found.session} can't be gone on with: its program kept no files of it",
+            f"session {found.session} can't be resumed: its program kept no files of it",
             hint=f"Read it: decklog sessions show {found.session}"
             if item is None
             else f"Take over its work item: decklog run open {found.run_id}.{item}",

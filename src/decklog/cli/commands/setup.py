@@ -111,9 +111,9 @@ def _same(one: LogLocation, other: LogLocation) -> bool:
 
 def _has_another(has: LogLocation, meant: LogLocation, home: str) -> Conflict:
     return Conflict(
-        f"{home} has a log already, {has.shown}; nothing was made",
-        hint=f"Take what it holds along with `decklog move {meant.shown}`; "
-        f"then, or without, `decklog init --db {meant.shown} --switch` has the folder use that one.",
+        f"{home} already has a log, {has.shown}; nothing was created",
+        hint=f"To copy its contents, run `decklog move {meant.shown}` first. "
+        f"Then `decklog init --db {meant.shown} --switch` makes the folder use that log.",
         has=has.shown,
         named=meant.shown,
     )
@@ -124,20 +124,20 @@ def _point(meant: LogLocation, has: LogLocation | None, home: str, *, switch: bo
     inside = os.path.join(home, FOLDER)
     if has is not None and not _same(has, meant):
         if not switch:
-            return [f"{home} has a log of its own, {has.shown}, which serves whoever has no DECKLOG_DB"]
+            return [f"{home} also has its own log, {has.shown}, which is used where DECKLOG_DB is not set"]
         _forget(inside)
     found = locate(None, home, environment={})
     if not _same(found, meant):
         _remember(inside, meant.target)
     _settle(home)
-    return [f"{has.shown} is left as it is; nothing uses it from here any more"] if has and not _same(has, meant) else []
+    return [f"{has.shown} stays as it is, and is no longer used from here"] if has and not _same(has, meant) else []
 
 
 def _made(call: Invocation, meant: LogLocation, *, already: bool, warnings: list[str]) -> int:
     facts = {"target": meant.shown, "already": already, "because": meant.reason}
     if call.json:
         return show(facts, as_json=True, warnings=warnings)
-    terminal.say(f"{'This log is used' if already or meant.is_server else 'Made a log'}: {meant.shown}")
+    terminal.say(f"{'Using the log' if already or meant.is_server else 'Created a log'}: {meant.shown}")
     for warning in warnings:
         terminal.say(f"Note: {warning}")
     for line in _next_steps():
@@ -168,7 +168,7 @@ def _forget(inside: str) -> None:
 def _lay_outside(call: Invocation, home: str, found: LogLocation | None) -> int:
     """Make the log of a folder in the user's data folder, with all that the folder's own log holds, and remember its address."""
     if call.db:
-        raise WrongUsage("--outside chooses the place itself", hint="Leave out --db, or --outside.")
+        raise WrongUsage("--outside chooses the location itself", hint="Leave out --db, or --outside.")
     if found is not None and found.target != os.path.join(home, FOLDER, FILE):
         return _made(call, found, already=True, warnings=[])
     target = outside_of(home)
@@ -177,7 +177,7 @@ def _lay_outside(call: Invocation, home: str, found: LogLocation | None) -> int:
             _copy(found, log)
     _remember(os.path.join(home, FOLDER), target)
     _settle(home)
-    left = [f"{found.target} is left as it is; nothing uses it from here any more"] if found is not None else []
+    left = [f"{found.target} stays as it is, and is no longer used from here"] if found is not None else []
     return _made(call, LogLocation(target, "kept out of reach of an agent's commands"), already=False, warnings=left)
 
 

@@ -98,7 +98,7 @@ def restore(call: Invocation, file: str, path: str | None) -> int:
 @click.option("--older-than", required=True, metavar="AGE", help="such as 30d, 12h or 8w")
 @click.option("--kind", type=click.Choice(["interaction", "reasoning", "event", "tool"]), help="only entries of this kind")
 @click.option("--run", "stream", metavar="RUN", help="only in this run")
-@click.option("--apply", is_flag=True, help="really drop them; otherwise it is only said what would go")
+@click.option("--apply", is_flag=True, help="really drop them; otherwise only list what would be dropped")
 @click.option("--shrink", is_flag=True, help="with --apply, also make a SQLite file smaller (needs as much free space again)")
 @click.pass_obj
 def prune(call: Invocation, older_than: str, kind: str | None, stream: str | None, apply: bool, shrink: bool) -> int:

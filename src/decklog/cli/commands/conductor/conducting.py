@@ -124,4 +124,4 @@ def _print_next_step(call: Invocation, context: RunContext, status: ConductorSta
     if any(item.state == "needs attention" for item in status.items):
         say(f"Questions wait: decklog approvals find {context.run_id} --state open; then start it again.")
     if context.target_commit() != first_commit(context.log.runs.get(context.run_id)):
-        say(f"What has landed: git log {context.target}; to take it: decklog run land {context.run_id}")
+        say(f"See what landed: git log {context.target}. Bring it into your branch: decklog run land {context.run_id}")

@@ -50,7 +50,7 @@ def export_html(call: Invocation, run_id: str, out: str | None, overwrite: bool)
 
 
 _run = click.option("--run", "run_id", metavar="RUN", help="only this run")
-_replace = click.option("--replace", is_flag=True, help="put it in the place of the file that is there")
+_replace = click.option("--replace", is_flag=True, help="overwrite an existing file")
 
 
 @export.command("bazinga")
@@ -168,7 +168,7 @@ def sync() -> None:
     """Sync a run with another tracker, both ways."""
 
 
-_dry_run = click.option("--dry-run", is_flag=True, help="say what would happen, and change nothing")
+_dry_run = click.option("--dry-run", is_flag=True, help="show what would happen, and change nothing")
 
 
 def _synced_run(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -231,7 +231,7 @@ def _sync(call: Invocation, kind: "type[Sync]", path: str, **settings: Any) -> i
     if call.json:
         return show(done.as_dict(), as_json=True, warnings=disputes)
     if done.dry_run:
-        sys.stderr.write("Nothing was changed: this is what would happen.\n")
+        sys.stderr.write("Dry run: nothing was changed.\n")
     totals = done.totals
     counts = {"items": done.items, "taken": totals["taken"], "given": totals["given"], "disputed": len(done.disputed)}
     show([{**counts, "gone": totals["gone"]}], as_json=False, warnings=disputes)
@@ -270,8 +270,8 @@ _TOKEN = "DECKLOG_OTLP_TOKEN"
 )
 @click.option("--without-texts", is_flag=True, help="leave out what was said, asked and answered, and payloads")
 @click.option("--follow", is_flag=True, help="go on sending until the run has ended")
-@click.option("--seconds", type=float, default=60, show_default=True, help="how long to wait for a collector that is busy")
-@click.option("--replace", is_flag=True, help="put it in the place of the file that is there")
+@click.option("--seconds", type=float, default=60, show_default=True, help="how long to wait for a busy collector")
+@click.option("--replace", is_flag=True, help="overwrite an existing file")
 @click.pass_obj
 def export_otlp(call: Invocation, /, run_ids: tuple[str, ...], path: str | None, without_texts: bool, **given: Any) -> int:
     """Send runs, with those below them, as spans of OpenTelemetry: agents, chats, tools, by its conventions.
@@ -340,9 +340,11 @@ def _show(call: Invocation, done: dict[str, Any]) -> int:
 @click.option("--port", type=click.IntRange(0, 65535), default=4318, show_default=True, help="0 takes any that is free")
 @click.option("--host", default="127.0.0.1", show_default=True, help="listen for other machines: with TLS or behind a proxy")
 @click.option("--name", "names", multiple=True, metavar="NAME", help="another name that requests may call it by")
-@click.option("--tls-cert", "certificate", metavar="FILE", help="the certificate, with those that vouch for it")
-@click.option("--tls-key", "key", metavar="FILE", help="the certificate's key")
-@click.option("--behind-proxy", "proxy", metavar="NAME", help="what a proxy with TLS is called; it leaves Host as it is")
+@click.option("--tls-cert", "certificate", metavar="FILE", help="certificate with its chain")
+@click.option("--tls-key", "key", metavar="FILE", help="key of the certificate")
+@click.option(
+    "--behind-proxy", "proxy", metavar="NAME", help="host name of a proxy with TLS, which must pass the Host header unchanged"
+)
 @click.option("--token-file", metavar="FILE", help=f"where the token is, made if it is not there; else {_TOKEN}, or a new one")
 @click.option("--by-conversation", is_flag=True, help="a run for each conversation that spans name, instead of each trace")
 @click.pass_obj

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from decklog.plugins import Importer
 
 
-_dry_run = click.option("--dry-run", is_flag=True, help="say what would happen, and change nothing")
+_dry_run = click.option("--dry-run", is_flag=True, help="show what would happen, and change nothing")
 _seconds = click.option("--seconds", type=float, default=600, show_default=True, help="how long reading the source may take")
 
 
@@ -359,14 +359,14 @@ def _show(call: Invocation, report: "Report") -> int:
         show(report, as_json=True, warnings=report.losses)
         return int(bool(report.losses))
     if report.dry_run:
-        sys.stderr.write("Nothing was changed: this is what would happen.\n")
+        sys.stderr.write("Dry run: nothing was changed.\n")
     show([{"table": table, **counts} for table, counts in report.tables.items()], as_json=False)
     for note in report.notes:
         sys.stderr.write(f"note: {note}\n")
     if report.notes_left_out:
         sys.stderr.write(f"note: and {report.notes_left_out} more\n")
     if report.losses:
-        sys.stderr.write(f"Not all of {report.path} has arrived: {'; '.join(report.losses[:3])}\n")
+        sys.stderr.write(f"The import of {report.path} is incomplete: {'; '.join(report.losses[:3])}\n")
     return int(bool(report.losses))
 
 

@@ -1,0 +1,165 @@
+"""Work items of a run: show, comment on, message, take over and continue them."""
+
+from pathlib import Path
+
+import click
+
+from decklog.cli.call import Invocation, WrongUsage
+from decklog.cli.commands.conductor.conducting import conduct
+from decklog.cli.exits import print_json
+from decklog.cli.show import show
+from decklog.cli.terminal import say
+from decklog.conductor import starting
+from decklog.conductor.context import RunContext
+from decklog.conductor.items import takeover
+from decklog.conductor.items.item import Item, Rounds, change_of, find_item, located, patch_of, split_name
+from decklog.conductor.items.watching import ItemWatch, files_of
+from decklog.core.folders import state_home
+from decklog.log import Decklog
+
+_item = click.argument("item", metavar="ITEM")
+_by = click.option("--by", metavar="NAME", help="who acts, default your name in git, or the owner's where one is registered")
+
+
+def found_item(log: Decklog, name: str) -> tuple[RunContext, Item]:
+    """Find a work item that is named as ITEM, of the newest run of this repository, or as RUN.ITEM."""
+    run_id, item = split_name(name)
+    run_id = run_id or starting.newest(log, cwd=Path.cwd(), state=state_home())
+    found = find_item(log, run_id, item)
+    return starting.open_run(log, run_id, cwd=Path.cwd(), state=state_home()), found
+
+
+def person_of(log: Decklog, context: RunContext, by: str | None) -> str:
+    """Return who acts: as named, the owner where one is registered, or the user of git."""
+    trust = log.trust.show()
+    return by or (str(trust["manager"]) if trust["is_bound"] else context.person.name)
+
+
+def watch_item(call: Invocation, name: str, *, follow: bool) -> int:
+    """Show what happens to a work item, line by line, until its end."""
+    with call.open(writing=False) as log:
+        context, item = found_item(log, name)
+        watch = ItemWatch(context, item)
+        for seen in watch.follow() if follow else watch.look():
+            print_json({"run_id": context.run_id, "item": item.name, **seen.as_dict()}) if call.json else say(seen.line())
+        return {"landed": 0, "blocked": 1, "given up": 1}.get(watch.state.state, 7) if follow else 0
+
+
+@click.command()
+@_item
+@click.option("--stat", is_flag=True, help="list the files with their numbers of lines instead of the lines")
+@click.pass_obj
+def diff(call: Invocation, item: str, stat: bool) -> int:
+    """Show what a work item changes so far, also while an agent works on it, before or after it has landed.
+
+    A comment on a line of it begins another round: decklog run comment ITEM FILE:LINE "…"
+    """
+    with call.open(writing=False) as log:
+        context, found = found_item(log, item)
+        if stat:
+            rows = [{"path": path, "added": added, "removed": removed} for path, added, removed in files_of(context, found)]
+            return show(rows, as_json=call.json)
+        patch = patch_of(context, found)
+    if call.json:
+        return show({"item": found.name, "run_id": context.run_id, "patch": patch}, as_json=True)
+    say(patch.rstrip("\n") or f"{found.name} has changed nothing yet.")
+    return 0
+
+
+@click.command()
+@_item
+@click.argument("where", metavar="FILE:LINE")
+@click.argument("text")
+@_by
+@click.pass_obj
+def comment(call: Invocation, item: str, where: str, text: str, by: str | None) -> int:
+    """Comment on a line of a work item's change: another round works on it, from the change as it is.
+
+    Write as many as you like. A round begins as soon as a conductor works on the run: decklog run continue ITEM
+    """
+    with call.open() as log:
+        context, found = found_item(log, item)
+        path, line = _place(where)
+        change = change_of(context, found)
+        quoted = located(context.repository, "" if change is None else change.tip, path, line)
+        message = Rounds(context).post(found, text, by=person_of(log, context, by), where=(path, line), quoted=quoted)
+    if call.json:
+        return show(message, as_json=True)
+    say(f"{message.id}: {found.name} gets another round. If no conductor works on the run: decklog run continue {item}")
+    return 0
+
+
+def _place(where: str) -> tuple[str, int]:
+    path, _, line = where.rpartition(":")
+    if not path or not line.isdecimal():
+        raise WrongUsage(f"{where!r} names no line", hint="Write FILE:LINE, such as src/lexer.py:12.")
+    return path, int(line)
+
+
+@click.command()
+@_item
+@click.argument("text")
+@_by
+@click.pass_obj
+def message(call: Invocation, item: str, text: str, by: str | None) -> int:
+    """Write to the agent that works on an item: it gets it at its next turn, or in the next round.
+
+    What became of it: decklog inbox show ID (seen_by, seen_at, answer)
+    """
+    with call.open() as log:
+        context, found = found_item(log, item)
+        posted = Rounds(context).post(found, text, by=person_of(log, context, by))
+    if call.json:
+        return show(posted, as_json=True)
+    say(f"{posted.id}: {found.name} gets it at its agent's next turn, or in its next round. See: decklog inbox show {posted.id}")
+    return 0
+
+
+@click.command("open")
+@_item
+@_by
+@click.pass_obj
+def open_item(call: Invocation, item: str, by: str | None) -> int:
+    """Take a work item over: end its agent, and print the workspace, which is yours until `decklog run continue ITEM`.
+
+    The first line is the path alone, so that `cd "$(decklog run open ITEM | head -1)"` goes there. Where the agent can go on in
+    your terminal, the second is the command for that.
+    """
+    with call.open() as log:
+        context, found = found_item(log, item)
+        opened = takeover.open_item(context, found, by=person_of(log, context, by))
+    if call.json:
+        return show(dict(vars(opened)), as_json=True)
+    say(opened.folder)
+    if opened.resume is not None:
+        say(opened.resume)
+    click.echo(f"It is yours. Then: decklog run continue {item}", err=True)
+    return 0
+
+
+@click.command("continue")
+@_item
+@_by
+@click.option("-m", "--message", "text", metavar="TEXT", help="what the agent is to do from here on")
+@click.option("--no-work", is_flag=True, help="only give it back; a conductor that works on the run goes on with it")
+@click.pass_obj
+def continue_item(call: Invocation, item: str, by: str | None, text: str | None, no_work: bool) -> int:
+    """Go on with a work item, from what you changed in its workspace or from your comments, and with its run.
+
+    What you changed is committed under your name, checked and landed; if it is red, or you leave a message, an agent goes on
+    from it.
+    """
+    with call.open() as log:
+        context, found = found_item(log, item)
+        who = person_of(log, context, by)
+        files = takeover.continue_item(context, found, by=who)
+        if text is not None:
+            Rounds(context).post(found_item(log, item)[1], text, by=who)
+        if no_work:
+            return show({"item": found.name, "files": files}, as_json=True) if call.json else 0
+        context = starting.resume(log, context.run_id, cwd=Path.cwd(), state=state_home())
+        starting.check_agents(context.configuration)
+        return conduct(call, context)
+
+
+COMMANDS = (diff, comment, message, open_item, continue_item)
