@@ -15,6 +15,8 @@ from decklog.records.fork_rules import ForkRule
 from decklog.records.values import from_json, to_json
 
 T = TypeVar("T")
+# A record as JSON: what `as_dict` returns.
+RecordJson = dict[str, Any]
 
 
 def _plain(annotation: Any) -> Any:

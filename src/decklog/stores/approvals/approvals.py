@@ -35,7 +35,7 @@ from decklog.stores.approvals.approval import (
     shown,
 )
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.checks import is_same, moment, name_of
+from decklog.stores.checks import filled, is_same, moment, name_of
 from decklog.stores.documents import hex_digest
 from decklog.stores.of_run import next_number
 from decklog.stores.results.approvals import ApprovalDetails, ApprovalSubject, cause_of
@@ -90,7 +90,7 @@ class Approvals(Store):
         """
         now = self._now()
         fields = {
-            "question": _question(question),
+            "question": filled("question", question),
             "subject": subject,
             "subject_digest": exact_digest(about, subject_digest),
             "expires_at": expiry_of(now, expires_at, expires_in_seconds, default_verdict),
@@ -147,13 +147,12 @@ class Approvals(Store):
         Words that plainly say yes (granted, approved, accepted, passed, ok, yes) count as granted and all others as denied,
         unless `counts_as` is given. Such a verdict is bound to no digest, so `granted_for` never gives it.
         """
-        if not source.strip() or not verdict.strip():
-            raise Invalid("a verdict needs a source and words", field="verdict" if source.strip() else "source")
+        filled("verdict", verdict)
         plain = Verdict.GRANTED if verdict.strip().casefold() in _YES else Verdict.DENIED
         given_at = self._now() if at is None else moment("at", at)
         fields: dict[str, Any] = {
             "state": ApprovalState(enum_of(Verdict, counts_as or plain, "counts_as")),
-            "source": source.strip(),
+            "source": filled("source", source).strip(),
             "verdict": verdict,
             "rationale": rationale,
             "payload": payload_of(payload),
@@ -440,9 +439,3 @@ def _parties(by: str, asked_of: str | None) -> dict[str, str | None]:
     if is_same(asker, answerer):
         raise Denied(f"{asker} can't ask {asker} for approval", hint="Ask someone else, or a gate.", field="asked_of")
     return {"asked_by": asker, "asked_of": answerer}
-
-
-def _question(text: str) -> str:
-    if not text.strip():
-        raise Invalid("an approval needs a question", field="question")
-    return text

@@ -7,11 +7,12 @@ from enum import StrEnum
 from typing import Any, Literal, Protocol
 
 from decklog.core.clock import to_text
-from decklog.core.errors import Conflict, Invalid, Refused
+from decklog.core.errors import Conflict, Refused
 from decklog.db.where import Where, enum_of
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store, StoreParts
+from decklog.stores.checks import filled
 
 
 class FixGate(Protocol):
@@ -121,9 +122,6 @@ class FeedbackStore(Store):
         key: str | None = None,
     ) -> Feedback:
         """Record feedback in the reporter's words. A known id or key returns that feedback unchanged."""
-        for name, text in (("from_handle", from_handle), ("body", body), ("channel", channel)):
-            if not text.strip():
-                raise Invalid(f"feedback needs a {name}", field=name)
         now = self._now()
         return self._once(
             lambda: self._seek_known(Feedback, feedback_id, key=key),
@@ -131,10 +129,10 @@ class FeedbackStore(Store):
                 Feedback,
                 note=body,
                 id=feedback_id or self._ids.new("fb"),
-                from_handle=from_handle.strip(),
-                channel=channel.strip(),
+                from_handle=filled("from_handle", from_handle).strip(),
+                channel=filled("channel", channel).strip(),
                 severity=enum_of(FeedbackSeverity, severity, "severity"),
-                body=body,
+                body=filled("body", body),
                 context_url=context_url,
                 key=key,
                 received_at=received_at or now,
@@ -202,8 +200,7 @@ class FeedbackStore(Store):
         note: str | None = None,
     ) -> Feedback:
         """Name the pull request that carries the fix; refused while the gate holds the change that answers this feedback."""
-        if not fix_pr_url.strip():
-            raise Invalid("an open fix needs the address of its pull request", field="fix_pr_url")
+        address = filled("fix_pr_url", fix_pr_url).strip()
         held = self._gate().holding(feedback_id)
         if held is not None:
             raise Refused(
@@ -217,7 +214,7 @@ class FeedbackStore(Store):
             FeedbackState.FIX_PR_OPEN,
             by,
             note,
-            fix_pr_url=fix_pr_url.strip(),
+            fix_pr_url=address,
             regression_test_path=regression_test_path,
         )
 
@@ -239,7 +236,7 @@ class FeedbackStore(Store):
     @writes
     def reject(self, feedback_id: str, reason: str, *, by: str | None = None) -> Feedback:
         """Reject feedback or its fix, with the reason."""
-        return self._move(feedback_id, FeedbackState.REJECTED, by, _reason(reason))
+        return self._move(feedback_id, FeedbackState.REJECTED, by, filled("reason", reason).strip())
 
     @writes
     def give_back(self, feedback_id: str, reason: str, *, by: str | None = None) -> Feedback:
@@ -248,7 +245,7 @@ class FeedbackStore(Store):
         if known.state not in BACK:
             raise self._refusal(Feedback, feedback_id)
         to = BACK[known.state]
-        return self._set(known, {"state": to, **_noted(known, to, by, _reason(reason), self._now())}, reason)
+        return self._set(known, {"state": to, **_noted(known, to, by, filled("reason", reason).strip(), self._now())}, reason)
 
     @writes
     def close(self, feedback_id: str, *, by: str | None = None, note: str | None = None) -> Feedback:
@@ -259,7 +256,7 @@ class FeedbackStore(Store):
     def add_note(self, feedback_id: str, text: str, *, by: str | None = None) -> Feedback:
         """Add a note without a change of state. Notes are never changed or removed."""
         known = self._fetch_for_update(Feedback, feedback_id)
-        return self._set(known, _noted(known, known.state, by, _reason(text), self._now()), text)
+        return self._set(known, _noted(known, known.state, by, filled("text", text).strip(), self._now()), text)
 
     def _move(self, feedback_id: str, to: FeedbackState, by: str | None, note: str | None, **changes: Any) -> Feedback:
         known = self._fetch_for_update(Feedback, feedback_id)
@@ -279,12 +276,6 @@ class FeedbackStore(Store):
 
     def _set(self, known: Feedback, changes: dict[str, Any], note: str) -> Feedback:
         return self._update(Feedback, known.id, changes, condition="state = :known", note=note, known=known.state)
-
-
-def _reason(text: str) -> str:
-    if not text.strip():
-        raise Invalid("say why; the note is what the next one reads", field="reason")
-    return text.strip()
 
 
 def _noted(known: Feedback, to: FeedbackState, by: str | None, text: str | None, now: datetime) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.approvals.feedback import Feedback, FeedbackSeverity, FixClass, FixClassLike
 from decklog.stores.base import Store, StoreParts
+from decklog.stores.checks import filled
 
 
 class Pauses(Protocol):
@@ -144,11 +145,11 @@ class Inbox(Store):
         about = {"agent": agent, "run_id": run_id, "task_id": task_id, "context_url": context_url}
         fields = {
             "id": message_id or self._ids.new("msg"),
-            "from_handle": _text(from_handle, "from_handle"),
+            "from_handle": filled("from_handle", from_handle).strip(),
             "is_authorised": is_authorised,
             "channel": enum_of(MessageChannel, channel, "channel"),
             "severity": severity,
-            "body": _text(body, "body"),
+            "body": filled("body", body),
             **about,
             "ack": _ack(severity, eta_seconds, is_authorised),
             "ack_sent_at": now,
@@ -235,7 +236,7 @@ class Inbox(Store):
         if known.state is MessageState.ANSWERED and known.answer == self._stored("answer", answer):
             return known.marked_already()
         changes = {"state": "answered", "answer": answer, "answered_by": by, "answered_at": self._now()}
-        return self._move_on(known, changes, by, _text(answer, "answer"))
+        return self._move_on(known, changes, by, filled("answer", answer))
 
     def _move_on(self, known: Message, changes: dict[str, Any], by: str | None, note: str) -> Message:
         """Change a pending or seen message, which is seen afterwards."""
@@ -296,12 +297,6 @@ class Inbox(Store):
             condition="state in ('seen', 'answered', 'escalated')",
             note="closed",
         )
-
-
-def _text(text: str, field: str) -> str:
-    if not text.strip():
-        raise Invalid(f"a message needs a {field}" if field != "answer" else "an answer needs words", field=field)
-    return text.strip() if field == "from_handle" else text
 
 
 def _ack(severity: MessageSeverity, eta_seconds: int | None, is_authorised: bool) -> str:

@@ -15,7 +15,6 @@ from decklog.journal import blobs
 from decklog.records.fork_rules import FORK_RUN, ForkRule, Reset
 from decklog.records.operations import reads, within_lease
 from decklog.records.record import Page, Record
-from decklog.records.values import to_json
 from decklog.stores.base import Store
 from decklog.stores.of_run import lock_run
 
@@ -29,9 +28,6 @@ class Encoded(NamedTuple):
 
 
 _PAGE = 100
-# Fields that LangGraph adds to a checkpoint, and its values for `source`.
-_OWN = ("source", "step", "parents")
-_SOURCES = frozenset(["input", "loop", "update", "fork"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +137,7 @@ class Graphs(Store):
         """Return the columns of a checkpoint, and whether anything was redacted."""
         graph_run = metadata.get("run_id")
         named, is_cut = self._db.values.bind({**place, "graph_run_id": graph_run if isinstance(graph_run, str) else None})
-        imported, is_cleaned = self._metadata(metadata)
+        imported, is_cleaned = self._db.values.json("metadata", metadata)
         kept = {"encoding": encoded.encoding, "digest": blobs.keep(self._db, encoded.content)}
         facts = {"saved_at": to_text(saved_at), "metadata": imported, "redacted": int(encoded.redacted)}
         return {**named, **kept, **facts}, is_cut or is_cleaned
@@ -167,14 +163,6 @@ class Graphs(Store):
         """Lock a run for writing. Memoized values of the run stay valid while it is locked."""
         if self._db.locks_rows or ("head", run_id) not in self._db.memo:
             lock_run(self._db, run_id)
-
-    def _metadata(self, metadata: dict[str, Any]) -> tuple[str, bool]:
-        """Encode the metadata of a checkpoint. Values that the framework generates are not searched for secrets."""
-        if metadata.get("source") in _SOURCES and type(metadata.get("step")) is int and not metadata.get("parents"):
-            own = {name: metadata[name] for name in _OWN if name in metadata}
-            if len(own) == len(metadata):
-                return to_json(own), False
-        return self._db.values.json("metadata", metadata)
 
     def _add_new(self, record_class: type[Record], image: dict[str, Any], *, redacted: bool) -> bool:
         """Insert a row of bound values and its entry. Return False if the key exists.

@@ -14,6 +14,7 @@ from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.records.values import from_json
 from decklog.stores.base import Store
+from decklog.stores.checks import filled
 
 
 class EffectState(StrEnum):
@@ -126,8 +127,7 @@ class Effects(Store):
         task_id: str | None = None,
     ) -> Effect:
         """Record that an effect is about to be made. A key that the run knows returns that effect unchanged."""
-        if not step.strip():
-            raise Invalid("an effect needs the name of its step", field="step")
+        filled("step", step)
         return self._once(
             lambda: self.known(run_id, key),
             lambda: self._add(
@@ -283,8 +283,7 @@ class Effects(Store):
         An effect that is still marked as intended may be reconciled too, when its actor ran where nobody can look.
         """
         answer = enum_of(EffectOutcome, happened, "happened")
-        if not by.strip():
-            raise Invalid("say who looked", field="by")
+        filled("by", by)
         changed = self._update(
             Effect,
             effect_id,

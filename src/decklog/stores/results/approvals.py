@@ -2,7 +2,7 @@
 
 from typing import NotRequired, TypedDict
 
-from decklog.stores.results.record_json import RecordJson
+from decklog.records.record import RecordJson
 
 
 class ApprovalSubject(TypedDict):

@@ -2,7 +2,7 @@
 
 from typing import TypedDict
 
-from decklog.stores.results.record_json import RecordJson
+from decklog.records.record import RecordJson
 
 
 class GroupSpawn(TypedDict):

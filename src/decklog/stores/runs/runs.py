@@ -12,6 +12,7 @@ from decklog.records.fork_rules import Fork
 from decklog.records.operations import reads, reads_in_steps, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store, StoreParts
+from decklog.stores.checks import filled
 from decklog.stores.of_run import cleared, given_of
 from decklog.stores.results.runs import RecordDifference, RunActivity, RunLanes
 from decklog.stores.runs import comparison, timeline
@@ -62,8 +63,7 @@ class Runs(Store):
 
         `parent_run_id` is the run that it is a part of.
         """
-        if not goal.strip():
-            raise Invalid("a run needs a goal", field="goal")
+        filled("goal", goal)
         if status in ENDED:
             raise Invalid(f"a run can't start as {status}; start it and then finish it", field="status")
         if run_id is not None:
@@ -132,8 +132,8 @@ class Runs(Store):
         """Change what is given of a run and keep the rest; `clear` names fields to empty."""
         if status is not None and enum_of(RunStatus, status, "status") in ENDED:
             raise Invalid(f"update can't set {status}; use finish, which also checks and stamps the end", field="status")
-        if goal is not None and not goal.strip():
-            raise Invalid("a run needs a goal", field="goal")
+        if goal is not None:
+            filled("goal", goal)
         changes = given_of(locals(), "run_id", "clear")
         changes |= cleared(clear, _CLEARABLE, changes)
         if status is not None:
@@ -224,8 +224,7 @@ class Runs(Store):
     ) -> Agent:
         """Record an agent's session and counts; what is not given stays as it was."""
         self._fetch(Run, run_id)
-        if not role.strip():
-            raise Invalid("an agent needs a role", field="role")
+        filled("role", role)
         changed = self._change_all(
             Agent,
             """

@@ -11,6 +11,7 @@ from decklog.db.where import Where, enum_of
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
+from decklog.stores.checks import filled
 from decklog.stores.results.workflow import ExpectedDuration
 
 
@@ -165,8 +166,8 @@ class Ci(Store):
 
 
 def _key(workflow_name: str, branch: str, ci_run_id: int) -> dict[str, Any]:
-    if not workflow_name.strip() or not branch.strip():
-        raise Invalid("a CI run needs a workflow and a branch", field="workflow_name")
+    filled("workflow_name", workflow_name)
+    filled("branch", branch)
     if isinstance(ci_run_id, bool) or not 0 <= ci_run_id < 2**63:
         raise Invalid(f"{ci_run_id} is not the number of a CI run", field="ci_run_id")
     return {"workflow_name": workflow_name, "branch": branch, "ci_run_id": ci_run_id}

@@ -25,6 +25,7 @@ from decklog.stores.approvals.trust.records import (
 )
 from decklog.stores.approvals.trust.replay import Contracts
 from decklog.stores.base import Store, StoreParts
+from decklog.stores.checks import filled
 from decklog.stores.results.approvals import ActionPermission, TierExplanation, TrustDetails, TrustStatus
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -182,12 +183,10 @@ class Trust(Store):
 
     def _bind(self, asked: dict[str, Any], persona_name: str | None) -> TrustContract:
         self._refuse_second_bind()
-        if not asked["channel"].strip():
-            raise Invalid("a manager needs a channel, such as gh-comment or email", field="channel")
         fields: dict[str, Any] = {
             "id": self._ids.new("log"),
             "handle": statements.handle_of(asked["handle"]),
-            "channel": asked["channel"].strip(),
+            "channel": filled("channel", asked["channel"]).strip(),
             "public_key": signatures.public_key_of(asked["public_key"]),
             "phrase": asked["phrase"],
             "persona_name": persona_name,
@@ -246,8 +245,7 @@ class Trust(Store):
         reviewers their handles. Nothing changes until the signature is there.
         """
         change = enum_of(SignedChange, change, "change")
-        if not reason.strip():
-            raise Invalid("a proposal needs a reason; it is part of what the manager signs", field="reason")
+        filled("reason", reason)
         if not 1 <= expires_in_seconds <= 24 * 3600:
             raise Invalid(f"expires_in_seconds is {expires_in_seconds}; it is 1 to {24 * 3600}", field="expires_in_seconds")
         given = {
