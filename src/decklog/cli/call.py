@@ -119,10 +119,10 @@ class Invocation:
     @property
     def names_operation(self) -> bool:
         """Whether this is a store's verb, which runs without click."""
-        from decklog.log import STORES
-
         if len(self.words) < 2 or self.wants_help:
             return False
+        from decklog.log import STORES
+
         store, verb = self.words[0].replace("-", "_"), self.words[1]
         is_sentence = store in SENTENCES and " " in verb.strip()
         return store in STORES and verb not in HAND_WRITTEN.get(store, ()) and not is_sentence
