@@ -8,7 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from decklog import __version__
-from decklog.cli.call import SHORT_WAY, Invocation, WrongUsage
+from decklog.cli.call import SHORTCUTS, Invocation, WrongUsage
 from decklog.cli.groups import SuggestingGroup, with_examples
 
 # Where each hand-written command lives, and what it does: it is imported when it is called, and a line of help is not worth that.
@@ -169,7 +169,7 @@ class Menu(SuggestingGroup):
     """Lists everything, and imports only what is chosen."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        return [*SHORT_WAY, *COMMANDS, *map(spelled, find_stores())]
+        return [*SHORTCUTS, *COMMANDS, *map(spelled, find_stores())]
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show the commands that people need first, in groups."""
@@ -213,11 +213,11 @@ class Menu(SuggestingGroup):
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         if name in COMMANDS:
             return with_examples(load_command(COMMANDS[name][0], f"{name}_" if iskeyword(name) else name), name)
-        if name not in SHORT_WAY and name.replace("-", "_") not in find_stores():
+        if name not in SHORTCUTS and name.replace("-", "_") not in find_stores():
             return None
         from decklog.cli.store_menu import StoreMenu, describe_shortcut
 
-        if name in SHORT_WAY:
+        if name in SHORTCUTS:
             return with_examples(describe_shortcut(name), name)
         return StoreMenu(name.replace("-", "_"), load_command)
 
