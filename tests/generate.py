@@ -23,6 +23,8 @@ from tests.reference import errors_md, python_md
 DOCS = Path(__file__).parent.parent / "docs"
 POLICY = DOCS.parent / "src/decklog/guard/policy"
 SHIPPED = POLICY / "policy.json"
+REDACTION = DOCS.parent / "src/decklog/redaction"
+TABLES = REDACTION / "tables.json"
 CHECKSUMS = DOCS.parent / "src/decklog/db/checksums.py"
 TASKS = DOCS.parent / "src/decklog/stores/tasks/tasks.py"
 TASK = TASKS.parent / "task.py"
@@ -254,6 +256,21 @@ def policy_json() -> str:
     return "{\n" + ",\n".join(f"{json.dumps(key)}: {_lines(value)}" for key, value in data.items()) + "\n}\n"
 
 
+def redaction_json() -> str:
+    """Return the tables of the redaction as JSON, without the examples."""
+    tables = {
+        name: tomllib.loads((REDACTION / f"{name}.toml").read_text(encoding="utf-8")) for name in ("rules", "prose", "words")
+    }
+    for rule in tables["rules"]["rule"]:
+        rule.pop("found", None)
+        rule.pop("not_found", None)
+    rows = (
+        f"{json.dumps(name)}: {{\n" + ",\n".join(f"{json.dumps(key)}: {_lines(value)}" for key, value in table.items()) + "\n}"
+        for name, table in tables.items()
+    )
+    return "{\n" + ",\n".join(rows) + "\n}\n"
+
+
 def _lines(value: object) -> str:
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return "[\n" + ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in value) + "\n]"
@@ -285,6 +302,7 @@ def documents() -> dict[Path, str]:
         DOCS / "reference/python.md": python_md(),
         CHECKSUMS: checksums_py(),
         SHIPPED: policy_json(),
+        TABLES: redaction_json(),
         NEW_TASK: new_task_py(),
         ASYNC_TYPES: async_types(),
     }

@@ -18,7 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from decklog.agents.context.worker import VARIABLES
+from decklog.agents.caller import VARIABLES
 
 ROOT = Path(__file__).parent.parent
 # Neither an exit code nor the number of a process.

@@ -14,11 +14,13 @@ from tests.generate import (
     DOCS,
     NEW_TASK,
     SHIPPED,
+    TABLES,
     async_types,
     checksums_py,
     cli_md,
     new_task_py,
     policy_json,
+    redaction_json,
     schema_sql,
 )
 from tests.man import man_page
@@ -35,6 +37,7 @@ from tests.registry import named, operations
         (errors_md, DOCS / "reference/errors.md"),
         (python_md, DOCS / "reference/python.md"),
         (policy_json, SHIPPED),
+        (redaction_json, TABLES),
         (checksums_py, CHECKSUMS),
         (new_task_py, NEW_TASK),
         (async_types, ASYNC_TYPES),

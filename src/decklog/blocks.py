@@ -38,7 +38,7 @@ class Blocks:
         iteration: int | None = None,
         fence: int | None = None,
     ) -> Iterator[None]:
-        """Attribute everything written in this block, where a call does not say otherwise.
+        """Attribute everything written in this block, unless a call names another agent or task.
 
         With the fence of a claimed task, what is written is refused (`LeaseLost`) once that lease is lost.
         """
@@ -62,7 +62,7 @@ class Blocks:
         from decklog.stores.tasks.claim import lease_check
 
         if task_id is None:
-            raise Invalid("a fence is that of a task; say which", field="task_id")
+            raise Invalid("a fence needs the task that it belongs to", field="task_id")
         return lease_check(task_id, fence)
 
     @contextmanager

@@ -135,7 +135,7 @@ class Decklog(Blocks):
 
     @once
     def groups(self) -> "Groups":
-        """Keeps the task groups of every run: who has them, how their reviews go, and whether they are merged."""
+        """Stores the task groups of runs, with their reviews and merges."""
         from decklog.stores.tasks.groups import Groups
 
         return Groups(self.parts)
@@ -175,63 +175,63 @@ class Decklog(Blocks):
 
     @once
     def criteria(self) -> "Criteria":
-        """Keeps the success criteria of every run. One is named by its exact text, or by its number within the run."""
+        """Stores the success criteria of runs. One is identified by its exact text, or by its number within the run."""
         from decklog.stores.tasks.criteria import Criteria
 
         return Criteria(self.parts)
 
     @once
     def approvals(self) -> "Approvals":
-        """Asks people and gates, and keeps what they answered, bound to the exact thing they were asked about."""
+        """Asks people and gates for approval of one exact thing, and keeps their answers."""
         from decklog.stores.approvals.approvals import Approvals
 
         return Approvals(self.parts, inbox=lambda: self.inbox)
 
     @once
     def states(self) -> "States":
-        """Keeps state documents and their versions, checkpoints of runs and snapshots of paused tasks."""
+        """Stores state documents with all versions, checkpoints of runs and snapshots of paused tasks."""
         from decklog.stores.artifacts.states import States
 
         return States(self.parts)
 
     @once
     def artifacts(self) -> "Artifacts":
-        """Remembers files, and keeps the bytes of those that are given with them."""
+        """Records files by path and digest, and stores their bytes if given."""
         from decklog.stores.artifacts.artifacts import Artifacts
 
         return Artifacts(self.parts)
 
     @once
     def outputs(self) -> "Outputs":
-        """Keeps every output of every skill of a run."""
+        """Stores the outputs of skills by iteration, and checks that the mandatory ones ran."""
         from decklog.stores.artifacts.outputs import Outputs
 
         return Outputs(self.parts)
 
     @once
     def prices(self) -> "Prices":
-        """Keeps a log's own prices, which go before those that come with Decklog."""
+        """Stores a log's own prices, which take precedence over those that come with Decklog."""
         from decklog.stores.money.prices import Prices
 
         return Prices(self.parts)
 
     @once
     def budgets(self) -> "Budgets":
-        """Sets budgets and shows how they stand. Only the manager sets, raises or lifts one; agents can read them all."""
+        """Sets budgets and shows their usage. Only the owner sets, raises or lifts one; agents can read them all."""
         from decklog.stores.money.budgets import Budgets
 
         return Budgets(self.parts)
 
     @once
     def reservations(self) -> "Reservations":
-        """Holds budget for calls under way, and gives back what they did not use."""
+        """Reserves budget for calls, and releases what they did not use."""
         from decklog.stores.money.reservations import Reservations
 
         return Reservations(self.parts)
 
     @once
     def ledger(self) -> "Ledger":
-        """Writes down what was spent, and adds it up."""
+        """Records spending, and adds it up."""
         from decklog.stores.money.ledger import Ledger
 
         return Ledger(self.parts)
@@ -267,35 +267,35 @@ class Decklog(Blocks):
 
     @once
     def context(self) -> "Context":
-        """Keeps packages, offers each agent what is for it, and remembers who read what."""
+        """Stores packages, offers each agent those that are for it, and records who read which."""
         from decklog.stores.workflow.context import Context
 
         return Context(self.parts)
 
     @once
     def inbox(self) -> "Inbox":
-        """Takes messages in, hands them to agents at a break, and keeps what became of each."""
+        """Receives messages, gives them to agents at a break in their work, and keeps the outcome of each."""
         from decklog.stores.approvals.inbox import Inbox
 
         return Inbox(self.parts, tasks=lambda: self.tasks, trust=lambda: self.trust)
 
     @once
     def feedback(self) -> "FeedbackStore":
-        """Files feedback and moves it, one lawful step at a time, with a note for each step."""
+        """Records feedback and moves it through its states, with a note for each step."""
         from decklog.stores.approvals.feedback import FeedbackStore
 
         return FeedbackStore(self.parts, gate=lambda: self.reviews)
 
     @once
     def trust(self) -> "Trust":
-        """Binds the log to one manager. Going up needs a signature; going down needs none and happens at once."""
+        """Binds the log to one owner. A promotion needs a signature; a demotion needs none and happens at once."""
         from decklog.stores.approvals.trust.trust import Trust
 
         return Trust(self.parts, approvals=lambda: self.approvals)
 
     @once
     def proofs(self) -> "Proofs":
-        """Keeps the manager's proofs. A log without a manager has none, and its decisions are unproven."""
+        """Keeps the owner's signatures. A log without an owner has none, and its decisions are unsigned."""
         from decklog.stores.approvals.trust.proofs import Proofs
 
         return Proofs(self.parts)
@@ -309,14 +309,14 @@ class Decklog(Blocks):
 
     @once
     def workflow(self) -> "Workflow":
-        """Keeps one workflow, as it was loaded or as it comes with the package, and routes by it."""
+        """Stores one workflow, loaded or shipped with the package, and routes by it."""
         from decklog.stores.workflow.workflow import Workflow
 
         return Workflow(self.parts, groups=lambda: self.groups)
 
     @once
     def ci(self) -> "Ci":
-        """Keeps the history of CI runs; a run may be recorded when it starts and completed when it ends."""
+        """Stores the history of CI runs; a run may be recorded at its start and completed at its end."""
         from decklog.stores.workflow.ci import Ci
 
         return Ci(self.parts)
@@ -330,42 +330,42 @@ class Decklog(Blocks):
 
     @once
     def reviews(self) -> "Reviews":
-        """Keeps what the gate said of changes; `decklog review` has it say so."""
+        """Stores results of the review gate, which `decklog review` runs."""
         from decklog.stores.workflow.reviews import Reviews
 
         return Reviews(self.parts, approvals=lambda: self.approvals)
 
     @once
     def mends(self) -> "Mends":
-        """Keeps how far the fix of each piece of feedback is proven, and what it waits for; `decklog mend` takes it on."""
+        """Stores the state of the fix of each piece of feedback; `decklog mend` advances it."""
         from decklog.stores.workflow.mends import Mends
 
         return Mends(self.parts)
 
     @once
     def gates(self) -> "Gates":
-        """Closes what many workers share, lets one at a time try again when its time has come, and opens it for all."""
+        """Circuit breakers: close a shared resource, let one caller at a time retry after a while, and open it for all."""
         from decklog.stores.workflow.gates import Gates
 
         return Gates(self.parts)
 
     @once
     def effects(self) -> "Effects":
-        """Keeps what tools set out to do and what came of it, so that nothing is done twice or lost silently."""
+        """Records side effects of tools before and after they happen, so that none is repeated or lost silently."""
         from decklog.stores.effects.effects import Effects
 
         return Effects(self.parts)
 
     @once
     def processes(self) -> "Processes":
-        """Remembers background processes across restarts of the program that started them."""
+        """Records background processes, beyond restarts of the program that started them."""
         from decklog.stores.effects.processes import Processes
 
         return Processes(self.parts)
 
     @once
     def edits(self) -> "Edits":
-        """Keeps which session changed which file, and snapshots of worktrees. Contents stay in git."""
+        """Records which session changed which file, and snapshots of worktrees. Contents stay in git."""
         from decklog.stores.provenance.edits import Edits
 
         return Edits(self.parts)
@@ -385,7 +385,7 @@ class Decklog(Blocks):
         return Overview(self.parts, tasks=lambda: self.tasks, schedules=lambda: self.schedules, past=lambda: self.runs)
 
     def record_classes(self) -> dict[str, type[Record]]:
-        """Name every kind of record with its class."""
+        """Return the record classes by table."""
         return {record.table: record for name in STORES for record in store_class(name).records}
 
     def _audits(self) -> "dict[str, Audit]":
@@ -393,9 +393,9 @@ class Decklog(Blocks):
         return {f"what {name} derives": store.audit for name, store in self._stores()}
 
     def rebuild(self, *, words: bool = False) -> None:
-        """Make anew what is derived from records, as after they came from another log: sums, counts and places.
+        """Rebuild what is derived from records, as after an import from another log: sums, counts and places.
 
-        With `words` also what entries are found by, which takes the next search as long as it has entries to read.
+        With `words` also rebuild the text index, at the next search.
         """
         if self.db.read(self.db.archived):
             raise Conflict(
@@ -408,7 +408,7 @@ class Decklog(Blocks):
             self.db.forget_all_text()
 
     def derived_tables(self) -> frozenset[str]:
-        """Name the tables that `rebuild` makes anew, which hold nothing that the journal does not tell."""
+        """Return the tables that `rebuild` computes from the journal."""
         return frozenset({"entry_text", "entry_text_marks"}.union(*(store.derived for _, store in self._stores())))
 
     def _stores(self) -> "Iterator[tuple[str, Store]]":

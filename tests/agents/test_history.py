@@ -191,16 +191,6 @@ def test_an_import_does_not_end_a_session_that_hooks_took_up(log: Decklog, tmp_p
     assert told(log, "claude-s1")[-1] == ("call", "ls")
 
 
-def test_folders_that_are_named_alike_from_elsewhere_are_told_apart(
-    log: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("s1", "s2"):
-        write(tmp_path / name / "sessions" / "one.jsonl", session(name))  # type: ignore[arg-type]
-        monkeypatch.chdir(tmp_path / name)
-        assert taken(log, Path("sessions"), tmp_path).files == 1
-    assert told(log, "claude-s2") == OF_S1
-
-
 @on_both
 @pytest.mark.parametrize("lines", [2, 4, 7])
 def test_a_file_that_was_written_anew_is_read_from_its_beginning(log: Decklog, tmp_path: Path, lines: int) -> None:
@@ -434,16 +424,6 @@ def test_a_file_named_from_where_it_lies_is_taken_and_known_by_its_whole_name(
     assert taken(log, tmp_path / "one" / "session.jsonl", tmp_path).unchanged == 1
 
     assert {run.id for run in log.runs.find()} == {"claude-one", "claude-two"}
-
-
-def test_links_that_lead_nowhere_pipes_and_endless_nesting_stop_no_import(log: Decklog, folder: Path, tmp_path: Path) -> None:
-    (folder / "gone.jsonl").symlink_to(tmp_path / "nothing")
-    os.mkfifo(folder / "pipe.jsonl")
-    write(folder / "deep.jsonl", ["[" * 100_000, *session("s9")])
-
-    assert taken(log, folder, tmp_path).files == 4
-
-    assert "claude-s9" in {run.id for run in log.runs.find()}
 
 
 def test_a_file_that_was_taken_for_another_programs_is_read_as_its_own(log: Decklog, tmp_path: Path) -> None:

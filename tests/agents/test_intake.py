@@ -10,8 +10,8 @@ import pytest
 from decklog import Decklog, EntryKind
 from decklog.agents import intake
 from decklog.agents.intake import take_in
-from decklog.agents.lines import lines_of
 from decklog.agents.spool import Spool
+from decklog.agents.transcripts import lines_of
 from tests.conftest import on_both
 
 STRANGE: list[tuple[dict[str, Any], dict[str, Any]]] = [

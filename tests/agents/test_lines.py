@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from decklog.agents.lines import lines_of
 from decklog.agents.texts import storable
+from decklog.agents.transcripts import lines_of
 
 _LINES = [
     b'{"a": 1}',

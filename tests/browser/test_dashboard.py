@@ -114,38 +114,6 @@ def test_an_approval_is_decided_by_the_keyboard_alone(tab: Tab, path: Path) -> N
     tab.check()
 
 
-@pytest.mark.parametrize("how", ["Enter", "click"])
-def test_deny_form_denies_by_enter_and_by_click(tab: Tab, path: Path, how: str) -> None:
-    asked = open_approval(path)
-    tab.go("/now")
-    tab.page.click("text=Deny… >> nth=0")
-    tab.page.wait_for_selector("#decide")
-    assert tab.page.locator(".answer button:not([type=button])").all_inner_texts() == ["Deny"]
-    tab.page.fill("#reason", "Not on a Friday")
-    tab.page.fill("#proof", PASSWORD)
-    if how == "Enter":
-        tab.page.press("#proof", "Enter")
-    else:
-        tab.page.click("#decide")
-    tab.page.wait_for_selector(".verdict")
-    with Decklog.open(path) as log:
-        assert log.approvals.get(asked.id).state.value == "denied"
-    tab.check()
-
-
-def test_form_without_intent_preselects_nothing_and_enter_decides_nothing(tab: Tab, path: Path) -> None:
-    asked = open_approval(path)
-    tab.go(f"/inbox/approval/{asked.id}")
-    assert tab.page.locator("[name=verdict]:checked").count() == 0
-    tab.page.fill("#reason", "typed")
-    tab.page.fill("#proof", PASSWORD)
-    tab.page.press("#proof", "Enter")
-    tab.page.wait_for_timeout(300)
-    with Decklog.open(path) as log:
-        assert log.approvals.get(asked.id).state.value == "open"
-    tab.check()
-
-
 def test_a_wrong_password_leaves_what_was_typed(tab: Tab, path: Path) -> None:
     tab.go("/inbox")
     tab.page.fill("#reason", "typed for long")

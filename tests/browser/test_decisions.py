@@ -15,24 +15,30 @@ if MISSING:
 SUBMITS = ".answer button:not([type=button])"
 
 
-def unknown_effect(path: Path) -> str:
+@pytest.fixture
+def asked(path: Path, kind: str) -> str:
+    """An approval or a side effect that waits for a person."""
+    if kind == "approval":
+        return str(open_approval(path).id)
     with Decklog.open(path) as log:
         effect = log.effects.intend("commas", "deploy", "run", key="k", actor="p1", arguments={"command": "./deploy"})
         log.effects.doubt(effect.id, actor="p1", note="its process died")
         return effect.id
 
 
-def effect_state(path: Path, effect_id: str) -> str:
+def state_of(path: Path, kind: str, item_id: str) -> str:
     with Decklog.open(path) as log:
-        return log.effects.get(effect_id).state.value
+        return (log.approvals if kind == "approval" else log.effects).get(item_id).state.value
 
 
-@pytest.mark.parametrize(("link", "state"), [("It happened…", "done"), ("It did not…", "cleared")])
+@pytest.mark.parametrize(
+    ("kind", "link", "state"),
+    [("approval", "Deny…", "denied"), ("effect", "It happened…", "done"), ("effect", "It did not…", "cleared")],
+)
 @pytest.mark.parametrize("how", ["Enter", "click"])
-def test_side_effect_form_settles_only_its_intent(tab: Tab, path: Path, how: str, link: str, state: str) -> None:
-    effect = unknown_effect(path)
+def test_form_decides_only_its_intent(tab: Tab, path: Path, asked: str, kind: str, how: str, link: str, state: str) -> None:
     tab.go("/now")
-    tab.page.click(f"text={link}")
+    tab.page.click(f"text={link} >> nth=0")
     tab.page.wait_for_selector("#decide")
     assert tab.page.locator(SUBMITS).count() == 1
     assert tab.page.locator("[type=radio]").count() == 0
@@ -43,20 +49,20 @@ def test_side_effect_form_settles_only_its_intent(tab: Tab, path: Path, how: str
     else:
         tab.page.click("#decide")
     tab.page.wait_for_selector(".verdict")
-    assert effect_state(path, effect) == state
+    assert state_of(path, kind, asked) == state
     tab.check()
 
 
-def test_side_effect_form_without_intent_settles_nothing_by_enter(tab: Tab, path: Path) -> None:
-    effect = unknown_effect(path)
-    tab.go(f"/inbox/effect/{effect}")
+@pytest.mark.parametrize(("kind", "state"), [("approval", "open"), ("effect", "unknown")])
+def test_form_without_intent_decides_nothing_by_enter(tab: Tab, path: Path, asked: str, kind: str, state: str) -> None:
+    tab.go(f"/inbox/{kind}/{asked}")
     assert tab.page.locator("[type=radio]").count() == 2
     assert tab.page.locator("[type=radio]:checked").count() == 0
     tab.page.fill("#reason", "I looked")
     tab.page.fill("#proof", PASSWORD)
     tab.page.press("#proof", "Enter")
     tab.page.wait_for_timeout(300)
-    assert effect_state(path, effect) == "unknown"
+    assert state_of(path, kind, asked) == state
     tab.check()
 
 

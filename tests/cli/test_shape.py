@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from decklog.agents.context.worker import is_agent, recognised
+from decklog.agents.caller import is_agent, recognised
 from decklog.cli.exits import AS_IT_IS, OutputShape
 from tests.cli.conftest import Program
 from tests.registry import records

@@ -75,7 +75,7 @@ def context(log: Decklog, run_id: str, repository: Repository) -> RunContext:
 
 
 def met(context: RunContext, kind: str, who: Description, **given: Any) -> None:
-    Outages(context).met(who, SessionOutcome(error_class=kind, **given), context.log.clock.now())
+    Outages(context).report_outage(who, SessionOutcome(error_class=kind, **given), context.log.clock.now())
 
 
 def test_four_who_meet_a_quota_close_one_gate_and_tell_it_once(context: RunContext, clock: ManualClock) -> None:
@@ -83,15 +83,15 @@ def test_four_who_meet_a_quota_close_one_gate_and_tell_it_once(context: RunConte
     clock.advance(seconds=1)
     who, other = agent(), agent(account="other")
     for _ in range(4):
-        Outages(context).met(who, SessionOutcome(error_class="quota", until=clock.now() + timedelta(minutes=5)), began)
-    weather = Outages(context)
-    assert (weather.are_all_shut([who]), weather.are_all_shut([who, other])) == (True, False)
-    assert (weather.choose([who]), weather.choose([who, other])) == (None, other)
+        Outages(context).report_outage(who, SessionOutcome(error_class="quota", until=clock.now() + timedelta(minutes=5)), began)
+    outages = Outages(context)
+    assert (outages.are_all_shut([who]), outages.are_all_shut([who, other])) == (True, False)
+    assert (outages.choose([who]), outages.choose([who, other])) == (None, other)
     assert len(context.log.inbox.find()) == 1
     clock.advance(minutes=5)
-    assert (weather.choose([who]), weather.choose([who])) == (who, None), "one tries, the others wait for what it finds"
-    weather.report_answer(who)
-    assert [weather.choose([who]) for _ in range(2)] == [who, who]
+    assert (outages.choose([who]), outages.choose([who])) == (who, None), "one tries, the others wait for what it finds"
+    outages.report_answer(who)
+    assert [outages.choose([who]) for _ in range(2)] == [who, who]
 
 
 def test_a_lost_login_is_tried_by_its_own_program_and_by_no_agent(
@@ -99,27 +99,27 @@ def test_a_lost_login_is_tried_by_its_own_program_and_by_no_agent(
 ) -> None:
     who = agent(probe=["test", "-e", str(tmp_path / "logged-in")])
     met(context, "login", who)
-    weather = Outages(context)
+    outages = Outages(context)
     for is_in in (False, True):
-        assert weather.choose([who]) is None
+        assert outages.choose([who]) is None
         if is_in:
             (tmp_path / "logged-in").touch()
         clock.advance(seconds=4 * RETRY_SECONDS["login"])
-        assert weather.choose([who]) is None, "an agent is not what finds it out"
-        weather.probe([who])
-    assert weather.choose([who]) == who
+        assert outages.choose([who]) is None, "an agent is not what finds it out"
+        outages.probe([who])
+    assert outages.choose([who]) == who
     (message,) = context.log.inbox.find()
     assert "no longer logged in" in message.body
 
 
 def test_a_lost_login_that_no_program_can_see_waits_for_a_person(context: RunContext, clock: ManualClock) -> None:
     met(context, "login", agent(), until=clock.now() + timedelta(seconds=1))
-    weather = Outages(context)
+    outages = Outages(context)
     clock.advance(days=3)
-    assert (weather.is_hopeless([agent()], weather.closed_gates()), weather.choose([agent()])) == (True, None)
-    weather.allow_retry([agent()])
+    assert (outages.is_hopeless([agent()], outages.closed_gates()), outages.choose([agent()])) == (True, None)
+    outages.allow_retry([agent()])
     clock.advance(seconds=1)
-    assert weather.choose([agent()]) is not None
+    assert outages.choose([agent()]) is not None
     assert context.log.gates.get(gate_name(agent())).state == "closed", "until it has been answered"
 
 
@@ -128,14 +128,14 @@ def test_a_login_that_is_refused_though_its_program_reports_it_waits_for_a_perso
 ) -> None:
     who = agent(probe=["true"])
     met(context, "login", who)
-    weather = Outages(context)
+    outages = Outages(context)
     clock.advance(days=3)
-    weather.probe([who])
-    assert (weather.is_hopeless([who], weather.closed_gates()), weather.choose([who])) == (True, None)
+    outages.probe([who])
+    assert (outages.is_hopeless([who], outages.closed_gates()), outages.choose([who])) == (True, None)
     assert len(context.log.inbox.find()) == 1
-    weather.allow_retry([who])
-    weather.probe([who])
-    assert weather.choose([who]) == who
+    outages.allow_retry([who])
+    outages.probe([who])
+    assert outages.choose([who]) == who
 
 
 def test_a_variable_that_has_a_login_is_one_that_no_probe_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:

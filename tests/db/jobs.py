@@ -582,7 +582,7 @@ def move_until_killed(_number: int, source: str, target: str, phase: str, calls:
 def _set_clock(hours: float) -> None:
     """Let this process see the machine's clock set ahead or back."""
     Clock.now = lambda _clock: datetime.now(UTC) + timedelta(hours=hours)  # type: ignore[method-assign]
-    BootClock.told = Clock.told  # type: ignore[method-assign]
+    BootClock.now_text = Clock.now_text  # type: ignore[method-assign]
 
 
 def claim_with_a_clock_ahead(_number: int, target: str, hours: float, wait_seconds: float) -> str | None:

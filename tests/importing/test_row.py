@@ -48,7 +48,7 @@ def test_a_time_without_a_zone_is_utc_and_what_is_no_time_is_left_over(written: 
 def test_a_list_of_texts_is_only_that(written: str, meant: list[str] | None) -> None:
     row = Row("t", 1, {"refs": written})
 
-    assert row.texts("refs") == meant
+    assert row.json_texts("refs") == meant
     assert ("refs" in row.left) == (meant is None or json.loads(written) != meant)
 
 
@@ -59,6 +59,6 @@ def test_a_row_that_begins_again_has_forgotten_what_was_taken() -> None:
     row.text("b", "instead")
     assert (row.left, row.instead) == ({"b": b"\x00"}, {"b": "instead"})
 
-    row.begin_again()
+    row.reset()
 
     assert (row.left, row.instead, row.stream, row.made) == ({"a": "x", "b": b"\x00"}, {}, "@desk", None)

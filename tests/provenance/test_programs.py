@@ -7,7 +7,8 @@ import pytest
 from decklog import Decklog
 from tests.provenance.programs import run
 
-# Short ones in `make test`, and a few longer ones in `make test-slow`. `make explore` runs as many as it is given, of 60 steps.
+# Ten short ones in `make test`; more, and a few longer ones, in `make test-slow`.
+# `make explore` runs as many as it is given, of 60 steps.
 PROGRAMS = 60
 STEPS = 3
 LONG = 4
@@ -21,7 +22,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("seed", range(1000, 1000 + number))
 
 
-@pytest.mark.parametrize("start", range(0, PROGRAMS, 10))
+@pytest.mark.parametrize("start", [0, *(pytest.param(start, marks=pytest.mark.slow) for start in range(10, PROGRAMS, 10))])
 def test_lines_have_the_origins_that_the_model_expects(tmp_path: Path, start: int) -> None:
     for seed in range(start, start + 10):
         with Decklog.open(tmp_path / f"{seed}.db", durability="relaxed") as log:

@@ -40,7 +40,7 @@ def verify(browser: Browser, **form: str) -> int:
 
 def ended(browser: Browser) -> Read:
     """Wait until it was verified, and read the page."""
-    wait_until(lambda: browser.site.verifying.standing.began_at is None)
+    wait_until(lambda: browser.site.verifying.status.began_at is None)
     return read(browser, "/system")
 
 
@@ -124,7 +124,7 @@ def test_a_session_is_ended_and_a_log_verified_by_a_form_of_this_page_alone(brow
         assert browser.post(f"/system/sessions/{phone.name}/end", form, **headers).status == 403
         assert browser.post("/system/verify", {"token": browser.session.form_token(VERIFY, "")}, **headers).status == 403
     assert browser.site.sessions.has(phone)
-    assert browser.site.verifying.standing == VerifyStatus()
+    assert browser.site.verifying.status == VerifyStatus()
 
 
 @pytest.mark.slow
@@ -210,7 +210,7 @@ def test_how_far_it_is_is_told_and_it_can_be_stopped_and_gone_on_with_or_begun_a
         browser.log_in()
         for how, known in ((ANEW, {}), ("on", CHAINS["heads"]), (ANEW, {})):
             assert verify(browser, how=how) == 303
-            wait_until(lambda: verifying.standing.progress is not None)
+            wait_until(lambda: verifying.status.progress is not None)
             assert "1,200 of 4,000 entries verified" in read(browser, "/system").text
             assert verify(browser, how=STOP) == 303
             page = ended(browser).text
@@ -222,7 +222,7 @@ def test_how_far_it_is_is_told_and_it_can_be_stopped_and_gone_on_with_or_begun_a
         assert (told["is_stopped"], told["heads"], told["last"], told["progress"]["done"]) == (True, 1, None, 1200)
         # To stop what does not go on is nothing.
         assert verify(browser, how=STOP) == 303
-        assert browser.site.verifying.standing.is_stopped
+        assert browser.site.verifying.status.is_stopped
 
 
 def test_what_is_compared_after_the_entries_is_told(log: Decklog, tmp_path: Path) -> None:
@@ -231,10 +231,10 @@ def test_what_is_compared_after_the_entries_is_told(log: Decklog, tmp_path: Path
     with browser.runner:
         browser.log_in()
         verify(browser)
-        wait_until(lambda: (verifying.standing.progress or CHAINS)["what"] != "chains")
+        wait_until(lambda: (verifying.status.progress or CHAINS)["what"] != "chains")
         assert "all entries verified; 4 of 9 comparisons done, the last: the indexes" in read(browser, "/system").text
         verifying.end()
-        wait_until(lambda: verifying.standing.began_at is None)
+        wait_until(lambda: verifying.status.began_at is None)
 
 
 @pytest.mark.slow
@@ -255,7 +255,7 @@ def test_what_came_since_goes_on_from_what_was_found_whole(log: Decklog, target:
     assert victim.change("delete from entries where seq = 3") == 1
     verify(browser, how="on")
     assert "entries up to the anchored one are cut off" in ended(browser).text
-    assert browser.site.verifying.standing.heads == 0
+    assert browser.site.verifying.status.heads == 0
 
 
 def test_what_goes_on_ends_with_the_server(log: Decklog, tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def test_a_log_that_can_not_be_opened_is_not_verified_and_its_place_is_not_told(
             (tmp_path / "log.db").rename(tmp_path / "elsewhere.db")
             (tmp_path / "log.db").write_bytes(b"not a database, whatever it is called" * 100)
             verify(browser)
-            wait_until(lambda: browser.site.verifying.standing.began_at is None)
+            wait_until(lambda: browser.site.verifying.status.began_at is None)
             (tmp_path / "elsewhere.db").rename(tmp_path / "log.db")
             text = browser.get("/system").text
             assert "It could not be verified" in text

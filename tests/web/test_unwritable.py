@@ -42,7 +42,7 @@ def walk(target: str) -> None:
             assert "or no permission to write" in browser.get(f"/inbox/approval/{asked.id}").text
             assert browser.post(f"/inbox/approval/{asked.id}/decide", {"token": "x"}).status == 405
             assert verify(browser) == 303
-            wait_until(lambda: browser.site.verifying.standing.began_at is None)
+            wait_until(lambda: browser.site.verifying.status.began_at is None)
             assert browser.get("/system.json").data["data"]["verification"]["last"]["word"] == "verified"
             print(log.journal.find("commas", limit=1)[0].body)
 

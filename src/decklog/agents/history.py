@@ -9,10 +9,10 @@ from itertools import groupby
 
 from decklog.agents.events import SessionEvent
 from decklog.agents.history_files import EventBatch, HistorySummary, Named, SessionFileReader, files_of
-from decklog.agents.marks import ReadMarks, age_of, bear_witness
 from decklog.agents.recorder import Recorder
 from decklog.agents.sessions import is_charged
 from decklog.agents.spool import Spool
+from decklog.agents.transcripts import ReadMarks, age_of, bear_witness
 from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
 from decklog.log import Decklog
 from decklog.provenance.reconstructing import Reconstruction

@@ -19,11 +19,10 @@ from decklog.agents.events import (
     Returned,
     SessionEvent,
 )
-from decklog.agents.lines import lines_of, opened
-from decklog.agents.marks import OF_A_RUN, ReadMarks
 from decklog.agents.programs import claude
 from decklog.agents.programs import program as known_program
 from decklog.agents.programs.base import Reading, Sums
+from decklog.agents.transcripts import OF_A_RUN, ReadMarks, lines_of, opened
 from decklog.provenance.reconstructing import EditCall, is_edit
 
 Named = tuple[str, str | None]

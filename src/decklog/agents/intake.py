@@ -11,13 +11,12 @@ from typing import Any
 from decklog.agents.acp.wire import AcpReaders, transcripts_of_session
 from decklog.agents.entries import run_of_agent
 from decklog.agents.events import CallOutcome, Noted, Returned, SessionEvent
-from decklog.agents.lines import lines_of
-from decklog.agents.marks import ReadMarks, age_of, bear_witness
 from decklog.agents.programs import claude, program
 from decklog.agents.programs.base import Reading, Sums, TranscriptProgram
 from decklog.agents.recorder import Recorder
 from decklog.agents.spool import DROPPED, Spool
 from decklog.agents.texts import text_or_none
+from decklog.agents.transcripts import ReadMarks, age_of, bear_witness, lines_of
 from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
 from decklog.log import Decklog
 from decklog.provenance.git import GitFailed

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from decklog.agents.views.last_session import last_session, told
+from decklog.agents.session_views import last_session, told
 from decklog.core.errors import Busy, NotFound, ReadOnly
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog

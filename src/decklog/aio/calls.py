@@ -57,7 +57,7 @@ class Job:
             self._is_decided = True
 
     def take_back(self) -> bool:
-        """Have it rolled back; return False if it is too late."""
+        """Roll it back; return False if it is too late."""
         with self._deciding:
             self._is_withdrawn = not self._is_decided
             return self._is_withdrawn

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 else:
 
     class Stores:
-        """Gives each store when it is first asked for."""
+        """Creates each store on first access."""
 
         def __getattr__(self, name):
             if name not in STORES:

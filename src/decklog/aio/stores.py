@@ -97,7 +97,7 @@ class AsyncStore:
         return await self._done(step.how, act, step.undo)
 
     async def _done(self, through: str, act: Callable[[], Any], undo: Callable[[Any], object] | None) -> Any:
-        """Do one act of a verb; when its caller is cancelled, keep nothing that only the caller could give back."""
+        """Run one step of a verb; undo it if its caller is cancelled."""
         route = self._calls.route(through, route_of(self._calls.log))
 
         async def undone(result: Any) -> None:
@@ -120,7 +120,7 @@ class AsyncStore:
         return future.result(), was_cancelled
 
     async def _watch(self, stream: str | None, wake: Callable[[], None]) -> Callable[[], None]:
-        """Have somebody woken whenever a stream, or any, may have moved; what comes back ends it."""
+        """Call `wake` whenever a stream, or any, may have moved; return what ends it."""
         watch = partial(self._calls.log.db.watch, stream, wake)
 
         async def stopped(stop: Any) -> None:
@@ -174,7 +174,7 @@ class VerbWaiter:
         self._leave_queue()
 
     def _leave_queue(self) -> None:
-        """Let those behind come forward."""
+        """Leave the queue, so that the next one polls."""
         if self._semaphore is not None:
             if self._is_first:
                 self._semaphore.release()
@@ -282,11 +282,11 @@ class AsyncClaim:
         return await self._end("fail", summary=summary, blocker=blocker, retry_after_seconds=retry_after_seconds)
 
     async def block(self, blocker: str, summary: str | None = None) -> Task:
-        """Return the task up until something outside changes."""
+        """Block the task until something outside changes."""
         return await self._end("block", blocker=blocker, summary=summary)
 
     async def release(self, reason: str | None = None, *, not_before: datetime | None = None) -> Task:
-        """Give the task back unharmed; nobody gets it before `not_before`."""
+        """Release the task unharmed; nobody gets it before `not_before`."""
         return await self._end("release", reason=reason, not_before=not_before)
 
     async def park(self, reason: str) -> Task:
@@ -314,7 +314,7 @@ class AsyncClaim:
 
     @contextmanager
     def _resting(self) -> Iterator[None]:
-        """Let nobody extend the lease meanwhile: a task that is being ended would be taken for lost."""
+        """Pause the extension of the lease: a task that is being ended would be taken for lost."""
         if self._keeper is None:
             yield
             return

@@ -186,7 +186,7 @@ class AsyncRuns:
         parent_run_id: str | None = ...,
         started_at: datetime | None = ...,
     ) -> Run:
-        """Start a run. With an id or a key that is known already, that run comes back as it is."""
+        """Start a run. A known id or key returns that run unchanged."""
     async def get(self, run_id: str) -> Run:
         """Get a run."""
     async def find(
@@ -226,11 +226,11 @@ class AsyncRuns:
         reason: str | None = ...,
         ended_at: datetime | None = ...,
     ) -> Run:
-        """End a run as completed, failed or cancelled; one that ended so already comes back as it is."""
+        """End a run as completed, failed or cancelled; one that ended so already is returned unchanged."""
     async def count_cycle(self, run_id: str) -> Run:
         """Count one more cycle of a run's loop."""
     async def count_replan(self, run_id: str) -> Run:
-        """Count one more time a run was planned anew."""
+        """Count one more replan of a run."""
     async def record_agent(
         self,
         run_id: str,
@@ -258,7 +258,7 @@ class AsyncRuns:
     async def activity(self, run_id: str, *, since: str | None = ..., until: str | None = ..., buckets: int = ...) -> RunActivity:
         """Return the times of a run's entries in even steps, with failures, questions, checkpoints and pivots marked."""
     async def lanes(self, run_id: str, *, since: str | None = ..., until: str | None = ..., limit: int = ...) -> RunLanes:
-        """List the attempts at a run's tasks that overlap a span of entries or time, as they stood at its end."""
+        """List the attempts at a run's tasks that overlap a range of entries or time, as of its end."""
     async def diff(self, before: str, after: str) -> list[RecordDifference]:
         """List what differs between two moments, each given as RUN, RUN:ENTRY or RUN@TIME."""
     async def fork(
@@ -647,7 +647,7 @@ class AsyncApprovals:
     ) -> Approval:
         """Grant or deny an open approval; who asked can't."""
     async def withdraw(self, approval_id: str, *, reason: str | None = ...) -> Approval:
-        """Take back an open question; one that was taken back already comes back as it is."""
+        """Withdraw an open question; a withdrawn one is returned unchanged."""
     async def expire(self, run_id: str | None = ...) -> list[Approval]:
         """Record the default answer of every open question whose time has run out, of one run or of all."""
     async def wait(self, approval_id: str, timeout_seconds: float) -> Approval:
@@ -677,13 +677,13 @@ class AsyncApprovals:
     ) -> Answers:
         """List what was answered, newest question first: lately, and to exactly this thing or to what this rule held."""
     async def latest(self, run_id: str, source: str) -> Approval | None:
-        """Get a run's newest approval from one source; none is null."""
+        """Get a run's newest approval from one source, or null."""
     async def grants(self, approval_id: str, action: str) -> bool:
         """Check whether an approval was granted for exactly this action as its subject, and is not used up."""
     async def granted_for(self, run_id: str, subject_digest: str, *, or_by_default: bool = ...) -> Approval | None:
-        """Get the approval that lets exactly this digest pass; none is null. Reading it does not use it up: `use` does."""
+        """Get the approval that lets exactly this digest pass, or null. Reading it does not use it up: `use` does."""
     async def use(self, run_id: str, subject_digest: str) -> Approval | None:
-        """Use the approval of exactly this digest, once; none is null, and so is one that is used up or over."""
+        """Use the approval of exactly this digest once; null if there is none, or if it is used up or over."""
 
 class AsyncStates:
     async def save(
@@ -735,7 +735,7 @@ class AsyncStates:
     ) -> Page[Checkpoint]:
         """List a run's checkpoints, newest first; a payload too long for a list is left to `get_checkpoint`."""
     async def save_snapshot(self, run_id: str, task_id: str, document: dict[str, object]) -> TaskSnapshot:
-        """Keep what a paused task needs to go on; the newest snapshot of a task is the one that counts."""
+        """Save what a paused task needs to resume; only the newest snapshot of a task counts."""
     async def get_snapshot(self, run_id: str, task_id: str) -> TaskSnapshot:
         """Get the newest snapshot of a paused task, with its document."""
     async def snapshots(
@@ -767,7 +767,7 @@ class AsyncArtifacts:
         artifact_id: str | None = ...,
         created_at: datetime | None = ...,
     ) -> Artifact:
-        """Remember a file, with its bytes when they are given as text or as base64."""
+        """Record a file, with its bytes if given as text or as base64."""
     async def get(self, artifact_id: str) -> Artifact:
         """Get an artifact, without its bytes."""
     async def find(
@@ -799,11 +799,11 @@ class AsyncOutputs:
         key: str | None = ...,
         saved_at: datetime | None = ...,
     ) -> SkillOutput:
-        """Save what a skill gave back, as the next iteration of this skill, agent and group."""
+        """Save the result of a skill, as the next iteration of this skill, agent and group."""
     async def get(self, output_id: str) -> SkillOutput:
         """Get one output with its document."""
     async def latest(self, run_id: str, skill: str, *, agent: str | None = ..., group_id: str | None = ...) -> SkillOutput | None:
-        """Get the newest output of a skill, of any agent and group unless given; none is null."""
+        """Get the newest output of a skill, of any agent and group unless given, or null."""
     async def find(
         self,
         run_id: str,
@@ -1309,7 +1309,7 @@ class AsyncInbox:
         received_at: datetime | None = ...,
         key: str | None = ...,
     ) -> Message:
-        """Take a message in and acknowledge it at once; `ack` is what to tell the sender."""
+        """Receive a message and acknowledge it at once; `ack` is the reply to the sender."""
     async def get(self, message_id: str) -> Message:
         """Get a message."""
     async def pending_for(
@@ -1351,7 +1351,7 @@ class AsyncFeedbackStore:
         received_at: datetime | None = ...,
         key: str | None = ...,
     ) -> Feedback:
-        """File feedback in the reporter's words. A known id or key gives that feedback back as it is."""
+        """Record feedback in the reporter's words. A known id or key returns that feedback unchanged."""
     async def get(self, feedback_id: str) -> Feedback:
         """Get one piece of feedback."""
     async def find(
@@ -1394,13 +1394,13 @@ class AsyncFeedbackStore:
     ) -> Feedback:
         """Accept a merged fix. It needs a regression test: named here, or already when its pull request was opened."""
     async def reject(self, feedback_id: str, reason: str, *, by: str | None = ...) -> Feedback:
-        """Turn down feedback or its fix, with the reason."""
+        """Reject feedback or its fix, with the reason."""
     async def give_back(self, feedback_id: str, reason: str, *, by: str | None = ...) -> Feedback:
-        """Step back from a fix that did not work: from its pull request to the fix, from the fix to triage."""
+        """Undo a step of a fix that did not work: from its pull request to the fix, from the fix to triage."""
     async def close(self, feedback_id: str, *, by: str | None = ..., note: str | None = ...) -> Feedback:
         """Close feedback that was verified or rejected."""
     async def add_note(self, feedback_id: str, text: str, *, by: str | None = ...) -> Feedback:
-        """Add a note without moving anything. Notes are never changed and never go."""
+        """Add a note without a change of state. Notes are never changed or removed."""
 
 class AsyncTrust:
     async def show(self) -> TrustDetails:
@@ -1444,7 +1444,7 @@ class AsyncTrust:
         expires_in_seconds: int = ...,
         by: str | None = ...,
     ) -> TrustProposal:
-        """Write down a change for the manager to sign: `statement` is the text, good once and until it expires."""
+        """Propose a change for the owner to sign: `statement` is the text, which works once and until it expires."""
     async def apply(self, statement: str, signature: str | None = ...) -> TrustContract:
         """Apply a proposed change, given its exact statement and the owner's signature."""
     async def demote(self, *, to_tier: int | None = ..., reason: str = ..., by: str | None = ...) -> TrustContract:
@@ -1497,13 +1497,13 @@ class AsyncWorkflow:
     async def versions(self, *, limit: int = ..., after: str | None = ...) -> Page[WorkflowVersion]:
         """List the workflows that were loaded, newest first."""
     async def transitions(self, *, agent: str | None = ...) -> list[WorkflowTransition]:
-        """List who comes next after each report, of one agent or of all."""
+        """List the next agent after each report, of one agent or of all."""
     async def rules(self) -> list[WorkflowRule]:
-        """List the rules that bend the way."""
+        """List the rules that change routes."""
     async def markers(self) -> list[PromptMarker]:
-        """List what each agent's prompt must say."""
+        """List the markers that each agent's prompt must contain."""
     async def models(self) -> list[ModelAssignment]:
-        """List which model each agent gets."""
+        """List the model of each agent."""
     async def route(
         self,
         agent: str,
@@ -1517,7 +1517,7 @@ class AsyncWorkflow:
         iteration: int | None = ...,
         unavailable: list[str] | None = ...,
     ) -> RouteDecision:
-        """Decide who comes next after an agent's report, and say why; the same facts give the same answer."""
+        """Decide who comes next after an agent's report, with the reason; the same facts give the same answer."""
     async def check_prompt(self, agent: str, text: str) -> PromptCheck:
         """Return the required words that are missing from an agent's prompt."""
     async def ready(self) -> WorkflowReadiness:
@@ -1537,7 +1537,7 @@ class AsyncCi:
         duration_seconds: int | None = ...,
         conclusion: CiConclusionLike | None = ...,
     ) -> CiRun:
-        """Record a CI run, or complete one that is known; what is known already may be said again, not changed."""
+        """Record a CI run, or complete a known one; known values may be repeated, but not changed."""
     async def get(self, workflow_name: str, branch: str, ci_run_id: int) -> CiRun:
         """Get one CI run by the three parts of its key."""
     async def find(
@@ -1557,9 +1557,9 @@ class AsyncCi:
 
 class AsyncVerdicts:
     async def known(self, run_id: str, tree: str, *, definition: str, environment: str) -> CheckVerdict | None:
-        """Get the verdict that counts for a tree, a definition and an environment; none is null."""
+        """Get the verdict that counts for a tree, a definition and an environment, or null."""
     async def missing(self, run_id: str, tree: str, *, definitions: list[str], environment: str) -> list[str]:
-        """List the definitions of which a tree has no pass that counts: empty means that it is green."""
+        """List the definitions that a tree has not passed; an empty list means that it has passed all."""
     async def get(self, verdict_id: str) -> CheckVerdict:
         """Get a verdict."""
     async def find(
@@ -1579,13 +1579,13 @@ class AsyncReviews:
     async def passes(self, run_id: str, counts_for: str) -> list[ReviewPass]:
         """List what the passes of a review came to, newest first; with an owner bound, those that this process recorded."""
     async def latest(self, tree: str, patch: str) -> Review | None:
-        """Get the newest review of exactly this tree and this patch, in any run; none is null."""
+        """Get the newest review of exactly this tree and this patch, in any run, or null."""
     async def is_overridden(self, review_id: str) -> bool:
         """Check whether a person approved exactly this change and verdict, with a reason."""
     async def lets_pass(self, review_id: str) -> bool:
         """Check whether a review lets its change be published: the gate passed it, or a person approved exactly it."""
     async def holding(self, feedback_id: str) -> Review | None:
-        """Get the review that keeps the answer to a piece of feedback from being published; none is null."""
+        """Get the review that prevents publishing the answer to a piece of feedback, or null."""
     async def get(self, review_id: str) -> Review:
         """Get a review."""
     async def find(
@@ -1654,21 +1654,21 @@ class AsyncEffects:
         facts: dict[str, object] | None = ...,
         task_id: str | None = ...,
     ) -> Effect:
-        """Write down that an effect is about to be made. With a key that the run knows, that effect comes back as it is."""
+        """Record that an effect is about to be made. A key that the run knows returns that effect unchanged."""
     async def known(self, run_id: str, key: str) -> Effect | None:
-        """Get the effect that a run knows under a key; none is null."""
+        """Get the effect that a run knows under a key, or null."""
     async def take_up(
         self, effect_id: str, *, actor: str, attempts: int, facts: dict[str, object] | None = ..., abandoned_by: str | None = ...
     ) -> Effect:
         """Try an effect again that is known not to have happened."""
     async def settle(self, effect_id: str, *, actor: str, result: object = ..., error: dict[str, object] | None = ...) -> Effect:
-        """Write down what an effect's own actor made of it: a result, or the error it ended in."""
+        """Record the outcome of an effect by its own actor: a result or an error."""
     async def doubt(self, effect_id: str, *, actor: str, note: str | None = ...) -> Effect:
-        """Write down that an effect's actor is gone, or can't tell, and that nobody knows whether it happened."""
+        """Record that nobody knows whether an effect happened, because its actor is gone or can't say."""
     async def confirm(
         self, effect_id: str, *, attempts: int, result: object = ..., by: str = ..., abandoned_by: str | None = ...
     ) -> Effect:
-        """Write down that a check found the effect done; `attempts` is how many the checker saw."""
+        """Record that a check found the effect done; `attempts` is the number that the checker saw."""
     async def reconcile(
         self, effect_id: str, happened: EffectOutcomeLike, *, by: str, result: object = ..., reason: str | None = ...
     ) -> Effect:
@@ -1705,7 +1705,7 @@ class AsyncProcesses:
         pid: int,
         task_id: str | None = ...,
     ) -> Process:
-        """Record a process that was started; one that is known already comes back as it is."""
+        """Record a process that was started; a known one is returned unchanged."""
     async def ended(
         self,
         process_id: str,
@@ -1715,7 +1715,7 @@ class AsyncProcesses:
         signal: str | None = ...,
         signals_sent: list[str] | None = ...,
     ) -> Process:
-        """Record how a process ended; one whose end is known keeps it."""
+        """Record how a process ended; a known end is kept."""
     async def get(self, process_id: str) -> Process:
         """Get a process as it was last seen."""
     async def find(
@@ -1808,7 +1808,7 @@ class AsyncNotices:
     async def note(self, rule_id: str, key: str, what: str, *, run_id: str | None = ...) -> Notice:
         """Create the notice of an event by a rule; an existing one is returned unchanged."""
     async def take(self, sender: str) -> Notice | None:
-        """Take the next notice that is due, to send it; none is null. What somebody took long ago is of unknown outcome."""
+        """Take the next due notice to send it, or null. A notice that was taken long ago gets an unknown outcome."""
     async def settle(
         self, notice_id: str, *, attempts: int, state: NoticeStateLike, error: str | None = ..., may_retry: bool = ...
     ) -> Notice:

@@ -81,7 +81,7 @@ class Invocation:
         """Whether empty fields are left out: by the option, or else for agents."""
         if self.brief is not None:
             return self.brief
-        from decklog.agents.context.worker import is_agent
+        from decklog.agents.caller import is_agent
 
         return self.agent is not None or is_agent()
 

@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from decklog.agents.context.worker import is_agent
+from decklog.agents.caller import is_agent
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.show import show
 from decklog.cli.signing import proving

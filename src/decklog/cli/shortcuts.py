@@ -4,8 +4,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from decklog.agents.context.claims import claims_folder_of
-from decklog.agents.context.worker import worker
+from decklog.agents.caller import claims_folder_of, worker
 from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.exits import print_json
@@ -74,8 +73,7 @@ def _is_typed_by_person(call: Invocation, place: "LogLocation", given: dict[str,
     """Return whether a person writes to the agents: at a terminal, and without options of agents."""
     if not sys.stdin.isatty() or len(given) > 1 or any(shared.values()) or call.agent is not None:
         return False
-    from decklog.agents.context.claims import RememberedClaims
-    from decklog.agents.context.worker import is_agent
+    from decklog.agents.caller import RememberedClaims, is_agent
 
     return not is_agent() and RememberedClaims(claims_folder_of(place), worker(None)).load() is None
 

@@ -277,9 +277,9 @@ def _described(entry: Any) -> str:
 
 
 def _call_of(entry: Any) -> str:
-    from decklog.transfer.report.words import told
+    from decklog.transfer.report.words import sentence_of
 
-    return told(entry.as_dict()).text
+    return sentence_of(entry.as_dict()).text
 
 
 def entry_line(entry: Any, *, of_one_stream: bool = False) -> str:

@@ -18,9 +18,6 @@ from decklog.stores.tasks.task import Task
 SUBTYPE = "conductor.overlap"
 # How often workspaces are looked into; what attempts left is looked at right after.
 LOOK_SECONDS = 30.0
-SHORTEST_SECONDS = 1.0
-# Merges at a time, a few milliseconds each; the others follow the next time.
-MOST_MERGES = 60
 _SHOWN = 10
 _PAGE = 200
 _OPEN = ("pending", "running", "waiting")
@@ -80,17 +77,14 @@ class OverlapProbe:
         self._repository = context.repository
         self._paths: dict[tuple[str, str], frozenset[str]] = {}
         self._merged: set[tuple[str, str]] = set()
-        self._looked_at = self._looked_into_workspaces = time.monotonic()
-        self._is_due = False
+        self._looked_into_workspaces = time.monotonic()
 
     def look_again(self, *, is_changed: bool) -> None:
-        """Look if it is time: soon after a change, and every half minute into the workspaces of running agents."""
-        now = time.monotonic()
-        with_workspaces = now - self._looked_into_workspaces > LOOK_SECONDS
-        self._is_due = self._is_due or is_changed
-        if with_workspaces or (self._is_due and now - self._looked_at > SHORTEST_SECONDS):
-            self._looked_at, self._is_due = now, False
-            self._looked_into_workspaces = now if with_workspaces else self._looked_into_workspaces
+        """Look after a change, and every half minute also into the workspaces of running agents."""
+        with_workspaces = time.monotonic() - self._looked_into_workspaces > LOOK_SECONDS
+        if with_workspaces:
+            self._looked_into_workspaces = time.monotonic()
+        if with_workspaces or is_changed:
             self.look(with_workspaces=with_workspaces)
 
     def look(self, *, with_workspaces: bool = True) -> None:
@@ -99,9 +93,8 @@ class OverlapProbe:
         self._fetch(found)
         live = sorted((one for one in found if self._is_here(one)), key=lambda one: one.item)
         pairs = [(one, other) for one, other in combinations(live, 2) if self._may_meet(one, other)]
-        self._is_due = self._is_due or len(pairs) > MOST_MERGES
         overlaps = []
-        for one, other in pairs[:MOST_MERGES]:
+        for one, other in pairs:
             self._merged.add((one.tip, other.tip))
             conflicts = self._repository.merge(one.tip, other.tip).conflicts
             if conflicts:

@@ -43,8 +43,6 @@ class Stages:
         self._configuration = configuration
         self._rounds = configuration.rounds * len(configuration.workers)
         self._attempts = configuration.attempts * len(configuration.workers)
-        self._is_plan_asked = configuration.is_plan_asked
-        self._has_strategist = bool(configuration.strategists)
 
     def plan(self, plan: WorkPlan, *, part_of: str | None = None) -> None:
         """Add a plan as tasks, unless they exist. `part_of` names the work item that it replaces."""
@@ -187,7 +185,7 @@ class Stages:
         number, left = int(str(task.inputs["round"])), int(str(task.inputs.get("more_rounds", 0)))
         climbed = None
         if number < self._rounds + left:
-            climbed = escalation.climb(task.inputs, escalation.trouble_of(findings), self._levels(task))
+            climbed = escalation.climb(task.inputs, escalation.trouble_of(findings), len(self._configuration.levels(task.inputs)))
         if climbed is None:
             claim.block(signature, f"{problem} in round {number}; every agent has tried")
             self._is_stuck(task, signature, findings)
@@ -266,7 +264,7 @@ class Stages:
         """End an attempt that is not done. The next is by the same agent or by the next level, or a person decides."""
         task = claim.task
         with self._log.transaction():
-            climbed = escalation.climb(task.inputs, blocker, self._levels(task), at_once=at_once)
+            climbed = escalation.climb(task.inputs, blocker, len(self._configuration.levels(task.inputs)), at_once=at_once)
             is_last_try = climbed is None or task.failures + 1 >= task.max_attempts
             if is_last_try and escalation.racing_with(self._log, task):
                 escalation.drop_out(self._log, claim, self.landing_of(task), f"{blocker}: {summary}")
@@ -281,9 +279,6 @@ class Stages:
                 self._log.tasks.edit(task.id, reason=f"after {blocker}", inputs={**task.inputs, **climbed})
             kill_points.reached("stages:unfinished")
 
-    def _levels(self, task: Task) -> int:
-        return len(self._configuration.levels(task.inputs))
-
     def _is_stuck(self, task: Task, blocker: str, findings: list[dict[str, Any]]) -> None:
         """Have a strategist plan a stuck work item anew, once; then a person decides."""
         if task.role == PLAN and is_cut_anew(task):
@@ -291,7 +286,7 @@ class Stages:
             self._log.tasks.abandon(task.id, reason=f"no other plan for {task.inputs['item']}: {blocker}")
             for stuck in self._stuck_of(task):
                 self._ask_whether_to_go_on(stuck, str(stuck.blocker))
-        elif task.role == PLAN or not self._has_strategist or self._was_cut(task):
+        elif task.role == PLAN or not self._configuration.strategists or self._was_cut(task):
             self._ask_whether_to_go_on(task, blocker)
         else:
             self._cut_anew(task, blocker, findings)
@@ -305,7 +300,7 @@ class Stages:
         landing = self.landing_of(task)
         item = str(task.inputs["item"])
         plans = [one for one in self._log.tasks.find(self._run_id, role=PLAN, limit=_PAGE) if not is_cut_anew(one)]
-        is_asked = plans[0].inputs["is_asked"] if plans else self._is_plan_asked
+        is_asked = plans[0].inputs["is_asked"] if plans else self._configuration.is_plan_asked
         earlier = task.inputs.get("tip") or task.inputs.get("start")
         inputs = {"round": 1, "item": item, "is_asked": is_asked, "blocker": blocker, "findings": findings, "earlier": earlier}
         self._log.tasks.add(

@@ -1,4 +1,4 @@
-"""Say how to install an optional extra."""
+"""Return how to install an optional extra."""
 
 import json
 import os

@@ -91,31 +91,32 @@ class ForkGate:
         self._inside: dict[int, int] = {}
         self._is_shut = False
 
-    def enter(self) -> None:
-        """Begin a section; wait for a fork that is under way. A section in a section waits for nothing."""
+    def enter(self) -> int:
+        """Begin a section, and return what ends it; wait for a fork that is under way, but not in another section."""
         me = get_ident()
         with self._changed:
             while self._is_shut and me not in self._inside:
                 self._changed.wait()
             self._inside[me] = self._inside.get(me, 0) + 1
+        return me
 
-    def leave(self) -> None:
-        me = get_ident()
+    def leave(self, entered: int) -> None:
+        """End a section, maybe in another thread than it began in."""
         with self._changed:
-            self._inside[me] -= 1
-            if not self._inside[me]:
-                del self._inside[me]
+            self._inside[entered] -= 1
+            if not self._inside[entered]:
+                del self._inside[entered]
             if self._is_shut:
                 self._changed.notify_all()
 
     @contextmanager
     def passing(self) -> Iterator[None]:
         """Make a block a section."""
-        self.enter()
+        entered = self.enter()
         try:
             yield
         finally:
-            self.leave()
+            self.leave(entered)
 
     def shut(self) -> None:
         """Let nobody in, and wait for the other threads inside; not for ever, since one may wait for this one."""
@@ -139,11 +140,11 @@ def apart(call: Callable[[A], T]) -> Callable[[A], T]:
     @wraps(call)
     def called(argument: A) -> T:
         gate = _calls
-        gate.enter()
+        entered = gate.enter()
         try:
             return call(argument)
         finally:
-            gate.leave()
+            gate.leave(entered)
 
     return called
 

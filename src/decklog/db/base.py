@@ -59,7 +59,7 @@ class Database(ABC):
 
     @abstractmethod
     def submit(self, job: Callable[[], T]) -> Any:
-        """Queue a job for a transaction in the background; give a Future that is done once it is committed."""
+        """Queue a job for a transaction in the background; return a Future that is done once it is committed."""
 
     def submit_upkeep(self, job: Callable[[], object]) -> None:
         """Queue a job that nobody waits for."""
@@ -87,10 +87,10 @@ class Database(ABC):
 
     @abstractmethod
     def if_undone(self, act: Callable[[], None]) -> None:
-        """Do this should the transaction that the caller is in be undone; nothing, where what was written is committed."""
+        """Call a function if the transaction that the caller is in is rolled back."""
 
     def patiently(self) -> AbstractContextManager[None]:
-        """Return the statements of a block all the time they take: no server is taken for lost over them. In a transaction."""
+        """Let the statements of a block take any time; the server does not count as lost meanwhile. In a transaction."""
         return nullcontext()
 
     @property
@@ -105,7 +105,7 @@ class Database(ABC):
 
     @abstractmethod
     def rows(self, sql: str, parameters: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Row]]:
-        """Run one statement; give its column names and all its rows."""
+        """Run one statement; return its column names and all its rows."""
 
     def ask(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], tuple[tuple[str, ...], list[Row]]]:
         """Run a statement together with the next one, in one round trip to a server; return what returns its columns and rows."""
@@ -119,11 +119,11 @@ class Database(ABC):
 
     @abstractmethod
     def count(self, sql: str, parameters: Mapping[str, Any]) -> int:
-        """Run one statement without a result; say how many rows it wrote."""
+        """Run one statement without a result; return how many rows it wrote."""
 
     @abstractmethod
     def each(self, sql: str, parameters: Mapping[str, Any]) -> Iterator[Row]:
-        """Run one statement and give its rows one by one, without holding them all."""
+        """Run one statement and yield its rows one by one, without holding them all."""
 
     @abstractmethod
     def many(self, sql: str, parameters: list[dict[str, Any]]) -> None:
@@ -139,10 +139,10 @@ class Database(ABC):
 
     @abstractmethod
     def lock_stream(self, stream: str) -> int | None:
-        """Make this transaction the only one that appends to a stream until it ends; give the stream's number."""
+        """Lock a stream until the transaction ends; return its number."""
 
     def start_stream(self, stream: str, at: str, reserved_place: int | None) -> int:  # noqa: ARG002 - where streams lie together
-        """Add and lock a stream; give its number. Those of no run have places among each other."""
+        """Add and lock a stream; return its number. Streams of no run have reserved places."""
         sql = "insert into streams (name, created_at, in_order) values (:stream, :at, 1) on conflict do nothing"
         self.count(sql, {"stream": stream, "at": at})
         number = self.lock_stream(stream)
@@ -218,7 +218,7 @@ class Database(ABC):
 
     @abstractmethod
     def migrate(self) -> list[str]:
-        """Bring the schema up to date; name the steps that were applied."""
+        """Bring the schema up to date; return the names of the steps that were applied."""
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
@@ -249,7 +249,7 @@ class Database(ABC):
         return []
 
     def each_as_is(self, sql: str, parameters: Mapping[str, Any]) -> Iterator[Row]:
-        """Do as `each`, but give a text that can't be read as the bytes it is made of."""
+        """Run `each`, but yield a text that is not UTF-8 as bytes."""
         return self.each(sql, parameters)
 
     @abstractmethod
@@ -268,7 +268,7 @@ class Database(ABC):
         """Name tables, indexes, triggers and views that are not as the migrations made them, each as the fields of a problem."""
 
     def end_with_client(self) -> None:  # noqa: B027 - a file has no server
-        """Have the server stop the statements of this transaction soon after this process has ended."""
+        """Make the server stop the statements of this transaction soon after this process has ended."""
 
     def check_pages(
         self,
@@ -287,14 +287,14 @@ class Database(ABC):
         """Keep all others from writing a table until this transaction ends."""
 
     def compact(self) -> None:  # noqa: B027 - a server does this without us
-        """Give the space of what was dropped back to the system, and leave no trace of it in the file."""
+        """Return the space of dropped data to the system, and leave no trace of it in the file."""
 
     def free_pages(self) -> int:
         """Count the pages of a file that are free and can be given back to the system."""
         return 0
 
     def give_back(self, pages: int) -> None:  # noqa: B027 - a server keeps its own files
-        """Give free pages back to the system, inside of a transaction."""
+        """Return free pages to the system. In a transaction."""
 
     def checkpoint(self) -> None:  # noqa: B027 - a server does this without us
         """Copy the write-ahead log back into the file, as far as nobody has to wait for it."""
@@ -321,7 +321,7 @@ class Database(ABC):
         return str(found[0]) if found else ""
 
     def one(self, sql: str, parameters: Mapping[str, Any]) -> Row | None:
-        """Run one statement; give its first row."""
+        """Run one statement; return its first row."""
         _, rows = self.rows(sql, parameters)
         return rows[0] if rows else None
 

@@ -11,7 +11,7 @@ from decklog.core.errors import Busy, TimedOut
 
 
 class Undoing:
-    """What one open transaction would take back, in the order in which it was done."""
+    """Functions to call if a transaction is rolled back."""
 
     def __init__(self) -> None:
         self.acts: list[Callable[[], None]] = []
@@ -20,16 +20,16 @@ class Undoing:
         self.acts.append(act)
 
     def savepoint(self) -> int:
-        """Return the place from which on a part of the transaction may be undone alone."""
+        """Return a place for `undo`."""
         return len(self.acts)
 
     def undo(self, savepoint: int = 0) -> None:
-        """Take everything back that was done since a savepoint, the last first."""
+        """Call the functions that were added since a savepoint, the last first."""
         while len(self.acts) > savepoint:
             self.acts.pop()()
 
     def keep(self) -> None:
-        """Let everything stay as it is."""
+        """Forget everything: the transaction is committed."""
         self.acts.clear()
 
 

@@ -56,5 +56,5 @@ def beginning(kept: bytes, most: int) -> bytes:
 
 
 def teach(connection: Any) -> None:
-    """Let the statements of a connection to a SQLite file read such values, as `plain_bytes(bytes, size)`."""
+    """Add the SQL function `plain_bytes(bytes, size)` to a connection."""
     connection.create_scalar_function("plain_bytes", unpacked, 2, deterministic=True)

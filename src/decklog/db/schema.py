@@ -82,7 +82,7 @@ def required(applied: Iterable[tuple[Any, ...]]) -> int:
 
 
 def too_old(target: str, found: int, engine: str, *, hint: str) -> SchemaTooOld:
-    """Say that a log lacks steps, and which."""
+    """Build the error for a log that lacks steps."""
     return SchemaTooOld(
         f"{target} has schema {found} and this Decklog needs {latest(engine)}",
         hint=hint,

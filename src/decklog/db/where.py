@@ -27,7 +27,7 @@ class Where:
         self.equal(**filters)
 
     def equal(self, **filters: Any) -> None:
-        """Ask for equality with every filter that is given; None means it was not. Words of an enumeration are checked."""
+        """Add a condition for each filter that is not None. Values of enumerations are checked."""
         for name, value in filters.items():
             if value is not None:
                 self._known(name)
@@ -36,7 +36,7 @@ class Where:
                 self.bound[name] = value if enumeration is None else enum_of(enumeration, value, name)
 
     def between(self, name: str, since: datetime | None, until: datetime | None) -> None:
-        """Ask for a time from `since` up to and including `until`."""
+        """Add conditions for a time from `since` up to and including `until`."""
         self._known(name)
         if since is not None:
             self.add(f"{name} >= :since", since=to_text(since))
@@ -141,7 +141,7 @@ select * from (
 
 
 def suggest_id(db: Database, table: str, wanted: object, otherwise: str | None = None, *, column: str = "id") -> str | None:
-    """Say in a hint which id was most likely meant, and what to do if it was not; that alone when none is near."""
+    """Return a hint with the closest id, and what to do otherwise."""
     near = nearest(db, table, wanted, column=column) if isinstance(wanted, str) else None
     if near is None:
         return otherwise

@@ -66,8 +66,8 @@ class Big:
 
     def run(self) -> int:
         """Make the month; give how many runs there are."""
-        told = tomllib.loads(files("decklog.demo").joinpath("stories.toml").read_text(encoding="utf-8"))
-        stories, work = [DemoStory(**one) for one in told["stories"]], told["work"]
+        data = tomllib.loads(files("decklog.demo").joinpath("stories.toml").read_text(encoding="utf-8"))
+        stories, work = [DemoStory(**one) for one in data["stories"]], data["work"]
         self.log.budgets.set(BudgetScope.ALL, period=BudgetPeriod.DAY, limit_microdollars=50_000_000, action=BudgetAction.WARN)
         count, written = max(self.least_runs, round(self.size / _USUAL)), 0
         for number in range(count):

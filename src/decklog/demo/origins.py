@@ -118,8 +118,8 @@ class OriginDemo:
 
     def _hook(self, program: str, event: str, **fields: Any) -> None:
         """Call the hook program as an agent's program does."""
-        told = {"session_id": _SESSIONS[program], "cwd": str(self.repository), "hook_event_name": event, **fields}
-        self._program("hook", program, given=json.dumps(told).encode())
+        event_data = {"session_id": _SESSIONS[program], "cwd": str(self.repository), "hook_event_name": event, **fields}
+        self._program("hook", program, given=json.dumps(event_data).encode())
 
     def _program(self, *words: str, given: bytes = b"") -> bytes:
         own = {name: value for name, value in os.environ.items() if not name.startswith(("CLAUDE", "CODEX", "DECKLOG"))}

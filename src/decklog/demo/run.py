@@ -111,7 +111,7 @@ class BigRun:
         return made
 
     def _attempt(self) -> bool:
-        """Let somebody work on the next task; False when there is none."""
+        """Work on the next task; return False when there is none."""
         self._pass(self._dice.expovariate(1 / 60))
         claim = self._log.tasks.claim(self._run_id, worker=self._dice.choice(_WORKERS), lease_seconds=_LEASE_SECONDS)
         if claim is None:

@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -144,6 +143,8 @@ def critic_for(
     log: "Decklog", root: str, *, run_id: str, task_id: str | None = None
 ) -> Callable[[str, dict[str, Any], Any], list[str]] | None:
     """Return a function that reviews each tool call; None if the folder's repository does not enable critique."""
+    from pathlib import Path
+
     from decklog.core.folders import state_home
     from decklog.review.critique import critic_of
 

@@ -120,7 +120,7 @@ class Hook:
 
     def _program_pid(self) -> int:
         """Return the process id of the program: the one it names, or the process that called this hook."""
-        from decklog.agents.context.worker import calling_process
+        from decklog.agents.caller import calling_process
 
         # Only for Claude Code: a program that it started inherits its variables.
         named = self._environment.get("CLAUDE_PID", "") if self.program == "claude" else ""
@@ -128,8 +128,7 @@ class Hook:
 
     def _prime(self, location: "LogLocation", spool: Spool, out: IO[str]) -> None:
         """Take in waiting events and print the agent's briefing, which becomes part of its conversation."""
-        from decklog.agents.context.claims import RememberedClaims, claims_folder_of
-        from decklog.agents.context.worker import worker
+        from decklog.agents.caller import RememberedClaims, claims_folder_of, worker
 
         who = worker(None, self._environment)
         claim = RememberedClaims(claims_folder_of(location), who).load()

@@ -69,7 +69,7 @@ class Import(ABC):
         for table, mapping in self.mappings().items():
             if table in source:
                 rows = self.rows_of(table, self.in_order(source, table))
-                self.writer.take_all(rows, mapping, source.count(table))
+                self.writer.import_rows(rows, mapping, source.count(table))
 
     def in_order(self, source: SqliteSource, table: str) -> Iterable[dict[str, Any]]:
         """Return rows in the order of the table."""
@@ -150,7 +150,7 @@ class Gathered:
         for version in sorted(self._rows.get(table, {}).values(), key=lambda version: (version.at, version.id)):
             yield Row(table, version.id, from_json(version.columns))
 
-    def others(self, table: str, *, differing: bool) -> Iterator[Row]:
+    def replaced(self, table: str, *, differing: bool) -> Iterator[Row]:
         """Yield the replaced versions: those that differ from a kept one of the same time, or all the rest."""
         for version in sorted(self._others.get(table, ()), key=lambda version: (version.id, version.clock, version.columns)):
             kept = self._rows[table][version.id]
@@ -230,7 +230,7 @@ class LinkOrder:
             else:
                 after.setdefault(first, set()).add(later)
 
-    def why_not(self, link_id: str) -> str | None:
+    def refusal(self, link_id: str) -> str | None:
         """Return why a link can't be made; None when it can."""
         return self._refused.get(link_id)
 

@@ -29,17 +29,17 @@ class Row:
     An export restores it unless the record was changed since.
     """
 
-    __slots__ = ("columns", "id", "instead", "left", "made", "stream", "table", "usual")
+    __slots__ = ("columns", "expected", "id", "instead", "left", "made", "stream", "table")
 
     def __init__(self, table: str, row_id: object, columns: dict[str, Any]) -> None:
         self.table = table
         self.id = str(row_id)
         self.columns = columns
         # Columns that are usually kept with the record, and need no note.
-        self.usual: tuple[str, ...] = ()
-        self.begin_again()
+        self.expected: tuple[str, ...] = ()
+        self.reset()
 
-    def begin_again(self) -> None:
+    def reset(self) -> None:
         """Forget what was taken and what the row became."""
         self.stream = "@desk"
         # Names what the row became, where the source's own id does not.
@@ -65,7 +65,7 @@ class Row:
         pairs = (name.partition("=") for name in names.split())
         return {field: read(column or field, *default) for field, _, column in pairs}
 
-    def pass_over(self, names: Iterable[str]) -> None:
+    def ignore(self, names: Iterable[str]) -> None:
         """Take columns without information."""
         for name in names:
             self.left.pop(name, None)
@@ -95,7 +95,7 @@ class Row:
             return self.replace(name, str(value))
         return self._read(name, _text, default, default)
 
-    def whole(self, name: str, default: Any = None, *, low: int = 0, high: int = 2**63 - 1) -> Any:
+    def integer(self, name: str, default: Any = None, *, low: int = 0, high: int = 2**63 - 1) -> Any:
         """Take a whole number within bounds."""
         return self._read(name, lambda value: _whole(value, low, high), default, default)
 
@@ -108,7 +108,7 @@ class Row:
         found: E | None = self._read(name, kind, default, default and default.value)
         return found
 
-    def needed(self, name: str, kind: type[E]) -> E:
+    def required(self, name: str, kind: type[E]) -> E:
         """Take a word of an enumeration that a record requires."""
         value = self.take(name)
         if value not in kind._value2member_map_:
@@ -127,7 +127,7 @@ class Row:
         """Take a value of a document, of the types that a field accepts."""
         return self._read(name, lambda value: _of_kind(value, kinds), default, default)
 
-    def shown(self, names: Iterable[str]) -> dict[str, Any]:
+    def non_empty(self, names: Iterable[str]) -> dict[str, Any]:
         """Take the columns that are not empty as they are; numbers that JSON lacks are left over."""
         found = {name: value for name in names if (value := self.take(name)) not in (None, "", [], {})}
         for name in [name for name, value in found.items() if _is_special_float(value)]:
@@ -135,7 +135,7 @@ class Row:
             self.replace(name, None)
         return found
 
-    def words(self, name: str) -> list[str]:
+    def text_list(self, name: str) -> list[str]:
         """Take a document's list of texts; numbers become texts, and a list with other values is left over."""
         found = self.value(name, (list,), [])
         written = [str(item) for item in found if isinstance(item, _WRITABLE)]
@@ -143,12 +143,12 @@ class Row:
 
     def tags(self, name: str) -> list[str]:
         """Take a document's list of texts without blank ones and repetitions."""
-        tags = list(dict.fromkeys(filter(str.strip, self.words(name))))
+        tags = list(dict.fromkeys(filter(str.strip, self.text_list(name))))
         if tags != (self.columns.get(name) or []):
             self.replace(name, tags)
         return tags
 
-    def texts(self, name: str) -> list[str] | None:
+    def json_texts(self, name: str) -> list[str] | None:
         """Take a JSON list of texts; numbers in it become texts."""
         found = self.json(name, (list,))
         if found is None:

@@ -119,12 +119,12 @@ class Tracker(Import):
 
     # Before anything is written
 
-    def hold_line(self, text: str, trouble: str) -> None:
+    def add_line(self, text: str, trouble: str) -> None:
         """Add a line that is no row, named by its content."""
         row = Row(LINES, "", {"line": text, "why": trouble})
         self.gathered.add(LINES, row.digest(), row.as_json())
 
-    def hold(self, item: str, columns: dict[str, Any], *, at: str, clock: str, is_done: bool) -> None:
+    def add_item(self, item: str, columns: dict[str, Any], *, at: str, clock: str, is_done: bool) -> None:
         """Add an item; its parts are read once the newest version of it is known."""
         self.gathered.add(self.items, item, to_json(columns), at=at, clock=clock, is_done=is_done)
 
@@ -137,8 +137,8 @@ class Tracker(Import):
     def _find_elsewhere(self) -> None:
         """Find the items whose tasks belong to another run; neither they nor their links and comments are imported."""
         items = {self.task_of(item): item for item in self.gathered.ids(self.items)}
-        for asked in together([*items]):
-            for task_id, run_id in self.log.db.read(partial(self.log.db.rows, _RUNS, asked))[1]:
+        for batch in together([*items]):
+            for task_id, run_id in self.log.db.read(partial(self.log.db.rows, _RUNS, batch))[1]:
                 if run_id != self.run_of(items[task_id]):
                     self.elsewhere.add(items[task_id])
 
@@ -184,9 +184,9 @@ class Tracker(Import):
 
     def _take_table(self, table: str, mapping: Mapping) -> None:
         after = self._remove_lost_links if table == self.items else None
-        self.writer.take_all(self.gathered.rows(table), mapping, self.gathered.count(table), after)
-        self.writer.take_all(self.gathered.others(table, differing=False), _is_older)
-        self.writer.take_all(self.gathered.others(table, differing=True), self._differs)
+        self.writer.import_rows(self.gathered.rows(table), mapping, self.gathered.count(table), after)
+        self.writer.import_rows(self.gathered.replaced(table, differing=False), _is_older)
+        self.writer.import_rows(self.gathered.replaced(table, differing=True), self._differs)
 
     @abstractmethod
     def item(self, row: Row) -> Any:
@@ -231,7 +231,7 @@ class Tracker(Import):
         link = self.link_of(row)
         run_id = row.stream = self.run_of(link.item)
         self._refuse_elsewhere(link.item, link.other)
-        if (why := self.links.why_not(row.id)) is not None:
+        if (why := self.links.refusal(row.id)) is not None:
             raise Invalid(why)
         ends = {"task_id": self.task_of(link.item), "depends_on": self.task_of(link.other)}
         row.made = link_name(**ends)
@@ -241,7 +241,7 @@ class Tracker(Import):
     def comment(self, row: Row) -> Any:
         """Describe the comment on an item."""
 
-    def said(self, row: Row, item: str, *, author: str, body: str, at: datetime) -> PendingRecord:
+    def comment_record(self, row: Row, item: str, *, author: str, body: str, at: datetime) -> PendingRecord:
         """Describe the comment on an item."""
         run_id = row.stream = self.run_of(item)
         self._refuse_elsewhere(item)
@@ -280,8 +280,8 @@ class Tracker(Import):
     def _with_lost_links(self, rows: dict[str, Row]) -> Iterator[str]:
         """Yield the unchanged items that lost a link in the source."""
         lost: dict[str, Task | None] = {}
-        for asked in together([*rows]):
-            for task_id, other in self.log.db.rows(_LINKED, asked)[1]:
+        for batch in together([*rows]):
+            for task_id, other in self.log.db.rows(_LINKED, batch)[1]:
                 if other not in {self.task_of(one) for one in self.links.others_of(rows[task_id].id)}:
                     lost[task_id] = self.writer.intake.seek(Task, task_id)
         for task_id, present in lost.items():

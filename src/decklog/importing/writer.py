@@ -31,20 +31,22 @@ After = Callable[[list[tuple[Row, Outcome]]], None]
 
 @dataclass(slots=True)
 class PendingEntry:
-    """What to append to a row's stream, as the arguments of `append`, and what has become of the row once that is done.
-
-    What names a model is a charge, of money that was spent there.
-    """
+    """An entry to append for a row, as the arguments of `append`. The outcome is set once it is written."""
 
     row: Row
     entry: dict[str, Any]
     outcome: Outcome = Outcome.NEW
-    # Goes into the report, unless the journal knew the entry.
+    # Goes into the report, unless the journal had the entry.
     note: str | None = None
 
-    @property
-    def is_charge(self) -> bool:
-        return "model" in self.entry
+
+@dataclass(slots=True)
+class PendingCharge:
+    """A charge of a row, as the arguments of the ledger's; the money is spent."""
+
+    row: Row
+    charge: dict[str, Any]
+    outcome: Outcome = Outcome.NEW
 
 
 @dataclass(slots=True)
@@ -55,10 +57,11 @@ class PendingRecord:
     record_class: type[Record]
     fields: dict[str, Any]
     clock: str | None = None
-    # What only a record that is not here yet is given.
+    # Fields of a new record only.
     at_first: dict[str, Any] = field(default_factory=dict)
     # Returns why an existing record must not be changed; None if it may.
     stays: Callable[[Any], str | None] | None = None
+    outcome: Outcome = Outcome.NEW
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -68,6 +71,9 @@ class PendingRecord:
     def added(self) -> dict[str, Any]:
         """The fields of a new record."""
         return {**self.fields, **self.at_first}
+
+
+Pending = PendingEntry | PendingCharge | PendingRecord
 
 
 def describes(mapping: M) -> M:
@@ -199,7 +205,7 @@ class RowWriter:
 
     # Batches
 
-    def take_all(self, rows: Iterable[Row], mapping: Mapping, whole: int = 0, after: After | None = None) -> None:
+    def import_rows(self, rows: Iterable[Row], mapping: Mapping, whole: int = 0, after: After | None = None) -> None:
         """Import rows in batches of limited size, each in a transaction."""
         batch: list[Row] = []
         done = room = 0
@@ -248,7 +254,7 @@ class RowWriter:
             if len(rows) == 1:
                 return [self.keep(rows[0], problem.message)]
         for row in rows:
-            row.begin_again()
+            row.reset()
         middle = len(rows) // 2
         return self._take(rows[:middle], mapping) + self._take(rows[middle:], mapping)
 
@@ -262,66 +268,54 @@ class RowWriter:
         self._write([self._left(row) for row, outcome in taken if row.left and outcome not in (Outcome.KEPT, Outcome.REFUSED)])
         return outcomes
 
-    def _described(self, row: Row, mapping: Mapping) -> PendingEntry | PendingRecord:
+    def _described(self, row: Row, mapping: Mapping) -> Pending:
         try:
-            pending: PendingEntry | PendingRecord = mapping(row)
+            pending: Pending = mapping(row)
         except DecklogError as problem:
             return self._whole(row, problem.message)
         return pending
 
-    def _write_described(self, batch: list[PendingEntry | PendingRecord]) -> list[Outcome]:
-        """Write entries and records, each kind together; return the outcomes in the order of the rows."""
-        entries = [pending for pending in batch if isinstance(pending, PendingEntry) and not pending.is_charge]
-        if len(entries) == len(batch):
-            return self._write(entries, name_rows=True)
-        written, recorded, charged = (
-            iter(self._write(entries, name_rows=True)),
-            iter(self._record_all(batch)),
-            iter(self._charge_all(batch)),
-        )
-        return [
-            next(recorded) if isinstance(pending, PendingRecord) else next(charged) if pending.is_charge else next(written)
-            for pending in batch
-        ]
+    def _write_described(self, batch: list[Pending]) -> list[Outcome]:
+        """Write entries, records and charges, each kind together; return the outcomes in the order of the rows."""
+        self._write([pending for pending in batch if isinstance(pending, PendingEntry)], name_rows=True)
+        self._write_records([pending for pending in batch if isinstance(pending, PendingRecord)])
+        self._write_charges([pending for pending in batch if isinstance(pending, PendingCharge)])
+        return [pending.outcome for pending in batch]
 
-    def _charge_all(self, batch: list[PendingEntry | PendingRecord]) -> list[Outcome]:
-        charges = [pending.entry for pending in batch if isinstance(pending, PendingEntry) and pending.is_charge]
-        known = self.bulk.known(charges) if charges else {}
-        outcomes = []
-        for charge in charges:
-            present = known.get((charge["run_id"], charge["key"]))
+    def _write_charges(self, batch: list[PendingCharge]) -> None:
+        if not batch:
+            return
+        known, new = self.bulk.known([pending.charge for pending in batch]), []
+        for pending in batch:
+            present = known.get((pending.charge["run_id"], pending.charge["key"]))
             if present is None:
-                outcomes.append(Outcome.NEW)
-            elif self.bulk.correct(present, charge, note=NOTE):
-                outcomes.append(Outcome.CHANGED)
+                new.append(pending)
             else:
-                outcomes.append(Outcome.ALREADY)
-        new = iter(
-            self.bulk.charge_all([charge for charge, outcome in zip(charges, outcomes, strict=True) if outcome is Outcome.NEW])
-        )
-        return [outcome if outcome is not Outcome.NEW or next(new) else Outcome.ALREADY for outcome in outcomes]
+                is_corrected = self.bulk.correct(present, pending.charge, note=NOTE)
+                pending.outcome = Outcome.CHANGED if is_corrected else Outcome.ALREADY
+        for pending, is_new in zip(new, self.bulk.charge_all([pending.charge for pending in new]), strict=True):
+            pending.outcome = Outcome.NEW if is_new else Outcome.ALREADY
 
-    def _record_all(self, batch: list[PendingEntry | PendingRecord]) -> list[Outcome]:
-        """Add the records that are not here, many at once, and bring the others up to date one by one."""
-        records = [pending for pending in batch if isinstance(pending, PendingRecord)]
-        if not records:
-            return []
-        # What rows of one table become is of one kind.
-        kind = records[0].record_class
+    def _write_records(self, batch: list[PendingRecord]) -> None:
+        """Add new records, many at once, and update the others one by one."""
+        if not batch:
+            return
+        # The rows of one table become records of one kind.
+        kind = batch[0].record_class
         if (adder := self.adders.get(kind)) is not None:
-            return [Outcome.NEW if is_new else Outcome.ALREADY for is_new in adder([pending.fields for pending in records])]
-        present: dict[tuple[Any, ...], Any] = self.intake.seek_all(kind, [pending.identity for pending in records])
+            for pending, is_new in zip(batch, adder([pending.fields for pending in batch]), strict=True):
+                pending.outcome = Outcome.NEW if is_new else Outcome.ALREADY
+            return
+        present: dict[tuple[Any, ...], Any] = self.intake.seek_all(kind, [pending.identity for pending in batch])
         new: dict[tuple[Any, ...], PendingRecord] = {}
-        for pending in records:
+        for pending in batch:
             if pending.identity not in present:
                 new.setdefault(pending.identity, pending)
         self.intake.add_all(kind, [pending.added for pending in new.values()], note=NOTE)
-        return [
-            Outcome.NEW
-            if new.get(pending.identity) is pending
-            else self._recorded(pending, present.get(pending.identity) or self.intake.seek(kind, pending.identity))
-            for pending in records
-        ]
+        for pending in batch:
+            if new.get(pending.identity) is not pending:
+                found = present.get(pending.identity) or self.intake.seek(kind, pending.identity)
+                pending.outcome = self._recorded(pending, found)
 
     def _recorded(self, pending: PendingRecord, present: Record | None) -> Outcome:
         assert present is not None
@@ -330,17 +324,14 @@ class RowWriter:
             self._notes.append(f"{present.noun()} {present.id_of(present.values())} {why}")
         return Outcome.ALREADY if why else self._renew(present, pending.clock, pending.fields)
 
-    def _write(self, batch: list[PendingEntry], *, name_rows: bool = False) -> list[Outcome]:
-        """Append entries, each once; return the outcomes of their rows, and name the rows by their entries if wanted."""
+    def _write(self, batch: list[PendingEntry], *, name_rows: bool = False) -> None:
+        """Append entries, each once; with `name_rows`, name the rows by their entries."""
         if not batch:
-            return []
-        decided: dict[int, Outcome] = {}
-        if name_rows:
-            decided = {place: self._keep_changed(batch[place].row, row) for place, row in self._of_another_kind(batch).items()}
-        outcomes = iter(
-            self._append([pending for place, pending in enumerate(batch) if place not in decided], name_rows=name_rows)
-        )
-        return [decided[place] if place in decided else next(outcomes) for place in range(len(batch))]
+            return
+        changed = self._of_another_kind(batch) if name_rows else {}
+        for place, present in changed.items():
+            batch[place].outcome = self._keep_changed(batch[place].row, present)
+        self._append([pending for place, pending in enumerate(batch) if place not in changed], name_rows=name_rows)
 
     def _of_another_kind(self, batch: list[PendingEntry]) -> dict[int, tuple[Any, ...]]:
         """Find the rows whose entry is here under another subtype or group, which are parts of what it is known by."""
@@ -368,40 +359,35 @@ class RowWriter:
             self._kinds[stream, table] = [(subtype, group) for subtype, group in rows if subtype not in BOOKKEEPING]
         return self._kinds[stream, table]
 
-    def _append(self, batch: list[PendingEntry], *, name_rows: bool) -> list[Outcome]:
+    def _append(self, batch: list[PendingEntry], *, name_rows: bool) -> None:
         prepared = self.intake.prepared_all([pending.entry for pending in batch])
         entries = self.intake.append_all(prepared)
-        self._notes += [
-            pending.note for place, pending in enumerate(batch) if pending.note is not None and place not in entries.known
-        ]
         # Bookkeeping entries of imports need no comparison.
         present = entries.known_rows([place for place in entries.known if prepared[place][SUBTYPE] not in BOOKKEEPING])
-        for place, pending in enumerate(batch) if name_rows else ():
-            if pending.row.left:
-                pending.row.made = (load(self.log.db, present[place]) if place in present else entries[place]).id
-        return [
-            self._known(pending, prepared[place], present.get(place)) if place in entries.known else pending.outcome
-            for place, pending in enumerate(batch)
-        ]
-
-    def _known(self, pending: PendingEntry, said: tuple[Any, ...], present: tuple[Any, ...] | None) -> Outcome:
-        """Check whether a row differs from the entry made of it; the entry stays, and the changed row is kept with it."""
-        if present is None or is_same_entry(pending, said, present):
-            return Outcome.ALREADY
-        return self._keep_changed(pending.row, present)
+        for place, pending in enumerate(batch):
+            row, held = pending.row, present.get(place)
+            if name_rows and row.left:
+                row.made = (load(self.log.db, held) if held is not None else entries[place]).id
+            if place not in entries.known:
+                self._notes += [pending.note] if pending.note is not None else []
+            elif held is None or is_same_entry(pending, prepared[place], held):
+                pending.outcome = Outcome.ALREADY
+            else:
+                pending.outcome = self._keep_changed(row, held)
 
     def _keep_changed(self, row: Row, present: tuple[Any, ...]) -> Outcome:
-        """Keep a changed row with the entry that was made of it."""
+        """Keep a changed row with the entry that was made of it; the entry stays."""
         row.left, row.instead, row.made = dict(row.columns), {}, load(self.log.db, present).id
-        [outcome] = self._write([self._left(row)])
+        pending = self._left(row)
+        self._write([pending])
         row.left = {}
-        return Outcome.ALREADY if outcome is Outcome.ALREADY else Outcome.CHANGED
+        return Outcome.ALREADY if pending.outcome is Outcome.ALREADY else Outcome.CHANGED
 
     # What is kept as it was
 
     def _left(self, row: Row) -> PendingEntry:
         columns = {name: plain(value) for name, value in row.left.items()}
-        named = sorted(columns.keys() - {"id", *row.usual})
+        named = sorted(columns.keys() - {"id", *row.expected})
         payload = {"columns": columns, "instead": row.instead, "made": row.made}
         pending = self._as_it_was(row, COLUMNS_KEPT, payload, f"{row}: columns as they were")
         pending.note = f"{row}: {', '.join(named)} kept with the record" if named else None
@@ -423,13 +409,18 @@ class RowWriter:
         """Keep a whole row in the journal because no record can hold it."""
         try:
             with self.log.transaction():
-                return self._write([self._whole(row, why, at)])[0]
+                return self._write_whole(row, why, at)
         except NotFound:
             row.stream = "@desk"
-            return self._write([self._whole(row, why, at)])[0]
+            return self._write_whole(row, why, at)
         except Invalid as problem:
             self._losses.append(f"{row} was refused: {problem.message}")
             return Outcome.REFUSED
+
+    def _write_whole(self, row: Row, why: str, at: datetime | None) -> Outcome:
+        pending = self._whole(row, why, at)
+        self._write([pending])
+        return pending.outcome
 
     def key(self, row: Row) -> str:
         """Return the key of a row. Without a run, ids of two files may be equal: the key then has a digest of the content."""
@@ -459,9 +450,9 @@ class RowWriter:
             entry["key"] = self.key(row)
         return PendingEntry(row, entry)
 
-    def charge(self, row: Row, charge: dict[str, Any]) -> PendingEntry:
+    def charge(self, row: Row, charge: dict[str, Any]) -> PendingCharge:
         """Describe a charge of the row's run, given as the arguments of the ledger's; it has been spent, and is written once."""
-        return PendingEntry(row, {**charge, "run_id": row.stream, "key": self.key(row)})
+        return PendingCharge(row, {**charge, "run_id": row.stream, "key": self.key(row)})
 
     def first_time(self, row: Row, *, as_it_is: bool = False) -> bool:
         """Return whether a row was never taken before, and remember that it was: for verbs that know neither key nor id.

@@ -143,7 +143,7 @@ def follow(name: str, start: int, head: Head, rows: Iterable[Row]) -> Followed |
 
 
 def flawed(row: Row, what: str) -> Damaged:
-    """Say in words what `flaw` found."""
+    """Build the error for what `flaw` found."""
     why = "does not match its hash" if what == "hash" else f"has a {what} that does not match its digest"
     return unusable(row, why)
 

@@ -25,7 +25,7 @@ def prepare_entry(values: Values, given: dict[str, Any]) -> EntryRow:
     columns = {**EMPTY, **given}
     for name, enumeration in _ENUMERATIONS.items():
         if columns[name] is not None:
-            columns[name] = enum_of(enumeration, columns[name], name).value  # type: ignore[type-var]
+            columns[name] = enum_of(enumeration, columns[name], name).value
     if columns["kind"] == "change":
         raise Invalid("entries of kind change are written by the stores alone; use event for your own")
     payload = columns["payload"]

@@ -35,13 +35,13 @@ class Projections:
     def check_all(self) -> None:
         filled = self._filled()
         for table, record_class in self._classes.items():
-            is_told, count = filled.get(table, (True, None))
-            if is_told or count:
+            has_entries, count = filled.get(table, (True, None))
+            if has_entries or count:
                 with self._result.checking(self._db, f"the table {table}", table=table):
                     self._compare(record_class, count)
 
     def _filled(self) -> dict[str, tuple[bool, int]]:
-        """Say of every table whether entries tell of it, and count its rows, at once: most are empty. None where that fails."""
+        """Return for each table whether it has entries, and its number of rows; nothing where that can't be read."""
         counted = " union all ".join(f"select '{table}', count(*) from {table}" for table in self._classes)
         # One search for all tables: planning one for each takes longer than all of them.
         sql = f"""
@@ -50,7 +50,7 @@ class Projections:
         """
         with passing_over(self._db):
             rows = self._db.rows(sql, {})[1]
-            return {table: (bool(is_told), count) for table, is_told, count in rows}
+            return {table: (bool(has_entries), count) for table, has_entries, count in rows}
         return {}
 
     def check_stream(self, stream: str, number: int, *, start: int | None = None) -> None:
@@ -99,14 +99,14 @@ class Projections:
             found += len(rows)
             for image in images:
                 row = rows.get(image.key)
-                if row is None or not image.says(names, row):
-                    self._tell(record_class, image, dict(zip(names, row, strict=True)) if row else None)
+                if row is None or not image.matches(names, row):
+                    self._report(record_class, image, dict(zip(names, row, strict=True)) if row else None)
                 else:
                     self._result.records += 1
         return found
 
-    def _tell(self, record_class: type[Record], image: "Image", row: dict[str, Any] | None) -> None:
-        """Say how a row differs from its newest image, if it does."""
+    def _report(self, record_class: type[Record], image: "Image", row: dict[str, Any] | None) -> None:
+        """Report how a row differs from its newest image, if it does."""
         table, record_id = record_class.table, image.record_id
         where = {"stream": image.stream, "seq": image.seq, "table": table, "record_id": record_id}
         if image.values is None:
@@ -226,7 +226,7 @@ class Image:
         parts = [self.values[name] for name in self._record_class.identity]
         return parts[0] if len(parts) == 1 else tuple(parts)
 
-    def says(self, names: tuple[str, ...], row: Row) -> bool:
+    def matches(self, names: tuple[str, ...], row: Row) -> bool:
         """Return whether a row equals the image; False also when that takes a closer look."""
         try:
             if self._record_class.image_of(names, row) == self._payload:

@@ -1,4 +1,4 @@
-"""Taking entries over as they are: what moving a log, reading an export and recovery have in common.
+"""Replicate entries as they are: what moving a log, reading an export and recovery have in common.
 
 An entry that is received keeps its number and its hash. It is checked against the one before it, inserted, and its post-image
 is put into the table it is about, so the projections of the receiving log are made from the journal alone.
@@ -46,7 +46,7 @@ _NOTHING: dict[str, Any] = dict.fromkeys(COLUMNS)
 
 
 class Replication:
-    """Gives entries out and takes them in, column by column."""
+    """Exports entries and imports them, column by column."""
 
     def __init__(self, db: Database, clock: Clock, record_classes: Callable[[], dict[str, type[Record]]]) -> None:
         self._db = db
@@ -55,7 +55,7 @@ class Replication:
 
     @classmethod
     def of(cls, log: Log) -> Self:
-        """Give entries of a log out, or take them in."""
+        """Replicate a log."""
         return cls(log.db, log.clock, log.record_classes)
 
     def given_out(self, stream: str, *, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
@@ -78,7 +78,7 @@ class Replication:
         return rows
 
     def receive(self, entries: list[dict[str, Any]]) -> int:
-        """Take entries of another log in, in their order, all or nothing; give how many were new.
+        """Import entries of another log in their order, all or nothing; return how many were new.
 
         Each must follow from the one before it. Entries that are here already are compared and skipped.
         """
@@ -102,7 +102,7 @@ class Replication:
         return len(fresh)
 
     def take(self, entry_ranges: list[EntryRange]) -> int:
-        """Take checked stretches of another log in, all or nothing; each must begin where its stream ends here."""
+        """Import checked ranges of another log, all or nothing; each must begin where its stream ends here."""
         return self._db.write(lambda: self._take(entry_ranges))
 
     def _take(self, entry_ranges: list[EntryRange]) -> int:
@@ -117,7 +117,7 @@ class Replication:
         return len(fresh)
 
     def _joined(self, entry_range: EntryRange) -> list[Row]:
-        """Put a stretch behind its stream's head and make its last row the head; give the rows in their new places."""
+        """Put a range behind its stream's head and make its last row the head; return the rows in their new places."""
         stream, seq = entry_range.stream, entry_range.rows[0][SEQ]
         pos, hash, at = self._writer.head(stream, new_stream=True, at=entry_range.rows[0][AT])
         start = pos - pos % STREAM_SIZE
@@ -165,7 +165,7 @@ class Replication:
         return row, True
 
     def _compare(self, known: dict[int, Row]) -> None:
-        """Make sure that entries which are here already are the same ones."""
+        """Check that entries which are here already are the same ones."""
         if not known:
             return
         _, rows = self._db.rows(f"select pos, hash from entries where pos in ({', '.join(map(str, known))})", {})
@@ -248,7 +248,7 @@ class Replication:
             yield row[0]
 
     def blobs(self, digests: list[str]) -> Iterator[tuple[str, bytes]]:
-        """Give kept bytes by their digests."""
+        """Yield blobs by their digests."""
         for digest in digests:
             content = self._db.read(lambda digest=digest: kept(self._db, digest))  # type: ignore[misc]
             if content is not None:

@@ -190,7 +190,7 @@ class Walk:
                 # The next one may lie on sounder pages.
                 self._begin((stream.number + 1) * STREAM_SIZE, _LAST)
         with self._result.checking(self._db, "the entries of no stream", table="entries"):
-            self._tell_strays(_LAST, unreadable)
+            self._report_strays(_LAST, unreadable)
 
     def one(self, stream: "Stream") -> None:
         """Walk the entries of one stream."""
@@ -201,7 +201,7 @@ class Walk:
     def _is_read(self, stream: "Stream", unreadable: set[object]) -> bool:
         """Walk a stream, and what lies before it; tell whether all of it could be read."""
         with self._result.checking(self._db, f"the stream {stream.name}", stream=stream.name):
-            self._tell_strays(stream.number * STREAM_SIZE, unreadable)
+            self._report_strays(stream.number * STREAM_SIZE, unreadable)
             self._follow(stream)
             return True
         return False
@@ -210,17 +210,17 @@ class Walk:
         self._rows = self._db.each_as_is(_ENTRIES, {"start": start, "last": last})
         self._ahead = []
 
-    def _tell_strays(self, end: int, unreadable: set[object]) -> None:
+    def _report_strays(self, end: int, unreadable: set[object]) -> None:
         """Name the entries up to a position; removing a stream's row must not hide them."""
         for row in joined(self._ahead, self._rows):
             if row[0] >= end:
                 self._ahead = [row]
                 return
             if row[0] // STREAM_SIZE not in unreadable:
-                self._tell_stray(row)
+                self._report_stray(row)
         self._ahead = []
 
-    def _tell_stray(self, row: Row) -> None:
+    def _report_stray(self, row: Row) -> None:
         where = {"stream": row[STREAM], "seq": row[SEQ]}
         if row[STREAM] in self._named:
             self._result.bad("the stream has another number than its entries", table="streams", column="no", **where)
@@ -265,7 +265,7 @@ class Walk:
             self._texts.check_entries(stream.number, name, named)
 
     def _misplaced(self, stream: "Stream", row: Row, expected: int) -> None:
-        """Say what is wrong with the place of an entry."""
+        """Report what is wrong with the place of an entry."""
         pos, seq = row[0], row[SEQ]
         if pos != stream.number * STREAM_SIZE + seq:
             self._bad(stream, seq, f"the entry stands at position {pos}", column="pos")
@@ -277,7 +277,7 @@ class Walk:
         self._result.bad(what, **where)
 
     def _check_name(self, stream: "Stream", others: list[tuple[int, object]], newest: int) -> None:
-        """Tell entries that name another stream from a stream that has another name than all its entries say."""
+        """Report entries that name another stream, or a stream that all its entries name otherwise."""
         name, names = stream.name, {other for _, other in others}
         if len(others) == newest and len(names) == 1:
             where: dict[str, Any] = {"stream": name, "table": "streams", "record_id": name, "column": "name"}

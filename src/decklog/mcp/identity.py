@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from decklog.agents.context.worker import Worker, own_process, worker
+from decklog.agents.caller import Worker, own_process, worker
 from decklog.core.errors import Invalid
 
 HEADER = "decklog-worker"

@@ -3,7 +3,7 @@
 from threading import Lock
 
 from decklog import Decklog
-from decklog.agents.context.claims import claims_folder_of
+from decklog.agents.caller import claims_folder_of
 from decklog.location.locate import locate
 
 

@@ -11,9 +11,10 @@ from decklog.conductor.plan import plan_of
 from decklog.conductor.starting import RunRequest
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Invalid
+from decklog.importing.importer import Link
 from decklog.importing.row import Row, plain
 from decklog.importing.sync import Sync, Synced
-from decklog.importing.tracker import COMMENTS, LINKS, Link, Tracker
+from decklog.importing.tracker import COMMENTS, LINKS, Tracker
 from decklog.importing.writer import Mapping, PendingEntry, PendingRecord, describes
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
@@ -134,7 +135,7 @@ class RecordImport(Tracker):
             case ImportedTask():
                 clock = columns["updated_at"] or ""
                 is_done = record.state is TaskState.DONE
-                self.hold(record.id, columns, at=columns["created_at"], clock=clock, is_done=is_done)
+                self.add_item(record.id, columns, at=columns["created_at"], clock=clock, is_done=is_done)
             case ImportedLink():
                 self.gathered.add(LINKS, f"{record.task_id}/{record.other_id}/{record.kind}", to_json(columns))
             case ImportedComment():
@@ -171,7 +172,7 @@ class RecordImport(Tracker):
     @describes
     def comment(self, row: Row) -> PendingRecord:
         given, row.left = row.columns, {}
-        return self.said(row, given["task_id"], author=given["author"], body=given["body"], at=from_text(given["at"]))
+        return self.comment_record(row, given["task_id"], author=given["author"], body=given["body"], at=from_text(given["at"]))
 
     @describes
     def event(self, row: Row) -> PendingEntry:

@@ -76,8 +76,11 @@ def parse_raw(rows: Iterable[str]) -> Iterator[RawChange]:
         path, old_path = next(rest), None
         if status[0] in "RC":
             old_path, path = path, next(rest)
-        blobs = (blob if blob.strip("0") else None for blob in (old, new))
-        yield RawChange(path, *blobs, old_mode.lstrip(":"), mode, status[0], old_path)
+        yield RawChange(path, _blob(old), _blob(new), old_mode.lstrip(":"), mode, status[0], old_path)
+
+
+def _blob(name: str) -> str | None:
+    return name if name.strip("0") else None
 
 
 def parse_raw_log(out: str) -> Iterator[tuple[str, list[RawChange]]]:

@@ -15,9 +15,11 @@ from decklog.redaction.keyvalue import Candidate, split_name
 from decklog.redaction.lazy import Lazy
 from decklog.redaction.rules import load_table
 
-_LISTS = {name: frozenset(words.split()) for name, words in load_table("words.toml")["values"].items()}
+_LISTS = {name: frozenset(words.split()) for name, words in load_table("words")["values"].items()}
 BENIGN, STOP, NOUNS, HOLDERS = (_LISTS[name] for name in ("benign", "stop", "secret_nouns", "holders"))
 _PARTS = _LISTS["placeholder_parts"]
+_FEATURES = load_table("words")["features"]
+_NAME_HINTS, _PREFIX_WORDS, _LINE_WORDS = (_FEATURES[name] for name in ("name_hints", "prefix_words", "line_words"))
 _MASK = frozenset("*xX.•-_#?0…●· ")
 # A placeholder: a variable, a template, a mask, an instruction.
 _PLACEHOLDER = Lazy(
@@ -45,42 +47,7 @@ _PLACEHOLDER = Lazy(
     | ^[\w.-]{0,12}(?:\*{3,}|\.{3}|…)\w{0,6}$ | (?-i:EXAMPLE(?:KEY)?$) | ([x*.])\1{7}
     """
 )
-_SHAPE_SOURCES = {
-    "identifier": r"[A-Za-z_$][A-Za-z_$]*\d{0,2}",
-    "snake": r"[a-z]+(?:_[a-z0-9]+)+",
-    "upper_snake": r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*",
-    "camel": r"[A-Za-z][a-z]+(?:[A-Z][a-z]+)+\d?",
-    "kebab": r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+",
-    "dotted": r"[A-Za-z_$][\w$]*(?:\??\.[A-Za-z_$][\w$]*)+",
-    "call": r"[A-Za-z_$][\w.$:]*\(.*",
-    "path": r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[\w.@ +-]+[/\\])*[\w.@ +-]*|(?:[\w.-]+/)+[\w-]+(?:\.\w{1,6})?",
-    "url": r"(?i)[a-z][a-z0-9+.-]*://.*",
-    "uuid": r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
-    "hex": r"(?i)(?:0x)?[0-9a-f]{16,}",
-    "number": r"[-+]?\d+(?:[.,]\d+)*",
-    "version": r"(?i)[\^~<>=v]*\d+(?:\.\d+)+(?:[-+][\w.]+)?",
-    "date": r"\d{4}-\d\d-\d\d.*|\d{1,2}:\d\d.*",
-    "unit": r"(?i)\d+(?:st|nd|rd|th|s|ms|m|h|d|x|k|kb|mb|gb|px|pt|em|rem|bit|-bit|am|pm|%)",
-    "file": r"[\w./-]+\.(?:[a-z]{2,4}|md\d?|mp\d|h5|7z|bz2|json|yaml|html)",
-    "mail": r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
-    "host": r"(?:[a-z0-9-]+\.)+[a-z]{2,12}(?::\d{2,5})?",
-    "ticket": r"#?\d+|[A-Za-z]{2,10}-\d+|[a-z]+\d{1,2}",
-    "service_id": (
-        r"(?:cus|sub|in|ii|pi|ch|evt|req|price|prod|plan|acct|pm|seti|cs|txn|po|si|card|src|dp|msg|toolu|srvtoolu|call|resp|run"
-        r"|thread"
-        r"|asst|step|file|batch|chatcmpl|cmpl|ftjob|job|task|wf|usr|user|org|team|proj|conv|trace|span|evalrun)"
-        r"[_-](?:test_|live_)?[A-Za-z0-9]{8,}"
-    ),
-    "public": (
-        r"(?:phc_|pk_live_|pk_test_|pk\.eyJ|AAAAB3NzaC1|AAAAC3NzaC1|ssh-rsa |ssh-ed25519 "
-        r"|-----BEGIN (?:[A-Z0-9]+ )*(?:PUBLIC|CERT)).*"
-    ),
-    "sealed": r"Ag[A-P][A-Za-z0-9+/]{140}.*|ENC\[AES256_GCM,.*",
-    "base64": r"[A-Za-z0-9+/_-]{20,}={0,2}",
-    "type_name": r"[A-Z]\w*(?:<.*>|\[\])?",
-    "digest": r"(?i)sha(?:1|224|256|384|512)[:-].{20,}",
-}
-_SHAPES = {name: Lazy(source) for name, source in _SHAPE_SOURCES.items()}
+_SHAPES = {name: Lazy(source) for name, source in load_table("words")["shapes"].items()}
 _SEGMENT = Lazy(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _CLASS = str.maketrans(
     dict.fromkeys("0123456789", "d")
@@ -93,69 +60,9 @@ _SIGNS = "!#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 _KINDS = ("password", "secret", "token", "api-key", "key", "pin", "auth", "session", "credential", "cookie", "code")
 _TIES = ("=", ":", "=>", ",", "", "is", "|", ">", "call", "==", "to", "was", "/", "?", "for")
 _AFTER = ("", "\n", " ", ",", ";", ")", "(", ".", "[", '"', "'", "`", "<", "&", "]", "}", ":")
-_NAME_HINTS = (
-    *(
-        "file",
-        "path",
-        "url",
-        "name",
-        "id",
-        "policy",
-        "length",
-        "type",
-        "field",
-        "label",
-        "hint",
-        "header",
-        "prefix",
-        "hash",
-        "count",
-    ),
-    *("ref", "arn", "error", "message", "format", "mode", "provider", "expires", "public", "max", "min", "test", "form", "input"),
-)
-# Words before a value that is not an assignment.
-_PREFIX_WORDS = (
-    "pass",
-    "secret",
-    "token",
-    "key",
-    "login",
-    "code",
-    "user",
-    "pw",
-    "://",
-    "wifi",
-    "cred",
-    "id",
-    "version",
-    "commit",
-    "#",
-    "//",
-    "test",
-)
 _LOCAL_HOST = Lazy(r"@(?:localhost|127\.|example|host|db\b|\[::1)")
 _DIGEST_NAME = Lazy(
     r"(?i)hash|digest|checksum|etag|fingerprint|commit|integrity|md5|sha\d|public|address|\bid\b|version|build|revision|trace|span|request|uuid"
-)
-_LINE_WORDS = (
-    *(
-        "public",
-        "commit",
-        "example",
-        "sha",
-        "http",
-        "cache",
-        "version",
-        "pass",
-        "secret",
-        "token",
-        "key",
-        "user",
-        "login",
-        "def ",
-        "import",
-    ),
-    *("return", "echo", "select", "#", "//", "|", "error", "test", "assert", "hash", "cursor", "class", "name", "data:", "curl"),
 )
 _OWNER = Lazy(r"[\w.$-]+[\"'\]]{0,2}[ \t]*(?::=|=>|={1,2}|:)[ \t]*[@bru]{0,2}[\"'`(\[]{0,2} ")
 _PHRASE_NAMES = frozenset(("pwd", "password", "passphrase", "pass", "pw"))
@@ -340,7 +247,7 @@ def _line_features(candidate: Candidate) -> list[float]:
 @cache
 def sources() -> tuple[str, ...]:
     """Return where candidates come from: names, rules that ask the judge, and each group of sentences."""
-    table = load_table("prose.toml")
+    table = load_table("prose")
     rules = ("rule-value", "rule-random", "rule-mixed", "rule-likely")
     return (
         "named",

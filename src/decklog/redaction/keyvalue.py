@@ -9,7 +9,7 @@ from decklog.redaction.matcher import BytePattern
 from decklog.redaction.normalize import TextView
 from decklog.redaction.rules import load_table
 
-_WORDS = {name: frozenset(words.split()) for name, words in load_table("words.toml")["names"].items()}
+_WORDS = {name: frozenset(words.split()) for name, words in load_table("words")["names"].items()}
 _PASSWORD_ENDS = tuple(_WORDS["password_ends"])
 _NOT_PASSWORDS = tuple(_WORDS["not_passwords"])
 _CAMEL = Lazy(r"([a-z0-9])([A-Z])|([A-Z]+)([A-Z][a-z])")

@@ -12,9 +12,6 @@ Span = tuple[int, int]
 _UNANCHORED = re2._Anchor.UNANCHORED
 _ANCHORED = re2._Anchor.ANCHOR_START
 _NOWHERE = (-1, -1)
-# Combinations of keywords remembered with the entries they lead to.
-_MOST_KNOWN = 4_096
-_NOTHING: frozenset[int] = frozenset()
 # Search keywords one by one up to this many bytes; build the table only for more.
 _BYTES_WITHOUT_TABLE = 8_000
 _COUNTED = re.compile(r"\{(?:[4-9]|1\d|2\d)")
@@ -75,7 +72,6 @@ class KeywordSet:
         sources = list(triggers)
         self._match_runs = _compile_set([sources[number] for number in self._run_numbers])
         self._match_others = _compile_set([sources[number] for number in self._other_numbers])
-        self._known: dict[tuple[int, ...], frozenset[int]] = {}
 
     def _search_words(self, data: bytes) -> list[int]:
         self._searched += len(data)
@@ -86,19 +82,10 @@ class KeywordSet:
 
     def present(self, data: bytes) -> frozenset[int]:
         """Return the entries whose keyword or trigger occurs in lower-case bytes."""
-        words, runs, others = self._match_words(data), self._match_runs(data), self._match_others(data)
-        if not words and not runs and not others:
-            return _NOTHING
-        found = (*words, -1, *runs, -1, *others)
-        known = self._known.get(found)
-        if known is None:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            entries = [number for word in words for number in self._of_word[word]]
-            triggers = [self._run_numbers[run] for run in runs] + [self._other_numbers[other] for other in others]
-            entries += [number for trigger in triggers for number in self._of_trigger[trigger]]
-            known = self._known[found] = frozenset(entries)
-        return known
+        triggers = [self._run_numbers[run] for run in self._match_runs(data)]
+        triggers += [self._other_numbers[other] for other in self._match_others(data)]
+        lists = [self._of_word[word] for word in self._match_words(data)] + [self._of_trigger[trigger] for trigger in triggers]
+        return frozenset(entry for entries in lists for entry in entries)
 
 
 def _compile_set(patterns: Iterable[str]) -> Any:

@@ -6,6 +6,7 @@ from decklog.redaction.keyvalue import Candidate, kind_of_name, split_name
 from decklog.redaction.lazy import Lazy
 from decklog.redaction.matcher import BytePattern
 from decklog.redaction.normalize import TextView
+from decklog.redaction.rules import load_table
 
 # A candidate is looked for in the line of such a word and in the lines below it.
 _WORDS = (
@@ -34,6 +35,7 @@ _PROMPT = Lazy(r"\s*(?:[$#%>]|>>>|PS [^>]*>|[\w.-]*>|\(\w+\)|irb[^>]*>|iex[^>]*>
 _JOINED_WORDS = Lazy(r"[a-z]{3,12}(?:[-_.][a-z]{3,12}){2,7}")
 # Words joined by a sign are a passphrase near one of these; near others they are a name.
 _PHRASE_WORD = Lazy(r"(?i)pass|pwd|\bpw\b|phrase|secret|login|cred|kennwort|contrase|senha|clave|wachtwoord|wi-?fi|wlan")
+_ANY_NAME = frozenset(load_table("words")["names"]["any_name"].split())
 _MOST_LINES_BELOW = 2
 _LONGEST_LINE = 2_000
 _LONGEST_LABEL = 40
@@ -117,33 +119,6 @@ def _is_owned(before: str) -> bool:
 
 # Last words of settings that name something: `keyVaultName: kv-1`.
 _NAMING = (["name"], ["id"], ["arn"], ["url"], ["uri"], ["path"])
-_ANY_NAME = frozenset(
-    (
-        "value",
-        "val",
-        "default",
-        "data",
-        "text",
-        "string",
-        "key",
-        "auth",
-        "code",
-        "x",
-        "s",
-        "v",
-        "k",
-        "p",
-        "tmp",
-        "given",
-        "expected",
-        "actual",
-        "result",
-        "bearer",
-        "is",
-        "it",
-        "this",
-    )
-)
 
 
 def _lines(view: TextView) -> Iterator[tuple[int, int, int, str]]:

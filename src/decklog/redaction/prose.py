@@ -29,7 +29,7 @@ class Sentence(NamedTuple):
 
 def load_sentences() -> tuple[Sentence, ...]:
     """Return the sentence patterns of this package."""
-    table = load_table("prose.toml")
+    table = load_table("prose")
     pieces = table["pieces"]
     triggers = {name: _fill(source, pieces) for name, source in table["triggers"].items()}
     return tuple(

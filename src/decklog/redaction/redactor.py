@@ -59,7 +59,7 @@ class Redactor:
         self._rules = (*rules, *shipped_rules())
         self._patterns = [BytePattern(rule.pattern) for rule in self._rules]
         self._rule_allow = {index: _union(rule.allow) for index, rule in enumerate(self._rules) if rule.allow}
-        table = load_table("rules.toml").get("allow", {})
+        table = load_table("rules").get("allow", {})
         self._allowed_values = frozenset(table.get("values", ()))
         self._contexts = [BytePattern(one) for one in table.get("contexts", ())]
         self._context_words = tuple(table.get("context_words", ()))

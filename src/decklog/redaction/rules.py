@@ -1,4 +1,4 @@
-"""Rules as data: load, validate and cache `rules.toml` and the other tables of this package."""
+"""Rules as data: load and validate the rules of this package, of the user and of the repository."""
 
 import json
 import os
@@ -13,8 +13,6 @@ from decklog.core.errors import Invalid
 from decklog.core.user_consents import has_consent, settings_home
 
 _FOLDER = os.path.dirname(__file__)
-# Increase when the cached form changes.
-_LAYOUT = 1
 # What a match has to pass before it counts. The last three ask the judge.
 REQUIREMENTS = ("", "value", "random", "mixed", "likely")
 
@@ -109,7 +107,7 @@ def parse_rules(entries: Iterable[Mapping[str, Any]], source: str) -> list[Redac
 @cache
 def shipped_rules() -> tuple[RedactionRule, ...]:
     """Return the rules of this package."""
-    return tuple(map(_build, load_table("rules.toml")["rule"]))
+    return tuple(map(_build, load_table("rules")["rule"]))
 
 
 def _build(entry: Mapping[str, Any]) -> RedactionRule:
@@ -119,58 +117,25 @@ def _build(entry: Mapping[str, Any]) -> RedactionRule:
 
 @cache
 def load_table(name: str) -> dict[str, Any]:
-    """Return a TOML file of this package, parsed once per user: reading JSON takes a tenth of the time."""
-    path = os.path.join(_FOLDER, name)
-    stat = os.stat(path)
-    stamp = [path, stat.st_mtime_ns, stat.st_size]
-    cached = os.path.join(_cache_folder(), f"{name.removesuffix('.toml')}-{_LAYOUT}.json")
-    try:
-        with open(cached, "rb") as file:
-            kept = json.loads(file.read())
-        if kept["stamp"] == stamp:
-            return dict(kept["table"])
-    except (OSError, ValueError, KeyError):
-        pass  # Not cached yet, or by another version.
-    table = _without_examples(_parse(path))
-    _write(cached, json.dumps({"stamp": stamp, "table": table}))
-    return table
+    """Return a table of this package: `rules`, `prose` or `words`.
+
+    They are read from `tables.json`, which `make docs` writes from the TOML files: TOML takes ten times as long.
+    """
+    return dict(_tables()[name])
 
 
-def _parse(path: str) -> dict[str, Any]:
-    # Here, and not at the top: with the cached tables no command needs it.
-    import tomllib
-
-    with open(path, "rb") as file:
-        return tomllib.load(file)
-
-
-def _cache_folder() -> str:
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(home, "decklog")
-
-
-def _without_examples(table: dict[str, Any]) -> dict[str, Any]:
-    for entry in table.get("rule", ()):
-        entry.pop("found", None)
-        entry.pop("not_found", None)
-    return table
-
-
-def _write(path: str, text: str) -> None:
-    new = f"{path}.{os.getpid()}"
-    try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(new, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(new, path)
-    except OSError:
-        return  # Without a folder to write to, the file is parsed every time.
+@cache
+def _tables() -> dict[str, Any]:
+    with open(os.path.join(_FOLDER, "tables.json"), "rb") as file:
+        return dict(json.loads(file.read()))
 
 
 def load_examples() -> list[RedactionRule]:
     """Return the rules with their examples, checked; for tests."""
-    table = _parse(os.path.join(_FOLDER, "rules.toml"))
-    return parse_rules(table["rule"], "rules.toml")
+    import tomllib
+
+    with open(os.path.join(_FOLDER, "rules.toml"), "rb") as file:
+        return parse_rules(tomllib.load(file)["rule"], "rules.toml")
 
 
 _FILE = "decklog.toml"

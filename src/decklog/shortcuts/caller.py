@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from decklog.agents.context.claims import Remembered, RememberedClaims
-from decklog.agents.context.worker import Worker
+from decklog.agents.caller import Remembered, RememberedClaims, Worker
 from decklog.agents.sessions import planned_runs
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Invalid, NotFound

@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from decklog import ReasoningPhase
-from decklog.agents.context.claims import Remembered
+from decklog.agents.caller import Remembered
 from decklog.core.errors import Invalid, LeaseLost, NotFound, StillPending
 from decklog.shortcuts.caller import (
     DONE,

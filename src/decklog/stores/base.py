@@ -377,9 +377,9 @@ class Store:
     def _missing(self, record_class: type[R], record_id: str | Sequence[str]) -> NotFound:
         """Return a NotFound error that suggests the closest existing id."""
         table, is_plain = record_class.table, isinstance(record_id, str)
-        said = record_id if is_plain else ", ".join(map(str, record_id))
+        shown = record_id if is_plain else ", ".join(map(str, record_id))
         hint = suggest_id(self._db, table, record_id, column=record_class.identity[0]) if is_plain else None
-        return NotFound(f"there is no {record_class.noun()} {said}", hint=hint, table=table, id=record_id)
+        return NotFound(f"there is no {record_class.noun()} {shown}", hint=hint, table=table, id=record_id)
 
     def _select(self, record_class: type[R], sql: str, **parameters: Any) -> list[R]:
         """Run a query for whole records. A locking query locks their stream first."""

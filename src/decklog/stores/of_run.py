@@ -81,24 +81,12 @@ def next_number(db: Database, record_class: type[Record], run_id: str, column: s
 class RunBound(Store):
     """A store of records that each belong to one run."""
 
-    def hold(self, run_id: str) -> None:
-        """Lock a run for writing until the transaction ends."""
-        lock_run(self._db, run_id)
-
-    def expect_run(self, run_id: str) -> None:
-        """Raise NotFound if a run does not exist, because an empty result would be misleading."""
-        check_run(self._db, run_id)
-
     def set_fields(self, record: R, changes: Mapping[str, Any], *, note: str | None = None) -> R:
         """Write the fields that differ. If none does, return the record marked `already` and write nothing."""
         differing = self._differing_fields(record, changes)
         if not differing:
             return record.marked_already()
         return self._update(type(record), [getattr(record, name) for name in record.identity], differing, note=note)
-
-    def as_stored(self, text: str) -> str:
-        """Return a redacted text as its column stores it, for comparisons."""
-        return self._db.values.text("text", text)[0]
 
     def _refusal(self, record_class: type[Record], record_id: str | Sequence[str]) -> DecklogError:
         """Return the error for a conditional change that matched no row, with the run and its part."""

@@ -102,7 +102,7 @@ class JsonlExport:
         self._done.streams += 1
 
     def _refuse_to_lose(self, path: str, stream: str) -> None:
-        """Make sure that a file which is there already holds nothing but the beginning of this stream."""
+        """Check that an existing file holds nothing but the beginning of this stream."""
         last = _last_line(path)
         if last is None:
             return
@@ -225,7 +225,7 @@ class JsonlImport:
         self._progress("importing entries", self._done.entries + self._done.already, 0)
 
     def _explained(self, problem: DecklogError, name: str, batch: list[Line]) -> DecklogError:
-        """Say in which line the trouble is."""
+        """Return the error with the line that caused it."""
         seq = problem.details.get("seq")
         number = next((number for number, entry in batch if entry["seq"] == seq), None)
         if number is None:

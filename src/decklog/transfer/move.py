@@ -1,4 +1,4 @@
-"""Moving a log to another engine or another place, entry by entry, and proving that it arrived."""
+"""Move a log to another engine or another place, entry by entry, and prove that it arrived."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -33,7 +33,7 @@ class MoveProof:
         self._progress = progress
 
     def prove(self, heads: list[StreamHead]) -> int:
-        """Prove that the target has all that the source had up to these heads; give how many entries were read."""
+        """Prove that the target has all that the source had up to these heads; return how many entries were read."""
         self._progress("verifying the target", 0, 0)
         walked = self._target.db.read(lambda: self._walk(heads))
         _refuse(Verifier(self._target.db, self._target.record_classes()).run_tables())
@@ -55,14 +55,14 @@ class MoveProof:
                 raise Damaged(f"{head['stream']} ended differently in the target", hint=_HINT, stream=head["stream"])
 
     def _look_for_blobs(self, heads: list[StreamHead]) -> None:
-        """Make sure that the target lacks no blob of the source, but for those that came with entries after these heads."""
+        """Check that the target has all blobs of the source, except of entries after these heads."""
         for digests in digest_batches_of(self._source):
             lacking = Replication.of(self._target).lacking_blobs(digests)
             if lacking and self._source.journal.heads() == heads:
                 raise Damaged(f"blob {lacking[0]} did not arrive in the target", hint=_HINT, digest=lacking[0])
 
     def _look_for_texts(self, heads: list[StreamHead]) -> None:
-        """Make sure that the target lacks no text that the source still has."""
+        """Check that the target has every text that the source has."""
         for head in heads:
             stream = head["stream"]
             in_source = Replication.of(self._source).lacking_texts(stream)

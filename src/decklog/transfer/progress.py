@@ -10,7 +10,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def silent(_what: str, _done: int, _whole: int) -> None:
-    """Say nothing."""
+    """Report nothing."""
 
 
 class WorkResult:

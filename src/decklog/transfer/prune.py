@@ -74,7 +74,7 @@ class Prune:
         self._kind = kind
         self._progress = progress
         # Streams with an entry about what goes, and streams that named the blobs that go.
-        self._told: set[str] = set()
+        self._notified: set[str] = set()
         self._owners: set[str] = set()
         self._bound: dict[str, Any] = {"before": to_text(log.clock.now() - older_than), "kind": kind}
         self._matches = f"kind <> 'change' and at < :before and {_EXPLAINS}" + (" and kind = :kind" if kind else "")
@@ -112,7 +112,7 @@ class Prune:
         result.freed_bytes = max(0, size - self._db.file_bytes())
 
     def _shrink(self) -> None:
-        """Give free pages back to the system, a few at a time."""
+        """Return free pages to the system, a few at a time."""
         whole = left = self._db.free_pages()
         pace = Pace(_PAGES, most=_MOST_PAGES)
         while left:
@@ -180,20 +180,20 @@ class Prune:
             rows = self._db.read(lambda bound=bound: self._db.rows(sql, bound)[1])  # type: ignore[misc]
             if not rows:
                 return
-            streams = {row[1] for row in rows} - self._told
+            streams = {row[1] for row in rows} - self._notified
             given = _with_digests(rows)
             pace.timed(lambda given=given, streams=streams: self._db.write(lambda: self._drop(given, streams, result)))  # type: ignore[misc]
-            self._told |= streams
+            self._notified |= streams
             place, done = rows[-1][0], done + len(rows)
             self._progress("pruning entries", done, max(done, result.entries))
 
-    def _drop(self, given: list[dict[str, Any]], untold: set[str], result: Pruned) -> None:
-        for stream in sorted(untold):
-            self._tell(stream, result.streams.get(stream, 0))
+    def _drop(self, given: list[dict[str, Any]], unnotified: set[str], result: Pruned) -> None:
+        for stream in sorted(unnotified):
+            self._notify(stream, result.streams.get(stream, 0))
         self._db.drop_texts(given)
         self._db.forget_text([one["pos"] for one in given])
 
-    def _tell(self, stream: str, count: int) -> None:
+    def _notify(self, stream: str, count: int) -> None:
         what = f"the texts of {count} entries" if count else "kept texts"
         self._log.journal.append(
             stream,
@@ -234,7 +234,7 @@ class Prune:
 
     def _drop_unneeded(self, unneeded: dict[str, int], heads: list[StreamHead]) -> dict[str, int]:
         """Delete blobs that nobody has named since they were looked for."""
-        for stream in sorted(self._owners - self._told):
+        for stream in sorted(self._owners - self._notified):
             self._db.lock_stream(stream)
         self._db.hold("blobs")
         seen = {head["stream"]: head["seq"] for head in heads}
@@ -245,8 +245,8 @@ class Prune:
             sql = "select body_digest, payload_digest from entries where pos > :since and pos < :until"
             named.update(digest for row in self._db.rows(sql, bound)[1] for digest in row if digest)
             named |= self._named_by_records("and pos > :since and pos < :until", bound)
-        for stream in sorted(self._owners - self._told):
-            self._tell(stream, 0)
+        for stream in sorted(self._owners - self._notified):
+            self._notify(stream, 0)
         left = {digest: size for digest, size in unneeded.items() if digest not in named}
         self._db.many("delete from blobs where digest = :digest", [{"digest": digest} for digest in left])
         return left

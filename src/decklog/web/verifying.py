@@ -99,7 +99,7 @@ class Verifying:
         self._is_over = self._is_stopped = False
         # The verified position of each stream.
         self._heads: dict[str, Any] = {}
-        self._standing = VerifyStatus()
+        self._status = VerifyStatus()
         self._news = NowAndThen(_NEWS_SECONDS)
 
     def begin(self, log: Decklog, tell: Callable[[], object], *, anew: bool = False) -> bool:
@@ -117,7 +117,7 @@ class Verifying:
             pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
             process = self._process = subprocess.Popen(self._program, **pipes)
             self._is_stopped = False
-            self._standing = VerifyStatus(log.clock.now(), self._standing.last, heads=len(self._heads))
+            self._status = VerifyStatus(log.clock.now(), self._status.last, heads=len(self._heads))
         Thread(target=self._wait, args=(process, given, log, tell), name="decklog verify", daemon=True).start()
         return True
 
@@ -144,20 +144,20 @@ class Verifying:
         with self._gate:
             self._heads = {**self._heads, **step.get("heads", {})}
             progress = {name: step[name] for name in ("what", "done", "whole")}
-            self._standing = replace(self._standing, progress=progress, heads=len(self._heads))
+            self._status = replace(self._status, progress=progress, heads=len(self._heads))
         if self._news.is_time():
             tell()
 
     def _finish(self, found: dict[str, Any], now: datetime) -> None:
-        self._process, began_at = None, self._standing.began_at
+        self._process, began_at = None, self._status.began_at
         assert began_at is not None
         if self._is_stopped:
-            self._standing = replace(self._standing, began_at=None)
+            self._status = replace(self._status, began_at=None)
             return
         code = found.get("code")
         if code is None and not found["ok"]:
             self._heads = {}
-        self._standing = VerifyStatus(None, Verified(began_at, now, None if code else found, code), heads=len(self._heads))
+        self._status = VerifyStatus(None, Verified(began_at, now, None if code else found, code), heads=len(self._heads))
 
     def stop(self) -> None:
         """Stop the running verification; verified positions are kept."""
@@ -175,9 +175,9 @@ class Verifying:
             process.kill()
 
     @property
-    def standing(self) -> VerifyStatus:
+    def status(self) -> VerifyStatus:
         with self._gate:
-            return self._standing
+            return self._status
 
 
 def _read(line: bytes) -> dict[str, Any]:

@@ -25,7 +25,7 @@ class Session:
         self.number += 1
         own = {**self._facts, "n": self.number, **facts}
         line = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        self.spool.append(self._program, self._session, {"session": self._session, "acp": own}, line)
+        self.spool.put(self._program, self._session, {"session": self._session, "acp": own}, line, is_synced=False)
 
     def begin(self, method: str = "session/new", **result: Any) -> "Session":
         about = {"client": "zed", "version": "7"}

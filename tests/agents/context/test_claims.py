@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Busy
-from decklog.agents.context.claims import RememberedClaims
-from decklog.agents.context.worker import SystemProcess, Worker, own_process
+from decklog.agents.caller import RememberedClaims, SystemProcess, Worker, own_process
 from tests.waiting import wait_until
 
 

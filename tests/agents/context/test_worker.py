@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from decklog import Invalid
-from decklog.agents.context.worker import SystemProcess, worker
+from decklog.agents.caller import SystemProcess, worker
 from tests.waiting import wait_until
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.agents.origins.entire_import import import_entire
+from decklog.agents.origins.importing import import_entire
 from decklog.agents.spool import Spool
 from decklog.provenance.blame import blame_file
 from tests.provenance.formats.test_entire import CHECKPOINT, checkpoint_files, write_branch

@@ -12,10 +12,10 @@ import pytest
 from decklog import Decklog, Entry
 from decklog.agents.events import Answered, Called, Returned, Said, SessionEvent, Thought
 from decklog.agents.history_files import files_of
-from decklog.agents.lines import lines_of
 from decklog.agents.programs import program
 from decklog.agents.programs.base import Reading
 from decklog.agents.programs.opencode_database import events_in
+from decklog.agents.transcripts import lines_of
 from decklog.conductor.context import RunContext
 from decklog.guard.sandbox.sandbox import SandboxKind, best_kind
 from tests.agents.fake_model import Step

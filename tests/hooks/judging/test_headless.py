@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from decklog.conductor.agents.description import describe, policy_hook
-from decklog.hooks.headless import answer
+from decklog.hooks.judging import answer
 
 
 def call(tool: str, **arguments: object) -> dict[str, Any]:

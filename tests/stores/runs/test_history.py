@@ -167,20 +167,6 @@ def test_what_was_spent_grows_to_what_is_counted(log: Decklog, clock: ManualCloc
     assert sum(row["cost_microdollars"] for row in now.spent.by) == now.totals["cost_microdollars"]
 
 
-def test_what_was_spent_is_the_same_however_often_it_was_asked_before(log: Decklog, clock: ManualClock) -> None:
-    filled(log, clock, 20)
-    for number in range(20):
-        log.ledger.charge("m", cost_microdollars=3 + number, run_id="commas")
-        log.journal.append("commas", "said")
-        pages = [log.overview.run_view("commas", spent=points, entries=0, tasks=0, lanes=0).spent for points in (2, 100, 2)]
-        lines = [page.line for page in pages if page is not None]
-        last = log.runs.totals("commas")
-        assert [line[-1][1] for line in lines] == [last["cost_microdollars"]] * 3
-        assert lines[0] == lines[2]
-        for seq, cost in {*lines[0], *lines[1]}:
-            assert cost == log.runs.totals("commas", at=str(seq))["cost_microdollars"]
-
-
 def test_a_span_has_the_attempts_that_overlap_it_as_they_stood_at_its_end(log: Decklog, clock: ManualClock) -> None:
     dice, last = random.Random(11), filled(log, clock, 70, 11)
     whole = {one["started_seq"]: one for one in log.runs.lanes("commas")["attempts"]}
@@ -292,7 +278,7 @@ def test_a_log_that_may_only_be_read_is_added_up_in_memory_and_goes_on(log: Deck
             reader.runs.lanes("commas")
     assert log.db.read(lambda: log.db.one("select count(*) from run_marks", {})) == (0,)
     # Only what came since it last looked was read.
-    assert [sql for sql, _ in seen].count(timeline._TOLD) <= 1
+    assert [sql for sql, _ in seen].count(timeline._CHANGES) <= 1
 
 
 def test_only_what_came_since_the_last_look_is_read(log: Decklog, clock: ManualClock) -> None:
@@ -302,7 +288,7 @@ def test_only_what_came_since_the_last_look_is_read(log: Decklog, clock: ManualC
         entry = log.journal.append("commas", "one more")
         with statements(log) as seen:
             log.runs.totals("commas")
-        spans = [bound["until"] - bound["start"] for sql, bound in seen if sql == timeline._TOLD]
+        spans = [bound["until"] - bound["start"] for sql, bound in seen if sql == timeline._CHANGES]
         assert spans == [1] or entry.seq % 7 == 0
 
 

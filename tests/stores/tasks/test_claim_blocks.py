@@ -150,7 +150,7 @@ def test_a_fence_holds_for_whoever_acts_with_it(log: Decklog, run_id: str, clock
         lose(log, clock, run_id)
         with pytest.raises(LeaseLost):
             log.journal.append(run_id, "no longer mine")
-    with pytest.raises(Invalid, match="say which"), log.acting("dev", fence=1):
+    with pytest.raises(Invalid, match="needs the task"), log.acting("dev", fence=1):
         pass
 
 

@@ -57,19 +57,6 @@ def test_one_thread_that_fails_does_not_spoil_the_others(log: Decklog, run_id: s
     assert result.entries == written + 1
 
 
-def test_threads_write_and_read_at_once(log: Decklog, run_id: str) -> None:
-    def work(thread: int) -> None:
-        for count in range(WRITES):
-            written = log.runs.count_cycle(run_id).cycles
-            assert log.runs.get(run_id).cycles >= written
-            assert log.journal.find(run_id, limit=1)[0].seq > count
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(work, range(8)))
-    assert log.runs.get(run_id).cycles == 8 * WRITES
-    assert log.journal.verify().ok
-
-
 def test_a_transaction_is_not_starved_by_background_writes(log: Decklog, run_id: str) -> None:
     stop = threading.Event()
 

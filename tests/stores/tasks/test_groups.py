@@ -2,8 +2,6 @@ from datetime import UTC, datetime
 from itertools import product
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.records.record import every_page
@@ -18,7 +16,6 @@ from decklog.stores.tasks.groups import (
     normal_specialization,
 )
 from tests.every import every
-from tests.searches import examples
 
 PREFIX = "bazinga/templates/specializations/"
 EVERYTHING: dict[str, object] = {
@@ -105,37 +102,6 @@ def test_a_change_of_one_field_leaves_all_the_others(log: Decklog, verb: str, fi
     assert after.created_at == before.created_at
     assert after.updated_at == clock.now()
     assert log.groups.get(run_id, "A") == after
-
-
-@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    changes=st.lists(
-        st.fixed_dictionaries(
-            {},
-            optional={
-                "name": st.sampled_from(["Payments", "Billing"]),
-                "status": st.sampled_from(list(GroupStatus)).map(str),
-                "complexity": st.integers(1, 10),
-                "item_count": st.integers(1, 99),
-                "security_sensitive": st.booleans(),
-                "specializations": st.sampled_from([[], [PREFIX + "a.md"]]),
-                "review_iteration": st.integers(1, 9),
-                "blocking_issues_count": st.integers(0, 9),
-                "feature_branch": st.sampled_from(["a", "b"]),
-            },
-        ),
-        max_size=5,
-    )
-)
-def test_a_group_is_the_sum_of_what_was_given(log: Decklog, run_id: str, changes: list[dict[str, object]]) -> None:
-    group_id = f"g{len(log.groups.find(run_id, limit=1000))}"
-    expected = fields_of(log.groups.add(run_id, group_id))
-    for change in changes:
-        if change:
-            log.groups.update(run_id, group_id, **change)  # type: ignore[arg-type]
-        grown = max(change.get("review_iteration", 1), expected["review_iteration"])  # type: ignore[type-var,call-overload]
-        expected |= change | {"review_iteration": grown}
-    assert fields_of(log.groups.get(run_id, group_id)) == expected
 
 
 def test_the_same_add_again_writes_nothing(log: Decklog, run_id: str, clock: ManualClock) -> None:

@@ -287,28 +287,6 @@ def test_what_does_not_exist_is_not_found(log: Decklog, run_id: str) -> None:
             log.plans.mark(run_id, phase, PhaseStatus.COMPLETED)
 
 
-def test_plans_and_phases_can_be_seen_as_of_any_entry(log: Decklog, run_id: str) -> None:
-    plans = [log.plans.record(run_id, "p", "first", ["Design", "Build"])]
-    builds = [log.plans.phase(run_id, "2")]
-    builds.append(log.plans.mark(run_id, "Build", PhaseStatus.IN_PROGRESS, progress_percent=10))
-    builds.append(log.plans.mark(run_id, "Build", PhaseStatus.COMPLETED))
-    plans.append(log.plans.record(run_id, "p", "second", ["Design"]))
-    gone = log.journal.history("phases", to_json([run_id, "2"]))[-1]
-    plans.append(log.plans.record(run_id, "p", "third", ["Design", "Build"]))
-    builds.append(log.plans.phase(run_id, "2"))
-    plans.append(log.plans.update(run_id, metadata={"n": 1}))
-    history = log.journal.history("plans", run_id)
-    assert [log.journal.at("plans", run_id, str(entry.seq)) for entry in history] == plans
-    record_id = to_json([run_id, "2"])
-    history = log.journal.history("phases", record_id)
-    assert [entry.subtype for entry in history] == ["added", "changed", "changed", "removed", "added"]
-    seen = [log.journal.at("phases", record_id, str(entry.seq)) for entry in history if entry.seq != gone.seq]
-    assert seen == builds
-    with pytest.raises(NotFound):
-        log.journal.at("phases", record_id, str(gone.seq))
-    assert log.journal.verify().ok
-
-
 def test_a_plan_is_replaced_whole_or_not_at_all(log: Decklog, run_id: str) -> None:
     before, plan = recorded(log, run_id), log.plans.get(run_id)
     with pytest.raises(ZeroDivisionError), log.transaction():

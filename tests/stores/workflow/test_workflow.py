@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 
 from decklog import Conflict, Decklog, Invalid, NotFound
-from decklog.records.operations import operations_of
 from decklog.stores.workflow.document import digest_of, shipped
-from decklog.stores.workflow.workflow import Workflow
 from tests.every import every
 from tests.stores.processes import shared_out
 
@@ -228,11 +226,6 @@ def test_every_mistake_is_named_at_once(log: Decklog) -> None:
     assert len(refused.value.details["problems"]) == 2
 
 
-def test_agents_can_not_change_the_workflow() -> None:
-    assert [operation.name for operation in operations_of(Workflow) if operation.manager_only] == ["load"]
-    assert all(not operation.writes for operation in operations_of(Workflow) if operation.name != "load")
-
-
 def _load(target: str, number: int) -> str:
     with Decklog.open(target) as log:
         try:
@@ -323,34 +316,3 @@ def test_a_drawing_can_not_be_broken_by_a_name(log: Decklog) -> None:
 
 
 # The record
-
-
-def test_each_part_can_be_seen_as_it_was_at_each_entry(log: Decklog) -> None:
-    log.workflow.load(small())
-    changed = small(
-        transitions={
-            "writer": {"DONE": {"next_agent": "reader", "action": "respawn"}},
-            "reader": small()["transitions"]["reader"],
-        },
-        aliases={"writer": {"FINISHED": "DONE", "READY": "DONE"}},
-        rules={"escalation_after_failures": {"config": {"threshold": 5, "escalation_agent": "reader"}}},
-        markers={"writer": {"required": ["DONE", "STUCK"]}},
-        models={"writer": "small-2", "reader": "large-1"},
-    )
-    log.workflow.load(changed)
-    end = log.journal.heads()[0]["seq"]
-
-    def images(table: str, record_id: str) -> list[Any]:
-        entries = log.journal.history(table, record_id)
-        return [log.journal.at(table, record_id, str(entry.seq)) for entry in entries if entry.subtype != "removed"]
-
-    assert [step.action for step in images("workflow_transitions", '["writer","DONE"]')] == ["spawn", "respawn"]
-    assert [rule.config["threshold"] for rule in images("workflow_rules", "escalation_after_failures")] == [1, 5]
-    assert [marker.required for marker in images("workflow_markers", "writer")] == [["DONE"], ["DONE", "STUCK"]]
-    assert [model.model for model in images("workflow_models", "writer")] == ["small-1", "small-2"]
-    assert [alias.means for alias in images("workflow_aliases", '["writer","READY"]')] == ["DONE"]
-    for version in log.workflow.versions():
-        assert images("workflow_versions", version.id) == [version]
-    with pytest.raises(NotFound):
-        log.journal.at("workflow_transitions", '["writer","STUCK"]', str(end))
-    assert log.journal.verify().ok

@@ -1,18 +1,21 @@
 """A commit by origin: its files, the share of each origin, and the sessions, tasks and cost behind it."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
-from decklog.agents.costs import NO_COST, WorkCost, cost_of_work
-from decklog.agents.origins.reviewed import find_unreviewed
+from decklog.agents.sessions import NO_COST, WorkCost, cost_of_work
 from decklog.core.errors import NotFound
 from decklog.log import Decklog
 from decklog.provenance.attribution import LineRange
 from decklog.provenance.commit_origins import CommitOrigins
 from decklog.provenance.git import GitRepository
 from decklog.provenance.history import CommitChanges, FileChange, read_commit
+from decklog.records.record import every_page
 from decklog.stores.provenance.edits import Edit
+from decklog.stores.workflow.reviews import Review
 
 KINDS = ("agent", "person", "mixed", "unknown")
 
@@ -138,3 +141,36 @@ def _session_share(log: Decklog, key: tuple[str, str | None, str | None], lines:
         model=model if isinstance(model, str) else None,
         cost=cost,
     )
+
+
+# Commits that the review gate, or a person in its place, let pass
+
+# The newest ones; each takes a call of git.
+_MOST_REVIEWS = 200
+# As the gate computes the patch of a change.
+_PATCH = ("-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
+
+
+def find_unreviewed(repo: GitRepository, log: Decklog, commits: Sequence[str]) -> set[str]:
+    """Return the commits that no review covers: they are in no reviewed range, and have no reviewed patch."""
+    found, reviews = set(commits), _passed(log)
+    ends = [name for review in reviews for name in (review.base, review.head)]
+    known = repo.existing(ends) if ends else []
+    for base, head in zip(known[::2], known[1::2], strict=True):
+        if base is not None and head is not None:
+            found.difference_update(repo.text("rev-list", f"{base}..{head}").split())
+    patches = {review.patch for review in reviews}
+    return found - _with_patches(repo, sorted(found), patches) if found and patches else found
+
+
+def _passed(log: Decklog) -> list[Review]:
+    passed = (review for review in every_page(log.reviews.find) if log.reviews.lets_pass(review.id))
+    return list(islice(passed, _MOST_REVIEWS))
+
+
+def _with_patches(repo: GitRepository, commits: list[str], patches: set[str]) -> set[str]:
+    """Return the commits that have one of some patches: a rebased change, or one that was squashed when it was merged."""
+    given = "".join(f"{commit}\n" for commit in commits).encode()
+    diffs = repo.call("diff-tree", "--stdin", *_PATCH, given=given)
+    rows = (row.split() for row in repo.call("patch-id", "--stable", given=diffs).decode().splitlines())
+    return {commit for patch, commit in rows if patch in patches}

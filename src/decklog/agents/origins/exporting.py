@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from decklog.agents.costs import model_of_run
 from decklog.agents.origins.line_story import story_of
+from decklog.agents.sessions import model_of_run
 from decklog.core.errors import Invalid
 from decklog.log import Decklog
 from decklog.provenance.attribution import Attribution, LineRange, Origin, ranges_of

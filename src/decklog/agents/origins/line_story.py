@@ -1,12 +1,13 @@
 """History of one line: its origin and edit, its commit, the lines that it replaced, and later changes."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from decklog.agents.costs import NO_COST, WorkCost, cost_of_work
+from decklog.agents.session_views import CALLS, RESULTS, call_id, facts_in
+from decklog.agents.sessions import NO_COST, WorkCost, cost_of_work
 from decklog.core.errors import Invalid, NotFound
 from decklog.core.figures import dollars
 from decklog.journal.entry import Entry, EntryKind
@@ -21,11 +22,10 @@ from decklog.stores.runs.run import Run
 from decklog.stores.tasks.task import Task
 from decklog.stores.workflow.reviews import Review
 
+_Record = TypeVar("_Record")
 _PAGE = 200
 _MOST_CALLS = 20_000
 _SAID = ("said", "agent.text")
-_CALLS = ("call", "agent.tool")
-_RESULTS = ("result", "agent.result")
 _LOOKED_AHEAD = 200
 # Commands that run tests.
 _TESTS = re.compile(
@@ -106,7 +106,7 @@ def _entry_data(entry: Entry | None) -> dict[str, Any] | None:
 
 def story_of(log: Decklog, edit: Edit) -> EditStory:
     """Collect the log's records about an edit."""
-    run, task = _run_of(log, edit.run_id), _task_of(log, edit.task_id)
+    run, task = _found(log.runs.get, edit.run_id), _found(log.tasks.get, edit.task_id)
     if run is None:
         return EditStory(edit=edit, task=task)
     call = _find_call(log, run.id, edit.call_id)
@@ -125,27 +125,20 @@ def story_of(log: Decklog, edit: Edit) -> EditStory:
     )
 
 
-def _run_of(log: Decklog, run_id: str | None) -> Run | None:
+def _found(get: Callable[[str], _Record], record_id: str | None) -> _Record | None:
     try:
-        return None if run_id is None else log.runs.get(run_id)
+        return None if record_id is None else get(record_id)
     except NotFound:
         return None
 
 
-def _task_of(log: Decklog, task_id: str | None) -> Task | None:
-    try:
-        return None if task_id is None else log.tasks.get(task_id)
-    except NotFound:
-        return None
-
-
-def _find_call(log: Decklog, run_id: str, call_id: str | None) -> Entry | None:
+def _find_call(log: Decklog, run_id: str, wanted: str | None) -> Entry | None:
     """Return the entry of a tool call, by the id that the agent's program gave it."""
     after, seen = None, 0
-    while call_id is not None and seen < _MOST_CALLS:
+    while wanted is not None and seen < _MOST_CALLS:
         page = log.journal.find(run_id, kind=EntryKind.TOOL, limit=_PAGE, after=after)
         for entry in page:
-            if entry.subtype in _CALLS and _call_id(entry) == call_id:
+            if entry.subtype in CALLS and call_id(entry) == wanted:
                 return entry
         seen, after = seen + len(page), page.next
         if after is None:
@@ -169,10 +162,10 @@ def _test_after(log: Decklog, run_id: str, edit: Edit, call: Entry | None) -> Te
     start = (edit.edited_at, 0) if call is None else (call.at, call.seq)
     found = log.journal.find(run_id, kind=EntryKind.TOOL, since=start[0], oldest_first=True, limit=_LOOKED_AHEAD)
     entries = [entry for entry in found if (entry.at, entry.seq) > start]
-    outcomes = {_call_id(entry): _facts(entry).get("outcome") for entry in entries if entry.subtype in _RESULTS}
+    outcomes = {call_id(entry): facts_in(entry).get("outcome") for entry in entries if entry.subtype in RESULTS}
     for entry in entries:
-        if entry.subtype in _CALLS and _TESTS.search(entry.body or ""):
-            return TestCommand(command=entry.body or "", entry=entry.id, outcome=outcomes.get(_call_id(entry)))
+        if entry.subtype in CALLS and _TESTS.search(entry.body or ""):
+            return TestCommand(command=entry.body or "", entry=entry.id, outcome=outcomes.get(call_id(entry)))
     return None
 
 
@@ -181,14 +174,6 @@ def _approvals_of(log: Decklog, run: Run, task: Task | None) -> list[Approval]:
     run_id = run.id if task is None else task.run_id
     granted = log.approvals.find(run_id, state="granted", limit=_PAGE)
     return [one for one in granted if one.task_id is None or (task is not None and one.task_id == task.id)]
-
-
-def _facts(entry: Entry) -> dict[str, Any]:
-    return entry.payload if isinstance(entry.payload, dict) else {}
-
-
-def _call_id(entry: Entry) -> Any:
-    return _facts(entry).get("call")
 
 
 # Show at most this number of replaced lines.

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from decklog.agents.intake import take_in
+from decklog.agents.session_views import find_session
 from decklog.agents.spool import Spool
-from decklog.agents.views.listing import find_session
 from decklog.core.errors import Conflict, NotFound
 from decklog.log import Decklog
 from decklog.provenance.capture import Capture

@@ -10,11 +10,10 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-from decklog.agents.costs import NO_COST, WorkCost, cost_of_work, model_of_run
-from decklog.agents.origins.commit_story import KINDS
+from decklog.agents.origins.commit_story import KINDS, find_unreviewed
 from decklog.agents.origins.exporting import ExportSummary, export_notes
 from decklog.agents.origins.importing import import_notes
-from decklog.agents.origins.reviewed import find_unreviewed
+from decklog.agents.sessions import NO_COST, WorkCost, cost_of_work, model_of_run
 from decklog.core.errors import Invalid, NotFound
 from decklog.core.figures import counted, dollars
 from decklog.log import Decklog

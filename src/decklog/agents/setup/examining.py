@@ -1,17 +1,15 @@
 """Checks of installed hooks, with a probe event that must arrive in the log."""
 
-import json
 import os
 import shutil
 import subprocess
 import time
 import uuid
 from collections.abc import Mapping
-from threading import Timer
 from typing import Any
 
 from decklog.agents.setup import files
-from decklog.agents.setup.guard_trial import BY_HAND, listed
+from decklog.agents.setup.guard_trial import BY_HAND, ask_server, call_hook, listed
 from decklog.agents.setup.installing import SetupState, state_of
 from decklog.agents.setup.supported import Setting, SetupScope, SupportedProgram, has_plugin
 from decklog.agents.spool import DROPPED, Spool
@@ -107,18 +105,10 @@ def probe(program: str, setting: Setting, log: Decklog, spool: Spool, findings: 
 
 
 def _send(program: str, setting: Setting, event: str, fields: dict[str, str]) -> str | None:
-    told = {"session_id": _SESSION, "hook_event_name": event, "cwd": setting.project, **fields}
+    payload = {"session_id": _SESSION, "hook_event_name": event, "cwd": setting.project, **fields}
     environment = {name: value for name, value in setting.environment.items() if name not in _OF_A_TASK}
     try:
-        done = subprocess.run(
-            [*setting.call, "hook", program],
-            input=json.dumps(told).encode(),
-            capture_output=True,
-            cwd=setting.project,
-            env=environment,
-            timeout=3 * _SECONDS,
-            check=False,
-        )
+        done = call_hook([*setting.call, "hook", program], payload, setting.project, environment)
     except (OSError, subprocess.TimeoutExpired) as problem:
         return str(problem)
     return None if done.returncode == 0 else (done.stderr.decode(errors="replace").strip() or f"exit {done.returncode}")
@@ -155,51 +145,18 @@ def waiting_in(spool: Spool, findings: SetupFindings) -> dict[str, int]:
 def server_answers(setting: Setting, findings: SetupFindings) -> str:
     """Start the MCP server as a program would, and return how many tools it offers."""
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "decklog-doctor", "version": "1"}}
-    lines: list[dict[str, Any]] = [
+    messages: list[dict[str, Any]] = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
     ]
     try:
-        process = subprocess.Popen(
-            [*setting.call, "mcp"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=setting.project,
-            env=dict(setting.environment),
-        )
-    except OSError as problem:
-        return _silent(str(problem), findings)
-    with process:
-        limit = Timer(3 * _SECONDS, process.kill)
-        limit.start()
-        try:
-            return _tools_of(process, lines)
-        except (OSError, ValueError, KeyError, TypeError) as problem:
-            process.kill()
-            said = process.communicate()[1].decode(errors="replace").strip() if process.stderr else ""
-            return _silent(said or str(problem), findings)
-        finally:
-            limit.cancel()
-            process.kill()
-
-
-def _tools_of(process: subprocess.Popen[bytes], lines: list[dict[str, Any]]) -> str:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write("".join(json.dumps(line) + "\n" for line in lines).encode())
-    process.stdin.flush()
-    for line in process.stdout:
-        said = json.loads(line)
-        if said.get("id") == 2:
-            return f"{len(said['result']['tools'])} tools"
-    raise ValueError("it ended without an answer")
-
-
-def _silent(why: str, findings: SetupFindings) -> str:
-    findings.add("mcp", f"`decklog mcp` does not answer: {why[:200]}", f"{install_hint('mcp')}, or run it by hand.")
-    return "no answer"
+        result = ask_server([*setting.call, "mcp"], messages, setting.project, setting.environment, 3 * _SECONDS)
+        return f"{len(result['tools'])} tools"
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        what = f"`decklog mcp` does not answer: {str(problem)[:200]}"
+        findings.add("mcp", what, f"{install_hint('mcp')}, or run it by hand.")
+        return "no answer"
 
 
 def found_program(program: SupportedProgram, environment: Mapping[str, str]) -> str | None:

@@ -8,9 +8,10 @@ import subprocess
 import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Timer
-from typing import IO, Any
+from typing import Any
 
 from decklog.agents.setup import files
 from decklog.agents.setup.json_text import Insertion
@@ -57,20 +58,58 @@ def _problem(event: str, words: list[str], environment: Mapping[str, str]) -> st
     with tempfile.TemporaryDirectory(prefix="decklog-guard-", ignore_cleanup_errors=True) as folder:
         log = os.path.join(folder, "trial.db")
         open(log, "xb").close()
-        told = {"hook_event_name": event, "session_id": "decklog-guard-trial", "cwd": folder}
+        event_fields = {"hook_event_name": event, "session_id": "decklog-guard-trial", "cwd": folder}
         call = {"tool_name": "Bash", "tool_use_id": "trial", "tool_input": {"command": COMMAND}}
         variables = {**environment, "DECKLOG_DB": log, "CLAUDE_PROJECT_DIR": folder}
-        payload = json.dumps({**told, **call}).encode()
         try:
-            done = subprocess.run(
-                words, input=payload, capture_output=True, cwd=folder, env=variables, timeout=_SECONDS, check=False
-            )
+            done = call_hook(words, {**event_fields, **call}, folder, variables)
         except (OSError, subprocess.TimeoutExpired) as problem:
             return str(problem)
-    said = done.stderr.decode(errors="replace").strip()
-    if done.returncode == _BLOCKED and "could not judge" not in said:
+    answer = done.stderr.decode(errors="replace").strip()
+    if done.returncode == _BLOCKED and "could not judge" not in answer:
         return None
-    return f"exit {done.returncode}" + (f": {said[:300]}" if said else "")
+    return f"exit {done.returncode}" + (f": {answer[:300]}" if answer else "")
+
+
+def call_hook(
+    words: list[str], payload: dict[str, Any], folder: str, environment: Mapping[str, str]
+) -> "subprocess.CompletedProcess[bytes]":
+    """Send an event to a hook's command, as a program would."""
+    content = json.dumps(payload).encode()
+    return subprocess.run(
+        words, input=content, capture_output=True, cwd=folder, env=dict(environment), timeout=_SECONDS, check=False
+    )
+
+
+def ask_server(
+    words: list[str], messages: list[dict[str, Any]], folder: str, environment: Mapping[str, str], seconds: float
+) -> dict[str, Any]:
+    """Start a JSON-RPC server, send messages and return the result of the last; raise ValueError without one."""
+    process = subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder, env=dict(environment)
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    # Kill a process that does not answer; this also ends the reading.
+    limit = Timer(seconds, process.kill)
+    limit.start()
+    try:
+        with suppress(BrokenPipeError):
+            process.stdin.write("".join(json.dumps(message) + "\n" for message in messages).encode())
+            process.stdin.flush()
+        for line in process.stdout:
+            answer = json.loads(line)
+            if isinstance(answer, dict) and answer.get("id") == messages[-1]["id"] and "method" not in answer:
+                if isinstance(result := answer.get("result"), dict):
+                    return result
+                raise ValueError(str(answer.get("error"))[:200])
+        process.kill()
+        raise ValueError(process.stderr.read().decode(errors="replace").strip() if process.stderr else "it gave no answer")
+    finally:
+        limit.cancel()
+        process.kill()
+        with suppress(BrokenPipeError, ValueError):
+            process.communicate()
 
 
 BY_HAND = "Start codex, type /hooks, and trust those of Decklog."
@@ -95,59 +134,25 @@ class ListedHook:
 
 def listed(executable: str, project: str, environment: Mapping[str, str]) -> list[ListedHook]:
     """Return Decklog's hooks that Codex lists for a project."""
-    try:
-        process = subprocess.Popen(
-            [executable, "app-server"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=project,
-            env=dict(environment),
-        )
-    except OSError as problem:
-        raise Unavailable(f"{executable} can't be run: {problem.strerror}", hint=BY_HAND) from None
-    assert process.stdin is not None
-    assert process.stdout is not None
-    # Kill a process that does not answer; this also ends the reading.
-    limit = Timer(_CODEX_TRUST_SECONDS, process.kill)
-    limit.start()
-    try:
-        answer = _ask_server(process.stdin, process.stdout, project)
-    except (OSError, ValueError) as problem:
-        raise Unavailable(f"{executable} app-server did not list its hooks: {problem}", hint=BY_HAND) from None
-    finally:
-        limit.cancel()
-        process.kill()
-        process.communicate()
-    return [hook for folder in answer.get("data", ()) for hook in map(_hook, folder.get("hooks", ())) if hook]
-
-
-def _ask_server(to: IO[bytes], back: IO[bytes], project: str) -> dict[str, Any]:
     client = {"name": "decklog", "title": "Decklog", "version": "1"}
-    for message in (
+    messages: list[dict[str, Any]] = [
         {"id": 1, "method": "initialize", "params": {"clientInfo": client}},
         {"method": "initialized"},
         {"id": 2, "method": "hooks/list", "params": {"cwds": [project]}},
-    ):
-        to.write(json.dumps(message).encode() + b"\n")
-    to.flush()
-    for line in back:
-        said = json.loads(line)
-        if isinstance(said, dict) and said.get("id") == 2 and "method" not in said:
-            if isinstance(result := said.get("result"), dict):
-                return result
-            raise ValueError(str(said.get("error"))[:200])
-    raise ValueError("it ended without an answer")
+    ]
+    try:
+        answer = ask_server([executable, "app-server"], messages, project, environment, _CODEX_TRUST_SECONDS)
+    except (OSError, ValueError) as problem:
+        raise Unavailable(f"{executable} app-server did not list its hooks: {problem}", hint=BY_HAND) from None
+    return [hook for folder in answer.get("data", ()) for hook in map(_hook, folder.get("hooks", ())) if hook]
 
 
-def _hook(told: Any) -> ListedHook | None:
+def _hook(row: Any) -> ListedHook | None:
     # A plugin's hooks detect the calling program at run time.
-    if not isinstance(told, dict) or program_called({"command": told.get("command")}) not in ("codex", "$program"):
+    if not isinstance(row, dict) or program_called({"command": row.get("command")}) not in ("codex", "$program"):
         return None
-    is_trusted = told.get("trustStatus") in ("trusted", "managed")
-    return ListedHook(
-        str(told["key"]), str(told["currentHash"]), str(told.get("sourcePath")), is_trusted, bool(told.get("pluginId"))
-    )
+    is_trusted = row.get("trustStatus") in ("trusted", "managed")
+    return ListedHook(str(row["key"]), str(row["currentHash"]), str(row.get("sourcePath")), is_trusted, bool(row.get("pluginId")))
 
 
 @dataclass(frozen=True)

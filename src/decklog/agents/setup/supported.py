@@ -10,8 +10,19 @@ from importlib import resources
 from typing import Any
 
 from decklog.agents.setup import files
-from decklog.agents.setup.parts import FilePart, Hooks, TextBlock, WholeFile, parse_file
-from decklog.agents.setup.servers import JsonServer, Servers, TomlServer, entries, neovim_module
+from decklog.agents.setup.parts import (
+    EditorEntry,
+    FilePart,
+    Hooks,
+    JsonServer,
+    Servers,
+    TextBlock,
+    TomlServer,
+    WholeFile,
+    entries,
+    neovim_module,
+    parse_file,
+)
 from decklog.core.errors import Invalid
 
 TITLE = "The record of this work: Decklog"
@@ -72,44 +83,24 @@ NAME = "decklog"
 _ABOUT = "Puts sessions on record in a Decklog log, and holds what its policy denies."
 
 
-def plugin(
-    folder: str, call: tuple[str, ...], events: dict[str, int], version: str, *, has_server: bool = False
-) -> list[FilePart]:
-    """Return the files of a marketplace with one plugin; `events` maps events to timeouts in seconds."""
-    texts = {
-        ".claude-plugin/marketplace.json": _json(_market(version)),
-        f"plugins/{NAME}/.claude-plugin/plugin.json": _json(_manifest(version)),
-        f"plugins/{NAME}/hooks/hooks.json": _json(_hooks(call, events)),
-        f"plugins/{NAME}/skills/log/SKILL.md": _skill(),
-    }
-    if has_server:
-        server = {"command": call[0], "args": [*call[1:], "mcp"]}
-        texts[f"plugins/{NAME}/.mcp.json"] = _json({"mcpServers": {NAME: server}})
-    return [WholeFile(os.path.join(folder, *path.split("/")), text) for path, text in texts.items()]
-
-
-def _market(version: str) -> dict[str, Any]:
-    entry = {"name": NAME, "source": f"./plugins/{NAME}", "description": _ABOUT, "version": version}
-    return {"name": MARKET, "owner": {"name": "decklog"}, "plugins": [entry]}
-
-
-def _manifest(version: str) -> dict[str, Any]:
-    return {"name": NAME, "version": version, "description": _ABOUT, "author": {"name": "decklog"}}
-
-
-def _hooks(call: tuple[str, ...], events: dict[str, int]) -> dict[str, Any]:
+def plugin(setting: "Setting", folder: str) -> list[FilePart]:
+    """Return the files of a marketplace with one plugin."""
     # Codex sets PLUGIN_ROOT for a plugin's hooks, which identifies the calling program.
-    command = f'program=claude; [ -z "$PLUGIN_ROOT" ] || program=codex; exec {shlex.join(call)} hook "$program"'
-    return {
-        "hooks": {
-            event: [{"hooks": [{"type": "command", "command": command, "timeout": seconds}]}] for event, seconds in events.items()
-        }
+    command = f'program=claude; [ -z "$PLUGIN_ROOT" ] || program=codex; exec {shlex.join(setting.call)} hook "$program"'
+    # Claude Code ignores a file with unknown event names; Codex skips only the unknown ones.
+    groups = _hook_groups({**_CLAUDE, "SessionEnd": 3}, type="command", command=command)
+    about, version = {"name": NAME, "description": _ABOUT}, {"version": setting.version}
+    market = {"name": MARKET, "owner": {"name": NAME}, "plugins": [{**about, "source": f"./plugins/{NAME}", **version}]}
+    skill = "Use the Decklog log of a repository: get tasks, end them, ask, note, recall lessons."
+    texts = {
+        ".claude-plugin/marketplace.json": _json(market),
+        f"plugins/{NAME}/.claude-plugin/plugin.json": _json({**about, **version, "author": {"name": NAME}}),
+        f"plugins/{NAME}/hooks/hooks.json": _json({"hooks": {event: [group] for event, group in groups.items()}}),
+        f"plugins/{NAME}/skills/log/SKILL.md": f"---\nname: log\ndescription: {skill}\n---\n\n# {TITLE}\n\n{COMMANDS}\n",
     }
-
-
-def _skill() -> str:
-    about = "Use the Decklog log of a repository: get tasks, end them, ask, note, recall lessons."
-    return f"---\nname: log\ndescription: {about}\n---\n\n# {TITLE}\n\n{COMMANDS}\n"
+    if setting.has_server:
+        texts[f"plugins/{NAME}/.mcp.json"] = _json({"mcpServers": {NAME: setting.server}})
+    return [WholeFile(os.path.join(folder, *path.split("/")), text) for path, text in texts.items()]
 
 
 def _json(value: Any) -> str:
@@ -187,41 +178,20 @@ class SupportedProgram:
 # SessionStart runs the intake. Without a timeout, Claude Code kills SessionEnd after 1.5 seconds.
 _CLAUDE = {
     "SessionStart": 30,
-    "UserPromptSubmit": 20,
-    "PreToolUse": 20,
-    "PostToolUse": 20,
-    "PostToolUseFailure": 20,
-    "PermissionDenied": 20,
-    "SubagentStart": 20,
-    "SubagentStop": 20,
-    "PreCompact": 20,
-    "PostCompact": 20,
-    "Stop": 20,
-    "StopFailure": 20,
-    "SessionEnd": 20,
-    "Notification": 20,
+    **dict.fromkeys(["UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionDenied"], 20),
+    **dict.fromkeys(["SubagentStart", "SubagentStop", "PreCompact", "PostCompact", "Stop", "StopFailure"], 20),
+    **dict.fromkeys(["SessionEnd", "Notification"], 20),
 }
 # Codex limits the last two to three seconds and warns about larger values.
 _CODEX = {
     "SessionStart": 30,
-    "UserPromptSubmit": 20,
-    "PreToolUse": 20,
-    "PostToolUse": 20,
-    "SubagentStart": 20,
-    "SubagentStop": 20,
-    "PreCompact": 20,
-    "PostCompact": 20,
-    "Stop": 20,
-    "Interrupt": 3,
-    "SessionEnd": 3,
+    **dict.fromkeys(["UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop"], 20),
+    **dict.fromkeys(["PreCompact", "PostCompact", "Stop"], 20),
+    **dict.fromkeys(["Interrupt", "SessionEnd"], 3),
 }
 _GEMINI = {
     "SessionStart": 30,
-    "BeforeAgent": 20,
-    "BeforeTool": 20,
-    "AfterTool": 20,
-    "AfterAgent": 20,
-    "SessionEnd": 20,
+    **dict.fromkeys(["BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"], 20),
 }
 _MILLISECONDS = 1000
 _OPENCODE_FILES = ("opencode.json", "opencode.jsonc")
@@ -229,14 +199,13 @@ _OPENCODE_FILES = ("opencode.json", "opencode.jsonc")
 
 def _claude(setting: Setting) -> list[FilePart]:
     if setting.plugin_folder is not None:
-        # Claude Code ignores a file with unknown event names; Codex skips only the unknown ones.
-        events = {**_CLAUDE, "SessionEnd": 3}
-        return plugin(setting.plugin_folder, setting.call, events, setting.version, has_server=bool(setting.has_server))
+        return plugin(setting, setting.plugin_folder)
     # The paths are specific to this machine, so they don't belong in the project's shared file.
     name = "settings.json" if setting.scope is SetupScope.USER else "settings.local.json"
     path = os.path.join(setting.folder(".claude", "CLAUDE_CONFIG_DIR"), name)
     is_enforced = _is_enforced(path) if setting.is_enforced is None else setting.is_enforced
-    groups = {event: _claude_group(setting.call, seconds) for event, seconds in _CLAUDE.items()}
+    # With `args`, no shell runs: it would cost a process and interpret characters of a path.
+    groups = _hook_groups(_CLAUDE, type="command", command=setting.call[0], args=[*setting.call[1:], "hook", "claude"])
     if is_enforced:
         groups["PreToolUse"]["hooks"][0]["onFailure"] = "block"
     # Claude Code keeps servers in other files: .mcp.json in a project, .claude.json for a user.
@@ -246,9 +215,9 @@ def _claude(setting: Setting) -> list[FilePart]:
     return setting.with_server([Hooks(path, "claude", groups)], server)
 
 
-def _claude_group(call: tuple[str, ...], seconds: int) -> dict[str, Any]:
-    # With `args`, no shell runs: it would cost a process and interpret characters of a path.
-    return {"hooks": [{"type": "command", "command": call[0], "args": [*call[1:], "hook", "claude"], "timeout": seconds}]}
+def _hook_groups(timeouts: Mapping[str, int], **handler: Any) -> dict[str, dict[str, Any]]:
+    """Return a group with one handler for each event, with its timeout."""
+    return {event: {"hooks": [{**handler, "timeout": timeout}]} for event, timeout in timeouts.items()}
 
 
 def _is_enforced(path: str) -> bool:
@@ -272,10 +241,7 @@ def codex_folder(setting: Setting) -> str:
 
 
 def _codex(setting: Setting) -> list[FilePart]:
-    command = shlex.join([*setting.call, "hook", "codex"])
-    events = {
-        event: {"hooks": [{"type": "command", "command": command, "timeout": seconds}]} for event, seconds in _CODEX.items()
-    }
+    events = _hook_groups(_CODEX, type="command", command=shlex.join([*setting.call, "hook", "codex"]))
     hooks = Hooks(os.path.join(codex_folder(setting), "hooks.json"), "codex", events)
     # A start may take longer than Codex's default of ten seconds on a busy machine.
     server = TomlServer(os.path.join(codex_folder(setting), "config.toml"), {**setting.server, "startup_timeout_sec": 60})
@@ -283,19 +249,16 @@ def _codex(setting: Setting) -> list[FilePart]:
 
 
 def _gemini(setting: Setting) -> list[FilePart]:
+    timeouts = {event: seconds * _MILLISECONDS for event, seconds in _GEMINI.items()}
     command = shlex.join([*setting.call, "hook", "gemini"])
-    events = {
-        event: {"hooks": [{"name": "decklog", "type": "command", "command": command, "timeout": seconds * _MILLISECONDS}]}
-        for event, seconds in _GEMINI.items()
-    }
+    events = _hook_groups(timeouts, name="decklog", type="command", command=command)
     path = os.path.join(setting.folder(".gemini"), "settings.json")
     return setting.with_server([Hooks(path, "gemini", events, takes_comments=True)], JsonServer(path, setting.server))
 
 
-def _servers(setting: Setting, path: str, kind: str | None = None) -> list[FilePart]:
-    is_enforced = bool(setting.is_enforced)
-    found = entries(setting.agents, setting.call, setting.environment, is_enforced=is_enforced)
-    return [Servers(path, tuple(found), kind)]
+def _entries(setting: Setting) -> tuple[EditorEntry, ...]:
+    found = entries(setting.agents, setting.call, setting.environment, is_enforced=bool(setting.is_enforced))
+    return tuple(found)
 
 
 def _settings_home(setting: Setting) -> str:
@@ -303,16 +266,16 @@ def _settings_home(setting: Setting) -> str:
 
 
 def _zed(setting: Setting) -> list[FilePart]:
-    return _servers(setting, os.path.join(_settings_home(setting), "zed", "settings.json"), "custom")
+    return [Servers(os.path.join(_settings_home(setting), "zed", "settings.json"), _entries(setting), "custom")]
 
 
 def _jetbrains(setting: Setting) -> list[FilePart]:
-    return _servers(setting, os.path.join(setting.home, ".jetbrains", "acp.json"))
+    return [Servers(os.path.join(setting.home, ".jetbrains", "acp.json"), _entries(setting))]
 
 
 def _neovim(setting: Setting) -> list[FilePart]:
-    found = entries(setting.agents, setting.call, setting.environment, is_enforced=bool(setting.is_enforced))
-    return [neovim_module(os.path.join(_settings_home(setting), "nvim", "lua", "decklog_agents.lua"), tuple(found))]
+    path = os.path.join(_settings_home(setting), "nvim", "lua", "decklog_agents.lua")
+    return [neovim_module(path, _entries(setting))]
 
 
 def _opencode(setting: Setting) -> list[FilePart]:

@@ -8,7 +8,7 @@ from typing import IO
 
 import click
 
-from decklog.agents.context.worker import is_agent
+from decklog.agents.caller import is_agent
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.derived import acting
 from decklog.cli.groups import SuggestingGroup, for_the_manager

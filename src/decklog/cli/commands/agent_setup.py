@@ -16,8 +16,7 @@ from decklog.agents.setup.examining import (
 )
 from decklog.agents.setup.guard_trial import BY_HAND, COMMAND, CodexTrust, ListedHook, listed, tried, trust_of
 from decklog.agents.setup.installing import SetupState, SetupStep, state_of
-from decklog.agents.setup.parts import FilePart, WholeFile
-from decklog.agents.setup.servers import AGENTS, entries
+from decklog.agents.setup.parts import AGENTS, FilePart, WholeFile, entries
 from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, SupportedProgram, codex_folder, has_plugin
 from decklog.cli import terminal
 from decklog.cli.agent_settings import find_project, installer, setting_of

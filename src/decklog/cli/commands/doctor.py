@@ -16,7 +16,7 @@ from decklog.agents.setup.examining import (
     waiting_in,
 )
 from decklog.agents.setup.guard_trial import COMMAND, tried
-from decklog.agents.setup.servers import JsonServer, TomlServer
+from decklog.agents.setup.parts import JsonServer, TomlServer
 from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, SupportedProgram
 from decklog.agents.spool import Spool
 from decklog.cli.agent_settings import find_project, setting_of

@@ -116,8 +116,7 @@ def import_notes_command(call: Invocation, file: str | None, form: str, dry_run:
 
 
 def _import(call: Invocation, form: str, file: str | None, dry_run: bool) -> dict[str, Any]:
-    from decklog.agents.origins.entire_import import import_entire
-    from decklog.agents.origins.importing import import_notes, import_traces
+    from decklog.agents.origins.importing import import_entire, import_notes, import_traces
     from decklog.provenance.formats.agent_trace import parse_traces
 
     with opened(call, writing=True, create=not dry_run) as (log, repo):

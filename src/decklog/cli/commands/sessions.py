@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.agents.closing import close_killed_sessions
-from decklog.agents.views.listing import SessionSummary, find_session, hits_by_session, priced
-from decklog.agents.views.listing import sessions as all_sessions
-from decklog.agents.views.steps import steps_of
+from decklog.agents.session_views import SessionSummary, find_session, hits_by_session, priced, steps_of
+from decklog.agents.session_views import sessions as all_sessions
 from decklog.cli import terminal
 from decklog.cli.call import Invocation
 from decklog.cli.screens import session as screen

@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from textwrap import wrap
 from typing import TYPE_CHECKING, TextIO
 
-from decklog.agents.views.listing import SessionSummary, short_ids
-from decklog.agents.views.steps import Step
+from decklog.agents.session_views import SessionSummary, Step, short_ids
 from decklog.cli import terminal
 from decklog.cli.screens.lines import Line, StyledText, cells, clipped, fit, written
 from decklog.cli.terminal import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_shown, of_word

@@ -233,7 +233,7 @@ def _error_rule(name: str, rule: Mapping[str, Any]) -> ErrorRule:
 
 # Named by text: they are programs of their own within the sandbox.
 _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from decklog.{} import main; main()"
-_DRIVER, _FEEDER, _HOOK = (_BOOT.format(name) for name in ("hooks.proxy.driving", "hooks.proxy.feeding", "hooks.headless"))
+_DRIVER, _FEEDER, _HOOK = (_BOOT.format(name) for name in ("hooks.proxy.driving", "hooks.proxy.feeding", "hooks.judging"))
 _SOURCE = str(Path(__file__).resolve().parents[3])
 READABLE = tuple(dict.fromkeys((_SOURCE, sys.prefix, sys.base_prefix)))
 

@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from decklog.agents.lines import lines_of
 from decklog.agents.programs import program
 from decklog.agents.programs.base import Reading, Sums, add
 from decklog.agents.programs.claude import transcripts_below
 from decklog.agents.texts import storable_value
+from decklog.agents.transcripts import lines_of
 from decklog.conductor.agents.description import Description, ErrorRule, EventRule
 from decklog.guard.shell.spool import HEAD
 

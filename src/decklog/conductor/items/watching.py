@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-from decklog.agents.views.listing import STARTED
-from decklog.agents.views.steps import title_of_call
+from decklog.agents.session_views import STARTED, title_of_call
 from decklog.conductor.context import RunContext
 from decklog.conductor.git.changes import lines_of
 from decklog.conductor.items.item import Item, change_of, find_item, patch_of

@@ -298,7 +298,7 @@ class PostgresConnections:
             raise ReadOnly("this server is a standby, which takes no writes", hint="Give the address of the primary.")
 
     def _is_in_recovery(self) -> bool:
-        """Ask whether the standby is still one; it may have been promoted."""
+        """Return whether the standby is still one; it may have been promoted."""
         with self._connected() as connection:
             row = connection.execute("select pg_is_in_recovery()").fetchone()
         self.is_standby = bool(row and row[0])

@@ -124,7 +124,7 @@ class NotifyListener:
         return stop
 
     def _ask_for(self, name: str) -> bool:
-        """Have the changes of a stream noticed; return whether that begins now."""
+        """Start to notice the changes of a stream; return whether that is new."""
         self._asked[name] = time.monotonic()
         if self._thread is None and not self._is_closed:
             self._bell, self._ringer = os.pipe()

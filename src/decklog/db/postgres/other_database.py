@@ -23,7 +23,7 @@ class OtherDatabase:
             raise translate(problem) from problem
 
     def each(self, sql: str, parameters: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Give rows one by one; the server keeps those that nobody has asked for yet."""
+        """Yield rows one by one; the server keeps the others."""
         try:
             with self._connection.cursor(name="decklog") as cursor:
                 cursor.itersize = _BATCH

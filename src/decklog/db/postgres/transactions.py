@@ -64,7 +64,7 @@ class PostgresTransactions(Database):
         self._gate = forks.ForkGate()
         self._opening = Lock()
         self._background: ThreadPoolExecutor | None = None
-        self._untold: set[Future[Any]] = set()
+        self._pending: set[Future[Any]] = set()
 
     @property
     def memo(self) -> dict[Any, Any]:  # type: ignore[override]
@@ -307,8 +307,8 @@ class PostgresTransactions(Database):
         self.connections.check_writable()
         with self._opening:
             future = self._executor().submit(own_context().run, self._write_in_background, job, is_upkeep)
-            self._untold.add(future)
-        future.add_done_callback(self._untold.discard)
+            self._pending.add(future)
+        future.add_done_callback(self._pending.discard)
         return future
 
     def _write_in_background(self, job: Callable[[], T], is_upkeep: bool) -> T:
@@ -424,7 +424,7 @@ class PostgresTransactions(Database):
         if self._background is not None:
             from concurrent.futures import wait
 
-            wait(list(self._untold))
+            wait(list(self._pending))
             # What is tied to a job runs in a thread of these, which can't wait for its own end.
             self._background.shutdown(wait=not getattr(self.local, "is_background", False))
         self.connections.close()

@@ -22,49 +22,49 @@ _PARTS = (250, 500, MOST_READ - 750)
 _TOGETHER = 32
 
 
-def search(database: Database, select: str, asked: Search) -> Found:
+def search(database: Database, select: str, request: Search) -> Found:
     """Find entries by the index, and among those that are not indexed yet. Nothing is written for it.
 
     Without words, every entry that is not indexed is looked at by its columns. With words, the newest are read.
     """
-    if not (asked.query.terms or asked.tags):
+    if not (request.query.terms or request.tags):
         return Found()
-    found = database.search(select, asked)
-    is_full = len(found.rows) == asked.limit and not asked.oldest_first
+    found = database.search(select, request)
+    is_full = len(found.rows) == request.limit and not request.oldest_first
     # Streams before that of the last row of a full page have nothing newer.
     first = found.rows[-1][0] // STREAM_SIZE if is_full else 0
-    spans = database.unindexed(asked.stream_no, going_on=asked.going_on, first=first)
+    spans = database.unindexed(request.stream_no, going_on=request.going_on, first=first)
     if not spans:
         return found
-    if asked.query.terms:
-        matching, unread = _matching(database, spans, asked)
-        more = _at(database, select, asked, matching)
+    if request.query.terms:
+        matching, unread = _matching(database, spans, request)
+        more = _at(database, select, request, matching)
     else:
-        more, unread = [row for span in spans for row in _in_span(database, select, asked, span)], []
+        more, unread = [row for span in spans for row in _in_span(database, select, request, span)], []
     if marks.entries_in(spans) > MOST_UNINDEXED and not database.is_in_transaction:
         marks.index_later(database, spans)
-    return _joined(asked, found, more, unread)
+    return _joined(request, found, more, unread)
 
 
-def _matching(database: Database, spans: list[Span], asked: Search) -> tuple[list[int], list[Span]]:
+def _matching(database: Database, spans: list[Span], request: Search) -> tuple[list[int], list[Span]]:
     """Return the positions of entries that have the words, newest first, and the spans that were not read."""
     found: list[int] = []
     rest = spans
     for size in _PARTS:
         newest, rest = marks.newest_in(rest, size)
         for start in range(0, len(newest), _TOGETHER):
-            rows = _read(database, newest[start : start + _TOGETHER], asked)
-            found += [pos for pos, body, payload in rows if asked.query.matches(entry_words(body, payload))]
-        if len(found) >= asked.limit and not asked.oldest_first:
-            return sorted(found, reverse=True)[: asked.limit], rest
+            rows = _read(database, newest[start : start + _TOGETHER], request)
+            found += [pos for pos, body, payload in rows if request.query.matches(entry_words(body, payload))]
+        if len(found) >= request.limit and not request.oldest_first:
+            return sorted(found, reverse=True)[: request.limit], rest
     return found, rest
 
 
-def _read(database: Database, spans: list[Span], asked: Search) -> list[Row]:
+def _read(database: Database, spans: list[Span], request: Search) -> list[Row]:
     """Read position, body and payload of the entries in spans that may have the words."""
-    narrow, bound = asked.query.prefilter()
-    clauses = [*narrow, *asked.clauses("pos"), *([asked.condition] if asked.condition else [])]
-    bound |= {**asked.bound, "after": asked.after}
+    narrow, bound = request.query.prefilter()
+    clauses = [*narrow, *request.clauses("pos"), *([request.condition] if request.condition else [])]
+    bound |= {**request.bound, "after": request.after}
     parts = []
     for place, (_, mark, newest) in enumerate(spans):
         bound |= {f"mark{place}": mark, f"newest{place}": newest}
@@ -73,39 +73,39 @@ def _read(database: Database, spans: list[Span], asked: Search) -> list[Row]:
     return database.rows(" union all ".join(parts), bound)[1]
 
 
-def _joined(asked: Search, found: Found, more: list[Row], unread: list[Span]) -> Found:
+def _joined(request: Search, found: Found, more: list[Row], unread: list[Span]) -> Found:
     """Put rows of the index and others into one order; beyond the place where the index stopped, nothing is known."""
     rows = {row[0]: row for row in [*found.rows, *more]}
     stop = found.stopped_at
-    known = [pos for pos in rows if stop is None or (pos <= stop if asked.oldest_first else pos >= stop)]
-    first = sorted(known, reverse=not asked.oldest_first)[: asked.limit]
-    is_full = len(first) == asked.limit
-    if is_full and not asked.oldest_first:
+    known = [pos for pos in rows if stop is None or (pos <= stop if request.oldest_first else pos >= stop)]
+    first = sorted(known, reverse=not request.oldest_first)[: request.limit]
+    is_full = len(first) == request.limit
+    if is_full and not request.oldest_first:
         # What is older than a full page does not belong to it.
         unread = [span for span in unread if span[2] > first[-1]]
     return Found([rows[pos] for pos in first], marks.entries_in(unread), None if is_full else stop)
 
 
-def found_among(database: Database, select: str, asked: Search, candidates: list[tuple[int, bool]]) -> Found:
+def found_among(database: Database, select: str, request: Search, candidates: list[tuple[int, bool]]) -> Found:
     """Return the candidates that match, given in order as positions and answers; at most `MOST_READ` were looked at."""
-    matching = [pos for pos, is_match in candidates if is_match][: asked.limit]
-    rows = {row[0]: row for row in _at(database, select, asked, matching)}
-    is_cut = len(candidates) == MOST_READ and len(matching) < asked.limit
+    matching = [pos for pos, is_match in candidates if is_match][: request.limit]
+    rows = {row[0]: row for row in _at(database, select, request, matching)}
+    is_cut = len(candidates) == MOST_READ and len(matching) < request.limit
     return Found([rows[pos] for pos in matching], stopped_at=candidates[-1][0] if is_cut else None)
 
 
-def _at(database: Database, select: str, asked: Search, positions: list[int]) -> list[Row]:
+def _at(database: Database, select: str, request: Search, positions: list[int]) -> list[Row]:
     if not positions:
         return []
     listed, ids = placed(positions)
-    clauses = [f"pos in ({listed})", *([asked.condition] if asked.condition else [])]
-    return database.rows(f"{select} where {' and '.join(clauses)}", {**asked.bound, **ids})[1]
+    clauses = [f"pos in ({listed})", *([request.condition] if request.condition else [])]
+    return database.rows(f"{select} where {' and '.join(clauses)}", {**request.bound, **ids})[1]
 
 
-def _in_span(database: Database, select: str, asked: Search, span: Span) -> list[Row]:
-    clauses = ["pos > :mark", "pos <= :newest", *asked.clauses("pos"), *([asked.condition] if asked.condition else [])]
-    bound = {**asked.bound, "after": asked.after, "mark": span[1], "newest": span[2], "limit": asked.limit}
-    return database.rows(f"{select} where {' and '.join(clauses)} order by pos {asked.order} limit :limit", bound)[1]
+def _in_span(database: Database, select: str, request: Search, span: Span) -> list[Row]:
+    clauses = ["pos > :mark", "pos <= :newest", *request.clauses("pos"), *([request.condition] if request.condition else [])]
+    bound = {**request.bound, "after": request.after, "mark": span[1], "newest": span[2], "limit": request.limit}
+    return database.rows(f"{select} where {' and '.join(clauses)} order by pos {request.order} limit :limit", bound)[1]
 
 
 # The most entries whose words are compared, in pieces of this size.

@@ -39,31 +39,31 @@ def lesson_search(db: Database) -> "LessonSearch":
 
 
 class LessonSearch(ABC):
-    """Knows which lessons have which terms; keeps up with them in the caller's transaction."""
+    """Stores which lessons have which terms, in the caller's transaction."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     def put(self, lesson_id: str, topic: str, project: str | None, terms: Sequence[str]) -> None:
-        """Index a lesson, anew if it was there."""
+        """Index a lesson, replacing its earlier entry."""
         self.drop(lesson_id)
         self._put(lesson_id, topic, project, terms)
         self._sum(1, length_of(terms))
 
     def drop(self, lesson_id: str) -> None:
-        """Take a lesson out."""
+        """Remove a lesson."""
         length = self._drop(lesson_id)
         if length is not None:
             self._sum(-1, -length)
 
     def clear(self) -> None:
-        """Drop everything and begin anew."""
+        """Delete everything."""
         self._clear()
         self._db.count("delete from lesson_sums", {})
         self._db.count("insert into lesson_sums (id, lessons, terms) values (1, 0, 0)", {})
 
     def size(self) -> int:
-        """Return how many lessons there are, those that no longer hold included."""
+        """Return the number of lessons, including inactive ones."""
         return self._sums()[0]
 
     def weights(self, terms: Sequence[str]) -> dict[str, float]:
@@ -102,7 +102,7 @@ class LessonSearch(ABC):
 
     @abstractmethod
     def _drop(self, lesson_id: str) -> int | None:
-        """Take a lesson out; give the length that it had, or None where it was not in."""
+        """Remove a lesson; return its length, or None if it was not indexed."""
 
     @abstractmethod
     def _clear(self) -> None: ...
@@ -113,7 +113,7 @@ class LessonSearch(ABC):
 
     @abstractmethod
     def whole(self, lesson_ids: Sequence[str]) -> tuple[tuple[str, ...], list[Row]]:
-        """Read lessons by their ids, in the order in which they were made; give their columns' names and the rows."""
+        """Load lessons by their ids, oldest first, with the names of the columns."""
 
 
 class SqliteLessons(LessonSearch):
@@ -208,7 +208,7 @@ class SqliteLessons(LessonSearch):
 
 
 def tags_of(topic: str, project: str | None) -> str:
-    """Write a lesson's topic and project as the two words that it is found by."""
+    """Return a lesson's topic and project as two words of the index."""
     return f"{_tag('topic', topic)} {_tag('project', project)}"
 
 
@@ -221,7 +221,7 @@ def _quoted(term: str) -> str:
 
 
 def _tags(topic: str | None, project: str | None) -> list[str]:
-    """Ask for a topic, and for lessons of a project or of none."""
+    """Build the match for a topic, and for lessons of a project or of none."""
     tags = [f"tags : {_quoted(_tag('topic', topic))}"] if topic else []
     if project:
         tags.append(f"tags : ({_any([_tag('project', project), _tag('project', None)])})")

@@ -29,7 +29,7 @@ class LessonVectors:
         self._is_sqlite = db.engine == "sqlite"
 
     def put(self, lesson_id: str, embedder: str, vector: Sequence[float]) -> str:
-        """Store a lesson's vector, in the caller's transaction; give its digest."""
+        """Store a lesson's vector in the caller's transaction; return its digest."""
         spelled = ":vector" if self._is_sqlite else "cast(:vector as real[])"
         self._db.count(
             f"""
@@ -47,7 +47,7 @@ class LessonVectors:
         return digest_of(vector)
 
     def digests(self) -> Iterator[tuple[str, str, str, bool]]:
-        """Yield each vector's digest, embedder and lesson, and whether it has the stated number of dimensions."""
+        """Yield the embedder, lesson and digest of each vector, and whether its dimensions are right."""
         sql = "select embedder, lesson_id, dimensions, vector from lesson_vectors"
         for embedder, lesson_id, dimensions, stored in self._db.each_as_is(sql, {}):
             is_packed = isinstance(stored, bytes)
@@ -100,7 +100,7 @@ class LessonVectors:
         return row[0] if row else 0
 
     def missing(self, embedder: str) -> list[str]:
-        """Name the lessons that hold and have no vector of an embedder, newest first."""
+        """List the active lessons without a vector of an embedder, newest first."""
         return [row[0] for row in self._db.rows(f"select l.id {_MISSING} order by l.id desc", {"embedder": embedder})[1]]
 
 
@@ -155,7 +155,7 @@ def is_ours(kind: str, name: str, definition: str) -> bool:
 
 
 class NearOnServer(NamedTuple):
-    """The cosines of the nearest and of those that were asked for; how near some of all lessons are, and how many these are."""
+    """The cosines of the requested lessons; the mean and spread of a sample of all, and its size."""
 
     cosines: dict[str, float]
     mean: float
@@ -183,7 +183,7 @@ class VectorIndex:
         return bool(row and row[0])
 
     def make(self) -> bool:
-        """Make the index, with the extension where it may be; say whether there was none. In a transaction."""
+        """Create the index and the extension; return False if it exists. Call it in a transaction."""
         if self._dimensions > _MOST_DIMENSIONS:
             raise Invalid(f"vectors of {self._dimensions} numbers can't be indexed: {_MOST_DIMENSIONS} at most", field="embedder")
         if self.is_there():

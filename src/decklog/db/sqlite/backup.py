@@ -95,7 +95,7 @@ def use_wal(path: str) -> None:
 
 
 def publish(partial: str, path: str, *, overwrite: bool) -> None:
-    """Give a finished file its name, in one step; refuse when the name is taken."""
+    """Rename a finished file in one step; raise Conflict if the name is taken."""
     if overwrite:
         os.replace(partial, path)
     else:

@@ -291,7 +291,7 @@ class SqliteConnections:
         )
 
     def check_in_place_now_and_then(self) -> None:
-        """Do so at most twice a second: a read costs little more than looking would."""
+        """Check the file at most twice a second: the check costs as much as a read."""
         if (now := time.monotonic()) - self._looked_at > _SECONDS_BETWEEN_LOOKS:
             self.check_in_place()
             self._looked_at = now

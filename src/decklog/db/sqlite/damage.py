@@ -208,7 +208,7 @@ class WriteAheadLog:
         return whole
 
     def _cause(self, broken: int) -> Cause:
-        """Tell by the commits that follow from each other behind a broken frame. A power cut leaves one at most, a crash none."""
+        """Return the likely cause: behind a broken frame, a power cut leaves at most one commit, a crash none."""
         most = commits = 0
         for frame in self.frames[broken + 1 :]:
             if frame is None or not frame.is_current or not frame.follows:
@@ -318,7 +318,7 @@ def has_readable_schema(path: str) -> bool:
 
 
 def readable_rows(path: str, table: str) -> Iterator[dict[str, Any]]:
-    """Give the rows of a table that can be read: forwards up to damage, backwards up to it, and by halves between."""
+    """Yield the readable rows of a table: forwards up to damage, backwards up to it, and by halves between."""
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
     try:
         pages: Any = connection.execute("pragma page_count").fetchall()

@@ -146,7 +146,7 @@ def make_file(path: str) -> None:
 
 
 def unusable(path: str, problem: OSError) -> DecklogError:
-    """Say in our words why the system refuses a file."""
+    """Return the Decklog error for a file that the system refuses."""
     what = f"{path} can't be used: {problem.strerror or problem}"
     if problem.errno in _FULL:
         return DiskFull(what, hint="Free some space and try again.", path=path)

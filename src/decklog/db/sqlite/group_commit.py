@@ -62,8 +62,8 @@ class GroupCommit:
         self._gate = Lock()
         self._waiting: deque[Ticket] = deque()
         self._led = False
-        self._untold: set[Any] = set()
-        self._telling: set[int] = set()
+        self._pending: set[Any] = set()
+        self._delivering: set[int] = set()
 
     def run(self, job: Callable[[], Any]) -> Any:
         """Run a job and return once it is committed."""
@@ -105,8 +105,8 @@ class GroupCommit:
         """Leave a job to be committed in the background."""
         ticket = Ticket(job, future)
         ticket.prepare_to_wait()
-        self._untold.add(future)
-        future.add_done_callback(self._untold.discard)
+        self._pending.add(future)
+        future.add_done_callback(self._pending.discard)
         with self._gate:
             self._waiting.append(ticket)
             if self._led:
@@ -116,10 +116,10 @@ class GroupCommit:
 
     def wait_until_answered(self) -> None:
         """Wait until every queued job has its result; a callback of such a job does not wait for the others."""
-        if self._untold and get_ident() not in self._telling:
+        if self._pending and get_ident() not in self._delivering:
             from concurrent.futures import wait
 
-            wait(list(self._untold))
+            wait(list(self._pending))
 
     def alone(self, *, after_all: bool = False) -> None:
         """Wait until nobody else writes, and keep it so until `done` is called.
@@ -149,7 +149,7 @@ class GroupCommit:
             self._commit_all(batch)
         finally:
             self._hand_over()
-            self._tell(iter(batch[1:]))
+            self._deliver(iter(batch[1:]))
 
     def _start_drain(self) -> None:
         Thread(target=self._drain, name="decklog writer", daemon=True).start()
@@ -167,21 +167,21 @@ class GroupCommit:
             finally:
                 if not leads_on:
                     self._hand_over()
-                self._tell(iter(batch))
+                self._deliver(iter(batch))
             if not leads_on:
                 return
 
-    def _tell(self, tickets: Iterator[Ticket]) -> None:
+    def _deliver(self, tickets: Iterator[Ticket]) -> None:
         """Deliver the results of jobs; callbacks may write, and get results in turn."""
         thread = get_ident()
-        if thread in self._telling:
+        if thread in self._delivering:
             _settle(tickets)
             return
-        self._telling.add(thread)
+        self._delivering.add(thread)
         try:
             _settle(tickets)
         finally:
-            self._telling.discard(thread)
+            self._delivering.discard(thread)
 
     def _has_more_queued(self) -> bool:
         with self._gate:

@@ -12,6 +12,7 @@ import select
 import signal
 import sys
 import time
+import warnings  # noqa: F401 (imported by os.execvpe, which a sandbox might not allow)
 from typing import Any
 
 from decklog.core.disk import sync

@@ -9,6 +9,7 @@ from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Invalid
 from decklog.importing.exports import TextExport, each, every, json_text, short_time
 from decklog.importing.files import file_in, has_markers, json_lines, parsed
+from decklog.importing.importer import Link
 from decklog.importing.report import Outcome
 from decklog.importing.row import EPOCH, Row, plain, plain_json
 from decklog.importing.sync import FileSync, Items
@@ -17,7 +18,6 @@ from decklog.importing.tracker import (
     LINES,
     LINKS,
     WAS_RUNNING,
-    Link,
     NestedRow,
     Tracker,
     link_name,
@@ -116,16 +116,16 @@ class BeadsImport(Tracker):
         prefixes: dict[str, int] = {}
         for line in json_lines(path):
             if line.trouble is not None:
-                self.hold_line(line.text, line.trouble)
+                self.add_line(line.text, line.trouble)
                 continue
             found = plain(line.found)
             if found.get("_type") == "memory":
                 self.gathered.add(MEMORIES, str(found.get("key")), to_json(found))
             elif not isinstance(name := found.get("id"), str) or not name.strip():
-                self.hold_line(line.text, "an issue needs an id")
+                self.add_line(line.text, "an issue needs an id")
             else:
                 at, clock = moment_of(found.get("created_at")), moment_of(found.get("updated_at"))
-                self.hold(name, found, at=at, clock=clock, is_done=found.get("status") == "closed")
+                self.add_item(name, found, at=at, clock=clock, is_done=found.get("status") == "closed")
                 prefix = name.rpartition("-")[0]
                 if prefix in prefixes or len(prefixes) < _MOST_PREFIXES:
                     prefixes[prefix] = prefixes.get(prefix, 0) + 1
@@ -198,21 +198,21 @@ class BeadsImport(Tracker):
         return state
 
     def _priority(self, row: Row) -> int:
-        word = row.whole("priority", 2, high=max(PRIORITIES))
+        word = row.integer("priority", 2, high=max(PRIORITIES))
         return PRIORITIES[word]
 
     def _shown(self, row: Row) -> dict[str, Any]:
         if "issue_type" not in row.columns and "type" in row.columns:
             row.columns["issue_type"] = row.take("type")
         # Of all that an issue can have, most have little.
-        found = row.shown([name for name in SHOWN if name in row.columns])
+        found = row.non_empty([name for name in SHOWN if name in row.columns])
         if found.get("issue_type") == USUAL_TYPE:
             del found["issue_type"]
         return {name: value for name, value in found.items() if value or (value == 0 and value is not False)}
 
     def link_of(self, row: Row) -> Link:
         """Read a dependency: `issue_id` needs `depends_on_id`; kinds that hold nothing back become `related`."""
-        row.usual = _OF_A_LINK
+        row.expected = _OF_A_LINK
         item, other, word = row.text("issue_id"), row.text("depends_on_id"), row.take("type", "blocks")
         if not item or not other:
             raise Invalid("a dependency needs both its ends")
@@ -230,7 +230,7 @@ class BeadsImport(Tracker):
         if not body.strip():
             raise Invalid("it is empty")
         row.take("id")
-        return self.said(row, item, author=row.text("author", ""), body=body, at=row.time("created_at", EPOCH))
+        return self.comment_record(row, item, author=row.text("author", ""), body=body, at=row.time("created_at", EPOCH))
 
     def memory(self, row: Row) -> Outcome:
         """Record a memory as a lesson; it supersedes the earlier ones of its key."""

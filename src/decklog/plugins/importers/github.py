@@ -13,9 +13,10 @@ from typing import Any, ClassVar
 from decklog.core.errors import Invalid, TimedOut, Unavailable
 from decklog.importing.exports import each
 from decklog.importing.files import json_values
+from decklog.importing.importer import Link
 from decklog.importing.row import EPOCH, Row, plain, plain_json
 from decklog.importing.sync import Items, Sync
-from decklog.importing.tracker import COMMENTS, LINKS, Link, NestedRow, Tracker, moment_of, set_time
+from decklog.importing.tracker import COMMENTS, LINKS, NestedRow, Tracker, moment_of, set_time
 from decklog.importing.writer import PendingRecord, describes
 from decklog.records.values import to_json
 from decklog.stores.tasks.task import LinkKind, Task, TaskComment, TaskState
@@ -164,7 +165,7 @@ class GithubImport(Tracker):
         for found in values:
             self._hold(found, otherwise)
         if rest:
-            self.hold_line(rest, "the document was not written to its end; the issues in it that are whole were taken")
+            self.add_line(rest, "the document was not written to its end; the issues in it that are whole were taken")
 
     def _hold(self, found: object, otherwise: str) -> None:
         if isinstance(found, dict) and isinstance(found.get("items"), list):
@@ -177,7 +178,7 @@ class GithubImport(Tracker):
         try:
             name = name_of(issue, otherwise)
         except Invalid as problem:
-            self.hold_line(plain_json(found), problem.message)
+            self.add_line(plain_json(found), problem.message)
             return
         if isinstance(issue.get("body"), str):
             issue["body"], made_of = unmarked(issue["body"])
@@ -188,7 +189,7 @@ class GithubImport(Tracker):
             return
         is_done = str(issue.get("state")).lower() == "closed" and not is_given_up(issue)
         at, clock = moment_of(issue.get("created_at")), moment_of(issue.get("updated_at"))
-        self.hold(name, issue, at=at, clock=clock, is_done=is_done)
+        self.add_item(name, issue, at=at, clock=clock, is_done=is_done)
 
     def _hold_comment(self, name: str, comment: dict[str, Any]) -> None:
         at, clock = moment_of(comment.get("created_at")), moment_of(comment.get("updated_at"))
@@ -214,9 +215,9 @@ class GithubImport(Tracker):
             raise Invalid("it is a pull request")
         row.columns.setdefault("author", row.columns.get("user"))
         row.columns.setdefault("html_url", row.columns.get("url"))
-        row.usual = _PASSED_OVER
-        row.pass_over(_PASSED_OVER)
-        shown = row.shown(_SHOWN)
+        row.expected = _PASSED_OVER
+        row.ignore(_PASSED_OVER)
+        shown = row.non_empty(_SHOWN)
         labels = row.tags("labels")
         assignees = shown.get("assignees")
         return self.task(
@@ -251,7 +252,7 @@ class GithubImport(Tracker):
         at = row.time("created_at", EPOCH)
         # The rest is how GitHub shows it.
         row.left = {}
-        return self.said(row, item, author=author, body=body, at=at)
+        return self.comment_record(row, item, author=author, body=body, at=at)
 
 
 def is_given_up(issue: dict[str, Any]) -> bool:

@@ -6,9 +6,10 @@ from typing import Any, ClassVar
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Invalid, NotFound
+from decklog.importing.importer import Link
 from decklog.importing.row import EPOCH, Row, parsed_json, plain
 from decklog.importing.source import SqliteSource
-from decklog.importing.tracker import COMMENTS, ITEM, LINKS, WAS_RUNNING, Link, Table, TableTracker
+from decklog.importing.tracker import COMMENTS, ITEM, LINKS, WAS_RUNNING, Table, TableTracker
 from decklog.importing.writer import PendingEntry, PendingRecord, describes, run_below
 from decklog.stores.tasks.task import LinkKind, TaskState
 
@@ -102,7 +103,7 @@ class HermesImport(TableTracker):
         """Describe a task; columns of its worker there are not imported."""
         state, reason = self._state(row)
         shown = {name: self._shown(row, name) for name in _SHOWN if row.columns.get(name) not in (None, "", 0)}
-        row.pass_over(("id", *_ITS_WORKERS, *_SHOWN))
+        row.ignore(("id", *_ITS_WORKERS, *_SHOWN))
         # There is no column for the time of the last change.
         return self.task(
             row,
@@ -140,7 +141,7 @@ class HermesImport(TableTracker):
 
     def _priority(self, row: Row) -> int:
         """Read a priority: 0 is usual there, and more is more urgent."""
-        given = row.whole("priority", 0, low=-1000, high=1000)
+        given = row.integer("priority", 0, low=-1000, high=1000)
         priority = min(100, max(0, _USUAL + 10 * int(given)))
         if priority != _USUAL + 10 * int(given):
             row.replace("priority", priority)
@@ -162,12 +163,12 @@ class HermesImport(TableTracker):
             raise Invalid("it is empty")
         row.take("id")
         row.take("task_id")
-        return self.said(row, item, author=row.text("author", ""), body=body, at=row.time("created_at", EPOCH))
+        return self.comment_record(row, item, author=row.text("author", ""), body=body, at=row.time("created_at", EPOCH))
 
     @describes
     def happened(self, row: Row) -> PendingEntry:
         """Describe the entry that an event, a worker's run or an attachment becomes."""
-        row.pass_over(("id", "task_id", "claim_lock", "worker_pid"))
+        row.ignore(("id", "task_id", "claim_lock", "worker_pid"))
         for name in ("payload", "metadata"):
             if (parsed := parsed_json(row.columns.get(name))) is not NotImplemented:
                 row.left[name] = parsed

@@ -257,7 +257,7 @@ class LangGraphImport(Import):
         after = {"checkpoints": keeping.checkpoints, "writes": keeping.writes}
         for table, mapping in self.mappings().items():
             rows = self.rows_of(table, self.in_order(source, table))
-            self.writer.take_all(rows, mapping, source.count(table), after[table])
+            self.writer.import_rows(rows, mapping, source.count(table), after[table])
 
     def _add_checkpoints(self, content: list[dict[str, Any]]) -> list[bool]:
         """Add checkpoints; the run of a thread begins with its first one."""

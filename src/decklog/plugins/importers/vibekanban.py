@@ -6,9 +6,10 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from decklog.core.errors import Invalid, NotFound
+from decklog.importing.importer import Link
 from decklog.importing.row import EPOCH, Row, parsed_json, plain
 from decklog.importing.source import SqliteSource
-from decklog.importing.tracker import ITEM, LINKS, WAS_RUNNING, Link, NestedRow, Table, TableTracker, set_time
+from decklog.importing.tracker import ITEM, LINKS, WAS_RUNNING, NestedRow, Table, TableTracker, set_time
 from decklog.importing.writer import PendingEntry, PendingRecord, describes
 from decklog.stores.tasks.task import LinkKind, TaskState
 
@@ -176,7 +177,7 @@ class VibeKanbanImport(TableTracker):
     def item(self, row: Row) -> PendingRecord:
         """Describe a task; there are no priorities and no dependencies."""
         row.stream = self.run_of(row.id)
-        row.pass_over(("id", "project_id"))
+        row.ignore(("id", "project_id"))
         word = str(row.take("status", "todo")).lower()
         if word not in STATES:
             row.replace("status", "inprogress")

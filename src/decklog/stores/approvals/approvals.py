@@ -54,7 +54,7 @@ _WITH_THINGS = "select a.*, b.bytes, b.size from approvals a left join blobs b o
 
 
 class Approvals(Store):
-    """Asks people and gates, and keeps what they answered, bound to the exact thing they were asked about."""
+    """Asks people and gates for approval of one exact thing, and keeps their answers."""
 
     records = (Approval,)
 
@@ -85,8 +85,8 @@ class Approvals(Store):
         """Ask for approval of one exact thing, given as its content (`about`) or its SHA-256 (`subject_digest`).
 
         The content is kept for the person who decides, without its secrets. When the thing changes, ask anew: an approval serves
-        its own digest alone. With a key or an id that is known, the first question comes back. `default_verdict` is what counts
-        when the time runs out without an answer.
+        its own digest alone. A known key or id returns the first question. `default_verdict` counts when the time runs out
+        without an answer.
         """
         now = self._now()
         fields = {
@@ -204,7 +204,7 @@ class Approvals(Store):
         }
         note = f"{chosen} by {decider}"
         changed = self._try_update(Approval, approval_id, changes, condition="state = 'open'", note=note)
-        return self._told(changed) if changed is not None else self._repeated(approval_id, chosen, decider)
+        return self._answer_message(changed) if changed is not None else self._repeated(approval_id, chosen, decider)
 
     def _repeated(self, approval_id: str, verdict: Verdict, decider: str) -> Approval:
         present = self._fetch(Approval, approval_id)
@@ -214,7 +214,7 @@ class Approvals(Store):
 
     @writes
     def withdraw(self, approval_id: str, *, reason: str | None = None) -> Approval:
-        """Take back an open question; one that was taken back already comes back as it is."""
+        """Withdraw an open question; a withdrawn one is returned unchanged."""
         asked = self._fetch_for_update(Approval, approval_id)
         if asked.state is ApprovalState.WITHDRAWN:
             return asked.marked_already()
@@ -223,9 +223,9 @@ class Approvals(Store):
         changed = self._try_update(Approval, approval_id, changes, condition="state = 'open'", note=reason)
         if changed is None:
             raise settled(self._fetch(Approval, approval_id))
-        return self._told(changed)
+        return self._answer_message(changed)
 
-    def _told(self, approval: Approval) -> Approval:
+    def _answer_message(self, approval: Approval) -> Approval:
         """Answer the message of the same question, if there is an open one."""
         by = approval.decided_by or approval.asked_by or "decklog"
         why = f": {approval.rationale}" if approval.rationale else ""
@@ -261,7 +261,9 @@ class Approvals(Store):
             now=self._now(),
             run_id=run_id,
         )
-        return [self._told(approval) for approval in sorted(lapsed, key=lambda approval: (approval.run_id, approval.number))]
+        return [
+            self._answer_message(approval) for approval in sorted(lapsed, key=lambda approval: (approval.run_id, approval.number))
+        ]
 
     @waits_to_read
     def wait(self, approval_id: str, timeout_seconds: float) -> Generator[WaitStep, Any, Approval]:
@@ -361,7 +363,7 @@ class Approvals(Store):
 
     @reads
     def latest(self, run_id: str, source: str) -> Approval | None:
-        """Get a run's newest approval from one source; none is null."""
+        """Get a run's newest approval from one source, or null."""
         found = self._seek_by(Approval, order="number desc", run_id=run_id, source=source.strip())
         return None if found is None else found.seen_at(self._now())
 
@@ -375,7 +377,7 @@ class Approvals(Store):
 
     @reads
     def granted_for(self, run_id: str, subject_digest: str, *, or_by_default: bool = False) -> Approval | None:
-        """Get the approval that lets exactly this digest pass; none is null. Reading it does not use it up: `use` does.
+        """Get the approval that lets exactly this digest pass, or null. Reading it does not use it up: `use` does.
 
         The newest answer counts. Silence never does, unless nobody answered at all and `or_by_default` lets the default stand.
         Where a manager is bound, only what the manager proved counts.
@@ -384,7 +386,7 @@ class Approvals(Store):
 
     @writes(hands_out=True)
     def use(self, run_id: str, subject_digest: str) -> Approval | None:
-        """Use the approval of exactly this digest, once; none is null, and so is one that is used up or over.
+        """Use the approval of exactly this digest once; null if there is none, or if it is used up or over.
 
         Call it before acting on an approval, so that one grant allows one act.
         """

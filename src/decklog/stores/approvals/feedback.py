@@ -73,7 +73,7 @@ BACK = {FeedbackState.FIX_PR_OPEN: FeedbackState.IN_FIX, FeedbackState.IN_FIX: F
 
 @dataclass(frozen=True, kw_only=True)
 class Feedback(Record):
-    """What somebody thinks of the work, and what became of it."""
+    """A correction from a person, and its state."""
 
     table = "feedback"
     home = "@desk"
@@ -99,7 +99,7 @@ class Feedback(Record):
 
 
 class FeedbackStore(Store):
-    """Files feedback and moves it, one lawful step at a time, with a note for each step."""
+    """Records feedback and moves it through its states, with a note for each step."""
 
     records = (Feedback,)
 
@@ -120,7 +120,7 @@ class FeedbackStore(Store):
         received_at: datetime | None = None,
         key: str | None = None,
     ) -> Feedback:
-        """File feedback in the reporter's words. A known id or key gives that feedback back as it is."""
+        """Record feedback in the reporter's words. A known id or key returns that feedback unchanged."""
         for name, text in (("from_handle", from_handle), ("body", body), ("channel", channel)):
             if not text.strip():
                 raise Invalid(f"feedback needs a {name}", field=name)
@@ -238,12 +238,12 @@ class FeedbackStore(Store):
 
     @writes
     def reject(self, feedback_id: str, reason: str, *, by: str | None = None) -> Feedback:
-        """Turn down feedback or its fix, with the reason."""
+        """Reject feedback or its fix, with the reason."""
         return self._move(feedback_id, FeedbackState.REJECTED, by, _reason(reason))
 
     @writes
     def give_back(self, feedback_id: str, reason: str, *, by: str | None = None) -> Feedback:
-        """Step back from a fix that did not work: from its pull request to the fix, from the fix to triage."""
+        """Undo a step of a fix that did not work: from its pull request to the fix, from the fix to triage."""
         known = self._fetch_for_update(Feedback, feedback_id)
         if known.state not in BACK:
             raise self._refusal(Feedback, feedback_id)
@@ -257,7 +257,7 @@ class FeedbackStore(Store):
 
     @writes
     def add_note(self, feedback_id: str, text: str, *, by: str | None = None) -> Feedback:
-        """Add a note without moving anything. Notes are never changed and never go."""
+        """Add a note without a change of state. Notes are never changed or removed."""
         known = self._fetch_for_update(Feedback, feedback_id)
         return self._set(known, _noted(known, known.state, by, _reason(text), self._now()), text)
 

@@ -103,10 +103,10 @@ _ACK_STRANGER = "Got your message. It does not direct the work: only the bound m
 
 
 class Inbox(Store):
-    """Takes messages in, hands them to agents at a break, and keeps what became of each.
+    """Receives messages, gives them to agents at a break in their work, and keeps the outcome of each.
 
-    A message is pending, seen, answered or escalated, and in the end closed. Answering or escalating a pending message sees it;
-    one that was seen may be closed without an answer; one that nobody saw may not.
+    A message is pending, seen, answered or escalated, and in the end closed. Answering or escalating a pending message marks
+    it as seen. A seen message may be closed without an answer, a pending one may not.
     """
 
     records = (Message,)
@@ -133,10 +133,10 @@ class Inbox(Store):
         received_at: datetime | None = None,
         key: str | None = None,
     ) -> Message:
-        """Take a message in and acknowledge it at once; `ack` is what to tell the sender.
+        """Receive a message and acknowledge it at once; `ack` is the reply to the sender.
 
         It is for everybody, or for the agent, run or task it names. A critical one pauses its task, if the sender is the
-        manager or a reviewer. With an id or a key that is known already, that message comes back as it is.
+        manager or a reviewer. A known id or key returns that message unchanged.
         """
         now = self._now()
         severity = enum_of(MessageSeverity, severity, "severity")

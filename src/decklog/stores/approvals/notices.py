@@ -199,7 +199,7 @@ class Notices(Store):
 
     @writes
     def take(self, sender: str) -> Notice | None:
-        """Take the next notice that is due, to send it; none is null. What somebody took long ago is of unknown outcome."""
+        """Take the next due notice to send it, or null. A notice that was taken long ago gets an unknown outcome."""
         self._doubt()
         due = self._select(
             Notice,

@@ -59,7 +59,7 @@ class SelfEdits(Store):
     ) -> SelfEdit:
         """Record a self-edit, with the verdict of each of the seven review passes.
 
-        The same pull request at the same commit is one record, which comes back as it is.
+        A known pull request at the same commit returns its record unchanged.
         """
         fields: dict[str, Any] = {
             "pr": filled("pr", pr).strip(),

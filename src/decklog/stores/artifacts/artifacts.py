@@ -97,7 +97,7 @@ class Artifact(Record):
 
 
 class Artifacts(Store):
-    """Remembers files, and keeps the bytes of those that are given with them."""
+    """Records files by path and digest, and stores their bytes if given."""
 
     records = (Artifact,)
 
@@ -119,9 +119,9 @@ class Artifacts(Store):
         artifact_id: str | None = None,
         created_at: datetime | None = None,
     ) -> Artifact:
-        """Remember a file, with its bytes when they are given as text or as base64.
+        """Record a file, with its bytes if given as text or as base64.
 
-        The same run, path and digest again gives the first one back. Text is redacted before it is kept.
+        The same run, path and digest return the first record. Text is redacted before it is stored.
         """
         given = _content(content, content_base64)
         details = {"role": role, "task_id": task_id, "media_type": media_type, "metadata": metadata or {}, "size": size}

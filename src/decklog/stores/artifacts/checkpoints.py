@@ -23,7 +23,7 @@ REQUIRED = ("task_id", "paused_at", "reason")
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint(Record):
-    """Where a run stood: at entry `seq` of its stream."""
+    """The state of a run at entry `seq` of its stream."""
 
     table = "checkpoints"
     fork = ForkRule("What is needed to go on is there from the fork's start.", fields={"seq": LAST_ENTRY})
@@ -165,7 +165,7 @@ class Checkpoints(Store):
 
     @writes
     def save_snapshot(self, run_id: str, task_id: str, document: dict[str, object]) -> TaskSnapshot:
-        """Keep what a paused task needs to go on; the newest snapshot of a task is the one that counts.
+        """Save what a paused task needs to resume; only the newest snapshot of a task counts.
 
         The document has at least task_id, paused_at (a time) and reason. Saving the same one again changes nothing.
         """

@@ -56,7 +56,7 @@ class Outputs(Store):
         key: str | None = None,
         saved_at: datetime | None = None,
     ) -> SkillOutput:
-        """Save what a skill gave back, as the next iteration of this skill, agent and group."""
+        """Save the result of a skill, as the next iteration of this skill, agent and group."""
         names: dict[str, Any] = {
             "skill": _name(skill, "skill"),
             "agent": _optional(agent, "agent"),
@@ -101,7 +101,7 @@ class Outputs(Store):
 
     @reads
     def latest(self, run_id: str, skill: str, *, agent: str | None = None, group_id: str | None = None) -> SkillOutput | None:
-        """Get the newest output of a skill, of any agent and group unless given; none is null."""
+        """Get the newest output of a skill, of any agent and group unless given, or null."""
         where = self._where(run_id, skill, agent, group_id)
         found = self._select(SkillOutput, f"select * from outputs {where.sql} order by number desc limit 1", **where.bound)
         return self._filled(found[0]) if found else None

@@ -144,7 +144,7 @@ class StateVersion(Record):
 
 
 class States(Checkpoints, Graphs):
-    """Keeps state documents and their versions, checkpoints of runs and snapshots of paused tasks."""
+    """Stores state documents with all versions, checkpoints of runs and snapshots of paused tasks."""
 
     records = (State, StateVersion, Checkpoint, TaskSnapshot, GraphCheckpoint, GraphWrite, GraphItem)
 
@@ -272,7 +272,7 @@ class States(Checkpoints, Graphs):
     ) -> RecordedIteration:
         """Record one iteration of an investigation: its event and the group's investigation state, both or neither.
 
-        An iteration that is known keeps its first event, and neither it nor an older one ever takes the state back.
+        A known iteration keeps its first event. Neither it nor an older one changes the state.
         """
         _check_place(INVESTIGATION, group_id)
         known = enum_of(InvestigationStatus, status, "status")

@@ -108,7 +108,7 @@ class Effect(Record):
 
 
 class Effects(Store):
-    """Keeps what tools set out to do and what came of it, so that nothing is done twice or lost silently."""
+    """Records side effects of tools before and after they happen, so that none is repeated or lost silently."""
 
     records = (Effect,)
 
@@ -125,7 +125,7 @@ class Effects(Store):
         facts: dict[str, object] | None = None,
         task_id: str | None = None,
     ) -> Effect:
-        """Write down that an effect is about to be made. With a key that the run knows, that effect comes back as it is."""
+        """Record that an effect is about to be made. A key that the run knows returns that effect unchanged."""
         if not step.strip():
             raise Invalid("an effect needs the name of its step", field="step")
         return self._once(
@@ -157,7 +157,7 @@ class Effects(Store):
 
     @reads
     def known(self, run_id: str, key: str) -> Effect | None:
-        """Get the effect that a run knows under a key; none is null."""
+        """Get the effect that a run knows under a key, or null."""
         found = self._seek_by(Effect, run_id=run_id, key=key)
         return None if found is None else self._filled(found)
 
@@ -205,7 +205,7 @@ class Effects(Store):
     # Late writes too: the side effect has happened, even if another worker has the task.
     @writes(late=True)
     def settle(self, effect_id: str, *, actor: str, result: object = None, error: dict[str, object] | None = None) -> Effect:
-        """Write down what an effect's own actor made of it: a result, or the error it ended in."""
+        """Record the outcome of an effect by its own actor: a result or an error."""
         changed = self._update(
             Effect,
             effect_id,
@@ -239,7 +239,7 @@ class Effects(Store):
     # Late writes too: the side effect has happened, even if another worker has the task.
     @writes(late=True)
     def doubt(self, effect_id: str, *, actor: str, note: str | None = None) -> Effect:
-        """Write down that an effect's actor is gone, or can't tell, and that nobody knows whether it happened."""
+        """Record that nobody knows whether an effect happened, because its actor is gone or can't say."""
         return self._update(
             Effect,
             effect_id,
@@ -253,7 +253,7 @@ class Effects(Store):
     def confirm(
         self, effect_id: str, *, attempts: int, result: object = None, by: str = "check", abandoned_by: str | None = None
     ) -> Effect:
-        """Write down that a check found the effect done; `attempts` is how many the checker saw.
+        """Record that a check found the effect done; `attempts` is the number that the checker saw.
 
         An effect that is still intended is confirmed for `abandoned_by`, its actor, which has ended. Where an owner is bound,
         one of unknown outcome is not confirmed: `reconcile` is for the owner.

@@ -55,7 +55,7 @@ class Process(Record):
 
 
 class Processes(Store):
-    """Remembers background processes across restarts of the program that started them."""
+    """Records background processes, beyond restarts of the program that started them."""
 
     records = (Process,)
 
@@ -74,7 +74,7 @@ class Processes(Store):
         pid: int,
         task_id: str | None = None,
     ) -> Process:
-        """Record a process that was started; one that is known already comes back as it is."""
+        """Record a process that was started; a known one is returned unchanged."""
         return self._once(
             lambda: self._seek(Process, process_id),
             lambda: self._add(
@@ -105,7 +105,7 @@ class Processes(Store):
         signal: str | None = None,
         signals_sent: list[str] | None = None,
     ) -> Process:
-        """Record how a process ended; one whose end is known keeps it."""
+        """Record how a process ended; a known end is kept."""
         how = enum_of(ProcessState, state, "state")
         if how is ProcessState.RUNNING:
             raise Invalid("a process does not end as running", field="state")

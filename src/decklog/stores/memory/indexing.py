@@ -184,8 +184,9 @@ class IndexAudit:
         marks = list(self._db.each_as_is("select name, seq from lesson_marks order by name", {}))
         if len(marks) == 1 and str(marks[0][0]).startswith(FORMER_MARK):
             return  # an old index is rebuilt before the next search
-        yield from self._strange_marks(marks)
-        if marks and not LessonIndex(self._db).is_behind():
+        strange = list(self._strange_marks(marks))
+        yield from strange
+        if marks and not strange and not LessonIndex(self._db).is_behind():
             yield from lessons_check.findings(self._db, self._expected())
 
     def _strange_marks(self, marks: list[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:

@@ -84,18 +84,18 @@ class Memory(LessonProposals):
             _RecallQuery(query, topic, project, paths or [], scopes.versions_of(versions or []), limit, budget_tokens, min_match)
         )
 
-    def _hits(self, asked: "_RecallQuery") -> Hits:
-        asked.check()
-        neighbours, vector, warnings = self._embed_question(asked.query)
+    def _hits(self, request: "_RecallQuery") -> Hits:
+        request.check()
+        neighbours, vector, warnings = self._embed_question(request.query)
         LessonIndex(self._db).catch_up()
         if neighbours is not None and (warnings := self._embed_missing(neighbours)):
             neighbours = None
-        hits = self._db.read(lambda: self._best(asked, neighbours, vector))
+        hits = self._db.read(lambda: self._best(request, neighbours, vector))
         return Hits(hits, warnings or without_vectors(len(neighbours.missing) if neighbours is not None else 0))
 
-    def _best(self, asked: "_RecallQuery", neighbours: Neighbours | None, vector: list[float]) -> list[Hit]:
-        narrowing: dict[str, Any] = {"topic": asked.topic, "project": asked.project, "limit": _CANDIDATES}
-        question, search = ranking.RankingQuestion(asked.query, self._now()), lesson_search(self._db)
+    def _best(self, request: "_RecallQuery", neighbours: Neighbours | None, vector: list[float]) -> list[Hit]:
+        narrowing: dict[str, Any] = {"topic": request.topic, "project": request.project, "limit": _CANDIDATES}
+        question, search = ranking.RankingQuestion(request.query, self._now()), lesson_search(self._db)
         weights = search.weights([*question.terms, *question.signs])
         scores = dict(search.ranked(weights, **narrowing))
         cosines: dict[str, float] = {}
@@ -103,7 +103,7 @@ class Memory(LessonProposals):
         if neighbours is not None:
             neighbours.load()
             cosines, above = neighbours.near(vector, **narrowing, also=scores)
-        lessons = asked.in_scope(self._lessons([*scores, *(lesson_id for lesson_id in cosines if lesson_id not in scores)]))
+        lessons = request.in_scope(self._lessons([*scores, *(lesson_id for lesson_id in cosines if lesson_id not in scores)]))
         match = ranking.covered(lessons, scores, question, weights)
         text = ranking.covered(lessons, scores, question, weights, terms=ranking.FLOOR_TERMS)
         parts: dict[str, Mapping[str, float]] = {"text": text}
@@ -112,9 +112,9 @@ class Memory(LessonProposals):
             parts["meaning"] = {lesson_id: max(cosine, 0.0) for lesson_id, cosine in cosines.items()}
             together = getattr(neighbours.embedder, "least", ranking.FLOOR)
             match = ranking.fused(lessons, match, above)
-        enough = ranking.least(search.size(), together=together, wanted=asked.min_match)
+        enough = ranking.least(search.size(), together=together, wanted=request.min_match)
         found = ranking.rank(lessons, question, match, parts)
-        taken = ranking.select(found, question, enough, budget_tokens=asked.budget_tokens, limit=asked.limit)
+        taken = ranking.select(found, question, enough, budget_tokens=request.budget_tokens, limit=request.limit)
         return self._build_hits(taken, question)
 
     def _build_hits(self, taken: list[ranking.Ranked], question: ranking.RankingQuestion) -> list[Hit]:

@@ -122,7 +122,7 @@ class Budgets(Store):
     def _begin(self, meter: BudgetMeter, given: dict[str, Any]) -> Budget:
         self._check_known(given["scope"], given["scope_id"])
         budget = self._add(Budget, id=self._ids.new("budget"), set_at=self._now(), proof=self._nonce(), **given)
-        meter.count_anew(budget, self._last_entry_at("@ledger"))
+        meter.recount(budget, self._last_entry_at("@ledger"))
         return budget
 
     @writes(manager_only=True)
@@ -150,8 +150,8 @@ class Budgets(Store):
         meter, now = BudgetMeter(self._db, self._clock), self._now()
         shown: list[BudgetUsage] = []
         for budget in self.find(scope=scope, scope_id=scope_id):
-            standing = meter.standing(budget, now)
-            shown.append({**standing.as_details(), **_state(standing), "days": self._days(budget, now)})
+            usage = meter.usage(budget, now)
+            shown.append({**usage.as_details(), **_state(usage), "days": self._days(budget, now)})
         return shown
 
     def _days(self, budget: Budget, now: datetime) -> list[BudgetDay]:
@@ -218,7 +218,7 @@ class Budgets(Store):
         wrong = [problem for budget in budgets for problem in self._differing(meter, budget)]
         as_of = newest_time(self._db)  # reservations that any budget has seen expire stay expired
         for budget in budgets:
-            meter.count_anew(budget, as_of)
+            meter.recount(budget, as_of)
         return {"budgets": len(budgets), "corrected": wrong}
 
 
@@ -238,12 +238,12 @@ def _limit(microdollars: int | None, tokens: int | None) -> tuple[BudgetUnit, in
     return BudgetUnit.MICRODOLLARS, microdollars
 
 
-def _state(standing: PeriodUsage) -> BudgetState:
+def _state(usage: PeriodUsage) -> BudgetState:
     """Return the status of a budget: ok, warn, or stop if nothing more may be spent."""
-    budget, spent = standing.budget, standing.spent
+    budget, spent = usage.budget, usage.spent
     percent = spent * 100 // budget.ceiling if budget.ceiling else 100
     state = "warn" if percent >= budget.warn_percent else "ok"
-    if budget.action is BudgetAction.STOP and standing.free <= 0:
+    if budget.action is BudgetAction.STOP and usage.free <= 0:
         state = "stop"
     return {
         "action": budget.action.value,
@@ -251,5 +251,5 @@ def _state(standing: PeriodUsage) -> BudgetState:
         "percent": percent,
         "state": state,
         "is_overdrawn": spent > budget.ceiling,
-        "unpriced_calls": standing.unpriced_calls,
+        "unpriced_calls": usage.unpriced_calls,
     }

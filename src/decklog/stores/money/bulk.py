@@ -143,9 +143,9 @@ class Bulk(Ledger):
         changes = ", ".join(f"{name} = :{name}" for name in fields)
         sql = f"update charges set {changes} where id = :id returning *"
         changed = self._change(Charge, charge.id, sql, note=note, **fields)
-        meter, told_at = self._meter, self._last_entry_at(charge.run_id or "@ledger")
+        meter, entry_at = self._meter, self._last_entry_at(charge.run_id or "@ledger")
         meter.pass_gates({charge.run_id or "@ledger"})
-        meter.move(charge, changed, counted, told_at)
+        meter.move(charge, changed, counted, entry_at)
         return True
 
     def _named(self, charge: dict[str, Any]) -> dict[str, Any]:

@@ -89,17 +89,17 @@ class PeriodUsage:
     def free(self) -> int:
         return self.budget.ceiling - self.spent - self.reserved
 
-    def exceeded(self, asked: int) -> BudgetExceeded:
+    def exceeded(self, amount: int) -> BudgetExceeded:
         """Return the error for an amount that this budget does not allow."""
         budget = self.budget
         renews = f"it renews at {to_text(self.span.renews_at)}" if self.span.renews_at else "it never renews"
         # Exact amounts: rounded, the rest and the needed amount could look equal.
-        left, ceiling, needed = (budget.say(amount, exact=True) for amount in (max(0, self.free), budget.ceiling, asked))
+        left, ceiling, needed = (budget.say(one, exact=True) for one in (max(0, self.free), budget.ceiling, amount))
         return BudgetExceeded(
             f"the budget of {budget.title}, has {left} left of {ceiling} and this needs {needed}; {renews}",
             hint="Ask the manager to raise it, or wait until it renews or reservations end. See them: decklog budgets find",
             **self.as_details(),
-            asked=asked,
+            asked=amount,
         )
 
     def as_details(self) -> BudgetFigures:
@@ -171,7 +171,7 @@ class BudgetMeter:
         """Return the clock's time. Call it after locking: an earlier time could revive expired reservations."""
         return to_text(self._clock.now())
 
-    def standing(self, budget: Budget, at: datetime) -> PeriodUsage:
+    def usage(self, budget: Budget, at: datetime) -> PeriodUsage:
         """Return the status of a budget in the period that a time is in."""
         span = span_of(budget.period, at)
         row = self._db.one(_SPENT[budget.unit], {"budget_id": budget.id, **span.days})
@@ -180,11 +180,11 @@ class BudgetMeter:
         as_of = max(self._now(), seen)
         return PeriodUsage(budget, span, row[0], row[1], self._reserved(budget, span, as_of), as_of, seen)
 
-    def holds(self, reservation: Reservation, standings: list[PeriodUsage]) -> bool:
+    def holds(self, reservation: Reservation, usages: list[PeriodUsage]) -> bool:
         """Return whether a reservation is open and not expired, by the latest time that any of its budgets has seen."""
         if reservation.state is not ReservationState.OPEN:
             return False
-        return to_text(reservation.expires_at) > max([self._now(), *(standing.as_of for standing in standings)])
+        return to_text(reservation.expires_at) > max([self._now(), *(usage.as_of for usage in usages)])
 
     def _reserved(self, budget: Budget, span: PeriodSpan, as_of: str) -> int:
         unit, bound = budget.unit, {**span.days, "as_of": as_of, "scope_id": budget.scope_id}
@@ -206,29 +206,29 @@ class BudgetMeter:
 
     def add(
         self,
-        standing: PeriodUsage,
+        usage: PeriodUsage,
         at: datetime,
         *,
-        told_at: str,
+        entry_at: str,
         microdollars: int | None = None,
         tokens: int = 0,
         calls: int = 0,
     ) -> None:
-        """Count a charge, or a decision without a charge, on the day of a time. `told_at` is the time of its entry."""
+        """Count a charge, or a decision without a charge, on the day of a time. `entry_at` is the time of its entry."""
         self._db.count(
             _ADD,
             {
-                "budget_id": standing.budget.id,
+                "budget_id": usage.budget.id,
                 "day": day_of(at),
                 "microdollars": microdollars or 0,
                 "tokens": tokens,
                 "calls": calls,
                 "unpriced_calls": calls if microdollars is None else 0,
-                "as_of": max(standing.seen, told_at),
+                "as_of": max(usage.seen, entry_at),
             },
         )
 
-    def move(self, before: Charge, after: Charge, at: datetime, told_at: str) -> None:
+    def move(self, before: Charge, after: Charge, at: datetime, entry_at: str) -> None:
         """Replace the amounts of a corrected charge on the day on which it was counted."""
         for charge, sign in ((before, -1), (after, 1)):
             for budget in self.budgets(place_of(charge.values())):
@@ -241,7 +241,7 @@ class BudgetMeter:
                         "tokens": sign * charge.tokens,
                         "calls": sign,
                         "unpriced_calls": sign if charge.cost_microdollars is None else 0,
-                        "as_of": max(self.standing(budget, at).seen, told_at),
+                        "as_of": max(self.usage(budget, at).seen, entry_at),
                     },
                 )
                 if sign < 0 and day_of(at) not in self.days_of_reservations(budget):
@@ -281,7 +281,7 @@ class BudgetMeter:
             found.update(row[0] for row in self._db.rows(sql, bound)[1])
         return found
 
-    def count_anew(self, budget: Budget, as_of: str) -> None:
+    def recount(self, budget: Budget, as_of: str) -> None:
         """Rebuild a budget's days from its charges, as of the time of an entry. The gates must be closed."""
         self._db.count("delete from budget_days where budget_id = :budget_id", {"budget_id": budget.id})
         names = ("day", "microdollars", "tokens", "calls", "unpriced_calls")
@@ -313,37 +313,37 @@ class Spending:
         self.at = now
         self.paying: Reservation | None = None
         self.overdrawn: list[PeriodUsage] = []
-        self._standings = self._stand(meter.budgets(self._place), reservation)
+        self._usages = self._load_usages(meter.budgets(self._place), reservation)
 
-    def _stand(self, budgets: list[Budget], reservation: Reservation | None) -> list[PeriodUsage]:
+    def _load_usages(self, budgets: list[Budget], reservation: Reservation | None) -> list[PeriodUsage]:
         """Load the usage of the budgets: in the period of the paying reservation, or else in the current one.
 
         A reservation from yesterday is paid from yesterday's budget, so that a call over midnight stays covered.
         """
         if reservation is not None:
-            standings = [self._meter.standing(budget, reservation.reserved_at) for budget in budgets]
-            if self._meter.holds(reservation, standings):
+            usages = [self._meter.usage(budget, reservation.reserved_at) for budget in budgets]
+            if self._meter.holds(reservation, usages):
                 self.at, self.paying = reservation.reserved_at, reservation
-                return standings
-        return [self._meter.standing(budget, self.at) for budget in budgets]
+                return usages
+        return [self._meter.usage(budget, self.at) for budget in budgets]
 
     def admit(self, *, enforce: bool) -> None:
         """Raise an error if a stopping budget has no room for the charge. Without `enforce`, record that it is overdrawn."""
-        for standing in self._standings:
-            if standing.budget.action is not BudgetAction.STOP:
+        for usage in self._usages:
+            if usage.budget.action is not BudgetAction.STOP:
                 continue
-            amount = self._amount(standing.budget)
+            amount = self._amount(usage.budget)
             if amount is None:
                 if enforce:
-                    raise self._no_price(standing)
+                    raise self._no_price(usage)
                 # It is unknown whether it fits, so it counts as overdrawn.
-                self.overdrawn.append(standing)
+                self.overdrawn.append(usage)
                 continue
-            extra = amount - self._covered(standing.budget, amount)
-            if extra > max(0, standing.free):
+            extra = amount - self._covered(usage.budget, amount)
+            if extra > max(0, usage.free):
                 if enforce:
-                    raise standing.exceeded(extra)
-                self.overdrawn.append(standing)
+                    raise usage.exceeded(extra)
+                self.overdrawn.append(usage)
 
     def _amount(self, budget: Budget) -> int | None:
         return self._cost if budget.unit is BudgetUnit.MICRODOLLARS else self._tokens
@@ -354,22 +354,22 @@ class Spending:
             return 0
         return min(amount, self.paying.left(budget.unit))
 
-    def _no_price(self, standing: PeriodUsage) -> Refused:
+    def _no_price(self, usage: PeriodUsage) -> Refused:
         return Refused(
-            f"the price of {self._model!r} is not known, so the budget of {standing.budget.title}, can't be kept",
+            f"the price of {self._model!r} is not known, so the budget of {usage.budget.title}, can't be kept",
             hint="Ask the manager to set the price (decklog prices set), give cost_microdollars, or record it with enforce off.",
-            **standing.as_details(),
+            **usage.as_details(),
             model=self._model,
         )
 
-    def count(self, told_at: str) -> None:
+    def count(self, entry_at: str) -> None:
         """Add this charge to the budgets' running sums, with the time of its entry."""
-        for standing in self._standings:
-            self._meter.add(standing, self.at, told_at=told_at, microdollars=self._cost, tokens=self._tokens, calls=1)
+        for usage in self._usages:
+            self._meter.add(usage, self.at, entry_at=entry_at, microdollars=self._cost, tokens=self._tokens, calls=1)
 
     def news(self) -> Iterator[tuple[str, str, BudgetFigures]]:
         """Yield notices for the owner as kind, text and figures: budgets that are overdrawn, passed or nearly used up."""
-        for before in self._standings:
+        for before in self._usages:
             budget, amount = before.budget, self._amount(before.budget) or 0
             spent = before.spent + amount
             after = replace(before, spent=spent, reserved=before.reserved - self._covered(budget, amount))

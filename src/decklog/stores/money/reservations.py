@@ -101,12 +101,12 @@ class Reservations(Store):
         now = self._now()
         if expires_at <= now:
             raise Invalid(f"a reservation can't expire at {expires_at}, which is over", field="expires_at")
-        standings = [meter.standing(budget, now) for budget in budgets]
-        for standing in standings:
-            asked = given["microdollars" if standing.budget.unit is BudgetUnit.MICRODOLLARS else "tokens"]
+        usages = [meter.usage(budget, now) for budget in budgets]
+        for usage in usages:
+            amount = given["microdollars" if usage.budget.unit is BudgetUnit.MICRODOLLARS else "tokens"]
             # Without any budget left even a reservation of 0 is refused: the caller is about to spend.
-            if standing.budget.action is BudgetAction.STOP and (standing.free <= 0 or asked > standing.free):
-                raise standing.exceeded(asked)
+            if usage.budget.action is BudgetAction.STOP and (usage.free <= 0 or amount > usage.free):
+                raise usage.exceeded(amount)
         held = self._add(
             Reservation,
             id=self._ids.new("reservation"),
@@ -115,8 +115,8 @@ class Reservations(Store):
             expires_at=expires_at,
             **given,
         )
-        for standing in standings:
-            meter.add(standing, now, told_at=self._last_entry_at(held.run_id or "@ledger"))
+        for usage in usages:
+            meter.add(usage, now, entry_at=self._last_entry_at(held.run_id or "@ledger"))
         return held
 
     @writes
@@ -126,7 +126,7 @@ class Reservations(Store):
         meter = BudgetMeter(self._db, self._clock)
         reservation = self._enter(meter, reservation_id)
         budgets = meter.budgets(place_of(reservation.values()))
-        if not meter.holds(reservation, [meter.standing(budget, reservation.reserved_at) for budget in budgets]):
+        if not meter.holds(reservation, [meter.usage(budget, reservation.reserved_at) for budget in budgets]):
             raise Conflict(
                 f"reservation {reservation_id} is {reservation.state} and held until {reservation.expires_at}, which is over",
                 hint="Reserve anew: decklog reservations reserve",

@@ -98,11 +98,11 @@ class BoardColumn:
 
 
 def columns(
-    db: Database, run_id: str, size: int, story: Any, asked: set[str | None], now: datetime, steady_now: datetime
+    db: Database, run_id: str, size: int, story: Any, waiting: set[str | None], now: datetime, steady_now: datetime
 ) -> list[BoardColumn]:
     """Load the columns. `story` is the run's history, with the tasks that ended after its mark.
 
-    `asked` has the tasks that wait for a person.
+    `waiting` has the tasks that wait for a person.
     """
     just_over = list(dict.fromkeys(one.record_id for one in reversed(story.moments) if one.what == "ended"))[:size]
     marks, ids = placed(just_over)
@@ -115,7 +115,7 @@ def columns(
     found: list[BoardColumn] = []
     for name, ranks in COLUMNS.items():
         wanted = list({row[1]: row for rank in ranks for row in rows if row[0] == rank}.values())[:size]
-        cards = [_card(dict(zip(_CARD, row[1:], strict=True)), waits_for, asked, now, steady_now) for row in wanted]
+        cards = [_card(dict(zip(_CARD, row[1:], strict=True)), waits_for, waiting, now, steady_now) for row in wanted]
         found.append(BoardColumn(name=name, count=sum(story.tally[state] for state in _COUNTED[name]), cards=cards))
     return found
 
@@ -131,11 +131,11 @@ def _waits_for(db: Database, ids: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _card(
-    task: dict[str, Any], waits_for: Mapping[str, list[str]], asked: set[str | None], now: datetime, steady_now: datetime
+    task: dict[str, Any], waits_for: Mapping[str, list[str]], waiting: set[str | None], now: datetime, steady_now: datetime
 ) -> BoardCard:
     until = from_text(task["leased_until"]) if task["leased_until"] else None
     left = None if until is None else round((until - steady_now).total_seconds())
-    status = of_task(TaskFacts(task), needs_person=task["id"] in asked, steady_now=steady_now)
+    status = of_task(TaskFacts(task), needs_person=task["id"] in waiting, steady_now=steady_now)
     same = ("id", "title", "state", "priority", "attempts", "failures", "max_attempts", "role", "worker", "stage", "assigned_to")
     return BoardCard(
         **{name: task[name] for name in same},

@@ -11,7 +11,7 @@ from decklog.db.base import Database
 # Global budgets first. Budgets of finished runs are left out.
 MOST = 200
 _PERIOD = "case b.period when 'day' then :day when 'week' then :week when 'month' then :month else '' end"
-_STANDINGS = f"""
+_BUDGETS = f"""
 select b.id, b.scope, b.scope_id, b.period, b.unit, b.action, b.ceiling, b.warn_percent,
        coalesce(max(d.as_of), b.set_at) as last_at, coalesce(r.id, g.run_id) as run_id,
        cast(coalesce(sum(case b.unit when 'tokens' then d.tokens else d.microdollars end), 0) as bigint) as spent,
@@ -91,8 +91,8 @@ def _periods(now: datetime) -> dict[str, str]:
     return {name: day.isoformat() for name, day in starts.items()}
 
 
-def standings(db: Database, now: datetime) -> list[BudgetOverview]:
+def budget_overviews(db: Database, now: datetime) -> list[BudgetOverview]:
     """Load the status of the budgets in their current periods, global ones first."""
-    names, rows = db.rows(_STANDINGS, _periods(now))
+    names, rows = db.rows(_BUDGETS, _periods(now))
     found: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in rows]
     return [BudgetOverview(**{**one, "last_at": from_text(one["last_at"])}) for one in found]

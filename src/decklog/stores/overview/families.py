@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from decklog.core.clock import to_text
@@ -15,7 +16,7 @@ from decklog.records.record import Page
 from decklog.records.values import to_json
 from decklog.stores.base import Store
 from decklog.stores.overview import recent, task_counts, waiting
-from decklog.stores.overview.budgets import BudgetOverview, standings
+from decklog.stores.overview.budgets import BudgetOverview, budget_overviews
 from decklog.stores.overview.run_facts import OverviewMoment, OverviewOutdated, RunOverview, look
 from decklog.stores.overview.run_list import NEWEST_GOING_ON, STATES, RunFilter, place_in
 from decklog.stores.overview.status import Status, StatusLike
@@ -55,12 +56,12 @@ class Looking(Store):
             except OverviewOutdated as outdated:
                 with suppress(Denied, ReadOnly, Busy):
                     for run_id in outdated.run_ids:
-                        task_counts.catch_up(self._db, run_id)
+                        self._db.write(partial(task_counts.catch_up, self._db, run_id))
         return self._db.read(lambda: job(self._base()), same_plans=True)
 
     def _base(self, *, can_move_marks: bool = False) -> Base:
         moment = OverviewMoment(now=self._now(), steady_now=self._steady_now(), can_move_marks=can_move_marks)
-        budgets = standings(self._db, moment.now)
+        budgets = budget_overviews(self._db, moment.now)
         return Base(moment, budgets, waiting.decisions(self._db, moment.now, budgets))
 
     def _look(self, base: Base, sql: str, bound: Mapping[str, Any]) -> list[RunOverview]:
@@ -196,15 +197,15 @@ class _Walked:
     is_cut: bool
 
 
-def read_families(db: Database, asked: FamilyQuery, base: Base, look_at: Look) -> Page[Family]:
+def read_families(db: Database, query: FamilyQuery, base: Base, look_at: Look) -> Page[Family]:
     """Load a page of families."""
-    found, end = _found(db, asked, base)
+    found, end = _found(db, query, base)
     shown, size = list[_Walked](), 0
     for family in found:
-        if shown and size + len(family.runs) > asked.size:
+        if shown and size + len(family.runs) > query.size:
             end = [shown[-1].started_at, shown[-1].id]
             break
-        shown.append(_cut(family, asked.size))
+        shown.append(_cut(family, query.size))
         size += len(shown[-1].runs)
     marks, ids = placed([run_id for family in shown for run_id, _ in family.runs])
     runs = look_at(base, f"select * from runs where id in ({marks})", db.values.bind(ids)[0]) if shown else []
@@ -219,34 +220,34 @@ def _cut(family: _Walked, size: int) -> _Walked:
     return replace(family, runs=family.runs[:size], is_cut=True) if len(family.runs) > size else family
 
 
-def _found(db: Database, asked: FamilyQuery, base: Base) -> tuple[list[_Walked], list[str] | None]:
+def _found(db: Database, query: FamilyQuery, base: Base) -> tuple[list[_Walked], list[str] | None]:
     """Find the next families, one more than fits on a page, and the cursor if the search stopped early."""
-    most, place, above = asked.size + 1, asked.place, ""
-    if asked.wanted.parent_run_id is not None:
-        firsts, bound = "select id, started_at from runs where id = :first", {"first": asked.wanted.parent_run_id}
+    most, place, above = query.size + 1, query.place, ""
+    if query.wanted.parent_run_id is not None:
+        firsts, bound = "select id, started_at from runs where id = :first", {"first": query.wanted.parent_run_id}
         return _walked(db.rows(_WALK.format(above="", firsts=firsts), db.values.bind(bound)[0])[1]), None
-    if asked.word is None or asked.state is not None:
-        firsts, bound = asked.wanted.firsts(asked.state, place, most)
+    if query.word is None or query.state is not None:
+        firsts, bound = query.wanted.firsts(query.state, place, most)
     else:
-        ids = _active_with_status(db, asked, base)
+        ids = _active_with_status(db, query, base)
         if not ids:
             return [], None
         marks, named = placed(ids)
         above = _ABOVE.format(ids=marks)
-        firsts, bound = asked.wanted.firsts(None, place, most, _FIRSTS_ABOVE)
+        firsts, bound = query.wanted.firsts(None, place, most, _FIRSTS_ABOVE)
         bound |= named
     found = _walked(db.rows(_WALK.format(above=above, firsts=firsts), db.values.bind(bound)[0])[1])
     if above or len(found) >= most:
         return found, None
-    sql, bound = asked.wanted.end_of_look(asked.state, place)
+    sql, bound = query.wanted.end_of_look(query.state, place)
     end = db.one(sql, db.values.bind(bound)[0])
     return found, None if end is None else [*end]
 
 
-def _active_with_status(db: Database, asked: FamilyQuery, base: Base) -> list[str]:
+def _active_with_status(db: Database, query: FamilyQuery, base: Base) -> list[str]:
     """Return the active runs with a status. No index has it, so the newest are checked."""
     runs = look(db, NEWEST_GOING_ON, {}, base.moment, base.by_run)
-    return [run.id for run in runs if run.status is asked.word]
+    return [run.id for run in runs if run.status is query.word]
 
 
 def _walked(rows: Iterable[Row]) -> list[_Walked]:

@@ -18,7 +18,7 @@ from decklog.stores.of_run import no_run
 from decklog.stores.overview import attention, recent, run_list, spending, task_counts, waiting
 from decklog.stores.overview.attention import AttentionGroup
 from decklog.stores.overview.board import BoardColumn, columns, workloads
-from decklog.stores.overview.budgets import BudgetOverview, standings
+from decklog.stores.overview.budgets import BudgetOverview, budget_overviews
 from decklog.stores.overview.families import Base, Families
 from decklog.stores.overview.recent import Recent
 from decklog.stores.overview.run_facts import RunOverview
@@ -160,17 +160,13 @@ class Overview(Families):
     @reads_in_steps
     def words(self, *, run_ids: list[str] | None = None, task_ids: list[str] | None = None) -> StatusWords:
         """Return the status of runs and tasks by their ids, up to 200 of each."""
-        runs, tasks = run_ids or [], task_ids or []
-        if len(runs) > MOST_GOING_ON or len(tasks) > MOST_GOING_ON:
-            raise Invalid(f"ask for the words of up to {MOST_GOING_ON} runs or tasks at once", field="run_ids")
+        runs, tasks = _within_limit(run_ids), _within_limit(task_ids)
         return self._looked(lambda base: self._words(base, runs, tasks))
 
     @reads
     def names(self, *, run_ids: list[str] | None = None, task_ids: list[str] | None = None) -> dict[str, str]:
         """Return the goals of runs and the titles of tasks by their ids, up to 200 of each."""
-        runs, tasks = run_ids or [], task_ids or []
-        if len(runs) > MOST_GOING_ON or len(tasks) > MOST_GOING_ON:
-            raise Invalid(f"ask for the names of up to {MOST_GOING_ON} runs or tasks at once", field="run_ids")
+        runs, tasks = _within_limit(run_ids), _within_limit(task_ids)
         found: dict[str, str] = {}
         for sql, ids in (("select id, goal from runs", runs), ("select id, title from tasks", tasks)):
             if ids:
@@ -315,8 +311,8 @@ class Overview(Families):
         if run_id is not None and number is None:
             raise no_run(self._db, run_id, "List them: decklog overview runs")
         beginning = None if since is None else to_text(since)
-        asked = SearchQuery(words, kind, agent, size, place, number, going_on, beginning)
-        return self._db.read(lambda: searched(self._db, asked, STREAM_SIZE))
+        query = SearchQuery(words, kind, agent, size, place, number, going_on, beginning)
+        return self._db.read(lambda: searched(self._db, query, STREAM_SIZE))
 
     @reads_in_steps
     def days(
@@ -352,7 +348,7 @@ class Overview(Families):
     @reads
     def budgets(self) -> list[BudgetOverview]:
         """List the status of the budgets in their present periods, without those of runs that are over."""
-        return standings(self._db, self._now())
+        return budget_overviews(self._db, self._now())
 
     @reads
     def attention(self) -> list[AttentionGroup]:
@@ -376,20 +372,18 @@ class Overview(Families):
     @reads
     def activity(self, run_ids: list[str], *, span_seconds: int = 3600, buckets: int = 24) -> dict[str, list[int]]:
         """Count the newest 120 entries of each run over the last `span_seconds`, in even steps."""
-        if not 1 <= buckets <= 300 or not 1 <= span_seconds <= 3600 * 24 * 366 or len(run_ids) > MOST_GOING_ON:
-            raise Invalid("a pulse has 1 to 300 steps of up to a year, of at most 200 runs", field="buckets")
-        return recent.activity(self._db, run_ids, self._now(), timedelta(seconds=span_seconds), buckets)
+        if not 1 <= buckets <= 300 or not 1 <= span_seconds <= 3600 * 24 * 366:
+            raise Invalid("activity has 1 to 300 steps, and covers up to a year", field="buckets")
+        return recent.activity(self._db, _within_limit(run_ids), self._now(), timedelta(seconds=span_seconds), buckets)
 
     @reads
     def recent(self, run_ids: list[str], *, limit: int = 5) -> Recent:
         """Show what happened lately: the last hour of some runs, tasks that failed today, runs that ended since yesterday."""
-        if len(run_ids) > MOST_GOING_ON:
-            raise Invalid(f"ask for the last hour of up to {MOST_GOING_ON} runs at once", field="run_ids")
         now = self._now()
         midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         size = page_size(limit)
         return Recent(
-            activity=recent.activity(self._db, run_ids, now),
+            activity=recent.activity(self._db, _within_limit(run_ids), now),
             failed=recent.failed_tasks(self._db, midnight, size),
             ended=recent.ended_runs(self._db, now - timedelta(days=1), size),
         )
@@ -418,8 +412,8 @@ class Overview(Families):
         bound, _ = self._db.values.bind(ids)
         names, rows = self._db.rows(TASK_FACTS.format(ids=marks), bound)
         facts = [TaskFacts(dict(zip(names, row, strict=True))) for row in rows]
-        steady_now, asked = base.moment.steady_now, base.tasks
-        return {task.id: of_task(task, needs_person=task.id in asked, steady_now=steady_now).value for task in facts}
+        steady_now, held_up = base.moment.steady_now, base.tasks
+        return {task.id: of_task(task, needs_person=task.id in held_up, steady_now=steady_now).value for task in facts}
 
     def _summary(self, base: Base, size: int) -> Summary:
         found = self._look(base, NEWEST_GOING_ON, {})
@@ -507,3 +501,10 @@ class Overview(Families):
     def derive(self) -> None:
         self._db.write(lambda: task_counts.derive(self._db))
         self._db.write(lambda: spending.derive(self._db))
+
+
+def _within_limit(ids: list[str] | None) -> list[str]:
+    """Return some ids. Raise Invalid if there are too many."""
+    if ids is not None and len(ids) > MOST_GOING_ON:
+        raise Invalid(f"ask for up to {MOST_GOING_ON} runs or tasks at once", field="run_ids")
+    return ids or []

@@ -256,7 +256,7 @@ def _head(db: Database, base: Any, history: Any, place: Any, seq: int, counts: d
         "last": place.head,
         "moment": found.at if shown is None else shown.last_at,
         "totals": history.shown(counts, seq),
-        "waiting": found.asked if shown is None else shown.waiting,
+        "waiting": found.open_approvals if shown is None else shown.waiting,
         "decisions": len(base.items),
         "overview": shown,
         "run": found.run,
@@ -275,7 +275,7 @@ class Latest:
     entries: list[Entry]
     at: datetime | None = None
     run: dict[str, Any] | None = None
-    asked: int = 0
+    open_approvals: int = 0
 
 
 def _latest(db: Database, run_id: str, start: int, seq: int, wanted: Wished) -> Latest:

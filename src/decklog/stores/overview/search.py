@@ -103,40 +103,40 @@ class SearchQuery:
     since: str | None = None
 
 
-def searched(db: Database, asked: SearchQuery, stream_size: int) -> SearchResult:
+def searched(db: Database, query: SearchQuery, stream_size: int) -> SearchResult:
     """Find a page of the newest hits: the newest entry of each record, with texts only for the shown ones."""
     inside: dict[str, Any] = {}
     conditions = []
-    if asked.number is not None:
-        inside = {"start": asked.number * stream_size, "end": (asked.number + 1) * stream_size}
-    if asked.since is not None:
-        inside["since"] = asked.since
+    if query.number is not None:
+        inside = {"start": query.number * stream_size, "end": (query.number + 1) * stream_size}
+    if query.since is not None:
+        inside["since"] = query.since
         conditions.append("entries.at >= :since")
     search = Search(
-        Query(asked.words),
+        Query(query.words),
         condition=" and ".join(conditions),
         bound=inside,
         limit=MOST_HITS + 1,
-        after=asked.after,
-        stream_no=asked.number,
-        going_on=asked.going_on,
+        after=query.after,
+        stream_no=query.number,
+        going_on=query.going_on,
     )
     found = search_entries(db, _SELECT, search)
     rows = found.rows
     hits = list(_newest_of_each(rows[:MOST_HITS]))
-    wanted = [hit for hit in hits if asked.kind in (None, hit["is"]) and asked.agent in (None, hit["agent"])]
-    shown, is_capped = wanted[: asked.limit], len(rows) > MOST_HITS
-    more = shown[-1]["pos"] if len(wanted) > asked.limit else rows[MOST_HITS - 1][0] if is_capped else found.stopped_at
+    wanted = [hit for hit in hits if query.kind in (None, hit["is"]) and query.agent in (None, hit["agent"])]
+    shown, is_capped = wanted[: query.limit], len(rows) > MOST_HITS
+    more = shown[-1]["pos"] if len(wanted) > query.limit else rows[MOST_HITS - 1][0] if is_capped else found.stopped_at
     texts = _texts(db, [hit["pos"] for hit in shown])
     return SearchResult(
-        hits=[_hit(hit, *texts[hit["pos"]], asked.words) for hit in shown],
+        hits=[_hit(hit, *texts[hit["pos"]], query.words) for hit in shown],
         next=None if more is None else str(more),
         facets={name: _counted(hits, column) for name, column in (("kind", "is"), ("stream", "stream"), ("agent", "agent"))},
         looked_at=min(len(rows), MOST_HITS),
         found=len(wanted),
         is_capped=is_capped,
         not_indexed=found.not_indexed,
-        is_cut=found.stopped_at is not None and len(wanted) <= asked.limit,
+        is_cut=found.stopped_at is not None and len(wanted) <= query.limit,
     )
 
 

@@ -22,7 +22,8 @@ MOST_BEHIND = 200
 MOST_IN_ALL = 1000
 # SQLite allows 500 queries in one compound, and the statement has others.
 _MOST_SPANS = 128
-_BATCH = 2000
+# A mark that is further behind is made by counting the tasks.
+_MOST_READ = 20_000
 
 # The state of each task before and after the entries between two positions. The expression on the table name prevents
 # the use of an index, so both engines read the entries between the positions only. The bounds of `p.pos` are those of the
@@ -84,30 +85,22 @@ def _move(tally: dict[str, int], after: str, before: str | None) -> None:
 
 
 def catch_up(db: Database, run_id: str) -> None:
-    """Move the mark of a run up to its last entry."""
-    while not db.write(lambda: _step(db, run_id)):
-        pass
-
-
-def _step(db: Database, run_id: str) -> bool:
-    """Move a mark by one batch of entries, and return whether it is at the end. The first mark is built by counting the tasks."""
+    """Move the mark of a run to its last entry, or count its tasks if the mark is far behind. Call it in a transaction."""
     # The lock prevents new entries, so the counts match one entry.
     number = db.lock_stream(run_id)
     if number is None:
-        return True
-    head = db.one(HEAD, {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE})
+        return
+    start = number * STREAM_SIZE
+    head = db.one(HEAD, {"start": start, "end": start + STREAM_SIZE})
     mark = db.one(f"select seq, {', '.join(FIELDS)} from {TABLE} where run_id = :run_id", {"run_id": run_id})
     assert head is not None
     newest = head[0] % STREAM_SIZE
-    if mark is None:
-        _write(db, run_id, newest, counted(db, [run_id])[run_id])
-        return True
-    end = min(newest, mark[0] + _BATCH)
-    tally, start = dict(zip(FIELDS, mark[1:], strict=True)), number * STREAM_SIZE
-    for _, after, before in _moved(db, [(start + mark[0], start + end)]):
-        _move(tally, after, before)
-    _write(db, run_id, end, tally)
-    return bool(end == newest)
+    if mark is None or newest - mark[0] > _MOST_READ:
+        tally = counted(db, [run_id])[run_id]
+    else:
+        tally = dict(zip(FIELDS, mark[1:], strict=True))
+        add_later(db, {run_id: tally}, [(start + mark[0], start + newest)])
+    _write(db, run_id, newest, tally)
 
 
 def _write(db: Database, run_id: str, seq: int, tally: dict[str, int]) -> None:
@@ -126,7 +119,7 @@ def derive(db: Database) -> None:
     """Rebuild all counts."""
     db.count(f"delete from {TABLE}", {})
     for (run_id,) in db.rows("select id from runs order by id", {})[1]:
-        _step(db, run_id)
+        catch_up(db, run_id)
 
 
 def audit(db: Database) -> Iterator[dict[str, Any]]:

@@ -88,7 +88,7 @@ class WorktreeSnapshot(Record):
 
 
 class Edits(Store):
-    """Keeps which session changed which file, and snapshots of worktrees. Contents stay in git."""
+    """Records which session changed which file, and snapshots of worktrees. Contents stay in git."""
 
     records = (Edit, WorktreeSnapshot)
     derived = (_TABLE,)

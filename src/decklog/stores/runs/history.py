@@ -363,8 +363,8 @@ def _attempt(row: Row, story: RunStory) -> dict[str, Any]:
     """Build an attempt from its row and its last entry, with the changes after the last mark."""
     *values, payload = row
     attempt, image = dict(zip(ATTEMPT, values, strict=True)), from_json(payload)
-    said = timeline.came_of(image) if attempt["ended_seq"] is not None else {"summary": None, "blocker": None}
-    attempt |= {**said, "outcome": attempt["outcome"], "title": image["title"]}
+    ending = timeline.ending_of(image) if attempt["ended_seq"] is not None else {"summary": None, "blocker": None}
+    attempt |= {**ending, "outcome": attempt["outcome"], "title": image["title"]}
     return {**attempt, **story.later.get((attempt["task_id"], attempt["number"]), {})}
 
 

@@ -58,9 +58,9 @@ class Runs(Store):
         parent_run_id: str | None = None,
         started_at: datetime | None = None,
     ) -> Run:
-        """Start a run. With an id or a key that is known already, that run comes back as it is.
+        """Start a run. A known id or key returns that run unchanged.
 
-        `parent_run_id` names the run that it is a part of.
+        `parent_run_id` is the run that it is a part of.
         """
         if not goal.strip():
             raise Invalid("a run needs a goal", field="goal")
@@ -156,7 +156,7 @@ class Runs(Store):
         reason: str | None = None,
         ended_at: datetime | None = None,
     ) -> Run:
-        """End a run as completed, failed or cancelled; one that ended so already comes back as it is.
+        """End a run as completed, failed or cancelled; one that ended so already is returned unchanged.
 
         It can't be completed while a required criterion is open or stale, unless forced with a reason. Unfinished tasks of a
         completed run are counted in `warnings`. `ended_at` is the end time, for imports.
@@ -204,7 +204,7 @@ class Runs(Store):
 
     @writes
     def count_replan(self, run_id: str) -> Run:
-        """Count one more time a run was planned anew."""
+        """Count one more replan of a run."""
         return self._count(run_id, "replans")
 
     def _count(self, run_id: str, column: str) -> Run:
@@ -316,9 +316,9 @@ class Runs(Store):
 
     @reads_in_steps
     def lanes(self, run_id: str, *, since: str | None = None, until: str | None = None, limit: int = 200) -> RunLanes:
-        """List the attempts at a run's tasks that overlap a span of entries or time, as they stood at its end.
+        """List the attempts at a run's tasks that overlap a range of entries or time, as of its end.
 
-        The newest come if there are more than asked for; `left_out` counts the others.
+        If there are more than the limit, the newest are listed; `left_out` counts the others.
         """
         size = page_size(limit)
 

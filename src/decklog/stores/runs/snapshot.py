@@ -2,21 +2,17 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cached_property
 from typing import Any, Protocol
 
-from decklog.core.errors import NotFound
 from decklog.core.ids import Ids
 from decklog.db.base import Database, Row
-from decklog.db.where import moment_of
 from decklog.journal.entry import Entry
-from decklog.journal.rows import STREAM_SIZE, entries_between, newest_position, number_of
-from decklog.journal.time_index import Times
+from decklog.journal.rows import entries_between
 from decklog.records.fork_rules import Fork
 from decklog.records.record import Record
 from decklog.records.values import from_json
-from decklog.stores.of_run import no_run
+from decklog.stores.runs.history import RunHistory
 from decklog.stores.runs.run import Run
 
 
@@ -87,20 +83,12 @@ class Past:
         self._db = db
         self._classes = classes
         self._tasks = tasks
+        self._history = RunHistory(db)
 
     def span(self, run_id: str, at: str | None) -> tuple[int, int]:
         """Return the position before a run's first entry, and that of the requested entry."""
-        number = number_of(self._db, run_id)
-        if number is None:
-            raise no_run(self._db, run_id, "List them: decklog runs find")
-        start, newest = number * STREAM_SIZE, newest_position(self._db, number)
-        if at is None:
-            return start, newest
-        moment = moment_of(at, run_id)
-        until = Times(self._db).last_until(number, moment) if isinstance(moment, datetime) else start + moment
-        if not start < until <= newest:
-            raise NotFound(f"run {run_id} has entries 1 to {newest - start}; there is none for {at}", run_id=run_id)
-        return start, until
+        place = self._history.place(run_id)
+        return place.start, place.start + self._history.entry_for(place, at)
 
     def moment(self, text: str) -> RunSnapshot:
         """Parse RUN, RUN:ENTRY or RUN@TIME, and load the snapshot."""

@@ -28,7 +28,7 @@ _MARKED = {"approvals": "question", "checkpoints": "checkpoint"}
 
 # The entries of a range that change a record or a decision, each with its record before. The bounds of `p.pos` are those of the
 # stream: only its partition is read.
-_TOLD = """
+_CHANGES = """
 select e.seq, e.at, e.record_table, e.record_id,
        case when e.record_table = 'tasks' or e.record_table = 'charges' then e.payload end,
        case when e.record_table is not null then
@@ -147,17 +147,17 @@ class RunStory:
         if is_new:
             nothing = dict.fromkeys(("ended_seq", "ended_at", "outcome", "summary", "blocker"))
             self.under_way[image["id"]] = {"started_seq": seq, "task_id": image["id"], "number": image["attempts"], **nothing}
-        self._became(image, changes)
+        self._update_attempt(image, changes)
 
     def _end(self, seq: int, image: dict[str, Any]) -> None:
-        changes = {"ended_seq": seq, "ended_at": image["updated_at"], "title": image["title"], **came_of(image)}
-        self._became(image, changes)
+        changes = {"ended_seq": seq, "ended_at": image["updated_at"], "title": image["title"], **ending_of(image)}
+        self._update_attempt(image, changes)
         self.under_way.pop(image["id"], None)
         if image["outcome"] in ("failed", "expired"):
             self.tally["failed_attempts"] += 1
             self._note(seq, "failure", image["id"])
 
-    def _became(self, image: dict[str, Any], changes: dict[str, Any]) -> None:
+    def _update_attempt(self, image: dict[str, Any], changes: dict[str, Any]) -> None:
         """Apply an entry to an attempt. Changes of attempts from before the mark are kept separately."""
         known = self.under_way.get(image["id"])
         if known is None:
@@ -167,7 +167,7 @@ class RunStory:
             self.under_way[image["id"]] = self.attempts[known["started_seq"]] = {**known, **changes}
 
 
-def came_of(image: dict[str, Any]) -> dict[str, Any]:
+def ending_of(image: dict[str, Any]) -> dict[str, Any]:
     """Return the result of the attempt that a task's snapshot ended."""
     outcome = image.get("outcome")
     blocker = image.get("blocker") if outcome in ("failed", "blocked") else None
@@ -176,7 +176,7 @@ def came_of(image: dict[str, Any]) -> dict[str, Any]:
 
 def changes(db: Database, start: int, since: int, until: int) -> list[Row]:
     """Load the relevant entries after one number up to another. `start` is the stream's first position."""
-    return db.rows(_TOLD, {"start": start + since, "until": start + until})[1]
+    return db.rows(_CHANGES, {"start": start + since, "until": start + until})[1]
 
 
 def marked(row: Row) -> dict[str, Any]:
@@ -281,7 +281,7 @@ def _audit_run(db: Database, run_id: str) -> Iterator[dict[str, Any]]:
         kept = {tuple(row[: len(_KEYS[table])]): tuple(row) for row in _kept(db, table, run_id)}
         for place in sorted(kept.keys() | true.keys(), key=str):
             if kept.get(place) != true.get(place):
-                yield _wrong(table, run_id, place, "is not what the entries of its run tell")
+                yield _wrong(table, run_id, place, "does not match the entries of its run")
 
 
 _KEYS = {MARKS: MARK[1:2], ATTEMPTS: ATTEMPT[1:2], MOMENTS: ("what", "seq"), FIRSTS: ("record_table", "seq")}

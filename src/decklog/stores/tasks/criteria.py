@@ -13,7 +13,7 @@ from decklog.records.fork_rules import ForkRule
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.checks import filled, flag, mapping, moment, text
-from decklog.stores.of_run import RunBound, check_goes_on, cleared, given_of, missing, next_number
+from decklog.stores.of_run import RunBound, check_goes_on, check_run, cleared, given_of, lock_run, missing, next_number
 
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _HEX = re.compile(r"[0-9a-f]{7,64}")
@@ -141,7 +141,7 @@ _UNBOUND = {"evidence_commit": None, "evidence_files": None, **_FRESH}
 
 
 class Criteria(RunBound):
-    """Keeps the success criteria of every run. One is named by its exact text, or by its number within the run."""
+    """Stores the success criteria of runs. One is identified by its exact text, or by its number within the run."""
 
     records = (Criterion,)
 
@@ -155,11 +155,11 @@ class Criteria(RunBound):
         wanted = read_criteria(criteria)
         seen: set[str] = set()
         for fields in wanted:
-            text = self.as_stored(fields["criterion"])
+            text = self._stored("text", fields["criterion"])
             if text in seen:
                 raise Invalid(f"{text!r} is in the list twice; a run has each criterion once", field="criteria")
             seen.add(text)
-        self.hold(run_id)
+        lock_run(self._db, run_id)
         return [self._record_one(run_id, fields) for fields in wanted]
 
     def _record_one(self, run_id: str, fields: dict[str, Any]) -> Criterion:
@@ -240,7 +240,7 @@ class Criteria(RunBound):
         files are given unchanged.
         """
         facts = _facts(commit, files)
-        self.hold(run_id)
+        lock_run(self._db, run_id)
         for present in self._bound(run_id):
             self.set_fields(present, _staleness(present, *facts), note="evidence compared")
         return self._select_by(Criterion, order="number", run_id=run_id, is_stale=True)
@@ -249,7 +249,7 @@ class Criteria(RunBound):
     def check(self, run_id: str, *, commit: str | None = None, files: dict[str, object] | None = None) -> list[Criterion]:
         """List a run's criteria as they would be if this were observed now, without writing it."""
         facts = _facts(commit, files)
-        self.expect_run(run_id)
+        check_run(self._db, run_id)
         return [replace(criterion, **_staleness(criterion, *facts)) for criterion in self._all(run_id)]
 
     @reads
@@ -277,7 +277,7 @@ class Criteria(RunBound):
     @reads
     def open_required(self, run_id: str) -> list[Criterion]:
         """List the required criteria of a run that are not met, or whose evidence has gone stale."""
-        self.expect_run(run_id)
+        check_run(self._db, run_id)
         return [
             criterion
             for criterion in self._all(run_id)
@@ -285,7 +285,7 @@ class Criteria(RunBound):
         ]
 
     def _held(self, run_id: str, criterion: str) -> Criterion:
-        self.hold(run_id)
+        lock_run(self._db, run_id)
         return self._get(run_id, criterion)
 
     def _get(self, run_id: str, criterion: str) -> Criterion:
@@ -331,7 +331,7 @@ def _binding(commit: str | None, files: dict[str, object] | None) -> dict[str, A
 def _facts(commit: str | None, files: dict[str, object] | None) -> tuple[str | None, dict[str, str | None]]:
     """Parse the present commit and files that a caller states."""
     if commit is None and not files:
-        raise Invalid("say what is true now: a commit, or files with their digests", field="commit")
+        raise Invalid("give the present state: a commit, or files with their digests", field="commit")
     seen = None if commit is None else check_commit("commit", commit)
     return seen, check_files("files", files or {}, may_be_gone=True)
 

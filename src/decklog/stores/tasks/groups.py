@@ -15,7 +15,7 @@ from decklog.records.fork_rules import ForkRule, Refer
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.checks import filled, flag, text, texts, whole
-from decklog.stores.of_run import RunBound, cleared, given_of, missing, next_number
+from decklog.stores.of_run import RunBound, cleared, given_of, lock_run, missing, next_number
 
 LONGEST_ID = 64
 RESERVED_IDS = frozenset({"global", "session", "all", "default"})
@@ -256,7 +256,7 @@ def checked(given: dict[str, Any]) -> dict[str, Any]:
 
 
 class Groups(RunBound):
-    """Keeps the task groups of every run: who has them, how their reviews go, and whether they are merged."""
+    """Stores the task groups of runs, with their reviews and merges."""
 
     records = (Group,)
 
@@ -273,7 +273,7 @@ class Groups(RunBound):
         """Create a group of a run, or change what is given of one that is there; the rest keeps its value."""
         given = checked(given_of({**fields, "merge_status": merge_status}))
         check_task_group_id(group_id)
-        self.hold(run_id)
+        lock_run(self._db, run_id)
         group = self._seek(Group, (run_id, group_id))
         if group is not None:
             return self._apply(group, given)
@@ -316,7 +316,7 @@ class Groups(RunBound):
         return self.set_fields(group, fields)
 
     def _held(self, run_id: str, group_id: str) -> Group:
-        self.hold(run_id)
+        lock_run(self._db, run_id)
         return self._get(run_id, group_id)
 
     def _get(self, run_id: str, group_id: str) -> Group:
@@ -415,5 +415,5 @@ class Groups(RunBound):
         return self._count(run_id, group_id, "tl_review_attempts")
 
     def _count(self, run_id: str, group_id: str, column: str) -> Group:
-        self.hold(run_id)
+        lock_run(self._db, run_id)
         return self._update(Group, (run_id, group_id), {}, adding={column: 1}, note=f"{column} + 1")

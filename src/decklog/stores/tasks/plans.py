@@ -12,7 +12,7 @@ from decklog.records.fork_rules import ForkRule
 from decklog.records.operations import reads, writes
 from decklog.records.record import Record
 from decklog.stores.checks import filled, mapping, moment, text, whole
-from decklog.stores.of_run import RunBound, cleared, given_of, missing
+from decklog.stores.of_run import RunBound, cleared, given_of, lock_run, missing
 
 
 class PhaseStatus(StrEnum):
@@ -193,7 +193,7 @@ class Plans(RunBound):
         if total_phases is None:
             total_phases = len(wanted)
         fields = _checked(given_of(locals(), "run_id", "phases", "created_at", "wanted"))
-        self.hold(run_id)
+        lock_run(self._db, run_id)
         plan = self._seek(Plan, run_id)
         if plan is None:
             plan = self._add(Plan, run_id=run_id, created_at=created_at or self._now(), updated_at=self._now(), **fields)
@@ -206,7 +206,7 @@ class Plans(RunBound):
     def _replace_phases(self, run_id: str, wanted: list[dict[str, Any]]) -> bool:
         """Update the phases of a plan row by row, and return whether any of them changed."""
         present, now = self._phases(run_id), self._now()
-        same = same_phases({fields["number"]: self.as_stored(fields["name"]) for fields in wanted}, present)
+        same = same_phases({fields["number"]: self._stored("text", fields["name"]) for fields in wanted}, present)
         rows = {phase.number: phase for phase in present}
         changed = False
         for fields in wanted:
@@ -242,7 +242,7 @@ class Plans(RunBound):
         fields |= cleared(clear, ("current_phase", "metadata"), fields)
         if not fields:
             raise Invalid("nothing to change was given", field="run_id")
-        self.hold(run_id)
+        lock_run(self._db, run_id)
         return self.set_fields(self._plan(run_id), fields)
 
     @writes
@@ -255,7 +255,7 @@ class Plans(RunBound):
         status = enum_of(PhaseStatus, status, "status")
         if progress_percent is not None:
             check_percent(progress_percent)
-        self.hold(run_id)
+        lock_run(self._db, run_id)
         present = self._phase(run_id, phase)
         return self.set_fields(present, moved(present, status, progress_percent, self._now()), note=f"{present.name}: {status}")
 
@@ -293,7 +293,7 @@ class Plans(RunBound):
     def _phase(self, run_id: str, phase: str) -> PlanPhase:
         self._plan(run_id)
         # A name of digits is matched if no phase has that number; callers may pass the number itself.
-        wanted, phases = self.as_stored(str(phase)), self._phases(run_id)
+        wanted, phases = self._stored("text", str(phase)), self._phases(run_id)
         found = [each for each in phases if str(each.number) == wanted] or [each for each in phases if each.name == wanted]
         if not found:
             raise missing(PlanPhase, run_id, phase, listed_by="plans phases")

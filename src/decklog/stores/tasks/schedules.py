@@ -310,8 +310,8 @@ class Schedules(Store):
             return []
         if moments:
             after |= {"last_at": moments[-1], "occurrences": schedule.occurrences + len(moments)}
-        said = ", ".join(map(to_text, moments))
-        self._set(schedule.id, after, f"came at {said}" if moments else "came too late, and was left out")
+        times = ", ".join(map(to_text, moments))
+        self._set(schedule.id, after, f"came at {times}" if moments else "came too late, and was left out")
         return made
 
     def _make(self, schedule: Schedule, at: datetime) -> list[Task]:

@@ -227,13 +227,13 @@ class Tasks(Links):
         """Show a task with its status, links, subtasks, attempts and latest comments."""
         task = self.get(task_id)
         where = Where(TaskComment, task_id=task_id)
-        said = self._page(TaskComment, where, order=("created_at", "id"), limit=20, after=None, descending=True)
+        comments = self._page(TaskComment, where, order=("created_at", "id"), limit=20, after=None, descending=True)
         return {
             "task": task.as_dict(),
             "why": self._explained(task),
             **self._linked(task),
             "attempts": [attempt.as_dict() for attempt in self._attempts(task_id)],
-            "comments": [comment.as_dict() for comment in reversed(said)],
+            "comments": [comment.as_dict() for comment in reversed(comments)],
         }
 
     @reads

@@ -190,10 +190,10 @@ def fill_in(value: Any, values: dict[str, Any]) -> Any:
 
 def _unfilled(template: Template, given: dict[str, Any]) -> Invalid:
     missing, extra = sorted(set(template.places) - given.keys()), sorted(given.keys() - set(template.places))
-    said = [f"needs {', '.join(missing)}"] if missing else []
-    said += [f"has no place for {', '.join(extra)}"] if extra else []
+    problems = [f"needs {', '.join(missing)}"] if missing else []
+    problems += [f"has no place for {', '.join(extra)}"] if extra else []
     return Invalid(
-        f"template {template.name} {' and '.join(said)}",
+        f"template {template.name} {' and '.join(problems)}",
         hint=f"A place is written {{{{name}}}} in its texts. See them: decklog templates show {template.name}",
         field="values",
         missing=missing,

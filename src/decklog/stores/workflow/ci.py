@@ -43,7 +43,7 @@ class CiRun(Record):
 
 
 class Ci(Store):
-    """Keeps the history of CI runs; a run may be recorded when it starts and completed when it ends."""
+    """Stores the history of CI runs; a run may be recorded at its start and completed at its end."""
 
     records = (CiRun,)
 
@@ -59,7 +59,7 @@ class Ci(Store):
         duration_seconds: int | None = None,
         conclusion: CiConclusionLike | None = None,
     ) -> CiRun:
-        """Record a CI run, or complete one that is known; what is known already may be said again, not changed.
+        """Record a CI run, or complete a known one; known values may be repeated, but not changed.
 
         A run without `started_at` starts now; a duration that is not given is the time from start to end.
         """
@@ -132,7 +132,7 @@ class Ci(Store):
     def expected(self, workflow_name: str, branch: str, *, last: int = 20) -> ExpectedDuration:
         """Estimate how long a run will take: median and 90th percentile of the last successful ones, in seconds.
 
-        A branch without any is judged by the others (see `source`); without any run at all, both are unknown (null).
+        For a branch without any, other branches are used (see `source`); without any run, both are null.
         """
         if not 1 <= last <= 1000:
             raise Invalid(f"last is {last}; look at 1 to 1000 runs", field="last")

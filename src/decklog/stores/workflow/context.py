@@ -227,7 +227,7 @@ _BY_WORTH = """
 
 
 class Context(Store):
-    """Keeps packages, offers each agent what is for it, and remembers who read what."""
+    """Stores packages, offers each agent those that are for it, and records who read which."""
 
     records = (ContextPackage, ContextConsumer, ContextConsumption)
     derived = ("context_turn",)
@@ -400,7 +400,7 @@ class Context(Store):
     def rank(self, run_id: str, agent: ContextAgentLike, *, group_id: str | None = None, limit: int = 5) -> list[RankedPackage]:
         """Rank all of a run's packages for an agent, read or not, with each one's score.
 
-        Worth most is a high priority, then the agent's own group, then being meant for the agent, then being new.
+        The score depends on the priority, then the agent's own group, then the consumers, then the age.
         """
         agent, group, now = _agent(agent, "agent"), group_of(group_id), self._now()
         packages = self._select(

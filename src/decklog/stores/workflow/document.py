@@ -106,52 +106,52 @@ def _public_part(value: Any) -> Any:
 def records_of(document: dict[str, Any]) -> list[Record]:
     """Check a document and build its records. Raise Invalid with all problems."""
     to_json(document)  # refuses a document that is nested too deeply
-    problems = list(_problems(_public_part(document)))
+    document = _public_part(document)
+    problems = list(_problems(document))
     if problems:
         raise Invalid(f"this workflow can't be used: {problems[0]}", problems=problems)
-    said = _public_part(document)
     records: list[Record] = []
-    for agent, statuses in said["transitions"].items():
+    for agent, statuses in document["transitions"].items():
         for status, step in statuses.items():
             records.append(WorkflowTransition(agent=agent, status=status, **{**step, "action": RouteAction(step["action"])}))
-    for agent, words in said.get("aliases", {}).items():
+    for agent, words in document.get("aliases", {}).items():
         records += [WorkflowAlias(agent=agent, status=word, means=means) for word, means in words.items()]
-    for name, rule in said.get("rules", {}).items():
+    for name, rule in document.get("rules", {}).items():
         records.append(WorkflowRule(name=WorkflowRuleName(name), description=rule.get("description", ""), config=rule["config"]))
-    for agent, marker in said.get("markers", {}).items():
+    for agent, marker in document.get("markers", {}).items():
         records.append(PromptMarker(agent=agent, required=marker["required"], workflow=marker.get("workflow", [])))
-    records += [ModelAssignment(agent=agent, model=model) for agent, model in said["models"].items()]
+    records += [ModelAssignment(agent=agent, model=model) for agent, model in document["models"].items()]
     return records
 
 
 # Checks. Each runs only if the earlier ones found nothing, so that it can rely on the form.
 
 
-def _problems(said: dict[str, Any]) -> Iterator[str]:
+def _problems(document: dict[str, Any]) -> Iterator[str]:
     for check in (_wrong_sections, _wrong_shapes, _wrong_references):
-        found = list(check(said))
+        found = list(check(document))
         if found:
             yield from found
             return
 
 
-def _wrong_sections(said: dict[str, Any]) -> Iterator[str]:
-    for name in sorted(said.keys() - {*_SECTIONS, "name"}):
+def _wrong_sections(document: dict[str, Any]) -> Iterator[str]:
+    for name in sorted(document.keys() - {*_SECTIONS, "name"}):
         yield f"it has no section {name}; there are name, {', '.join(_SECTIONS)}"
-    if not _is_text(said.get("name", "x")):
+    if not _is_text(document.get("name", "x")):
         yield "its name is not a text"
     for name in _SECTIONS:
-        if not isinstance(said.get(name, {}), dict):
+        if not isinstance(document.get(name, {}), dict):
             yield f"{name} is not an object"
-    if not said.get("transitions"):
+    if not document.get("transitions"):
         yield "it has no transitions"
-    if not said.get("models"):
+    if not document.get("models"):
         yield "it assigns no models"
 
 
-def _wrong_shapes(said: dict[str, Any]) -> Iterator[str]:
+def _wrong_shapes(document: dict[str, Any]) -> Iterator[str]:
     for section in ("transitions", "aliases"):
-        for agent, statuses in said.get(section, {}).items():
+        for agent, statuses in document.get(section, {}).items():
             if not _AGENT.fullmatch(agent) or not isinstance(statuses, dict) or not statuses:
                 yield f"{section} of {agent!r} are not an object of statuses of an agent such as tech_lead"
                 continue
@@ -162,7 +162,7 @@ def _wrong_shapes(said: dict[str, Any]) -> Iterator[str]:
                     yield from _wrong_fields(f"{agent} {status}", value, _TRANSITION, ("action",))
                 elif not _is_text(value):
                     yield f"the alias {agent} {status} names no status"
-    for name, rule in said.get("rules", {}).items():
+    for name, rule in document.get("rules", {}).items():
         if name not in _RULES:
             yield f"nothing obeys a rule {name!r}; there are {', '.join(_RULES)}"
             continue
@@ -172,9 +172,9 @@ def _wrong_shapes(said: dict[str, Any]) -> Iterator[str]:
         if isinstance(rule, dict) and isinstance(rule.get("config"), dict):
             required = [key for key in _RULES[name] if key not in _OPTIONAL_IN_RULES]
             yield from _wrong_fields(f"rule {name}", rule["config"], _RULES[name], required)
-    for agent, marker in said.get("markers", {}).items():
+    for agent, marker in document.get("markers", {}).items():
         yield from _wrong_fields(f"markers of {agent}", marker, {"required": _is_texts, "workflow": _is_texts}, ("required",))
-    for agent, model in said.get("models", {}).items():
+    for agent, model in document.get("models", {}).items():
         if not _AGENT.fullmatch(agent) or not _is_text(model):
             yield f"the model of {agent!r} is not a text"
 
@@ -195,8 +195,8 @@ def _wrong_fields(
             yield f"{where} has {name} {inner!r}, which it can't be"
 
 
-def _wrong_references(said: dict[str, Any]) -> Iterator[str]:
-    models, transitions = said["models"], said["transitions"]
+def _wrong_references(document: dict[str, Any]) -> Iterator[str]:
+    models, transitions = document["models"], document["transitions"]
     for agent, statuses in transitions.items():
         for status, step in statuses.items():
             where, to = f"{agent} {status}", step.get("next_agent")
@@ -208,11 +208,11 @@ def _wrong_references(said: dict[str, Any]) -> Iterator[str]:
             exhausted = step.get("exhausted_status")
             if ("iteration_budget" in step) != (exhausted is not None) or (exhausted and exhausted not in statuses):
                 yield f"{where} needs an iteration_budget together with an exhausted_status that {agent} has"
-    for agent, words in said.get("aliases", {}).items():
+    for agent, words in document.get("aliases", {}).items():
         for word, means in words.items():
             if means not in transitions.get(agent, {}) or word in transitions[agent]:
                 yield f"the alias {agent} {word} means {means}, which is not another status of {agent}"
-    for name, rule in said.get("rules", {}).items():
+    for name, rule in document.get("rules", {}).items():
         for key in _AGENTS_IN_RULES:
             if key in rule["config"] and rule["config"][key] not in models:
                 yield f"rule {name} sends for {rule['config'][key]}, which has no model"

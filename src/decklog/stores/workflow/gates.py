@@ -48,7 +48,7 @@ class Gate(Record):
 
 
 class Gates(Store):
-    """Closes what many workers share, lets one at a time try again when its time has come, and opens it for all."""
+    """Circuit breakers: close a shared resource, let one caller at a time retry after a while, and open it for all."""
 
     records = (Gate,)
 
@@ -64,8 +64,8 @@ class Gates(Store):
     ) -> Gate:
         """Close a gate until a stated time; without one, or with one that is past, until `retry_seconds` from now.
 
-        Closed again and again, it stays so twice as long each time. With neither it stays closed until somebody opens it.
-        What began (`began_at`) before the gate was closed has nothing new to say, unless it states a later time.
+        Each time in a row doubles the wait. With neither, it stays closed until somebody opens it.
+        A call that began (`began_at`) before the gate was closed changes nothing, unless it states a later time.
         """
         now = self._now()
         if retry_seconds is not None:

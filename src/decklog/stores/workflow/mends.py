@@ -109,7 +109,7 @@ class Mend(Record):
 
 
 class Mends(Store):
-    """Keeps how far the fix of each piece of feedback is proven, and what it waits for; `decklog mend` takes it on."""
+    """Stores the state of the fix of each piece of feedback; `decklog mend` advances it."""
 
     records = (Mend,)
 

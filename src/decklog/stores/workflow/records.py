@@ -110,7 +110,7 @@ class WorkflowRule(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class PromptMarker(Record):
-    """What an agent's prompt must say: the words it reports with, and the ways its work may go."""
+    """The markers that an agent's prompt must contain: words of its reports, and of the workflow."""
 
     table = "workflow_markers"
     identity = ("agent",)

@@ -41,9 +41,9 @@ ReviewVerdictLike = ReviewVerdict | Literal["pass", "request-changes", "block", 
 
 @dataclass(frozen=True, kw_only=True)
 class Review(Record):
-    """What the gate said of one change. `patch` is git's stable id of what it changes, `settings` the digest of the rules.
+    """The result of the gate for one change. `patch` is git's stable id of what it changes, `settings` the digest of the rules.
 
-    `passes` has the seven results in their order; `reasons` say how the confidence came about.
+    `passes` has the seven results in their order; `reasons` explain the confidence.
     """
 
     table = "reviews"
@@ -103,7 +103,7 @@ _NEWEST = "created_at desc, id desc"
 
 
 class Reviews(Store):
-    """Keeps what the gate said of changes; `decklog review` has it say so."""
+    """Stores results of the review gate, which `decklog review` runs."""
 
     records = (Review, ReviewPass)
 
@@ -139,13 +139,13 @@ class Reviews(Store):
         for name, value in bound.items():
             if not value.strip():
                 raise Invalid(f"a review needs its {name}", field=name)
-        said = enum_of(ReviewVerdict, verdict, "verdict")
+        chosen = enum_of(ReviewVerdict, verdict, "verdict")
         whose = {"run_id": run_id, "task_id": task_id, "feedback_id": feedback_id}
         details = {"reasons": reasons or [], "passes": passes or [], "findings": findings or [], "confidence": confidence}
-        given: dict[str, Any] = {**bound, **whose, **details, "verdict": said}
+        given: dict[str, Any] = {**bound, **whose, **details, "verdict": chosen}
 
         def add() -> Review:
-            note = f"{said} on {tree[:12]}"
+            note = f"{chosen} on {tree[:12]}"
             return self._add(Review, note=note, id=self._ids.new("review"), created_at=self._now(), **given)
 
         return self._remembered(within_lease(self._db, add))
@@ -188,7 +188,7 @@ class Reviews(Store):
 
     @reads
     def latest(self, tree: str, patch: str) -> Review | None:
-        """Get the newest review of exactly this tree and this patch, in any run; none is null."""
+        """Get the newest review of exactly this tree and this patch, in any run, or null."""
         return self._seek_by(Review, order=_NEWEST, tree=tree, patch=patch)
 
     @reads
@@ -213,7 +213,7 @@ class Reviews(Store):
 
     @reads
     def holding(self, feedback_id: str) -> Review | None:
-        """Get the review that keeps the answer to a piece of feedback from being published; none is null.
+        """Get the review that prevents publishing the answer to a piece of feedback, or null.
 
         The newest counts, unless a person let it pass.
         """

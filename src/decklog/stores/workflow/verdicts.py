@@ -28,7 +28,7 @@ CheckOutcomeLike = CheckOutcome | Literal["pass", "fail", "error", "flaky", "not
 
 @dataclass(frozen=True, kw_only=True)
 class CheckVerdict(Record):
-    """What one check said of one tree: it counts for this tree, this definition and this environment alone."""
+    """The result of one check for one tree. It counts only for this tree, definition and environment."""
 
     table = "verdicts"
     is_work = True
@@ -83,26 +83,26 @@ class Verdicts(Store):
         for field_name, value in bound.items():
             if not value.strip():
                 raise Invalid(f"a verdict needs its {field_name}", field=field_name)
-        said = enum_of(CheckOutcome, outcome, "outcome")
+        chosen = enum_of(CheckOutcome, outcome, "outcome")
         whose = {"run_id": run_id, "task_id": task_id, "artifact_id": artifact_id}
-        details = {"outcome": said, "exit_code": exit_code, "findings": findings or [], "duration_ms": duration_ms}
+        details = {"outcome": chosen, "exit_code": exit_code, "findings": findings or [], "duration_ms": duration_ms}
         given: dict[str, Any] = {**bound, **whose, **details}
 
         def add() -> CheckVerdict:
-            note = f"{name}: {said} on {tree[:12]}"
+            note = f"{name}: {chosen} on {tree[:12]}"
             return self._add(CheckVerdict, note=note, id=self._ids.new("verdict"), created_at=self._now(), **given)
 
         return within_lease(self._db, add)
 
     @reads
     def known(self, run_id: str, tree: str, *, definition: str, environment: str) -> CheckVerdict | None:
-        """Get the verdict that counts for a tree, a definition and an environment; none is null."""
+        """Get the verdict that counts for a tree, a definition and an environment, or null."""
         where: dict[str, Any] = {"run_id": run_id, "tree": tree, "definition": definition, "environment": environment}
         return self._seek_by(CheckVerdict, order="created_at desc, id desc", **where)
 
     @reads
     def missing(self, run_id: str, tree: str, *, definitions: list[str], environment: str) -> list[str]:
-        """List the definitions of which a tree has no pass that counts: empty means that it is green."""
+        """List the definitions that a tree has not passed; an empty list means that it has passed all."""
         verdicts = [self.known(run_id, tree, definition=one, environment=environment) for one in definitions]
         return [one for one, found in zip(definitions, verdicts, strict=True) if found is None or not found.is_pass]
 

@@ -48,7 +48,7 @@ WorkflowDrawingLike = WorkflowDrawing | Literal["mermaid", "svg"]
 
 
 class Workflow(Store):
-    """Keeps one workflow, as it was loaded or as it comes with the package, and routes by it."""
+    """Stores one workflow, loaded or shipped with the package, and routes by it."""
 
     records = (WorkflowVersion, *PARTS)
 
@@ -63,7 +63,7 @@ class Workflow(Store):
         """Replace the workflow by a document, all of it or nothing; without one, by the one that comes with the package.
 
         The default fills sections that the document lacks. It may also be bazinga's transitions.json. A workflow that is
-        already in use comes back unchanged. Keys that start with an underscore are remarks.
+        already in use is returned unchanged. Keys that start with an underscore are comments.
         """
         given = shipped() if document is None else completed(document)
         records = records_of(given)
@@ -144,23 +144,23 @@ class Workflow(Store):
 
     @reads
     def transitions(self, *, agent: str | None = None) -> list[WorkflowTransition]:
-        """List who comes next after each report, of one agent or of all."""
+        """List the next agent after each report, of one agent or of all."""
         found = self._definition().transitions.values()
         return [step for step in found if agent is None or step.agent == agent]
 
     @reads
     def rules(self) -> list[WorkflowRule]:
-        """List the rules that bend the way."""
+        """List the rules that change routes."""
         return list(self._definition().rules.values())
 
     @reads
     def markers(self) -> list[PromptMarker]:
-        """List what each agent's prompt must say."""
+        """List the markers that each agent's prompt must contain."""
         return list(self._definition().markers.values())
 
     @reads
     def models(self) -> list[ModelAssignment]:
-        """List which model each agent gets."""
+        """List the model of each agent."""
         return [ModelAssignment(agent=agent, model=model) for agent, model in self._definition().models.items()]
 
     # Using the workflow
@@ -179,7 +179,7 @@ class Workflow(Store):
         iteration: int | None = None,
         unavailable: list[str] | None = None,
     ) -> RouteDecision:
-        """Decide who comes next after an agent's report, and say why; the same facts give the same answer.
+        """Decide who comes next after an agent's report, with the reason; the same facts give the same answer.
 
         The groups' facts are those of the run, or those given. Nothing is claimed or counted here: the caller marks groups that
         it starts, and raises the counters of failures.

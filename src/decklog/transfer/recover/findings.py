@@ -114,7 +114,7 @@ class RecoveredRows:
     # Places
 
     def _settle(self) -> None:
-        """Give every entry its place: a stream has a number too, so one damaged name among many is known for what it is."""
+        """Set the place of each entry: streams have numbers too, so one damaged name among many is recognized."""
         self._db.execute("insert or ignore into names select number, stream from votes order by number, votes desc, stream")
         pairs: list[Any] = self._db.execute("select number, stream from names").fetchall()
         known: dict[Any, Any] = dict(pairs)

@@ -53,7 +53,7 @@ def size_of(types: list[int]) -> int:
 
 
 def spans_of(payload: bytes) -> list[tuple[int, int, int]]:
-    """Tell of each value of a row its type, where it begins and where it ends."""
+    """Return the type, start and end of each value of a row."""
     types, place = types_at(payload, 0)
     spans = []
     for kind in types:
@@ -230,7 +230,7 @@ class Pages:
     # Rows that nothing leads to
 
     def claim(self, cell: Cell) -> None:
-        """Say that what lies on the other pages of a row is its content, and nothing else."""
+        """Mark the overflow pages of a row as its own."""
         if cell.overflow:
             self._claimed.update(number for number, _ in self._overflow(cell.overflow, len(cell.payload)))
 

@@ -1,4 +1,4 @@
-"""Telling which of the entries that were found are as they were written: each follows, by its hash, from the one before it."""
+"""Decide which entries that were found are as they were written: each follows by its hash from the one before it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

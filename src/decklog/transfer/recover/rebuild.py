@@ -87,7 +87,7 @@ class Parents:
 _TOGETHER = 500
 
 
-def tell_lost_texts(log: Decklog) -> None:
+def record_lost_texts(log: Decklog) -> None:
     """Write an event into each stream that names texts which were not found."""
     verifier = Verifier(log.db, log.record_classes())
     verifier.run_entries()
@@ -208,7 +208,7 @@ class Rebuild:
         first, missing = batch[0].seq, self._missing
         said = f"entries {missing[0]} to {missing[1]} are missing" if missing else "the stretch goes on"
         self._broken, self._missing = True, None
-        self._tell(
+        self._add_event(
             f"Recovered from a damaged file: {said}; what follows had the numbers from {first} on.",
             {
                 "missing": missing,
@@ -228,16 +228,16 @@ class Rebuild:
             f"Entry {found.seq} is damaged: its hash does not fit. What can be read of it is kept here; nothing was made of it."
         )
         missing, self._missing = self._missing, None
-        self._tell(body, {"missing": missing, "altered": {name: _shown(value) for name, value in read.items()}})
+        self._add_event(body, {"missing": missing, "altered": {name: _shown(value) for name, value in read.items()}})
 
-    def _tell(self, body: str, payload: Values, at: str | None = None) -> None:
-        told = {"kind": "event", "subtype": "recovered", "body": body, "payload": to_json(payload), "at": at}
-        self._receive([{**_NOTHING, **told}])
+    def _add_event(self, body: str, payload: Values, at: str | None = None) -> None:
+        event = {"kind": "event", "subtype": "recovered", "body": body, "payload": to_json(payload), "at": at}
+        self._receive([{**_NOTHING, **event}])
 
     def _append(self, entries: list[Values], standing: EntryCertainty = EntryCertainty.PROVEN) -> None:
         """Chain entries to the stream's end; those whose record can't stand are kept as events that tell of it."""
         if standing is EntryCertainty.UNPROVEN and not self._parents.belongs(entries[0], self._stream):
-            self._tell_unplaced(entries[0], "its record is of another stream")
+            self._report_unplaced(entries[0], "its record is of another stream")
             entries = entries[1:]
         try:
             self._receive(entries)
@@ -253,15 +253,15 @@ class Rebuild:
                 self._supply(values)
                 self._receive([values])
         except DecklogError as problem:
-            self._tell_unplaced(values, problem.message)
+            self._report_unplaced(values, problem.message)
             return False
         return True
 
-    def _tell_unplaced(self, values: Values, because: str) -> None:
+    def _report_unplaced(self, values: Values, because: str) -> None:
         self.report.unplaced += 1
         self._unplaced.add((values["record_table"], values["record_id"]))
         read = {name: value for name, value in values.items() if value is not None}
-        self._tell("An entry that can't stand by itself.", {"unplaced": read, "because": because}, values["at"])
+        self._add_event("An entry that can't stand by itself.", {"unplaced": read, "because": because}, values["at"])
 
     def _receive(self, entries: list[Values]) -> None:
         seq, hash, linked_ones = self._seq, self._hash, []
@@ -308,7 +308,7 @@ class Rebuild:
                     self._broken = True
                     self.report.missing.append([self._old_seq + 1, None])
                     body = "Recovered from a damaged file: the end of this stream is missing."
-                    self._tell(body, {"missing": self.report.missing[-1]})
+                    self._add_event(body, {"missing": self.report.missing[-1]})
                 self._add_record(record_class, record_id, image, FROM_TABLE)
 
     def _is_newer(self, record_class: type[Record], row: Values, known: Values | None) -> bool:
@@ -340,7 +340,7 @@ class Rebuild:
         return is_placed
 
     def _have_run(self) -> None:
-        """See that a run is there for its stream; make one where nothing but its entries is left."""
+        """Create a run for the stream if only its entries are left."""
         run_class = self._classes["runs"]
         if self._stream.startswith("@") or self._newest_image("runs", self._stream) is not None:
             return

@@ -21,7 +21,7 @@ from decklog.transfer.progress import Progress, silent
 from decklog.transfer.recover.findings import RecoveredRows
 from decklog.transfer.recover.pages import Pages
 from decklog.transfer.recover.proof import BitRepair, StreamProof, follows, is_sound
-from decklog.transfer.recover.rebuild import Rebuild, StreamReport, tell_lost_texts
+from decklog.transfer.recover.rebuild import Rebuild, StreamReport, record_lost_texts
 from decklog.transfer.restore import sweep
 
 _BLOCK = 1024 * 1024
@@ -136,7 +136,7 @@ class Salvage:
 
 
 def _without_log(path: str) -> None:
-    """Have a header say that its file has no write-ahead log, so that SQLite looks for none."""
+    """Set the header of a file to rollback mode, so that SQLite looks for no write-ahead log."""
     with open(path, "r+b") as file:
         file.seek(18)
         file.write(b"\1\1")
@@ -180,7 +180,7 @@ class Recovered:
 
     @property
     def notes(self) -> list[str]:
-        """Say in words what did not come back as it was."""
+        """Describe what did not come back as it was."""
         if self.whole:
             return ["the file is whole; there is nothing to recover"]
         gaps = [f"{report.stream} {low}-{high or ''}" for report in self.streams for low, high in report.missing]
@@ -242,7 +242,7 @@ def _fill(path: str, salvage: Salvage, report: Recovered, progress: Progress) ->
         _fill_streams(log, salvage.findings, report, progress)
         # The running sums of budgets are in no entry: they are made from the charges that came.
         log.rebuild()
-        tell_lost_texts(log)
+        record_lost_texts(log)
         progress("verifying", 0, 0)
         result = log.journal.verify()
         report.problems = [problem.what for problem in result.problems]

@@ -18,7 +18,7 @@ from decklog.stores.tasks.criteria import Criterion
 from decklog.stores.tasks.task import Attempt, Task
 from decklog.transfer.reading import entries_of
 from decklog.transfer.report.document import document, figures, in_the_way, needs_attention, share, shown_time, table, write_file
-from decklog.transfer.report.words import EntrySentence, told
+from decklog.transfer.report.words import EntrySentence, sentence_of
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ def story(log: Decklog, run_id: str, until: int) -> Iterator[str]:
     yield "<h2>What happened</h2>\n"
     day, quiet = "", list[str]()
     for entry in _entries(log, run_id, until):
-        words = told(entry)
+        words = sentence_of(entry)
         if words.is_bookkeeping and entry["at"][:10] == day:
             quiet.append(words.text)
             continue

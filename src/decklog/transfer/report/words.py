@@ -36,8 +36,8 @@ class EntrySentence:
     is_bookkeeping: bool = False
 
 
-def told(entry: dict[str, Any]) -> EntrySentence:
-    """Return one entry, given by its columns."""
+def sentence_of(entry: dict[str, Any]) -> EntrySentence:
+    """Return the sentence of an entry, given by its columns."""
     payload = _loaded(entry["payload"])
     if entry["record_table"]:
         tell = _RECORDS.get(entry["record_table"], _of_any)

@@ -37,7 +37,7 @@ def compare(request: SiteRequest) -> PageView:
             compared = request.log.overview.compare(a, b) if a and b else None
     except TimedOut:
         is_stopped = True
-    both = [_side(picture, text) for picture, text in zip(compared.sides, (a, b), strict=True)] if compared else None
+    both = [_side(run_view, text) for run_view, text in zip(compared.sides, (a, b), strict=True)] if compared else None
     found = (compared.differences or []) if compared else []
     tables: dict[str, list[dict[str, Any]]] = {}
     for one in found[:MOST_SHOWN]:
@@ -62,8 +62,8 @@ def _names_of_changes(request: SiteRequest, tables: dict[str, list[dict[str, Any
     return request.log.overview.names(run_ids=run_ids, task_ids=task_ids)
 
 
-def _side(picture: Any, text: str | None) -> dict[str, Any]:
-    head, totals = moment_of(picture), picture.totals
+def _side(run_view: Any, text: str | None) -> dict[str, Any]:
+    head, totals = moment_of(run_view), run_view.totals
     took = ((head.ended_at or head.moment) - head.started_at).total_seconds() / 60
     figures = {
         "entries": head.seq,
@@ -315,17 +315,22 @@ _MOST_SESSIONS = 50
 def system(request: SiteRequest) -> PageView:
     """Load the facts of the log and this server; with `look`, also the findings of the health check."""
     facts, site = request.log.db.facts(), request.site
-    told = {name: value for name, value in facts.items() if name in _TOLD}
-    told["not_indexed"] = request.log.db.read(request.log.journal.not_indexed)
+    shown_facts = {name: value for name, value in facts.items() if name in _TOLD}
+    shown_facts["not_indexed"] = request.log.db.read(request.log.journal.not_indexed)
     findings: list[dict[str, Any]] | None = None
     if request.word("look"):
         findings = [dict(one) for one in check_up(request.log, facts, deep=False)]
-    sessions, verifying = _sessions(request), site.verifying.standing
-    shown: dict[str, Any] = {"facts": told, "version": decklog.__version__, "findings": findings, "streams": site.feed.count}
+    sessions, verifying = _sessions(request), site.verifying.status
+    shown: dict[str, Any] = {
+        "facts": shown_facts,
+        "version": decklog.__version__,
+        "findings": findings,
+        "streams": site.feed.count,
+    }
     shown |= {"sessions": sessions[:_MOST_SESSIONS], "more_sessions": len(sessions[_MOST_SESSIONS:]), "verifying": verifying}
     shown |= {"tokens": _tokens(request, sessions), "token": request.session.form_token("logout", "")}
     shown |= {"verify_token": request.session.form_token(VERIFY, "")}
-    data = {"version": decklog.__version__, **told, "findings": findings}
+    data = {"version": decklog.__version__, **shown_facts, "findings": findings}
     data |= {"verification": verifying.as_dict(), "sessions": sessions}
     return PageView("system.html", "System", "decklog doctor", data, shown, place="more")
 

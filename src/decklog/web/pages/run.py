@@ -31,16 +31,16 @@ def read(request: SiteRequest) -> PageView:
     # Other tabs need only the workers at the shown moment, for the head.
     since = request.number("since") if tab == "lanes" else at
     moments: dict[str, Any] = {"at": None if at is None else str(at), "since": None if since is None else str(since)}
-    picture = request.log.overview.run_view(run_id, **moments, **sizes, **places)
-    head = moment_of(picture)
-    data, shown = TABS[tab].read(request, head, picture)
-    shown |= {"run": head, "tab": tab, "strip": strip_of(picture.activity), "last_at": head.moment}
+    run_view = request.log.overview.run_view(run_id, **moments, **sizes, **places)
+    head = moment_of(run_view)
+    data, shown = TABS[tab].read(request, head, run_view)
+    shown |= {"run": head, "tab": tab, "strip": strip_of(run_view.activity), "last_at": head.moment}
     counts = request.log.overview.contents(run_id)
     # The shown status may be an open question, which differs from the recorded status.
     shown["recorded"] = counts["status"]
     shown |= {
         "is_conducted": bool(counts["is_conducted"]),
-        "tabs": _tabs(tab, head, picture, counts),
+        "tabs": _tabs(tab, head, run_view, counts),
         "tab_parts": {name: one.label for name, one in TABS.items() if one.label and _group(name) == _group(tab)},
     }
     shown["parent_names"] = request.log.overview.names(run_ids=[head.parent]) if head.parent else {}
@@ -48,7 +48,7 @@ def read(request: SiteRequest) -> PageView:
     shell_line = command(*TABS[tab].command, run_id) if at is None else command("runs", "snapshot", run_id, "--at", at)
     title = f"{head.goal}{'' if tab == 'overview' else ' · ' + TABS[tab].title}{'' if at is None else f' · as of {at}'}"
     data = {"run": head, **data}
-    return PageView("run.html", title, shell_line, data, shown, shown.get("next"), "runs", decisions=picture.decisions)
+    return PageView("run.html", title, shell_line, data, shown, shown.get("next"), "runs", decisions=run_view.decisions)
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,9 @@ def _group(tab: str) -> str:
     return TABS[tab].group or tab
 
 
-def _tabs(tab: str, head: RunMoment, picture: Any, counts: dict[str, Any]) -> list[TabLink]:
+def _tabs(tab: str, head: RunMoment, run_view: Any, counts: dict[str, Any]) -> list[TabLink]:
     """Build the tab bar, with the number of items in each tab."""
-    known = {"journal": head.seq, "tasks": sum(head.tasks.values()), "lanes": picture.totals["attempts"], "spend": head.calls}
+    known = {"journal": head.seq, "tasks": sum(head.tasks.values()), "lanes": run_view.totals["attempts"], "spend": head.calls}
     if head.at is None:
         known |= {"checks": counts["checks"] + counts["reviews"], "plan": counts["criteria"] + counts["phases"]}
         known |= {"artifacts": counts["artifacts"] + counts["states"], "forks": counts["forks"]}
@@ -114,29 +114,29 @@ def rows(request: SiteRequest) -> PageView:
     return PageView("rows.html", "Entries", command("journal", "tail", run_id), found, shown, decisions=0)
 
 
-def _overview(_: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    tasks = sorted(picture.first_tasks if head.at is None else picture.tasks, key=lambda task: _ORDER.index(task.state.value))
-    items = items_of(picture.of_roles if head.at is None else picture.tasks, picture.records["verdicts"])
-    data = {"tasks": tasks, "entries": picture.entries[::-1], "milestones": picture.milestones}
+def _overview(_: SiteRequest, head: RunMoment, run_view: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    tasks = sorted(run_view.first_tasks if head.at is None else run_view.tasks, key=lambda task: _ORDER.index(task.state.value))
+    items = items_of(run_view.of_roles if head.at is None else run_view.tasks, run_view.records["verdicts"])
+    data = {"tasks": tasks, "entries": run_view.entries[::-1], "milestones": run_view.milestones}
     # Unfinished tasks that run, wait or are blocked are shown even above the limit.
     urgent = sum(task.state.value in _URGENT for task in tasks)
     shown = tasks[: max(_FIRST_TASKS, min(urgent, _MOST_URGENT))]
-    milestones = [(what, row_of(entry)) for what, entry in picture.milestones]
+    milestones = [(what, row_of(entry)) for what, entry in run_view.milestones]
     return data, {
         "tasks": shown,
         "more_tasks": max(0, sum(head.tasks.values()) - len(shown)),
-        "entries": folded(data["entries"], picture.texts),
+        "entries": folded(data["entries"], run_view.texts),
         "items": items,
         "milestones": milestones,
-        "outcome": outcome_of(head, tasks, [row for what, row in milestones if what == "failure"], picture.records["verdicts"]),
-        "asks": picture.asks,
+        "outcome": outcome_of(head, tasks, [row for what, row in milestones if what == "failure"], run_view.records["verdicts"]),
+        "asks": run_view.asks,
     }
 
 
-def _journal(_: SiteRequest, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    found = picture.entries[::-1]
+def _journal(_: SiteRequest, head: RunMoment, run_view: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    found = run_view.entries[::-1]
     first, last = (found[0].seq, found[-1].seq) if found else (1, 0)
-    shown = {"entries": folded(found, picture.texts), "older": first if first > 1 else None}
+    shown = {"entries": folded(found, run_view.texts), "older": first if first > 1 else None}
     return {"entries": found}, {**shown, "is_last": last == head.newest, "last": last}
 
 
@@ -145,18 +145,18 @@ def _is_table(request: SiteRequest) -> bool:
     return request.word("as") == "table" or request.word("after") is not None or request.number("at") is not None
 
 
-def _tasks(request: SiteRequest, _: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    shown = {"found_tasks": picture.tasks, "next": picture.next_tasks, "board": picture.board, "is_table": _is_table(request)}
-    return {"tasks": picture.tasks, "board": picture.board}, {**shown, "columns": COLUMNS}
+def _tasks(request: SiteRequest, _: RunMoment, run_view: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    shown = {"found_tasks": run_view.tasks, "next": run_view.next_tasks, "board": run_view.board, "is_table": _is_table(request)}
+    return {"tasks": run_view.tasks, "board": run_view.board}, {**shown, "columns": COLUMNS}
 
 
-def _of_kind(request: SiteRequest, _: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    found = picture.entries
+def _of_kind(request: SiteRequest, _: RunMoment, run_view: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    found = run_view.entries
     older = found[-1].seq if len(found) == PAGE else None
     shown: dict[str, Any] = {"kind": _KINDS[request.path["tab"]], "older": older, "calls": None}
     if request.path["tab"] == "tools":
-        shown["calls"] = _calls(found, picture.texts)
-    rows = [row_of(entry, picture.texts) for entry in found]
+        shown["calls"] = _calls(found, run_view.texts)
+    rows = [row_of(entry, run_view.texts) for entry in found]
     return {"entries": found}, {**shown, "entries": [(False, rows)] if rows else []}
 
 

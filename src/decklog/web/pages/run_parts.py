@@ -67,9 +67,9 @@ class RunMoment:
         return times | {"planned": self.planned}
 
 
-def moment_of(picture: Any) -> RunMoment:
+def moment_of(run_view: Any) -> RunMoment:
     """Build the head of a run's page from its run view."""
-    return _now(picture.overview) if picture.is_now else _past(picture)
+    return _now(run_view.overview) if run_view.is_now else _past(run_view)
 
 
 def _now(shown: Any) -> RunMoment:
@@ -99,17 +99,17 @@ def _now(shown: Any) -> RunMoment:
     )
 
 
-def _past(picture: Any) -> RunMoment:
-    run, totals = Run.from_image(picture.run), picture.totals
-    under_way = [one for one in picture.lanes["attempts"] if one["outcome"] is None]
+def _past(run_view: Any) -> RunMoment:
+    run, totals = Run.from_image(run_view.run), run_view.totals
+    under_way = [one for one in run_view.lanes["attempts"] if one["outcome"] is None]
     return RunMoment(
-        id=picture.run_id,
+        id=run_view.run_id,
         goal=run.goal,
-        word=_word(run.status.value, picture.waiting),
-        seq=picture.seq,
-        newest=picture.last,
-        at=picture.seq,
-        moment=picture.moment,
+        word=_word(run.status.value, run_view.waiting),
+        seq=run_view.seq,
+        newest=run_view.last,
+        at=run_view.seq,
+        moment=run_view.moment,
         started_at=run.started_at,
         ended_at=run.ended_at,
         repo=run.repo,
@@ -118,7 +118,7 @@ def _past(picture: Any) -> RunMoment:
         parent_seq=run.parent_seq,
         tasks={state: totals[state] for state in STATES},
         workers=list(dict.fromkeys(one["worker"] for one in under_way)),
-        waiting=picture.waiting,
+        waiting=run_view.waiting,
         cost=totals["cost_microdollars"],
         calls=totals["calls"],
         unpriced=totals["unpriced_calls"],
@@ -212,11 +212,11 @@ _LONGEST_FILE = 200_000
 MOST_NODES, ZOOMS = 300, (50, 75, 100, 150, 200)
 
 
-def lanes(request: SiteRequest, head: RunMoment, picture: Any) -> Part:
+def lanes(request: SiteRequest, head: RunMoment, run_view: Any) -> Part:
     moment = request.log.clock.now() if head.at is None else head.moment
     window = _time(request, "from"), _time(request, "to")
-    gantt = gantt_of(picture.lanes, moment, _labels(request, head, picture.lanes), window)
-    return {"lanes": picture.lanes}, {"gantt": gantt, "is_zoomed": any(window)}
+    gantt = gantt_of(run_view.lanes, moment, _labels(request, head, run_view.lanes), window)
+    return {"lanes": run_view.lanes}, {"gantt": gantt, "is_zoomed": any(window)}
 
 
 def _time(request: SiteRequest, name: str) -> datetime | None:
@@ -249,16 +249,16 @@ def graph(request: SiteRequest, head: RunMoment, _: Any) -> Part:
     return {"nodes": [node.as_dict() for node in nodes]}, shown
 
 
-def checks(request: SiteRequest, head: RunMoment, picture: Any) -> Part:
-    found, reviews = picture.records["verdicts"], picture.records["reviews"]
-    tasks = picture.of_roles if head.at is None else picture.tasks
+def checks(request: SiteRequest, head: RunMoment, run_view: Any) -> Part:
+    found, reviews = run_view.records["verdicts"], run_view.records["reviews"]
+    tasks = run_view.of_roles if head.at is None else run_view.tasks
     told = {"verdicts": found, "reviews": reviews}
     names = _task_names(request, [*found, *reviews])
     return told, {
         **told,
         "names": names,
         "items": items_of(tasks, found),
-        "older": picture.older["verdicts"] or picture.older["reviews"],
+        "older": run_view.older["verdicts"] or run_view.older["reviews"],
     }
 
 
@@ -267,34 +267,34 @@ def _task_names(request: SiteRequest, records: Iterable[Any]) -> dict[str, str]:
     return request.log.overview.names(task_ids=ids) if ids else {}
 
 
-def spend(_: SiteRequest, head: RunMoment, picture: Any) -> Part:
-    spent, charges = picture.spent, picture.records["charges"]
+def spend(_: SiteRequest, head: RunMoment, run_view: Any) -> Part:
+    spent, charges = run_view.spent, run_view.records["charges"]
     budget = next((one for one in spent.budgets if one.unit == "microdollars" and one.scope == "run"), None)
     ceiling = budget.ceiling if budget else None
     shown = {
         "by": spent.by,
         "charges": charges,
         "budget": budget,
-        "older": picture.older["charges"],
+        "older": run_view.older["charges"],
     }
     return {"spent": spent, "charges": charges}, {**shown, "line": line_of(spent.line, head.seq, head.cost, dollars, ceiling)}
 
 
-def plan(_: SiteRequest, __: RunMoment, picture: Any) -> Part:
-    records = picture.records
+def plan(_: SiteRequest, __: RunMoment, run_view: Any) -> Part:
+    records = run_view.records
     by_number = {name: sorted(records[name], key=lambda one: one.number) for name in ("phases", "criteria")}
     made = records["plans"][0] if records["plans"] else None
     return {"plan": made, **by_number}, {"plan": made, **by_number}
 
 
-def states(request: SiteRequest, head: RunMoment, picture: Any) -> Part:
-    versions, name, version = picture.records["state_versions"], request.word("name"), request.number("version")
+def states(request: SiteRequest, head: RunMoment, run_view: Any) -> Part:
+    versions, name, version = run_view.records["state_versions"], request.word("name"), request.number("version")
     opened = None
     if name and version:
         group = request.word("group") or "global"
         opened = {"name": name, "group": group, "version": version, "changes": _changes(request, head.id, name, group, version)}
-    shown = {"versions": versions, "checkpoints": picture.records["checkpoints"], "opened": opened}
-    return {"versions": versions, "opened": opened}, {**shown, "older": picture.older["state_versions"], "address": _address}
+    shown = {"versions": versions, "checkpoints": run_view.records["checkpoints"], "opened": opened}
+    return {"versions": versions, "opened": opened}, {**shown, "older": run_view.older["state_versions"], "address": _address}
 
 
 def _changes(request: SiteRequest, run_id: str, name: str, group: str, version: int) -> list[dict[str, Any]]:
@@ -310,14 +310,14 @@ def _address(run_id: str, one: Any, at: int | None) -> str:
     return f"/runs/{run_id}/states?{urlencode(query)}"
 
 
-def artifacts(request: SiteRequest, _: RunMoment, picture: Any) -> Part:
-    found, wanted = picture.records["artifacts"], request.word("artifact")
+def artifacts(request: SiteRequest, _: RunMoment, run_view: Any) -> Part:
+    found, wanted = run_view.records["artifacts"], request.word("artifact")
     opened: Mapping[str, Any] | None = request.log.artifacts.content(wanted) if wanted else None
     if opened is not None and opened["encoding"] == "utf-8":
         text = str(opened["content"])
         opened = {**opened, "content": text[:_LONGEST_FILE], "rest": max(0, len(text) - _LONGEST_FILE)}
     shown = {"artifacts": found, "opened": opened}
-    return shown, {**shown, "names": _task_names(request, found), "older": picture.older["artifacts"]}
+    return shown, {**shown, "names": _task_names(request, found), "older": run_view.older["artifacts"]}
 
 
 def forks(request: SiteRequest, head: RunMoment, _: Any) -> Part:

@@ -96,7 +96,7 @@ def read(request: SiteRequest) -> PageView:
     shown: dict[str, Any] = {
         "run": log.runs.get(run_id),
         "item": item,
-        "stands": next(one for one in run_status(log, run_id).items if one.name == item.name),
+        "status": next(one for one in run_status(log, run_id).items if one.name == item.name),
         "stages": next(one for one in items_of(list(item.tasks)) if one.name == item.name).stages,
         "stage_names": STAGES,
         "stalled": lapsed,
@@ -112,7 +112,7 @@ def read(request: SiteRequest) -> PageView:
     shown |= {"subject": subject, "tokens": {verb: request.session.form_token(token_of(verb), subject) for verb in verbs}}
     shown |= _shown(request, _item_change(request, item, messages, shown["tokens"]), acts.page_of(item))
     shell_line = command("run", "watch", subject)
-    data = {"item": item.name, "run_id": run_id, "state": vars(shown["stands"]), "cost_microdollars": shown["cost"]}
+    data = {"item": item.name, "run_id": run_id, "state": vars(shown["status"]), "cost_microdollars": shown["cost"]}
     data |= {"steps": steps, "messages": messages, "files": _files(shown["change"].diff)}
     title = item.landing.title.removeprefix("Land: ")
     return PageView("work/item.html", f"{item.name} · {title}", shell_line, data, shown, place="runs")

@@ -60,7 +60,7 @@ function tick() {
   // What could not be had is asked for again.
   if (live.state === 'live') {
     if (tail.wanted) follow()
-    if (live.wanted) refresh()
+    if (live.wanted || isStale()) refresh()
   }
 }
 function shut(why) {
@@ -145,7 +145,10 @@ function put(fresh) {
   if (item && $('#item', fresh)?.dataset.state !== item.dataset.state) shut('#changed')
   const strip = $('.pulse', fresh)
   noted(fresh)
-  if (strip && !isSliding()) $('.pulse').replaceWith(strip)
+  if (strip && isStale() && !isSliding()) {
+    $('.pulse').replaceWith(strip)
+    Object.assign(drawn, { at: Date.now(), newest: live.newest })
+  }
   for (const part of ['[data-live]', '#bar nav']) Idiomorph.morph($(part), $(part, fresh), options)
   document.title = fresh.title
   live.lastAt = lastOf(fresh.body) || live.lastAt
@@ -197,6 +200,9 @@ function newer(count) {
 // The slider: a number that the page is as of
 
 const slide = $('#slide'), at = $('#at')
+// The strip stands still for ten seconds after it was drawn.
+const drawn = { at: Date.now(), newest: slide?.max }
+const isStale = () => slide && isLive() && !document.hidden && live.newest > drawn.newest && Date.now() > drawn.at + 10000
 const isSliding = () => slide.matches(':active')
 const noted = fresh => live.newest = +$('#slider', fresh)?.dataset.newest
 // The run goes on, and the range with it: who is at its end stays there. Nothing moves in anybody's hand.

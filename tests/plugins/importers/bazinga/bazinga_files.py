@@ -4,241 +4,55 @@ from pathlib import Path
 
 import apsw
 
-# Column, declaration, first version.
-SCHEMA: dict[str, tuple[int, list[tuple[str, str, int]]]] = {
-    "sessions": (
-        1,
-        [
-            ("session_id", "text primary key", 1),
-            ("start_time", "timestamp default CURRENT_TIMESTAMP", 1),
-            ("end_time", "timestamp", 1),
-            ("mode", "text check (mode in ('simple', 'parallel'))", 1),
-            ("original_requirements", "text", 1),
-            ("status", "text default 'active'", 1),
-            ("initial_branch", "text default 'main'", 5),
-            ("metadata", "text", 9),
-            ("created_at", "timestamp default CURRENT_TIMESTAMP", 1),
-        ],
-    ),
-    "orchestration_logs": (
-        1,
-        [
-            ("id", "integer primary key autoincrement", 1),
-            ("session_id", "text not null", 1),
-            ("timestamp", "timestamp default CURRENT_TIMESTAMP", 1),
-            ("iteration", "integer", 1),
-            ("agent_type", "text", 1),
-            ("agent_id", "text", 1),
-            ("content", "text not null", 1),
-            ("log_type", "text default 'interaction'", 8),
-            ("reasoning_phase", "text", 8),
-            ("confidence_level", "text", 8),
-            ("references_json", "text", 8),
-            ("redacted", "integer default 0", 8),
-            ("group_id", "text", 8),
-            ("event_subtype", "text", 9),
-            ("event_payload", "text", 9),
-            ("idempotency_key", "text", 17),
-        ],
-    ),
-    "state_snapshots": (
-        1,
-        [
-            ("id", "integer primary key autoincrement", 1),
-            ("session_id", "text not null", 1),
-            ("group_id", "text not null default 'global'", 18),
-            ("timestamp", "timestamp default CURRENT_TIMESTAMP", 1),
-            ("state_type", "text", 1),
-            ("state_data", "text not null", 1),
-        ],
-    ),
-    "task_groups": (
-        1,
-        [
-            ("id", "text not null", 1),
-            ("session_id", "text not null", 1),
-            ("name", "text not null", 1),
-            ("status", "text default 'pending'", 1),
-            ("assigned_to", "text", 1),
-            ("revision_count", "integer default 0", 1),
-            ("last_review_status", "text", 1),
-            ("feature_branch", "text", 5),
-            ("merge_status", "text", 5),
-            ("complexity", "integer", 5),
-            ("initial_tier", "text default 'Developer'", 5),
-            ("context_references", "text", 6),
-            ("specializations", "text", 7),
-            ("item_count", "integer default 1", 9),
-            ("security_sensitive", "integer default 0", 14),
-            ("qa_attempts", "integer default 0", 14),
-            ("tl_review_attempts", "integer default 0", 14),
-            ("component_path", "text", 15),
-            ("review_iteration", "integer default 1", 16),
-            ("no_progress_count", "integer default 0", 16),
-            ("blocking_issues_count", "integer default 0", 16),
-            ("speckit_task_ids", "text", 19),
-            ("created_at", "timestamp default CURRENT_TIMESTAMP", 1),
-            ("updated_at", "timestamp default CURRENT_TIMESTAMP", 1),
-        ],
-    ),
-    "token_usage": (
-        1,
-        [
-            ("id", "integer primary key autoincrement", 1),
-            ("session_id", "text not null", 1),
-            ("timestamp", "timestamp default CURRENT_TIMESTAMP", 1),
-            ("agent_type", "text not null", 1),
-            ("agent_id", "text", 1),
-            ("tokens_estimated", "integer not null", 1),
-        ],
-    ),
-    "skill_outputs": (
-        1,
-        [
-            ("id", "integer primary key autoincrement", 1),
-            ("session_id", "text not null", 1),
-            ("timestamp", "timestamp default CURRENT_TIMESTAMP", 1),
-            ("skill_name", "text not null", 1),
-            ("output_data", "text not null", 1),
-            ("agent_type", "text", 11),
-            ("group_id", "text", 11),
-            ("iteration", "integer default 1", 11),
-        ],
-    ),
-    "development_plans": (
-        3,
-        [
-            ("id", "integer primary key autoincrement", 3),
-            ("session_id", "text unique not null", 3),
-            ("original_prompt", "text not null", 3),
-            ("plan_text", "text not null", 3),
-            ("phases", "text not null", 3),
-            ("current_phase", "integer", 3),
-            ("total_phases", "integer not null", 3),
-            ("created_at", "timestamp default CURRENT_TIMESTAMP", 3),
-            ("updated_at", "timestamp default CURRENT_TIMESTAMP", 3),
-            ("metadata", "text", 3),
-        ],
-    ),
-    "success_criteria": (
-        4,
-        [
-            ("id", "integer primary key autoincrement", 4),
-            ("session_id", "text not null", 4),
-            ("criterion", "text not null", 4),
-            ("status", "text default 'pending'", 4),
-            ("actual", "text", 4),
-            ("evidence", "text", 4),
-            ("required_for_completion", "boolean default 1", 4),
-            ("created_at", "timestamp default CURRENT_TIMESTAMP", 4),
-            ("updated_at", "timestamp default CURRENT_TIMESTAMP", 4),
-        ],
-    ),
-    "context_packages": (
-        6,
-        [
-            ("id", "integer primary key autoincrement", 6),
-            ("session_id", "text not null", 6),
-            ("group_id", "text", 6),
-            ("package_type", "text not null", 6),
-            ("file_path", "text not null", 6),
-            ("producer_agent", "text not null", 6),
-            ("priority", "text default 'medium'", 6),
-            ("summary", "text", 6),
-            ("size_bytes", "integer", 6),
-            ("version", "integer default 1", 6),
-            ("supersedes_id", "integer", 6),
-            ("scope", "text default 'group'", 6),
-            ("created_at", "timestamp default CURRENT_TIMESTAMP", 6),
-        ],
-    ),
-    "context_package_consumers": (
-        6,
-        [
-            ("id", "integer primary key autoincrement", 6),
-            ("package_id", "integer not null", 6),
-            ("agent_type", "text not null", 6),
-            ("consumed_at", "timestamp", 6),
-            ("iteration", "integer default 1", 6),
-        ],
-    ),
-    "error_patterns": (
-        10,
-        [
-            ("pattern_hash", "text not null", 10),
-            ("project_id", "text not null", 10),
-            ("signature_json", "text not null", 10),
-            ("solution", "text not null", 10),
-            ("confidence", "real default 0.5", 10),
-            ("occurrences", "integer default 1", 10),
-            ("lang", "text", 10),
-            ("last_seen", "text", 10),
-            ("created_at", "text", 10),
-            ("ttl_days", "integer default 90", 10),
-        ],
-    ),
-    "strategies": (
-        10,
-        [
-            ("strategy_id", "text primary key", 10),
-            ("project_id", "text not null", 10),
-            ("topic", "text not null", 10),
-            ("insight", "text not null", 10),
-            ("helpfulness", "integer default 0", 10),
-            ("lang", "text", 10),
-            ("framework", "text", 10),
-            ("last_seen", "text", 10),
-            ("created_at", "text", 10),
-        ],
-    ),
-    "consumption_scope": (
-        10,
-        [
-            ("scope_id", "text primary key", 10),
-            ("session_id", "text not null", 10),
-            ("group_id", "text not null", 10),
-            ("agent_type", "text not null", 10),
-            ("iteration", "integer not null", 10),
-            ("package_id", "integer not null", 10),
-            ("consumed_at", "text", 10),
-        ],
-    ),
-    "workflow_transitions": (
-        13,
-        [
-            ("id", "integer primary key autoincrement", 13),
-            ("current_agent", "text not null", 13),
-            ("response_status", "text not null", 13),
-            ("next_agent", "text", 13),
-            ("action", "text not null", 13),
-            ("include_context", "text", 13),
-            ("escalation_check", "integer default 0", 13),
-            ("model_override", "text", 13),
-            ("fallback_agent", "text", 13),
-            ("bypass_qa", "integer default 0", 13),
-            ("max_parallel", "integer", 13),
-            ("then_action", "text", 13),
-        ],
-    ),
-    "agent_markers": (
-        13,
-        [
-            ("id", "integer primary key autoincrement", 13),
-            ("agent_type", "text not null unique", 13),
-            ("required_markers", "text not null", 13),
-            ("workflow_markers", "text", 13),
-        ],
-    ),
-    "workflow_special_rules": (
-        13,
-        [
-            ("id", "integer primary key autoincrement", 13),
-            ("rule_name", "text not null unique", 13),
-            ("description", "text", 13),
-            ("config", "text not null", 13),
-        ],
-    ),
+from decklog.plugins.importers.bazinga.importer import SCHEMA
+
+# Since which version a table exists, and those of its columns that came later.
+TABLES_SINCE = {
+    "development_plans": 3,
+    "success_criteria": 4,
+    "context_packages": 6,
+    "context_package_consumers": 6,
+    **dict.fromkeys(("error_patterns", "strategies", "consumption_scope"), 10),
+    **dict.fromkeys(("workflow_transitions", "agent_markers", "workflow_special_rules"), 13),
 }
+COLUMNS_SINCE = {
+    "sessions": {"initial_branch": 5, "metadata": 9},
+    "orchestration_logs": {
+        **dict.fromkeys(("log_type", "reasoning_phase", "confidence_level", "references_json", "redacted", "group_id"), 8),
+        "event_subtype": 9,
+        "event_payload": 9,
+        "idempotency_key": 17,
+    },
+    "state_snapshots": {"group_id": 18},
+    "task_groups": {
+        **dict.fromkeys(("feature_branch", "merge_status", "complexity", "initial_tier"), 5),
+        "context_references": 6,
+        "specializations": 7,
+        "item_count": 9,
+        "component_path": 15,
+        "speckit_task_ids": 19,
+        **dict.fromkeys(("security_sensitive", "qa_attempts", "tl_review_attempts"), 14),
+        **dict.fromkeys(("review_iteration", "no_progress_count", "blocking_issues_count"), 16),
+    },
+    "skill_outputs": {"agent_type": 11, "group_id": 11, "iteration": 11},
+}
+
+
+def _declared() -> dict[str, dict[str, str]]:
+    """Return the columns of the newest version with their declarations, without constraints over several columns."""
+    db = apsw.Connection(":memory:")
+    SCHEMA.create(db)
+    found: dict[str, dict[str, str]] = {table: {} for table in ROWS}
+    for table, columns in found.items():
+        for name, kind, default, key in db.execute("select name, type, dflt_value, pk from pragma_table_info(?)", (table,)):
+            is_number = key and kind.upper() == "INTEGER"
+            columns[name] = (
+                f"{kind} primary key autoincrement" if is_number else f"{kind} default ({default})" if default else kind
+            )
+    db.close()
+    return found
+
+
 OLD = {
     "configuration": "key text primary key, value text, updated_at timestamp",
     "decisions": "id integer primary key, session_id text, timestamp timestamp, iteration integer, decision_type text, "
@@ -455,12 +269,12 @@ def build(path: Path, version: int, *, more: "dict[str, list[dict[str, object]]]
     counts = {}
     with_history = {"state_snapshots": HISTORY} if version < 18 else {}
     db = apsw.Connection(str(path))
-    for table, (first, columns) in SCHEMA.items():
-        if first <= version:
-            present = [(name, kind) for name, kind, since in columns if since <= version]
-            db.execute(f"create table {table} ({', '.join(f'{name} {kind}' for name, kind in present)})")
+    for table, columns in _declared().items():
+        if TABLES_SINCE.get(table, 1) <= version:
+            since = COLUMNS_SINCE.get(table, {})
+            names = [name for name in columns if since.get(name, 1) <= version]
+            db.execute(f"create table {table} ({', '.join(f'{name} {columns[name]}' for name in names)})")
             rows = [*ROWS[table], *with_history.get(table, []), *(more or {}).get(table, [])]
-            names = {name for name, _ in present}
             counts[table] = _insert(db, table, [{n: v for n, v in row.items() if n in names} for row in rows])
     if version < 3:
         counts |= _old_tables(db)

@@ -82,21 +82,6 @@ POLLED: dict[str, str] = {
     "tokens": "select id, session_id, tokens_estimated from token_usage where id > ? order by id",
 }
 
-SMALL_DASHBOARD: dict[str, str] = {
-    "sessions": "select * from sessions order by case status when 'active' then 0 else 1 end, created_at desc limit 10",
-    "agents": f"select agent_type, agent_id, min(timestamp), max(timestamp), count(*), sum(log_type = 'reasoning')"
-    f" from orchestration_logs where session_id = {S} group by agent_type, agent_id order by min(timestamp), min(id)",
-    "agents: tokens": f"select agent_type, agent_id, sum(tokens_estimated) from token_usage where session_id = {S}"
-    " group by agent_type, agent_id order by 1, 2",
-    "groups": f"select * from task_groups where session_id = {S} order by created_at",
-    "logs": f"select id, timestamp, agent_type, agent_id, iteration, substr(content, 1, 500) from orchestration_logs"
-    f" where session_id = {S} and log_type = 'interaction' order by timestamp desc, id desc limit 100 offset 0",
-    "reasoning": f"select * from orchestration_logs where session_id = {S} and agent_type = 'tech_lead'"
-    " and log_type = 'reasoning' order by timestamp, id limit 50",
-    "stats": f"select (select count(*) from orchestration_logs where session_id = {S}),"
-    f" (select sum(tokens_estimated) from token_usage where session_id = {S}),"
-    f" (select count(*) from task_groups where session_id = {S} and status = 'completed')",
-}
 
 PROMPT_BUILDER: dict[str, str] = {
     "specializations": f"select specializations, component_path from task_groups where session_id = {S} and id = {G}",

@@ -160,15 +160,6 @@ def test_what_no_record_can_hold_is_kept_and_reported(log: Decklog, file: Path) 
     assert beside["7"]["content"] == {"base64": "AP8="}
 
 
-def test_a_secret_of_the_old_system_does_not_arrive(log: Decklog, file: Path) -> None:
-    secret = "ghp_" + "a1B2" * 9
-    build(file, 19, more={"orchestration_logs": [{"session_id": "bazinga_1", "agent_type": "pm", "content": f"use {secret}"}]})
-
-    BazingaImport(log, str(file)).run()
-
-    assert all(secret not in (entry.body or "") for entry in _entries(log, "bazinga_1"))
-
-
 def test_a_newer_file_is_refused(log: Decklog, file: Path) -> None:
     build(file, 19)
     _change(file, "insert into schema_version (version) values (20)")
@@ -254,22 +245,3 @@ def test_a_phase_with_a_status_of_its_own_leaves_the_plan_a_plan(log: Decklog, f
     [back] = [json.loads(text) for (text,) in written.execute("select phases from development_plans")]
     written.close()
     assert [phase["status"] for phase in back] == ["nearly", "completed"]
-
-
-def test_a_file_in_another_encoding_says_the_same(log: Decklog, file: Path, tmp_path: Path) -> None:
-    build(file, 19)
-    other = tmp_path / "utf16.db"
-    source, copy = apsw.Connection(str(file)), apsw.Connection(str(other))
-    copy.execute("pragma encoding = 'UTF-16'")
-    for (sql,) in source.execute("select sql from sqlite_schema where sql is not null and name not like 'sqlite_%'").fetchall():
-        copy.execute(sql)
-    for (table,) in source.execute("select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'").fetchall():
-        for row in source.execute(f"select * from {table}").fetchall():
-            copy.execute(f"insert into {table} values ({', '.join('?' for _ in row)})", row)
-    source.close()
-    copy.close()
-
-    BazingaImport(log, str(other)).run()
-
-    assert log.states.get("bazinga_1", "pm").document == {"step": 1}
-    assert log.runs.get("bazinga_1").goal == "Make the parser faster"

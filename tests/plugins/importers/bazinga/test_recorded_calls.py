@@ -19,11 +19,10 @@ from tests.plugins.importers.bazinga.recorded_calls import (
     POLLED,
     PROMPT_BUILDER,
     SCRIPTS,
-    SMALL_DASHBOARD,
     VALUES,
 )
 
-BY_SQL = {"dashboard": DASHBOARD, "small dashboard": SMALL_DASHBOARD, "prompt builder": PROMPT_BUILDER}
+BY_SQL = {"dashboard": DASHBOARD, "prompt builder": PROMPT_BUILDER}
 # Readers are programs of their own, with a SQLite of their own, that open the file for reading alone.
 READER = """
 import json, sqlite3, sys

@@ -107,7 +107,6 @@ _PATTERN = ("save-error-pattern", "p", "KeyError", "no key 'a'", "Use get")
 PATTERNS = [
     gives(*_PATTERN, success=True, pattern_hash=ANY, operation="created", occurrences=1, confidence=0.5, redacted=False),
     gives(*_PATTERN, "--lang", "python", "--context_hints", '["dict"]', "--stack_pattern", '["f"]', operation="created"),
-    gives(*_PATTERN, "--context-hints=[]", "--stack-pattern=[]", operation="created"),
     gives("save-error-pattern", "p", "TypeError", "line 99: 'y' in /z/c.py", "Cast", operation="updated", occurrences=2),
     gives("save-error-pattern", "s", "A", "KeyError", "no key", "Use get", operation="created"),
     gives(*_PATTERN, "--confidence", "0.8", confidence=0.8),
@@ -128,9 +127,7 @@ PATTERNS = [
             }
         ],
     ),
-    prints("get-error-patterns", "p", "--min-confidence=0.5", "--lang=go", value=[]),
     prints("get-error-patterns", "p", "--min-confidence=0.5", "--error-type", "TypeError", value=[ANY]),
-    prints("get-error-patterns", "p", "--min-confidence=0.5", "--error_type=KeyError", value=[]),
     prints("get-error-patterns", "p", "--min_confidence", "0", "--limit", "1", value=[ANY]),
     prints("get-error-patterns", "q", "--min_confidence", "0", value=[]),
     refused("get-error-patterns", "p", "--min_confidence", "high", because="must be a number"),
@@ -148,7 +145,6 @@ STRATEGIES = [
     gives(
         "save-strategy", "p", "general", "x", "--lang", "go", "--framework", "gin", "--strategy_id", "st-2", strategy_id="st-2"
     ),
-    gives("save-strategy", "p", "general", "x", "--strategy-id=st-2", strategy_id="st-2"),
     gives("save-strategy", "s", "A", "architecture", "Test first", "success", project_id="p", topic="architecture"),
     refused("save-strategy", "p", "general", " ", because="insight cannot be empty"),
     prints("get-strategies", "p", value=[{"strategy_id": "st-1", "project_id": "p", "topic": "architecture", "helpfulness": 1}]),
@@ -158,7 +154,6 @@ STRATEGIES = [
     prints("get-strategies", "p", "--topic", "architecture", value=[ANY]),
     prints("get-strategies", "p", "--strategy-type", "general", value=[]),
     prints("get-strategies", "p", "--limit", "0", value=[ANY]),
-    prints("get-strategies", "p", "--limit=500", value=[ANY]),
     prints("get-strategies", "q", value=[]),
     gives("update-strategy-helpfulness", "st-1", success=True, strategy_id="st-1", previous_helpfulness=1, new_helpfulness=2),
     gives("update-strategy-helpfulness", "st-1", "5", new_helpfulness=6),

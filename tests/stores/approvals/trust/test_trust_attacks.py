@@ -10,8 +10,6 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from decklog import Decklog, Denied, Invalid, ManualClock
-from decklog.records.operations import operations_of
-from decklog.stores.approvals.trust.trust import Trust
 from tests.stores.approvals.trust.trust_desk import Desk, Key, altered, make_keys
 from tests.stores.processes import shared_out
 
@@ -306,11 +304,6 @@ def test_without_a_manager_nothing_is_proposed_or_applied(desk: Desk, verb: str)
         else:
             desk.trust.apply("{}", "")
     assert desk.refusals() == 1
-
-
-def test_agents_reach_no_verb_that_raises_trust() -> None:
-    raising = {operation.name for operation in operations_of(Trust) if operation.manager_only}
-    assert raising == {"bind", "apply"}
 
 
 def test_a_refused_attempt_says_what_was_tried(desk: Desk) -> None:

@@ -98,7 +98,9 @@ present: "ContextVar[LoopSpan | None]" = ContextVar("decklog_span", default=None
 class LoopSpan(ABC):
     """One run, step or call. Entered with `with` where a loop is plain, and with `async with` where it awaits."""
 
-    def __init__(self) -> None:
+    def __init__(self, run: "LoopRun | None" = None) -> None:
+        # The run that it is recorded in; None if nothing is recorded.
+        self.run = run
         self._outer: LoopSpan | None = None
         self._process = 0
         self._outcome: CallOutcome | None = None
@@ -106,15 +108,6 @@ class LoopSpan(ABC):
         self._facts: dict[str, Any] = {}
 
     # For each kind of span
-
-    @property
-    @abstractmethod
-    def recording(self) -> "LoopRun | None":
-        """The run that it is recorded in; None if nothing is recorded."""
-
-    def log_of(self) -> Decklog | None:
-        """Return the log that it is recorded in; None if nothing is recorded."""
-        return None if self.recording is None else self.recording.log
 
     @abstractmethod
     def begin(self) -> None:
@@ -162,7 +155,7 @@ class LoopSpan(ABC):
     def __enter__(self) -> Self:
         self.enter()
         try:
-            if self.log_of() is not None:
+            if self.run is not None:
                 self.begin()
         except BaseException:
             self.leave()
@@ -175,14 +168,14 @@ class LoopSpan(ABC):
 
     def finalize_if_recorded(self, problem: BaseException | None) -> None:
         """Record the end, if anything is recorded."""
-        if self.log_of() is not None:
+        if self.run is not None:
             self.finalize(problem)
 
     async def __aenter__(self) -> Self:
         self.enter()
         try:
-            if (log := self.log_of()) is not None and await away(log, self.begin):
-                await away(log, lambda: self.finalize(loops.cancellation()))
+            if self.run is not None and await away(self.run.log, self.begin):
+                await away(self.run.log, lambda: self.finalize(loops.cancellation()))
                 raise loops.cancellation()
         except BaseException:
             self.leave()
@@ -191,8 +184,7 @@ class LoopSpan(ABC):
 
     async def __aexit__(self, _: object, problem: BaseException | None, _trace: TracebackType | None) -> None:
         self.leave()
-        log = self.log_of()
-        if log is not None and await away(log, lambda: self.finalize(problem)) and problem is None:
+        if self.run is not None and await away(self.run.log, lambda: self.finalize(problem)) and problem is None:
             raise loops.cancellation()
 
 
@@ -200,7 +192,7 @@ class LoopRun(LoopSpan):
     """A run around steps and calls: where they are recorded, and by whom."""
 
     def __init__(self, log: Decklog, agent: str, task_id: str | None) -> None:
-        super().__init__()
+        super().__init__(self)
         self.log = log
         self.agent = agent
         self.task_id = task_id
@@ -210,15 +202,11 @@ class LoopRun(LoopSpan):
     def id(self) -> str:
         """The run's id."""
 
-    @property
-    def recording(self) -> "LoopRun":
-        return self
-
 
 def surrounding_run(log: Decklog) -> dict[str, Any]:
     """Return the surrounding run and task, if they are recorded in this log."""
     here = present.get()
-    around = None if here is None else here.recording
+    around = None if here is None else here.run
     if around is None or around.log is not log:
         return {}
     return {"run": around.id, **({"task": around.task_id} if around.task_id else {})}
@@ -365,8 +353,8 @@ def _async_generator(function: Callable[..., Any], spans: Spans) -> Any:
             raise
         finally:
             given.report(span)
-            if (log := span.log_of()) is not None:
-                await away(log, lambda: span.finalize(problem))
+            if span.run is not None:
+                await away(span.run.log, lambda: span.finalize(problem))
 
     return call
 
@@ -378,23 +366,18 @@ class LoopPart(LoopSpan):
     """A step or a call: a part of the run that it is begun in. Outside of one nothing is recorded."""
 
     def __init__(self, name: str, run: LoopRun | None = None) -> None:
-        super().__init__()
+        super().__init__(run)
         if not name.strip():
             raise Invalid("a step or a tool needs a name", field="name")
         self.name = name
-        self.run = run
         self.id = ""
 
     def enter(self) -> None:
         super().enter()
         if self.run is None and self._outer is not None:
-            self.run = self._outer.recording
+            self.run = self._outer.run
         if self.run is not None:
             self.id = self.run.log.parts.ids.new("call")
-
-    @property
-    def recording(self) -> LoopRun | None:
-        return self.run
 
     @property
     def within(self) -> str | None:

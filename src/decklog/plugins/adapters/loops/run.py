@@ -37,7 +37,7 @@ class Recorded(LoopRun):
         return self._run.id
 
     def begin(self) -> None:
-        around = None if self._outer is None else self._outer.recording
+        around = None if self._outer is None else self._outer.run
         parent = around.id if around is not None and around.log is self.log else None
         if parent is None:
             close_interrupted(self.log, most=_LOOKED_AT)
@@ -122,7 +122,7 @@ async def acharge(model: str, **given: Any) -> Charge:
 def innermost() -> Recorded:
     """Return the run that the code here is recorded in."""
     here = present.get()
-    run = None if here is None else here.recording
+    run = None if here is None else here.run
     if not isinstance(run, Recorded):
         raise Invalid(
             "nothing is being recorded here",

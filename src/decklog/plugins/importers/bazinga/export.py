@@ -1,12 +1,12 @@
 """Export a log as a bazinga-db database."""
 
-from datetime import datetime
 from typing import Any, TypeVar
 
 from decklog.importing.exports import Export, columns_of, every, number_of, text_of
 from decklog.journal.entry import BOOKKEEPING, EntryKind
 from decklog.log import Decklog
 from decklog.plugins.importers.bazinga.importer import SCHEMA
+from decklog.plugins.importers.bazinga.rows import criterion_row, group_row, pattern_row, session_row, stamp, strategy_row
 from decklog.records.record import Record
 from decklog.stores.intake import Intake
 from decklog.stores.memory.patterns import ErrorPattern
@@ -28,16 +28,9 @@ _PLACED = (
 # What had no number there gets one after all that had, in the order of its time.
 _BY_TIME = ("orchestration_logs", "token_usage", "skill_outputs")
 _LIVE = {RunStatus.COMPLETED: "completed", RunStatus.FAILED: "failed", RunStatus.CANCELLED: "failed"}
-_GROUP = (
-    "id=group_id session_id=run_id name status assigned_to revision_count last_review_status feature_branch merge_status"
-    " complexity initial_tier item_count qa_attempts tl_review_attempts component_path review_iteration no_progress_count"
-    " blocking_issues_count created_at updated_at"
-)
 _PACKAGE = (
     "id=number session_id=run_id group_id file_path package_type producer_agent=producer priority summary size_bytes version"
 )
-_PATTERN = "pattern_hash project_id=project solution confidence occurrences lang ttl_days last_seen=last_seen_at created_at"
-_STRATEGY = "strategy_id=id project_id=project topic insight helpfulness lang framework last_seen=last_seen_at created_at"
 
 
 class BazingaExport:
@@ -75,18 +68,15 @@ class BazingaExport:
         return self.out.finish()
 
     def _session(self, run: Any) -> None:
-        row = columns_of(run, "session_id=id start_time=started_at mode initial_branch=branch created_at=started_at", _time)
-        row |= {"end_time": _time(run.ended_at) if run.status in ENDED else None, "status": _LIVE.get(run.status, "active")}
-        row |= {"original_requirements": run.goal or None, "metadata": text_of(run.metadata or None)}
+        row = session_row(run, text_of) | {"status": _LIVE.get(run.status, "active")}
+        row["end_time"] = stamp(run.ended_at) if run.status in ENDED else None
         self.out.write("sessions", f"sessions {run.id}", row)
         if row["status"] != run.status.value:
             self.out.report.leave_out(f"that sessions are {run.status.value}: they are {row['status']} there")
 
     def _groups(self, run_id: str) -> None:
         for group in every(lambda **page: self.log.groups.find(run_id, **page)):
-            row = columns_of(group, _GROUP, _time) | {"security_sensitive": int(group.security_sensitive)}
-            row |= {name: text_of(getattr(group, name)) for name in ("specializations", "speckit_task_ids")}
-            row["context_references"] = text_of(_numbers(group.context_references))
+            row = group_row(group, text_of)
             self.out.write("task_groups", f"task_groups {run_id}/{group.group_id}", row)
 
     def _logs(self, run_id: str) -> None:
@@ -100,7 +90,7 @@ class BazingaExport:
             entry,
             "session_id=stream timestamp=at iteration agent_id log_type=kind reasoning_phase=phase confidence_level=confidence"
             " group_id event_subtype=subtype",
-            _time,
+            stamp,
         )
         row |= {"agent_type": entry.agent or "unknown", "content": entry.body or "", "redacted": int(entry.redacted)}
         row |= {"references_json": text_of(entry.refs), "event_payload": text_of(entry.payload)}
@@ -116,18 +106,18 @@ class BazingaExport:
         for state in every(lambda **page: self.log.states.find(run_id, **page)):
             found = self.log.states.get(run_id, state.name, group_id=state.group_id)
             row = {"session_id": run_id, **columns_of(state, "group_id state_type=name")}
-            row |= {"timestamp": _time(found.saved_at), "state_data": text_of(found.document) or "null"}
+            row |= {"timestamp": stamp(found.saved_at), "state_data": text_of(found.document) or "null"}
             self.out.write("state_snapshots", f"state {run_id} {state.group_id} {state.name} {state.version}", row)
             self.out.report.leave_out("older versions of state_snapshots", state.version - 1)
 
     def _figures(self, run_id: str) -> None:
         for charge in reversed(list(every(lambda **page: self.log.ledger.find(run_id=run_id, **page)))):
-            row = columns_of(charge, "session_id=run_id timestamp=occurred_at agent_id tokens_estimated=tokens", _time)
+            row = columns_of(charge, "session_id=run_id timestamp=occurred_at agent_id tokens_estimated=tokens", stamp)
             row["agent_type"] = charge.agent or "unknown"
             self._number_row("token_usage", row, number_of(charge.key, SYSTEM, "token_usage"))
         for output in reversed(list(every(lambda **page: self.log.outputs.find(run_id, **page)))):
             names = "session_id=run_id timestamp=saved_at skill_name=skill agent_type=agent group_id iteration"
-            row = columns_of(output, names, _time)
+            row = columns_of(output, names, stamp)
             row["output_data"] = text_of(self.log.outputs.get(output.id).document) or "null"
             self._number_row("skill_outputs", row, number_of(output.key, SYSTEM, "skill_outputs"))
 
@@ -138,28 +128,27 @@ class BazingaExport:
         for plan in self._select(Plan, "select * from plans where run_id = :run_id", run_id=run_id):
             phases = [_phase(phase) for phase in self.log.plans.phases(run_id)]
             names = "session_id=run_id original_prompt plan_text current_phase total_phases created_at updated_at"
-            row = columns_of(plan, names, _time) | {"phases": text_of(phases), "metadata": text_of(plan.metadata)}
+            row = columns_of(plan, names, stamp) | {"phases": text_of(phases), "metadata": text_of(plan.metadata)}
             self.out.write("development_plans", f"plan {run_id}", row)
 
     def _criteria(self, run_id: str) -> None:
         for found in every(lambda **page: self.log.criteria.find(run_id, **page)):
-            names = "session_id=run_id criterion status actual evidence created_at updated_at"
-            row = columns_of(found, names, _time) | {"required_for_completion": int(found.required)}
+            row = criterion_row(found)
             self.out.write("success_criteria", f"criterion {run_id} {found.criterion}", row)
 
     def _context(self, run_id: str) -> None:
         numbers = {}
         for package in reversed(list(every(lambda **page: self.log.context.find(run_id, include_superseded=True, **page)))):
             numbers[package.id] = package.number
-            row = columns_of(package, f"{_PACKAGE} scope created_at", _time)
+            row = columns_of(package, f"{_PACKAGE} scope created_at", stamp)
             row["supersedes_id"] = numbers.get(package.supersedes_id or "")
             self.out.write("context_packages", f"context_packages {package.number}", row)
             for reader in self.log.context.consumers(package.id):
-                row = {"package_id": package.number, **columns_of(reader, "agent_type=agent iteration consumed_at", _time)}
+                row = {"package_id": package.number, **columns_of(reader, "agent_type=agent iteration consumed_at", stamp)}
                 self.out.write("context_package_consumers", f"consumer {package.id} {reader.agent}", row)
         sql = "select * from context_consumptions where run_id = :run_id order by consumed_at, id"
         for use in self._select(ContextConsumption, sql, run_id=run_id):
-            row = columns_of(use, "scope_id session_id=run_id group_id agent_type=agent iteration consumed_at", _time)
+            row = columns_of(use, "scope_id session_id=run_id group_id agent_type=agent iteration consumed_at", stamp)
             row["package_id"] = numbers[use.package_id]
             self.out.write("consumption_scope", f"consumption_scope {use.scope_id}", row)
 
@@ -168,15 +157,10 @@ class BazingaExport:
 
     def _learned(self) -> None:
         for found in self._select(ErrorPattern, "select * from patterns order by created_at, pattern_hash"):
-            row = columns_of(found, _PATTERN, _time) | {"signature_json": text_of(found.signature)}
+            row = pattern_row(found, text_of)
             self.out.write("error_patterns", f"error_patterns {found.pattern_hash}/{found.project}", row)
         for one in self._select(Strategy, "select * from strategies order by created_at, id"):
-            self.out.write("strategies", f"strategies {one.id}", columns_of(one, _STRATEGY, _time))
-
-
-def _numbers(names: list[str] | None) -> list[Any] | None:
-    """Write the packages that a group refers to as numbers, as that system does."""
-    return None if names is None else [int(name) if name.isdecimal() else name for name in names]
+            self.out.write("strategies", f"strategies {one.id}", strategy_row(one))
 
 
 def _phase(phase: Any) -> dict[str, Any]:
@@ -188,11 +172,4 @@ def _phase(phase: Any) -> dict[str, Any]:
     if phase.progress_percent:
         data["progress_percent"] = phase.progress_percent
     times = {name: getattr(phase, name) for name in ("started_at", "completed_at")}
-    return data | {name: _time(moment) for name, moment in times.items() if moment is not None}
-
-
-def _time(moment: datetime | None) -> str | None:
-    """Write a time as that system does, which sorts times as texts; one that is finer than a second keeps its fraction."""
-    if moment is None:
-        return None
-    return moment.strftime("%Y-%m-%d %H:%M:%S" if moment.microsecond == 0 else "%Y-%m-%d %H:%M:%S.%f")
+    return data | {name: stamp(moment) for name, moment in times.items() if moment is not None}

@@ -10,7 +10,7 @@ from decklog.importing.importer import Import
 from decklog.importing.report import Outcome
 from decklog.importing.row import EPOCH, Row
 from decklog.importing.source import SqliteSource
-from decklog.importing.writer import Mapping, PendingEntry, describes, run_id_of, saved_outcome
+from decklog.importing.writer import Mapping, PendingCharge, PendingEntry, describes, run_id_of, saved_outcome
 from decklog.journal.entry import Confidence, EntryKind, ReasoningPhase
 from decklog.log import Decklog
 from decklog.records.values import to_json
@@ -197,11 +197,11 @@ class BazingaImport(Import):
             "agent": row.text("agent_type", UNKNOWN_AGENT),
             **row.fields(row.text, "subtype=event_subtype agent_id"),
             "group_id": row.text("group_id", "global" if kind is EntryKind.EVENT else None),
-            "iteration": row.whole("iteration", low=-(2**63)),
+            "iteration": row.integer("iteration", low=-(2**63)),
             "payload": row.json("event_payload", (dict, list)),
             "phase": row.one_of("reasoning_phase", ReasoningPhase, None),
             "confidence": row.one_of("confidence_level", Confidence, None),
-            "refs": row.texts("references_json"),
+            "refs": row.json_texts("references_json"),
             "at": row.time("timestamp"),
         }
         if row.take("redacted"):
@@ -244,13 +244,13 @@ class BazingaImport(Import):
         return saved_at is not None and saved_at < present.saved_at
 
     @describes
-    def tokens(self, row: Row) -> PendingEntry:
+    def tokens(self, row: Row) -> PendingCharge:
         """Charge an estimate of tokens; neither model nor price is known."""
         self.in_run(row)
         row.take("id")
         charge = {
             "model": UNKNOWN_MODEL,
-            "input_tokens": row.whole("tokens_estimated", 0),
+            "input_tokens": row.integer("tokens_estimated", 0),
             **row.fields(row.text, "agent=agent_type agent_id"),
             "call_site": "estimate",
             "occurred_at": row.time("timestamp"),
@@ -285,8 +285,8 @@ class BazingaImport(Import):
             clock="updated_at",
             run_id=run_id,
             **row.fields(row.text, "original_prompt plan_text", ""),
-            total_phases=row.whole("total_phases", len(phases)),
-            current_phase=row.whole("current_phase"),
+            total_phases=row.integer("total_phases", len(phases)),
+            current_phase=row.integer("current_phase"),
             metadata=row.json("metadata", (dict,)),
             created_at=created,
             updated_at=updated,
@@ -345,12 +345,12 @@ class BazingaImport(Import):
             run_id=run_id,
             group_id=group_id,
             scope=ContextScope.GLOBAL if group_id is None else ContextScope.GROUP,
-            package_type=row.needed("package_type", PackageType),
+            package_type=row.required("package_type", PackageType),
             file_path=row.text("file_path", ""),
-            producer=row.needed("producer_agent", ContextAgent),
+            producer=row.required("producer_agent", ContextAgent),
             priority=row.one_of("priority", PackagePriority, PackagePriority.MEDIUM),
             summary=_summary(row),
-            size_bytes=row.whole("size_bytes"),
+            size_bytes=row.integer("size_bytes"),
             created_at=row.time("created_at", EPOCH),
         )
         self.packages[str(number)] = run_id
@@ -371,8 +371,8 @@ class BazingaImport(Import):
     def consumer(self, row: Row) -> Outcome:
         """Take over for whom a package is; one who read it in several iterations is one consumer here."""
         package_id, run_id = self._package_of(row)
-        agent = row.needed("agent_type", ContextAgent)
-        iteration, consumed_at = row.whole("iteration", 1), row.time("consumed_at")
+        agent = row.required("agent_type", ContextAgent)
+        iteration, consumed_at = row.integer("iteration", 1), row.time("consumed_at")
         row.made = f"consumer {package_id} {agent}"
         is_known = not self.writer.first_time(row)
         if is_known:
@@ -399,8 +399,8 @@ class BazingaImport(Import):
             scope_id=scope_id,
             run_id=run_id,
             group_id=row.text("group_id", ""),
-            agent=row.needed("agent_type", ConsumingAgent),
-            iteration=row.whole("iteration", 0),
+            agent=row.required("agent_type", ConsumingAgent),
+            iteration=row.integer("iteration", 0),
             package_id=package_id,
             consumed_at=row.time("consumed_at", EPOCH),
         )
@@ -427,9 +427,9 @@ class BazingaImport(Import):
             "created_at": created,
             "last_seen_at": row.time("last_seen", created),
             "confidence": float(confidence),
-            "occurrences": row.whole("occurrences", 1, low=1),
+            "occurrences": row.integer("occurrences", 1, low=1),
             "lang": row.text("lang"),
-            "ttl_days": row.whole("ttl_days", 90, low=1, high=100_000),
+            "ttl_days": row.integer("ttl_days", 90, low=1, high=100_000),
         }
         adopted = self.log.patterns.adopt(**fields)
         return self.writer.record(ErrorPattern, clock="last_seen_at", **fields) if adopted.already else Outcome.NEW
@@ -447,7 +447,7 @@ class BazingaImport(Import):
             "insight": row.text("insight", ""),
             "created_at": created,
             "last_seen_at": row.time("last_seen", created),
-            "helpfulness": row.whole("helpfulness", 0),
+            "helpfulness": row.integer("helpfulness", 0),
             **row.fields(row.text, "lang framework"),
         }
         adopted = self.log.strategies.adopt(strategy_id, **fields)
@@ -473,7 +473,7 @@ def _metadata(row: Row) -> dict[str, Any]:
 
 def _packages(row: Row) -> list[str] | None:
     """Take the numbers of packages, which an export writes as numbers again; what else the list holds is left over."""
-    found = row.texts("context_references")
+    found = row.json_texts("context_references")
     if found:
         numbers = [int(text) if text.isdecimal() else text for text in found]
         row.instead.pop("context_references", None)
@@ -491,12 +491,12 @@ def _group_fields(row: Row) -> dict[str, Any]:
         "initial_tier": row.one_of("initial_tier", GroupTier, GroupTier.DEVELOPER),
         "context_references": _packages(row),
         **row.fields(row.text, "assigned_to feature_branch component_path"),
-        **row.fields(row.texts, "specializations speckit_task_ids"),
-        "complexity": row.whole("complexity", low=1, high=10),
-        "item_count": row.whole("item_count", 1, low=1),
-        "review_iteration": row.whole("review_iteration", 1, low=1),
+        **row.fields(row.json_texts, "specializations speckit_task_ids"),
+        "complexity": row.integer("complexity", low=1, high=10),
+        "item_count": row.integer("item_count", 1, low=1),
+        "review_iteration": row.integer("review_iteration", 1, low=1),
         "security_sensitive": row.flag("security_sensitive"),
-        **row.fields(row.whole, "revision_count qa_attempts tl_review_attempts no_progress_count blocking_issues_count", 0),
+        **row.fields(row.integer, "revision_count qa_attempts tl_review_attempts no_progress_count blocking_issues_count", 0),
     }
 
 

@@ -16,7 +16,7 @@ from decklog.importing.importer import Import
 from decklog.importing.report import Outcome, Report
 from decklog.importing.row import EPOCH, Row, parsed_json
 from decklog.importing.source import SqliteSource
-from decklog.importing.writer import NOTE, Mapping, PendingEntry, describes, saved_outcome
+from decklog.importing.writer import NOTE, Mapping, PendingCharge, PendingEntry, describes, saved_outcome
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
 from decklog.plugins.importers.gaia.trust_files import BINDING, EM, TrustProposals, parse_binding, parse_em
@@ -139,14 +139,14 @@ class GaiaImport(Import):
 
     def _take_files(self) -> None:
         for name, parse in ((EM, parse_em), (BINDING, parse_binding)):
-            self.writer.take_all(whole(self.path, name, self.report), partial(self.trust_file, parse))
+            self.writer.import_rows(whole(self.path, name, self.report), partial(self.trust_file, parse))
         if self.em is not None:
             with self.log.transaction():
                 for remark in TrustProposals(self.log, self.run_id).propose(self.em):
                     self.report.note(remark)
-        self.writer.take_all(snapshots(self.path, self.report), self.snapshot)
-        self.writer.take_all(lines(self.path, SELF_EDITS, "self_edits_log", self.report), self.self_edit)
-        self.writer.take_all(lines(self.path, LEARNINGS, "learnings_log", self.report), self.learning)
+        self.writer.import_rows(snapshots(self.path, self.report), self.snapshot)
+        self.writer.import_rows(lines(self.path, SELF_EDITS, "self_edits_log", self.report), self.self_edit)
+        self.writer.import_rows(lines(self.path, LEARNINGS, "learnings_log", self.report), self.learning)
 
     def snapshot(self, row: Row) -> Outcome:
         """Keep what a paused task needs to go on."""
@@ -219,10 +219,10 @@ class GaiaImport(Import):
             title=title_of(inputs, row.id),
             inputs=inputs,
             state=state,
-            priority=row.whole("priority", 50, high=100),
+            priority=row.integer("priority", 50, high=100),
             **row.fields(row.text, "stage state_name=current_state_name trace_file"),
             result=row.json("result_json", _JSON),
-            loop_version=row.whole("loop_version"),
+            loop_version=row.integer("loop_version"),
             reason=WAS_RUNNING if "state" in row.instead else None,
             created_at=created,
             updated_at=_latest(created, row.columns.get("last_heartbeat_at")),
@@ -256,13 +256,13 @@ class GaiaImport(Import):
         return self.writer.entry(row, entry)
 
     @describes
-    def spend(self, row: Row) -> PendingEntry:
+    def spend(self, row: Row) -> PendingCharge:
         """Charge a call; dollars become whole micro-dollars, and a finer amount is a kept column."""
         row.stream = self.run_id
         row.take("id")
         charge = {
             "model": row.text("model", "unknown"),
-            **row.fields(row.whole, "input_tokens cache_read_tokens cache_create_tokens output_tokens", 0),
+            **row.fields(row.integer, "input_tokens cache_read_tokens cache_create_tokens output_tokens", 0),
             "cost_microdollars": _microdollars(row),
             **row.fields(row.text, "task_id call_site"),
             "occurred_at": row.time("occurred_at"),
@@ -277,10 +277,10 @@ class GaiaImport(Import):
             CiRun,
             clock="updated_at",
             **row.fields(row.text, "workflow_name branch", ""),
-            ci_run_id=row.whole("run_id"),
+            ci_run_id=row.integer("run_id"),
             started_at=started,
             completed_at=completed,
-            duration_seconds=row.whole("duration_s"),
+            duration_seconds=row.integer("duration_s"),
             conclusion=row.one_of("conclusion", CiConclusion, None),
             updated_at=completed or started,
         )
@@ -302,8 +302,8 @@ class GaiaImport(Import):
             id=row.text("id"),
             **row.fields(row.text, "from_handle body", ""),
             is_authorised=False,
-            channel=row.needed("channel", MessageChannel),
-            severity=row.needed("severity", MessageSeverity),
+            channel=row.required("channel", MessageChannel),
+            severity=row.required("severity", MessageSeverity),
             state=state,
             ack=NO_ACK,
             ack_sent_at=acknowledged,
@@ -322,7 +322,7 @@ class GaiaImport(Import):
             Feedback,
             id=row.text("id"),
             **row.fields(row.text, "from_handle channel body", ""),
-            severity=row.needed("severity", FeedbackSeverity),
+            severity=row.required("severity", FeedbackSeverity),
             state=state,
             fix_class=row.one_of("fix_class", FixClass, None),
             **row.fields(row.text, "context_url root_cause success_criterion fix_pr_url regression_test_path"),
@@ -339,8 +339,8 @@ class GaiaImport(Import):
         if "embedding_key" in row.left:
             # Under its own name it would be taken for a secret.
             row.left[VECTOR] = row.left.pop("embedding_key")
-        confidence = row.whole("confidence", 80, high=100)
-        recalls, recalled = row.whole("recall_count", 0), row.time("last_recalled_at")
+        confidence = row.integer("confidence", 80, high=100)
+        recalls, recalled = row.integer("recall_count", 0), row.time("last_recalled_at")
         fields: dict[str, Any] = {
             "topic": row.text("topic", ""),
             "body": body_of(payload),
@@ -497,6 +497,6 @@ def parsed(text: str) -> dict[str, Any]:
 
 def _keep_spelling(row: Row, made: str, line: str) -> None:
     """Keep a line as it was, unless an export spells it so anyway."""
-    row.made, row.usual = made, ("line",)
+    row.made, row.expected = made, ("line",)
     if row.columns["line"] != line:
         row.replace("line", line)

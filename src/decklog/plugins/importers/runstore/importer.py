@@ -99,7 +99,7 @@ class RunStoreImport(Import):
             goal=row.text("goal", ""),
             **row.fields(row.text, "repo=repo_path summary current_task_id"),
             status=status,
-            **row.fields(row.whole, "cycles=cycle_count replans=replan_count", 0),
+            **row.fields(row.integer, "cycles=cycle_count replans=replan_count", 0),
             started_at=created,
             updated_at=updated,
             ended_at=updated if status in ENDED else None,
@@ -112,7 +112,7 @@ class RunStoreImport(Import):
             clock="updated_at",
             run_id=self.in_run(row),
             **row.fields(row.text, "role session=session_id last_prompt_path last_response_path"),
-            **row.fields(row.whole, "turns rotations=rotation_count", 0),
+            **row.fields(row.integer, "turns rotations=rotation_count", 0),
             updated_at=row.time("updated_at", EPOCH),
         )
 
@@ -202,10 +202,10 @@ class RunStoreImport(Import):
             "id": row.text("id"),
             **row.fields(row.text, "title objective", ""),
             "state": state,
-            "acceptance": row.texts("acceptance_criteria_json") or [],
-            "verification": row.texts("verification_steps_json") or [],
-            "allowed_paths": row.texts("allowed_paths_json") or [],
-            "attempts": row.whole("attempt_count", 0),
+            "acceptance": row.json_texts("acceptance_criteria_json") or [],
+            "verification": row.json_texts("verification_steps_json") or [],
+            "allowed_paths": row.json_texts("allowed_paths_json") or [],
+            "attempts": row.integer("attempt_count", 0),
             **row.fields(row.text, "summary=implementation_summary blocker=blocker_signature"),
             "reason": WAS_RUNNING if state is TaskState.PAUSED else None,
             "created_at": created,
@@ -248,7 +248,7 @@ class RunStoreImport(Import):
             self.in_run(row)
             raise NotFound(f"its task {row.columns.get('task_id')} is not in the file, or could not be taken")
         self.in_run(row)
-        row.pass_over(("task_id", "summary", "created_at"))
+        row.ignore(("task_id", "summary", "created_at"))
         row.json("result_json", _JSON)
         if outcome_of(row.columns.get("status")) in (AttemptOutcome.FAILED, AttemptOutcome.BLOCKED):
             row.take("blocker_signature")

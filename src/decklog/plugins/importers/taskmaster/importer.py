@@ -8,8 +8,9 @@ from typing import Any
 from decklog.core.clock import from_text
 from decklog.core.errors import Invalid
 from decklog.importing.files import document, file_in, objects_in
+from decklog.importing.importer import Link
 from decklog.importing.row import EPOCH, Row, plain
-from decklog.importing.tracker import LINKS, WAS_RUNNING, Link, NestedRow, Tracker, moment_of, set_time
+from decklog.importing.tracker import LINKS, WAS_RUNNING, NestedRow, Tracker, moment_of, set_time
 from decklog.importing.writer import PendingRecord, describes, run_below
 from decklog.records.values import to_json
 from decklog.stores.tasks.task import LinkKind, Task, TaskState
@@ -179,7 +180,7 @@ class TaskMasterImport(Tracker):
                 metadata = held.get("metadata")
                 self._hold_tag(tag, tasks, metadata if isinstance(metadata, dict) else {})
             else:
-                self.hold_line(to_json({tag: held}), "it is no tag with tasks")
+                self.add_line(to_json({tag: held}), "it is no tag with tasks")
 
     def _hold_whole_tasks(self, text: str) -> None:
         """Take the complete tasks of a document that was not written to its end."""
@@ -187,7 +188,7 @@ class TaskMasterImport(Tracker):
         starts += [(MAIN, found.end()) for found in _LEGACY.finditer(text)]
         for tag, start in starts:
             self._hold_tag(tag, plain([*objects_in(text, start)]), {})
-        self.hold_line(text, "the document was not written to its end; the tasks in it that are whole were taken")
+        self.add_line(text, "the document was not written to its end; the tasks in it that are whole were taken")
 
     def _hold_tag(self, tag: str, tasks: Iterable[Any], metadata: dict[str, Any]) -> None:
         self._name_tag(tag, metadata)
@@ -210,7 +211,7 @@ class TaskMasterImport(Tracker):
         """Add a task, or a subtask with its siblings' ids; return its name, or an empty text."""
         name = number_of(task, above)
         if not name:
-            self.hold_line(to_json({"tag": tag, "task": task}), "a task needs an id")
+            self.add_line(to_json({"tag": tag, "task": task}), "a task needs an id")
             return ""
         columns = {column: value for column, value in task.items() if column != "subtasks" or (value and not parts)}
         if above:
@@ -219,7 +220,7 @@ class TaskMasterImport(Tracker):
             self._claims.add((tag, name, ours))
         is_done = STATES.get(str(task.get("status"))) is TaskState.DONE
         clock = moment_of(task.get("updatedAt"))
-        self.hold(f"{tag}/{name}", columns, at=self._at(tag, name), clock=clock, is_done=is_done)
+        self.add_item(f"{tag}/{name}", columns, at=self._at(tag, name), clock=clock, is_done=is_done)
         return name
 
     def _at(self, tag: str, name: str) -> str:
@@ -273,9 +274,9 @@ class TaskMasterImport(Tracker):
     def item(self, row: Row) -> PendingRecord:
         """Describe the task that a task or a subtask becomes."""
         row.stream = self.run_of(row.id)
-        row.pass_over(("id", "siblings", *PARENTS))
+        row.ignore(("id", "siblings", *PARENTS))
         row.value("dependencies", (list,), [])
-        shown = row.shown(SHOWN)
+        shown = row.non_empty(SHOWN)
         state, reason = self._state(row)
         checks = row.text("testStrategy", "")
         return self.task(
@@ -335,4 +336,4 @@ def _texts(row: Row, name: str) -> list[str]:
         text = row.text(name, "")
         row.replace(name, [text] if text else [])
         return [text] if text else []
-    return row.words(name)
+    return row.text_list(name)

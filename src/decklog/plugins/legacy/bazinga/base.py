@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from decklog.core.clock import Clock, from_text, to_text
+from decklog.core.clock import Clock, from_text
 from decklog.core.errors import Conflict, Damaged, DecklogError, Denied, NotADatabase, NotFound
 from decklog.journal.entry import Entry
 from decklog.journal.rows import number_of
@@ -253,11 +253,6 @@ def filled(name: str, value: object) -> str:
 def given(value: str | None) -> str | None:
     """Read a blank text as not given."""
     return value if value is not None and value.strip() else None
-
-
-def stamp(moment: datetime | None) -> str | None:
-    """Write a time as bazinga does, in UTC; one that is finer than a second has microseconds."""
-    return None if moment is None else to_text(moment)[:26].replace("T", " ").removesuffix(".000000")
 
 
 def moment(text: str) -> datetime:

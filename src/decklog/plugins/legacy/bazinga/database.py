@@ -3,12 +3,13 @@
 from typing import Any
 
 from decklog.core.errors import Damaged, DecklogError
-from decklog.plugins.legacy.bazinga.base import BazingaBase, answers, error_text, filled
+from decklog.plugins.importers.bazinga.rows import group_row
+from decklog.plugins.legacy.bazinga.base import BazingaBase, answers, error_text, filled, json_text
 from decklog.plugins.legacy.bazinga.knowledge import BazingaPatterns, BazingaStrategies, Consumptions, Packages
 from decklog.plugins.legacy.bazinga.logs import BazingaOutputs, Events, Logs, Reasoning
 from decklog.plugins.legacy.bazinga.rules import validate_scope_global_or_group, validate_task_group_id
 from decklog.plugins.legacy.bazinga.sessions import Dashboard
-from decklog.plugins.legacy.bazinga.work import BazingaGroups, BazingaPlans, group_row, groups_of
+from decklog.plugins.legacy.bazinga.work import BazingaGroups, BazingaPlans, groups_of
 from decklog.stores.workflow.router import TestingMode
 
 # In the order in which the router has always answered; what is new comes after.
@@ -43,7 +44,7 @@ class Router(BazingaGroups):
 
     def _decide(self, agent: str, status: str, session_id: str, group_id: str | None, mode: TestingMode) -> dict[str, Any]:
         self.expect_session(session_id)
-        groups = [group_row(group) for group in groups_of(self, session_id)]
+        groups = [group_row(group, json_text) for group in groups_of(self, session_id)]
         for group in groups:
             group["security_sensitive"] = bool(group["security_sensitive"])
         return {**self.log.workflow.route(agent, status, run_id=session_id, group_id=group_id, testing_mode=mode, groups=groups)}

@@ -8,6 +8,7 @@ from decklog import redaction
 from decklog.core.errors import NotFound
 from decklog.importing.exports import columns_of
 from decklog.journal.entry import EntryKind
+from decklog.plugins.importers.bazinga.rows import stamp, strategy_row
 from decklog.plugins.legacy.bazinga.base import (
     MOST_ROWS,
     BazingaBase,
@@ -19,7 +20,6 @@ from decklog.plugins.legacy.bazinga.base import (
     given,
     one_of,
     reports,
-    stamp,
 )
 from decklog.plugins.legacy.bazinga.rules import (
     AGENTS,
@@ -31,7 +31,7 @@ from decklog.plugins.legacy.bazinga.rules import (
 )
 from decklog.stores.intake import Intake
 from decklog.stores.memory.patterns import ErrorPattern, PatternOutcome
-from decklog.stores.memory.strategies import MOST_CREDIT, Strategy, StrategyTopic
+from decklog.stores.memory.strategies import MOST_CREDIT, StrategyTopic
 from decklog.stores.workflow.context import (
     ConsumingAgent,
     ContextAgent,
@@ -383,7 +383,7 @@ class BazingaStrategies(BazingaBase):
             topic=None if topic is None else StrategyTopic(topic),
             limit=min(max(limit, 1), 100),
         )
-        return [_strategy_row(strategy) for strategy in found]
+        return [strategy_row(strategy) for strategy in found]
 
     @reports
     def update_strategy_helpfulness(self, strategy_id: str, increment: int = 1) -> dict[str, Any]:
@@ -412,8 +412,3 @@ class BazingaStrategies(BazingaBase):
             "group_id": group_id,
             "project_id": project_id,
         }
-
-
-def _strategy_row(strategy: Strategy) -> dict[str, Any]:
-    names = "strategy_id=id project_id=project topic insight helpfulness lang framework last_seen=last_seen_at created_at"
-    return columns_of(strategy, names, stamp)

@@ -6,6 +6,7 @@ from typing import Any
 
 from decklog.importing.exports import columns_of, every
 from decklog.journal.entry import BOOKKEEPING, IMPORT_KEY, Confidence, Entry, EntryKind, ReasoningPhase
+from decklog.plugins.importers.bazinga.rows import stamp
 from decklog.plugins.legacy.bazinga.base import (
     MOST_ROWS,
     BazingaBase,
@@ -20,7 +21,6 @@ from decklog.plugins.legacy.bazinga.base import (
     moment,
     one_of,
     reports,
-    stamp,
 )
 from decklog.plugins.legacy.bazinga.rules import CONFIDENCES, MANDATORY_PHASES, PHASES, validate_scope_global_or_group
 from decklog.stores.artifacts.outputs import SkillOutput

@@ -3,7 +3,7 @@
 from typing import Any
 
 from decklog.core.errors import DecklogError, NotFound
-from decklog.importing.exports import columns_of
+from decklog.plugins.importers.bazinga.rows import session_row
 from decklog.plugins.legacy.bazinga.base import (
     MOST_ROWS,
     BazingaBase,
@@ -15,7 +15,6 @@ from decklog.plugins.legacy.bazinga.base import (
     from_json_text,
     json_text,
     one_of,
-    stamp,
 )
 from decklog.plugins.legacy.bazinga.logs import KINDS, Tokens, log_row, newest
 from decklog.plugins.legacy.bazinga.rules import (
@@ -56,7 +55,7 @@ class BazingaSessions(BazingaBase):
             branch=initial_branch or "main",
             metadata=_metadata(metadata),
         )
-        row = session_row(run)
+        row = session_row(run, json_text)
         if run.already:
             return {name: row[name] for name in _SHORT}
         return {"success": True, **{name: row[name] for name in (*_SHORT, "initial_branch", "metadata")}}
@@ -76,7 +75,7 @@ class BazingaSessions(BazingaBase):
     def get_session(self, session_id: str) -> dict[str, Any] | None:
         """Return a session's row; None when there is none."""
         try:
-            return session_row(self.log.runs.get(session_id))
+            return session_row(self.log.runs.get(session_id), json_text)
         except NotFound:
             return None
 
@@ -92,7 +91,7 @@ class BazingaSessions(BazingaBase):
             after = page.next
             if after is None:
                 break
-        return [session_row(run) for run in found]
+        return [session_row(run, json_text) for run in found]
 
 
 def _metadata(given: str | dict[str, Any] | None) -> dict[str, Any] | None:
@@ -102,13 +101,6 @@ def _metadata(given: str | dict[str, Any] | None) -> dict[str, Any] | None:
     if not isinstance(value, dict):
         raise CallRefused("metadata must be a JSON object")
     return value
-
-
-def session_row(run: Run) -> dict[str, Any]:
-    """Return a run as a row of bazinga's table of sessions."""
-    names = "session_id=id start_time=started_at end_time=ended_at mode original_requirements=goal status initial_branch=branch"
-    row = columns_of(run, f"{names} metadata created_at=started_at", stamp)
-    return {**row, "original_requirements": run.goal or None, "metadata": json_text(run.metadata or None)}
 
 
 class BazingaStates(BazingaBase):

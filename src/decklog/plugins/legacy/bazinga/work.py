@@ -5,6 +5,7 @@ from typing import Any
 from decklog.core.errors import NotFound
 from decklog.importing.exports import columns_of, every
 from decklog.journal.rows import number_of
+from decklog.plugins.importers.bazinga.rows import criterion_row, group_row, stamp
 from decklog.plugins.legacy.bazinga.base import (
     BazingaBase,
     CallRefused,
@@ -15,7 +16,6 @@ from decklog.plugins.legacy.bazinga.base import (
     json_text,
     one_of,
     reports,
-    stamp,
 )
 from decklog.plugins.legacy.bazinga.rules import CRITERION_STATUSES, TIERS, validate_complexity, validate_task_group_id
 from decklog.stores.intake import Intake
@@ -59,7 +59,7 @@ class BazingaGroups(BazingaBase):
             return {"success": False, "error": problem}
         if fields.get("status") == "pending":
             del fields["status"]
-        return {"success": True, "task_group": group_row(self.log.groups.add(session_id, group_id, **fields))}
+        return {"success": True, "task_group": _group_row(self.log.groups.add(session_id, group_id, **fields))}
 
     @reports
     def update_task_group(
@@ -94,7 +94,7 @@ class BazingaGroups(BazingaBase):
 
     def _update(self, session_id: str, group_id: str, fields: dict[str, Any], auto_create: bool) -> dict[str, Any]:
         if not fields:
-            return {"success": True, "task_group": group_row(self.log.groups.get(session_id, group_id))}
+            return {"success": True, "task_group": _group_row(self.log.groups.get(session_id, group_id))}
         try:
             group = self.log.groups.update(session_id, group_id, **fields)
         except NotFound as problem:
@@ -103,12 +103,12 @@ class BazingaGroups(BazingaBase):
             if not auto_create:
                 return {"success": False, "error": f"Task group not found: {group_id}"}
             group = self.log.groups.add(session_id, group_id, **fields)
-        return {"success": True, "task_group": group_row(group)}
+        return {"success": True, "task_group": _group_row(group)}
 
     @answers
     def get_task_groups(self, session_id: str, status: str | None = None) -> list[dict[str, Any]]:
         """List a session's groups in the order in which they were made."""
-        return [group_row(group) for group in groups_of(self, session_id, given(status))]
+        return [_group_row(group) for group in groups_of(self, session_id, given(status))]
 
 
 _NOT_FIELDS = ("self", "group_id", "session_id", "auto_create")
@@ -139,26 +139,8 @@ def _fields(values: dict[str, Any], *names: str) -> dict[str, Any]:
     return fields
 
 
-def group_row(group: Group) -> dict[str, Any]:
-    """Return a group as a row of bazinga's table of task groups."""
-    row = columns_of(group, _COLUMNS, stamp)
-    references = group.context_references
-    row["context_references"] = json_text(None if references is None else [_number(item) for item in references])
-    row["specializations"] = json_text(group.specializations)
-    row["security_sensitive"] = int(group.security_sensitive)
-    row["speckit_task_ids"] = json_text(group.speckit_task_ids)
-    return row
-
-
-_COLUMNS = (
-    "id=group_id session_id=run_id name status assigned_to revision_count last_review_status feature_branch merge_status"
-    " complexity initial_tier context_references specializations item_count security_sensitive qa_attempts tl_review_attempts"
-    " component_path review_iteration no_progress_count blocking_issues_count speckit_task_ids created_at updated_at"
-)
-
-
-def _number(text: str) -> int | str:
-    return int(text) if text.isascii() and text.isdigit() else text
+def _group_row(group: Group) -> dict[str, Any]:
+    return group_row(group, json_text)
 
 
 _KEYS = ("criterion", "status", "actual", "evidence", "required_for_completion")
@@ -218,7 +200,7 @@ class BazingaCriteria(BazingaBase):
     @answers
     def get_success_criteria(self, session_id: str) -> list[dict[str, Any]]:
         """List a session's criteria in the order in which they were saved."""
-        return [criterion_row(self, criterion) for criterion in self._all(session_id)]
+        return [_criterion_row(self, criterion) for criterion in self._all(session_id)]
 
     @answers
     def update_success_criterion(
@@ -262,12 +244,11 @@ def _read_criterion(item: object) -> dict[str, Any]:
     return fields
 
 
-def criterion_row(db: BazingaBase, criterion: Criterion) -> dict[str, Any]:
+def _criterion_row(db: BazingaBase, criterion: Criterion) -> dict[str, Any]:
     """Return a criterion as a row of bazinga's table."""
-    key = columns_of(criterion, "session_id=run_id criterion")
-    row = {"id": db.id_where("success_criteria", criterion.number, **key), **key}
-    row |= columns_of(criterion, "status actual evidence required_for_completion=required created_at updated_at", stamp)
-    return {**row, "required_for_completion": int(criterion.required)}
+    row = criterion_row(criterion)
+    known_by = {name: row[name] for name in ("session_id", "criterion")}
+    return {"id": db.id_where("success_criteria", criterion.number, **known_by), **row}
 
 
 _STATUSES = tuple(PhaseStatus)

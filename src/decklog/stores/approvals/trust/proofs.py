@@ -49,7 +49,7 @@ class Proof(Record):
 
 
 class Proofs(Store):
-    """Keeps the manager's proofs. A log without a manager has none, and its decisions are unproven."""
+    """Keeps the owner's signatures. A log without an owner has none, and its decisions are unsigned."""
 
     records = (Proof,)
 
@@ -198,7 +198,7 @@ class _Check:
 
     def __init__(self, proofs: Proofs) -> None:
         self._db = proofs._db
-        self._told = proofs._contracts.replayed()
+        self._replay = proofs._contracts.replayed()
         self._left: dict[str, Counter[str]] = {}
 
     def objection(self, record_class: type[Record], record_id: str, refs: str | None, payload: str) -> str | None:
@@ -210,7 +210,7 @@ class _Check:
             self._left[nonces[0]] = Counter(self._changes(nonces[0]))
         left, digest = self._left[nonces[0]], change_digest(record_class.table, record_id, payload)
         if left[digest] < 1:
-            return f"under proof {nonces[0]}, which does not tell of it"
+            return f"under proof {nonces[0]}, which does not cover it"
         left[digest] -= 1
         return None
 
@@ -229,14 +229,14 @@ class _Check:
         if row is None:
             return []
         image = json.loads(row[1])
-        said = object_of(image["statement"]) or {}
-        key = self._told.key_at(said.get("revision"), row[0])
+        content = object_of(image["statement"]) or {}
+        key = self._replay.key_at(content.get("revision"), row[0])
         if key is None or not is_signed(image["statement"], image["signature"], key):
             return []
         # The rest was signed by the owner, for this log or another.
-        meant = (_PURPOSE, nonce, image["operation"], self._told.images[0][1]["id"])
-        is_meant = tuple(map(said.get, ("purpose", "nonce", "operation", "log"))) == meant
-        return list(said["changes"]) if is_meant else []
+        expected = (_PURPOSE, nonce, image["operation"], self._replay.images[0][1]["id"])
+        is_meant = tuple(map(content.get, ("purpose", "nonce", "operation", "log"))) == expected
+        return list(content["changes"]) if is_meant else []
 
 
 def _is_astray(record_class: type[Record], stream: str, image: Image) -> bool:

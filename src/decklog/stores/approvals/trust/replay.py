@@ -20,8 +20,8 @@ from decklog.stores.approvals.trust.signatures import fingerprint, is_signed
 
 Image = dict[str, Any]
 
-_TOLD_OF = f"record_table in ('{TrustContract.table}', '{TrustChange.table}', '{TrustProposal.table}')"
-_ENTRIES = f"select stream, seq, at, record_table, record_id, payload from entries where {_TOLD_OF} order by seq"
+_ABOUT_TRUST = f"record_table in ('{TrustContract.table}', '{TrustChange.table}', '{TrustProposal.table}')"
+_ENTRIES = f"select stream, seq, at, record_table, record_id, payload from entries where {_ABOUT_TRUST} order by seq"
 # Fields that every change sets, and fields that a change without a signature may lower.
 _MOVES = {"revision", "updated_at"}
 _LOWERED = {"tier", "is_dev_mode", "auto_merge"}
@@ -104,14 +104,14 @@ def _objection(found: Replay, step: TrustStep, proposal: TrustStep | None) -> tu
     return f"was changed in {', '.join(sorted(changed))} without a signature of {before['handle']}", None
 
 
-def _permits(said: dict[str, Any], before: Image, after: Image, changed: set[str], at: str) -> bool:
+def _permits(content: dict[str, Any], before: Image, after: Image, changed: set[str], at: str) -> bool:
     """Return whether a statement was written for exactly this step, and had not expired."""
-    meant = (before["revision"], before["id"], fingerprint(before["public_key"]))
-    if "terms" not in said or (said["revision"], said["log"], said["key"]) != meant:
+    expected = (before["revision"], before["id"], fingerprint(before["public_key"]))
+    if "terms" not in content or (content["revision"], content["log"], content["key"]) != expected:
         return False
-    terms = _columns(said)
+    terms = _columns(content)
     fits = changed <= terms.keys() and all(after.get(name) == value for name, value in terms.items())
-    return fits and said["expires_at"] > at
+    return fits and content["expires_at"] > at
 
 
 def _replay_changes(found: Replay, changes: list[TrustStep], nonces: dict[int, str | None]) -> None:
@@ -155,11 +155,11 @@ def _is_lower(before: Image, after: Image) -> bool:
     )
 
 
-def _columns(said: dict[str, Any]) -> Image:
+def _columns(content: dict[str, Any]) -> Image:
     """Return the terms of a statement in the form of the contract's columns."""
     terms = {
         name: int(value) if isinstance(value, bool) else to_json(value) if isinstance(value, list) else value
-        for name, value in said["terms"].items()
+        for name, value in content["terms"].items()
     }
     return {**terms, "phrase": None} if "public_key" in terms else terms
 
@@ -174,7 +174,7 @@ class Contracts:
 
     def replayed(self) -> Replay:
         """Verify the contract's entries, unless nothing was added since the last time."""
-        count = (self._db.one(f"select count(*) from entries where {_TOLD_OF}", {}) or (0,))[0]
+        count = (self._db.one(f"select count(*) from entries where {_ABOUT_TRUST}", {}) or (0,))[0]
         if self._seen is None or self._seen[0] != count:
             self._seen = count, replay(self._db)
         return self._seen[1]

@@ -126,18 +126,18 @@ def statement_of(
     }
 
 
-def check(contract: TrustContract, proposal: TrustProposal, said: dict[str, Any], now: datetime) -> None:
+def check(contract: TrustContract, proposal: TrustProposal, content: dict[str, Any], now: datetime) -> None:
     """Raise Denied for a statement that was used, is expired, or is for another contract."""
     if proposal.applied_at is not None:
         raise Denied(f"this statement was used at {to_text(proposal.applied_at)}, and works once", nonce=proposal.nonce)
     # The signed text decides, not its row.
-    if to_text(now) >= said["expires_at"]:
-        raise Denied(f"this statement expired at {said['expires_at']}; propose the change again", nonce=proposal.nonce)
-    if said["log"] != contract.id:
+    if to_text(now) >= content["expires_at"]:
+        raise Denied(f"this statement expired at {content['expires_at']}; propose the change again", nonce=proposal.nonce)
+    if content["log"] != contract.id:
         raise Denied("this statement was written for another log", nonce=proposal.nonce)
-    if said["revision"] != contract.revision or said["tier_before"] != contract.tier:
+    if content["revision"] != contract.revision or content["tier_before"] != contract.tier:
         raise Denied(
-            f"trust has changed since this statement was written (tier {said['tier_before']} then, {contract.tier} now)",
+            f"trust has changed since this statement was written (tier {content['tier_before']} then, {contract.tier} now)",
             hint="Propose the change again.",
             nonce=proposal.nonce,
         )

@@ -41,7 +41,7 @@ _QUESTION = "Who is the engineering manager of this log? Bind a handle, a channe
 
 
 class Trust(Store):
-    """Binds the log to one manager. Going up needs a signature; going down needs none and happens at once.
+    """Binds the log to one owner. A promotion needs a signature; a demotion needs none and happens at once.
 
     A refused attempt is an event in the stream @desk, unless the caller's transaction is rolled back.
     """
@@ -240,7 +240,7 @@ class Trust(Store):
         expires_in_seconds: int = 3600,
         by: str | None = None,
     ) -> TrustProposal:
-        """Write down a change for the manager to sign: `statement` is the text, good once and until it expires.
+        """Propose a change for the owner to sign: `statement` is the text, which works once and until it expires.
 
         promote goes up one tier; hand-over takes handle, channel and public_key; auto-merge fix_classes; dev-mode is_on;
         reviewers their handles. Nothing changes until the signature is there.
@@ -315,13 +315,13 @@ class Trust(Store):
 
     def _apply(self, statement: str, signature: str | None) -> TrustContract:
         contract = self._bound()
-        proposal, said = self._proposal(statement)
-        statements.check(contract, proposal, said, self._now())
+        proposal, content = self._proposal(statement)
+        statements.check(contract, proposal, content, self._now())
         if signature is None:
             signature = signer_for(contract, "trust.apply")(statement)
         if not signatures.is_signed(statement, signature, contract.public_key):
             raise Denied(f"the signature is not {contract.handle}'s of this statement", manager=contract.handle)
-        for proven in (signature, said["terms"].get("public_key")):
+        for proven in (signature, content["terms"].get("public_key")):
             if proven is not None:
                 self._db.values.mark_clean(proven)
         self._update(
@@ -332,15 +332,15 @@ class Trust(Store):
             note=f"signed by {contract.handle}",
         )
         # A new owner has a separate key, independent of how the former key was created.
-        terms = {**said["terms"], "phrase": None} if proposal.change is SignedChange.HAND_OVER else said["terms"]
-        changed = self._set(contract, terms, f"{said['change']}: {said['reason']}")
+        terms = {**content["terms"], "phrase": None} if proposal.change is SignedChange.HAND_OVER else content["terms"]
+        changed = self._set(contract, terms, f"{content['change']}: {content['reason']}")
         self._remember(
             changed,
             ChangeKind(proposal.change.value),
             contract.tier,
-            said["reason"],
+            content["reason"],
             by=contract.handle,
-            details=said["terms"],
+            details=content["terms"],
             nonce=proposal.nonce,
         )
         return changed
@@ -348,10 +348,10 @@ class Trust(Store):
     def _proposal(self, statement: str) -> tuple[TrustProposal, dict[str, Any]]:
         """Find the proposal of a statement."""
         try:
-            said = from_json(statement)
+            content = from_json(statement)
         except (ValueError, RecursionError):
-            said = None
-        nonce = said.get("nonce") if isinstance(said, dict) else None
+            content = None
+        nonce = content.get("nonce") if isinstance(content, dict) else None
         if not isinstance(nonce, str) or not nonce.isalnum() or not nonce.isascii():
             raise Denied("this is not a statement that the log wrote; use the one that propose gave")
         found = self._seek_by(TrustProposal, for_update=True, nonce=nonce)
@@ -359,7 +359,7 @@ class Trust(Store):
             raise Denied("this log never wrote this statement; use the one that propose gave here", nonce=nonce)
         if found.statement != statement:
             raise Denied("the statement was altered; sign it exactly as propose gave it", nonce=nonce)
-        return found, said
+        return found, content
 
     @writes_in_steps
     def demote(self, *, to_tier: int | None = None, reason: str = "no reason given", by: str | None = None) -> TrustContract:

@@ -1,1 +1,0 @@
-"""Identity of the calling worker, and its last claim."""

@@ -1,1 +1,0 @@
-"""Views of recorded sessions for people and agents."""
