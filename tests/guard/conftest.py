@@ -16,6 +16,12 @@ OPEN = Sandbox(kind=SandboxKind.NONE)
 
 
 @pytest.fixture
+def target(tmp_path: Path) -> str:
+    """The log of a test: these are about processes and files, so one engine is enough."""
+    return str(tmp_path / "decklog.db")
+
+
+@pytest.fixture
 def place(tmp_path: Path) -> Path:
     """The folder that a toolbox works in."""
     folder = tmp_path / "place"

@@ -95,7 +95,7 @@ def prove(context: FixContext) -> Mend:
 
 
 def sent_back(context: FixContext, findings: list[Any], waits: MendWait, reason: str, **changes: Any) -> Mend:
-    """Give a fix back to its agent with the findings; without an agent, or after the last round, it waits."""
+    """Return a fix to its agent with the findings; without an agent, or after the last round, it waits."""
     log, mend = context.log, context.mend
     if mend.branch is None and mend.rounds + 1 < context.rules.rounds:
         again = {"rounds": mend.rounds + 1, "fix_run_id": None, "head": None, "findings": findings}

@@ -160,19 +160,19 @@ class Models:
         task_id: str | None = None,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._log = log
+        self.log = log
         self._settings = settings
         self._make = make
-        self._run_id = run_id
-        self._task_id = task_id
-        self._wait = wait
+        self.run_id = run_id
+        self.task_id = task_id
+        self.wait = wait
 
     def ask(self, call: ModelCall) -> ModelAnswer:
         """Ask the model of a call site. After an error the answer has a reason and no data."""
         choice = self._settings.choice_for(call.site)
         if choice is None:
             return ModelAnswer(site=call.site, prompt_digest=call.prompt.digest, why=f"no model is configured for {call.site}")
-        asking = _Asking(self._log, call, choice, self._run_id, self._task_id, self._wait)
+        asking = _Asking(self, call, choice)
         try:
             return asking.answered(self._make(choice))
         except BudgetExceeded as problem:
@@ -184,16 +184,12 @@ class Models:
 class _Asking:
     """One call from its reservation to its record, with one repair and waits for outages."""
 
-    def __init__(
-        self, log: Decklog, call: ModelCall, choice: ModelChoice, run_id: str, task_id: str | None, wait: Callable[[float], None]
-    ) -> None:
-        self._log = log
+    def __init__(self, models: Models, call: ModelCall, choice: ModelChoice) -> None:
+        self._log, self._run_id, self._task_id = models.log, models.run_id, models.task_id
+        self._wait = models.wait
         self._call = call
         self._choice = choice
-        self._run_id = run_id
-        self._task_id = task_id
-        self._wait = wait
-        self._id = log.parts.ids.new("call")
+        self._id = self._log.parts.ids.new("call")
         self._number = 0
         self._microdollars = 0
         self._entries: list[str] = []

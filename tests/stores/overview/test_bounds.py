@@ -16,9 +16,9 @@ View = Callable[[Decklog], object]
 VIEWS: dict[str, tuple[View, int]] = {
     "now": (lambda log: log.overview.now(), 8),
     "run": (lambda log: log.overview.run("r0"), 6),
-    "page of a run": (lambda log: log.overview.run_view("r0"), 8),
-    "page of a run as of an entry": (lambda log: log.overview.run_view("r0", at="40"), 12),
-    "page of a run with a span": (lambda log: log.overview.run_view("r0", at="40", since="25"), 13),
+    "page of a run": (lambda log: log.overview.run_view("r0"), 9),
+    "page of a run as of an entry": (lambda log: log.overview.run_view("r0", at="40"), 13),
+    "page of a run with a span": (lambda log: log.overview.run_view("r0", at="40", since="25"), 14),
     "runs": (lambda log: log.overview.runs(limit=50), 6),
     "runs by their goal": (lambda log: log.overview.runs(text="GOAL", repo="here", limit=50), 6),
     "waiting": (lambda log: log.overview.waiting(limit=50), 6),

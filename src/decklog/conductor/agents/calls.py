@@ -83,7 +83,7 @@ class CallPairs:
 
     def _ended(self, call_id: str, event: StreamEvent) -> SessionEntry:
         taken = event.taken
-        tool, began = self._open.pop(call_id) if call_id in self._open else (self._tool(taken), None)
+        tool, began = self._open.pop(call_id, (self._tool(taken), None))
         outcome, output = self._outcome(taken), as_text(taken.get("output"))
         text, cut = cut_of(output)
         facts = {

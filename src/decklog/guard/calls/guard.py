@@ -65,7 +65,7 @@ class Guard:
     gate: Gate | None = None
 
     def check_action(self, action: str) -> dict[str, Any]:
-        """Ask trust about an action; give its answer for the record, or raise."""
+        """Ask trust about an action; return its answer for the record, or raise."""
         if self.trust is None:
             return {}
         answer = self.trust.may(action)
@@ -79,7 +79,7 @@ class Guard:
         return {"trust": str(answer["reason"])}
 
     def check_command(self, command: Command, cwd: str, env: Mapping[str, str] | None) -> dict[str, Any]:
-        """Judge a command; give the decision for the record, or raise."""
+        """Judge a command; return the decision for the record, or raise."""
         verdict, published = examine(command, self.policy, root=self.root, cwd=cwd, env=env)
         about = exact(command, cwd, env)
         if verdict.decision is not Decision.DENY and published and self.gate is not None:
@@ -123,7 +123,7 @@ class Guard:
         return {"approval_id": granted.id, "digest": digest}
 
     def _ask_person(self, about: dict[str, Any], digest: str, verdict: CommandVerdict) -> Refused | StillPending:
-        """Ask a person, or find that it was asked before; give what to raise."""
+        """Ask a person, or find that it was asked before; return what to raise."""
         assert self.approvals is not None
         asked = self.approvals.find(self.run_id, subject_digest=digest, limit=1)
         if asked and str(asked[0].state) in ("open", "denied"):

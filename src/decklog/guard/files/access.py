@@ -1,4 +1,4 @@
-"""Say which files inside the root a tool may read, list and write."""
+"""Rules for the files inside the root that a tool may read, list and write."""
 
 import os
 import re

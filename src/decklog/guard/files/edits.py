@@ -9,7 +9,7 @@ MOST_LINES_SHOWN = 10
 
 
 def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> tuple[str, int]:
-    """Replace `old`, which must occur once unless `replace_all`; give the new text and how often.
+    """Replace `old`, which must occur once unless `replace_all`; return the new text and the number of replacements.
 
     In a text whose lines end in CRLF, a bare line feed in `old` matches such an ending and one in `new`
     becomes one.

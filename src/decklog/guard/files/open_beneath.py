@@ -86,7 +86,7 @@ class _Descent:
             os.close(self.handles.pop()[1])
 
     def step(self, name: str) -> str | None:
-        """Take one name; give the target if it is a link."""
+        """Take one name; return the target if it is a link."""
         if self.file is not None and not self.missing:
             raise denied("not-a-directory", self.spelled, self.op)
         if name == "..":

@@ -124,7 +124,7 @@ class Root:
         return change
 
     def write(self, path: str, data: bytes, *, over: Content | None = None) -> str:
-        """Replace a file by these bytes, creating its directories; give the path where they lie.
+        """Replace a file by these bytes, creating its directories; return the path where they lie.
 
         With `over`, refuses if the file is no longer the one that was read.
         """
@@ -202,7 +202,7 @@ def errors_of(path: str, op: Op) -> Iterator[None]:
 
 
 def worded(error: OSError, path: str, op: Op) -> DecklogError:
-    """Give our error for one of the operating system."""
+    """Return our error for one of the operating system."""
     match error.errno:
         case errno.ENOENT:
             return NotFound(f"{path!r} does not exist", hint="Look for it with glob or list_files.", path=path)

@@ -21,7 +21,7 @@ LINKS = ("120000", "160000")
 
 
 @dataclass(frozen=True)
-class Hunk:
+class PatchHunk:
     """One block of a patch: what must be there, and what comes instead. `at` is its line in the patch."""
 
     start: int
@@ -38,7 +38,7 @@ class FilePatch:
 
     old_path: str | None
     new_path: str | None
-    hunks: tuple[Hunk, ...] = ()
+    hunks: tuple[PatchHunk, ...] = ()
     keeps_old: bool = False
     is_executable: bool | None = None
 
@@ -102,7 +102,7 @@ class _Reader:
         self.at += 1
         says = self._git_words()
         old, new = (names, names) if names else (None, None)
-        hunks: tuple[Hunk, ...] = ()
+        hunks: tuple[PatchHunk, ...] = ()
         if self._is_heading():
             old, new = self._names()
             hunks = self._hunks()
@@ -143,15 +143,15 @@ class _Reader:
             self.fail(f"follows a change to the unknown mode {mode}", "Use 100644 or 100755.")
         return MODES[mode]
 
-    def _hunks(self) -> tuple[Hunk, ...]:
-        hunks: list[Hunk] = []
+    def _hunks(self) -> tuple[PatchHunk, ...]:
+        hunks: list[PatchHunk] = []
         while found := HUNK.match(self.peek()):
             hunks.append(self._hunk(found))
         if not hunks:
             self.fail("should start a hunk", "A hunk starts with '@@ -old,count +new,count @@'.")
         return tuple(hunks)
 
-    def _hunk(self, heading: re.Match[str]) -> Hunk:
+    def _hunk(self, heading: re.Match[str]) -> PatchHunk:
         at = self.at + 1
         self.at += 1
         sides = {"-": int(heading[2] or 1), "+": int(heading[4] or 1)}
@@ -162,7 +162,7 @@ class _Reader:
         new = tuple(line for sign, line in lines if sign != "-")
         added, removed = (sum(sign == wanted for sign, _ in lines) for wanted in "+-")
         start = int(heading[1]) if not old else int(heading[1]) - 1
-        return Hunk(start, old, new, at, added, removed)
+        return PatchHunk(start, old, new, at, added, removed)
 
     def _body_line(self, sides: dict[str, int]) -> tuple[str, str]:
         line = self.peek()
@@ -362,17 +362,17 @@ def _text(data: bytes) -> tuple[str, Form]:
     return (f"\ufeff{text}", Form()) if form.mark and form.encoding == "utf-8" else (text, form)
 
 
-def _with_endings_of(text: str, hunks: tuple[Hunk, ...]) -> tuple[Hunk, ...]:
+def _with_endings_of(text: str, hunks: tuple[PatchHunk, ...]) -> tuple[PatchHunk, ...]:
     """Return the hunks with the file's line endings, for a patch that was written with others."""
     wanted = "\r\n" if is_crlf(text) else "\n"
 
     def adapt(lines: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(line[:-1].removesuffix("\r") + wanted if line.endswith("\n") else line for line in lines)
 
-    return tuple(Hunk(hunk.start, adapt(hunk.old), adapt(hunk.new), hunk.at, hunk.added, hunk.removed) for hunk in hunks)
+    return tuple(PatchHunk(hunk.start, adapt(hunk.old), adapt(hunk.new), hunk.at, hunk.added, hunk.removed) for hunk in hunks)
 
 
-def _rewritten(text: str, hunks: tuple[Hunk, ...], path: str) -> str:
+def _rewritten(text: str, hunks: tuple[PatchHunk, ...], path: str) -> str:
     lines = lines_of(text)
     result: list[str] = []
     used = shift = 0
@@ -388,7 +388,7 @@ def _rewritten(text: str, hunks: tuple[Hunk, ...], path: str) -> str:
     return "".join(result)
 
 
-def _locate(lines: list[str], hunk: Hunk, used: int, shift: int, path: str) -> int:
+def _locate(lines: list[str], hunk: PatchHunk, used: int, shift: int, path: str) -> int:
     old, stated = list(hunk.old), hunk.start + shift
     if used <= stated <= len(lines) and lines[stated : stated + len(old)] == old:
         return stated
@@ -410,7 +410,7 @@ NO_NEWLINE = "\\ No newline at end of file\n"
 
 
 def generate_diff(root: Root, a_path: str, b_path: str, unified: int = 3) -> str:
-    """Compare two files; give the diff with `unified` lines of context, empty when they are equal.
+    """Compare two files; return the diff with `unified` lines of context, empty when they are equal.
 
     Refuses binary files. A file that is not UTF-8 is shown as Latin-1.
     """

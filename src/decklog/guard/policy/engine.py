@@ -76,8 +76,7 @@ class Judging:
 
     def run_text(self, language: str, word: Word, scope: Scope, call: Call) -> Word:
         """Judge text that is run as code, by its origin and its content."""
-        for taint in word.taint & _CODE_TAINTS.keys():
-            self.report(_CODE_TAINTS[taint], call.text)
+        self._report_taint(_CODE_TAINTS, word, call.text)
         if language != "shell":
             self.check(language, word, Use(self, call, scope))
         elif word.text.strip() == UNKNOWN:
@@ -150,8 +149,13 @@ class Judging:
 
     def check_printed(self, output: Word, text: str) -> None:
         """Judge what a script prints or writes in the end."""
-        for taint in output.taint & _PRINTED.keys():
-            self.report(_PRINTED[taint], text)
+        self._report_taint(_PRINTED, output, text)
+
+    def _report_taint(self, events: dict[str, Event], word: Word, text: str) -> None:
+        """Report the events of a word's taint, in one order: of equally strict findings the first counts."""
+        for taint, event in events.items():
+            if taint in word.taint:
+                self.report(event, text)
 
     # One simple command
 
@@ -188,8 +192,7 @@ class Judging:
         first = call.argv[0]
         name = self.policy.canonical(first.text.rsplit("/", 1)[-1].removesuffix(".exe"))
         if UNKNOWN in name or not name:
-            for taint in first.taint & _CODE_TAINTS.keys():
-                self.report(_CODE_TAINTS[taint], call.text)
+            self._report_taint(_CODE_TAINTS, first, call.text)
             self.report(Event.UNKNOWN_NAME, call.text)
             return Word(UNKNOWN, first.taint)
         program, written = self.policy.program(name), scope.written(first.text)

@@ -109,24 +109,20 @@ class PolicyTable:
         """Return a value as it is written, an empty text if it is absent."""
         return self.data.get(key, "")
 
-    @cache  # noqa: B019
     def words(self, key: str) -> frozenset[str]:
         """Return a list of words."""
         return frozenset(words(self.get(key)))
 
-    @cache  # noqa: B019
     def phrases(self, key: str) -> list[str]:
         """Return a list of phrases, which commas separate."""
         return phrases(self.get(key))
 
-    @cache  # noqa: B019
     def pattern(self, key: str) -> re.Pattern[str] | None:
-        """Return a compiled regular expression."""
+        """Return a regular expression, None if it is absent."""
         return re.compile(self.data[key]) if key in self.data else None
 
-    @cache  # noqa: B019
     def patterns(self, key: str) -> list[re.Pattern[str]]:
-        """Return one or several compiled regular expressions."""
+        """Return one or several regular expressions."""
         found = self.data.get(key, [])
         return [re.compile(pattern) for pattern in ([found] if isinstance(found, str) else found)]
 

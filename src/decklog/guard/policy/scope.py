@@ -64,7 +64,7 @@ class Scope:
         self.offer(name, (*before, word) if self.conditional else (word,))
 
     def offer(self, name: str, words: Iterable[Word]) -> None:
-        """Give a variable several possible values."""
+        """Set several possible values of a variable."""
         values = tuple(dict.fromkeys(words)) or (UNKNOWN_WORD,)
         self.variables[name] = values if len(values) <= _MOST_VALUES else (*values[: _MOST_VALUES - 1], UNKNOWN_WORD)
 

@@ -134,7 +134,7 @@ def make_rules(ground: AllowedPaths) -> int:
 
 
 def restrict(rules: int, *, network: bool) -> None:
-    """Give up everything but what the rules allow, for this process and all that it starts, for ever."""
+    """Drop everything but what the rules allow, for this process and all that it starts, for ever."""
     if _prctl(NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "no_new_privs can't be set")
     _call(RESTRICT_SELF, rules, 0)
@@ -144,7 +144,7 @@ def restrict(rules: int, *, network: bool) -> None:
 
 
 def _drop_capabilities() -> None:
-    """Give up what makes root more than a user, also for programs started later: some of it sees past Landlock."""
+    """Drop what makes root more than a user, also for programs started later: some of it sees past Landlock."""
     _prctl(CLEAR_AMBIENT[0], CLEAR_AMBIENT[1], 0, 0, 0)
     number = 0
     # A user without capabilities is refused at the first; the kernel refuses the first that it does not know.

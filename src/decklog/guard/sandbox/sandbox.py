@@ -115,7 +115,7 @@ class Sandbox:
         return self
 
     def report(self) -> dict[str, object]:
-        """Say for the record what holds the command, and what does not."""
+        """Describe for the record what confines the command, and what does not."""
         network = "shared" if self.network else "none"
         match self.kind:
             case SandboxKind.BUBBLEWRAP:
@@ -225,7 +225,7 @@ def hold(sandbox: Sandbox, argv: list[str], site: CommandContext, cwd: str) -> H
 
 
 def report_on(sandbox: Sandbox, ground: AllowedPaths, site: CommandContext) -> dict[str, object]:
-    """Say for the record what holds a command in, and what became of the log's own folder."""
+    """Describe for the record what confines a command, and whether the log's own folder is covered."""
     report = sandbox.report()
     if ground.covered:
         return {**report, "covered": list(ground.covered)}

@@ -19,6 +19,8 @@ from decklog.guard.files.root import LARGEST_FILE, Root, errors_of
 from decklog.guard.globs import glob_regex
 
 MOST_ALTERNATIVES = 1000
+# The first closing brace and the last opening one before it; a backslash takes the meaning of the next character.
+_BRACES = re.compile(r"((?:\\.|[^\\}])*)\{((?:\\.|[^\\{}])*)\}(.*)", re.DOTALL)
 
 
 def full_match(pattern: str) -> Callable[[str], bool]:
@@ -56,34 +58,14 @@ def alternatives(pattern: str) -> list[str]:
     pending = [pattern]
     while pending:
         one = pending.pop()
-        expanded = list(_expand_first(one))
-        if expanded == [one]:
+        found = _BRACES.match(one)
+        if found is None:
             done.append(one)
         else:
-            pending.extend(reversed(expanded))
+            pending += [found[1] + choice + found[3] for choice in reversed(found[2].split(","))]
         if len(done) + len(pending) > MOST_ALTERNATIVES:
             raise Invalid("The glob has too many alternatives", hint="Use fewer braces.", glob=pattern)
     return done
-
-
-def _expand_first(pattern: str) -> Iterator[str]:
-    close = next(_positions(pattern, "}"), -1)
-    start = max((at for at in _positions(pattern[: max(close, 0)], "{")), default=-1)
-    if close < 0 or start < 0:
-        yield pattern
-        return
-    for choice in pattern[start + 1 : close].split(","):
-        yield pattern[:start] + choice + pattern[close + 1 :]
-
-
-def _positions(pattern: str, char: str) -> Iterator[int]:
-    at = 0
-    while at < len(pattern):
-        if pattern[at] == "\\":
-            at += 1
-        elif pattern[at] == char:
-            yield at
-        at += 1
 
 
 NEVER_WALKED = frozenset({".git", ".decklog"})

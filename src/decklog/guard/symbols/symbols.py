@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 from decklog.core.errors import DecklogError, Invalid, NotFound
 from decklog.guard.files.root import Root
 from decklog.guard.search.search import Skipped, walk
-from decklog.guard.symbols import python, tree_sitter
-from decklog.guard.symbols.definition import SymbolDefinition, SymbolKind
+from decklog.guard.symbols import tree_sitter
+from decklog.guard.symbols.definitions import PYTHON_EXTENSIONS, SymbolDefinition, SymbolKind, python_definitions
 
 
 @dataclass(frozen=True)
@@ -72,14 +72,14 @@ class _Hunt:
         """Look into one file, if it is source code in which the name occurs at all."""
         extension = PurePosixPath(file).suffix.lower()
         grammar = tree_sitter.BY_EXTENSION.get(extension)
-        if grammar is None and extension not in python.EXTENSIONS:
+        if grammar is None and extension not in PYTHON_EXTENSIONS:
             return
         try:
             data = self.root.read(file).data
             if self._last_word() not in data:
                 return
             if grammar is None:
-                self.keep(file, "python", python.definitions(data))
+                self.keep(file, "python", python_definitions(data))
             elif (parser := tree_sitter.parser_of(grammar)) is not None:
                 self.keep(file, grammar.name, tree_sitter.definitions(parser, grammar, data))
             else:

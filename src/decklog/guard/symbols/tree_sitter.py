@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from decklog.guard.symbols.definition import SymbolDefinition, SymbolKind
+from decklog.guard.symbols.definitions import SymbolDefinition, SymbolKind
 
 LEAVES = frozenset({"identifier", "type_identifier", "package_identifier", "constant"})
 STRINGS = frozenset({"string", "interpreted_string_literal", "raw_string_literal", "string_literal", "system_lib_string"})

@@ -10,9 +10,8 @@ from typing import Any
 
 from decklog.core.errors import DecklogError, Invalid, NotFound, Unavailable
 from decklog.core.folders import state_home
-from decklog.guard.calls.commands import Commands
 from decklog.guard.calls.guard import ApprovalAccess, Gate, Guard, TrustAccess
-from decklog.guard.calls.tool import Check, Tool, ToolCall, texts, to_data
+from decklog.guard.calls.tool import Check, Commands, Tool, ToolCall, texts, to_data
 from decklog.guard.files.access import AccessRules
 from decklog.guard.files.root import Root
 from decklog.guard.policy import Policy

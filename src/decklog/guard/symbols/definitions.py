@@ -1,20 +1,48 @@
-"""Find the definitions and imports of a Python file by its syntax tree."""
+"""Definitions and imports in source files: what they are, and how they are found in Python by its syntax tree."""
 
 import ast
-import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
 
 from decklog.core.errors import Invalid
-from decklog.guard.symbols.definition import SymbolDefinition, SymbolKind
+from decklog.core.python_source import parsed
 
-EXTENSIONS = (".py", ".pyi")
+
+class SymbolKind(StrEnum):
+    """What a symbol can be."""
+
+    FUNCTION = "function"
+    METHOD = "method"
+    CLASS = "class"
+    IMPORT = "import"
+
+
+@dataclass(frozen=True)
+class SymbolDefinition:
+    """One definition or import. `names` are the words it can be asked for besides its qualified name."""
+
+    line_number: int
+    kind: SymbolKind
+    qualname: str
+    names: tuple[str, ...]
+
+    def answers_to(self, symbol: str) -> bool:
+        """Return whether someone asking for the symbol means this: `method`, `Class.method` or all of it."""
+        return symbol in self.names or self.qualname == symbol or self.qualname.endswith(f".{symbol}")
+
+
+PYTHON_EXTENSIONS = (".py", ".pyi")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def definitions(data: bytes) -> Iterator[SymbolDefinition]:
+def python_definitions(data: bytes) -> Iterator[SymbolDefinition]:
     """Yield every class, function, method and import of a Python source, or refuse a broken one."""
+    tree = parsed(data)
+    if tree is None:
+        raise Invalid("It is not valid Python", hint="Fix its syntax first.")
     # A stack and not recursion: a source nested deeper than our own stack must not end the search.
-    pending: list[tuple[ast.AST, tuple[str, ...], bool]] = [(_parsed(data), (), False)]
+    pending: list[tuple[ast.AST, tuple[str, ...], bool]] = [(tree, (), False)]
     while pending:
         node, scope, in_class = pending.pop()
         is_definition = isinstance(node, ast.ClassDef | Function)
@@ -25,15 +53,6 @@ def definitions(data: bytes) -> Iterator[SymbolDefinition]:
             yield from _imports(node)
         inside = isinstance(node, ast.ClassDef) if is_definition else in_class
         pending.extend((child, scope, inside) for child in ast.iter_child_nodes(node))
-
-
-def _parsed(data: bytes) -> ast.Module:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(data)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise Invalid(f"It is not valid Python: {error}", hint="Mend its syntax first.") from None
 
 
 def _kind(node: ast.ClassDef | Function, in_class: bool) -> SymbolKind:

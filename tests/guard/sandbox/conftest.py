@@ -1,3 +1,0 @@
-from tests.guard.sqlite_only import target
-
-__all__ = ["target"]
