@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from decklog.user_consents import give_consent
+from decklog.core.user_consents import give_consent
 
 
 def consent(repository: Path) -> None:

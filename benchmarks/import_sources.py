@@ -14,10 +14,11 @@ from uuid import UUID
 
 import apsw
 
-from decklog.plugins.importers.gaia.export import STATEMENTS as GAIA
+from decklog.importing.exports import Schema
 from decklog.plugins.importers.gaia.importer import DATABASES
+from decklog.plugins.importers.gaia.importer import SCHEMA as GAIA
 from decklog.plugins.importers.hermes import HermesImport
-from decklog.plugins.importers.runstore.importer import STATEMENTS as RUNSTORE
+from decklog.plugins.importers.runstore.importer import SCHEMA as RUNSTORE
 
 BODY = (
     "Ran the tests after the change: 41 passed, one still fails in the ledger module because the rounding of the last line "
@@ -51,6 +52,13 @@ def stored(path: Path, statements: Iterable[str], rows: dict[str, Iterator[tuple
     db.close()
 
 
+def create(path: Path, schema: Schema, table: str | None = None) -> None:
+    """Make a database with a table of an older system, or with all of them."""
+    db = apsw.Connection(str(path))
+    schema.create(db, table)
+    db.close()
+
+
 def runstore(path: Path, count: int) -> None:
     """Write a run's events, and a task for every twenty of them."""
     tasks = count // 20
@@ -64,7 +72,8 @@ def runstore(path: Path, count: int) -> None:
 
     run = ("r-1", "Ship it", "/srv/app", "running", None, 3, 1, None, at(0), at(0))
     rows = {"runs": iter([run]), "tasks": map(task, range(tasks)), "events": map(event, range(count - tasks - 1))}
-    stored(path, RUNSTORE, rows)
+    create(path, RUNSTORE)
+    stored(path, (), rows)
 
 
 def gaia(path: Path, count: int) -> None:
@@ -89,7 +98,8 @@ def gaia(path: Path, count: int) -> None:
         "audit": map(call, range(count - tasks - spent)),
     }
     for table, rows in made.items():
-        stored(path / DATABASES[table], GAIA[table], {table: rows})
+        create(path / DATABASES[table], GAIA, table)
+        stored(path / DATABASES[table], (), {table: rows})
 
 
 def items(count: int) -> Iterator[tuple[int, int | None, bool]]:

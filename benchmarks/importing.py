@@ -16,7 +16,7 @@ import apsw
 from benchmarks import history
 from benchmarks.import_sources import BODY, SOURCES, Source
 from benchmarks.measure import Row, row, write
-from decklog.plugins.importers.bazinga.export import STATEMENTS
+from decklog.plugins.importers.bazinga.importer import SCHEMA
 
 ROWS = int(os.environ.get("DECKLOG_BENCH_ROWS", "1000000"))
 FEWER = ROWS // 10
@@ -89,8 +89,8 @@ print(count, time.perf_counter() - wall, time.process_time() - cpu, resource.get
 def fill(path: Path, count: int) -> None:
     """Make a bazinga database with so many log rows: half interactions, a quarter reasoning, a quarter events."""
     db = apsw.Connection(str(path))
-    for statement in (*STATEMENTS, "insert or ignore into schema_version (version) values (19)"):
-        db.execute(statement)
+    SCHEMA.create(db)
+    db.execute("insert or ignore into schema_version (version) values (19)")
     with db:
         sessions = [(f"session_{number}", "simple", "measure") for number in range(SESSIONS)]
         db.executemany("insert into sessions (session_id, mode, original_requirements) values (?, ?, ?)", sessions)

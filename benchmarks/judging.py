@@ -9,9 +9,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from decklog.guard.policy.shell.parse import parse
-
 from decklog.guard.policy import judge
+from decklog.guard.policy.parse import parse
 
 Row = dict[str, str | float]
 CORPORA = Path(__file__).resolve().parent.parent / "tests" / "guard" / "policy"

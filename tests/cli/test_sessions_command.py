@@ -28,7 +28,7 @@ def test_sessions_are_listed_one_line_each(with_session: Path, decklog: Program)
         (line,) = decklog(*words).out.splitlines()
         assert line.startswith("s1  claude")
         assert line.endswith("$0.42  completed  Fix the parser and test it")
-    assert decklog("sessions", "--program", "codex").out.startswith("No session is on record")
+    assert decklog("sessions", "--program", "codex").out.startswith("No sessions are recorded")
     (one,) = decklog("sessions", "--json").data
     assert (one["session"], one["microdollars"], one["resume"]) == ("s1", 420_000, "claude --resume s1")
 

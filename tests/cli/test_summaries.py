@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from decklog.cli import run
-from decklog.cli.call import SHORT_WAY
+from decklog.cli.call import SHORTCUTS
 from decklog.cli.examples import EXAMPLES
 from decklog.cli.main import COMMANDS, menu
 from decklog.log import STORES, store_class
@@ -46,7 +46,7 @@ def test_no_page_of_help_that_people_begin_with_is_wider_than_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    for words in ([], ["help", "all"], *([name, "--help"] for name in (*SHORT_WAY, *COMMANDS, "tasks") if name != "bazinga")):
+    for words in ([], ["help", "all"], *([name, "--help"] for name in (*SHORTCUTS, *COMMANDS, "tasks") if name != "bazinga")):
         run(words)
         lines = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("  $ ")]
         assert max(map(len, lines)) <= 80, words

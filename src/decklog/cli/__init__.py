@@ -71,10 +71,10 @@ def _run_apart(arguments: list[str]) -> int | None:
 def _answer(call: "Invocation") -> int:
     """Run the shortcut, the store operation or the command of a call."""
     call.check()
-    if call.names_short_way:
-        from decklog.cli.shortcuts import run_short
+    if call.names_shortcut:
+        from decklog.cli.shortcuts import run_shortcut
 
-        return run_short(call)
+        return run_shortcut(call)
     if call.names_operation:
         from decklog.cli.derived import run_operation
 

@@ -22,7 +22,7 @@ HAND_WRITTEN = {
 # Stores that accept a sentence instead of a verb, and the command that takes it.
 SENTENCES = {"feedback": ("mend", "file_feedback")}
 # Shortcuts, which find run, task, worker and fencing token.
-SHORT_WAY = ("next", "done", "fail", "block", "note", "ask", "spend", "recall", "remember", "plan", "prime")
+SHORTCUTS = ("next", "done", "fail", "block", "note", "ask", "spend", "recall", "remember", "plan", "prime")
 # Options of every command, at any position, that take a value. The policy of agents' commands knows them too.
 WITH_VALUE = ("--db", "--fields")
 _AGENT = {"--agent": "agent", "--agent-id": "agent_id"}
@@ -112,17 +112,17 @@ class Invocation:
         return "--help" in options or "-h" in options
 
     @property
-    def names_short_way(self) -> bool:
+    def names_shortcut(self) -> bool:
         """Whether this is a shortcut, which runs without click."""
-        return bool(self.words) and self.words[0] in SHORT_WAY and not self.wants_help
+        return bool(self.words) and self.words[0] in SHORTCUTS and not self.wants_help
 
     @property
     def names_operation(self) -> bool:
         """Whether this is a store's verb, which runs without click."""
-        from decklog.log import STORES
-
         if len(self.words) < 2 or self.wants_help:
             return False
+        from decklog.log import STORES
+
         store, verb = self.words[0].replace("-", "_"), self.words[1]
         is_sentence = store in SENTENCES and " " in verb.strip()
         return store in STORES and verb not in HAND_WRITTEN.get(store, ()) and not is_sentence

@@ -220,6 +220,6 @@ def _describe_subject(log: Decklog, operation: str, arguments: Mapping[str, Any]
         return [written(line, colour=False) for line in found]
     if operation == "effects.reconcile":
         effect = log.effects.get(arguments["effect_id"])
-        told = [f"{effect.tool} in step {effect.step}, {effect.state}", f"arguments {effect.arguments}", f"note {effect.note}"]
-        return [revealed(line[:_LONGEST]) for line in told]
+        lines = [f"{effect.tool} in step {effect.step}, {effect.state}", f"arguments {effect.arguments}", f"note {effect.note}"]
+        return [revealed(line[:_LONGEST]) for line in lines]
     return []

@@ -111,7 +111,7 @@ def _parameters(call: Invocation) -> "list[Parameter]":
 
         operation = find_operation(call.words[0], call.words[1])
         return [] if operation is None else parameters_of(operation)
-    if call.names_short_way:
+    if call.names_shortcut:
         from decklog.cli.shortcuts import parameters
 
         return parameters(call.words[0])

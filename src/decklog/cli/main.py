@@ -8,9 +8,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from decklog import __version__
-from decklog.cli.call import SHORT_WAY, Invocation, WrongUsage
+from decklog.cli.call import SHORTCUTS, Invocation, WrongUsage
 from decklog.cli.groups import SuggestingGroup, with_examples
-from decklog.log import STORES
 
 # Where each hand-written command lives, and what it does: it is imported when it is called, and a line of help is not worth that.
 COMMANDS = {
@@ -154,6 +153,13 @@ those that write also --agent NAME and --agent-id ID.
 Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 not permitted, 5 conflict, 6 refused, 7 pending, 75 busy, 124 timed out."""
 
 
+def find_stores() -> dict[str, str]:
+    """Return the stores with their summaries. Their module is larger than all that help and `where` need."""
+    from decklog.log import STORES
+
+    return STORES
+
+
 def spelled(name: str) -> str:
     """Spell a name of ours as people type it."""
     return name.replace("_", "-")
@@ -163,7 +169,7 @@ class Menu(SuggestingGroup):
     """Lists everything, and imports only what is chosen."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        return [*SHORT_WAY, *COMMANDS, *map(spelled, STORES)]
+        return [*SHORTCUTS, *COMMANDS, *map(spelled, find_stores())]
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show the commands that people need first, in groups."""
@@ -190,7 +196,7 @@ class Menu(SuggestingGroup):
 
     def _summaries(self) -> dict[str, str]:
         commands = {name: summary for name, (_, summary) in COMMANDS.items()}
-        return commands | {spelled(name): summary for name, summary in STORES.items()}
+        return commands | {spelled(name): summary for name, summary in find_stores().items()}
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands with their summaries from a table: importing all of them for one line each takes too long."""
@@ -198,7 +204,7 @@ class Menu(SuggestingGroup):
 
         short = {name: (verb.__doc__ or "").partition("\n")[0] for name, verb in VERBS.items()}
         summaries = {name: summary for name, (_, summary) in COMMANDS.items()}
-        stores = {spelled(name): summary for name, summary in STORES.items()}
+        stores = {spelled(name): summary for name, summary in find_stores().items()}
         sections = {"For agents: run, task, worker and fence are found": short, "Commands": summaries, "What a log keeps": stores}
         for title, section in sections.items():
             with formatter.section(title):
@@ -207,11 +213,11 @@ class Menu(SuggestingGroup):
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         if name in COMMANDS:
             return with_examples(load_command(COMMANDS[name][0], f"{name}_" if iskeyword(name) else name), name)
-        if name not in SHORT_WAY and name.replace("-", "_") not in STORES:
+        if name not in SHORTCUTS and name.replace("-", "_") not in find_stores():
             return None
         from decklog.cli.store_menu import StoreMenu, describe_shortcut
 
-        if name in SHORT_WAY:
+        if name in SHORTCUTS:
             return with_examples(describe_shortcut(name), name)
         return StoreMenu(name.replace("-", "_"), load_command)
 

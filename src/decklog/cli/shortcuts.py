@@ -9,7 +9,7 @@ from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.exits import print_json
 from decklog.cli.parameters import Parameter, parameters_in, read_words
-from decklog.shortcuts.caller import Caller, Meant, ShortcutAnswer, Surface
+from decklog.shortcuts.caller import Caller, ShortcutAnswer, ShortcutContext, Surface
 from decklog.shortcuts.verbs import VERBS
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 def common(
     _: Caller, *, as_: str | None = None, run: str | None = None, task: str | None = None, fence: int | None = None
 ) -> None:
-    """What every command of the short way takes."""
+    """Parameters of every shortcut."""
 
 
 def spoken(_: Caller, *, from_: str | None = None, plain: bool = False) -> None:
-    """What those commands take besides by which people talk to the agents."""
+    """Further parameters of shortcuts with which people write to agents."""
 
 
 COMMON = parameters_in(common)
@@ -37,8 +37,8 @@ def parameters(name: str) -> list[Parameter]:
     return [*parameters_in(VERBS[name]), *_SPOKEN.get(name, ()), *COMMON]
 
 
-def run_short(call: Invocation) -> int:
-    """Run a command of the short way and show what it answers."""
+def run_shortcut(call: Invocation) -> int:
+    """Run a shortcut and show its answer."""
     name, *words = call.words
     known = parameters(name)
     flags = {parameter.flag for parameter in known}
@@ -63,10 +63,10 @@ def run_short(call: Invocation) -> int:
 def _caller(call: Invocation, place: "LogLocation", log: "Decklog", options: dict[str, Any]) -> Caller:
     who = worker(options["as_"])
     named = {"agent": call.agent, "agent_id": call.agent_id, "run_id": options["run"], "task_id": options["task"]}
-    meant = Meant({**named, "fence": options["fence"]}, os.environ)
-    if options["fence"] is not None and not meant.task_id:
+    context = ShortcutContext({**named, "fence": options["fence"]}, os.environ)
+    if options["fence"] is not None and not context.task_id:
         raise WrongUsage("--fence needs --task", hint="Add --task TASK, or leave it out.")
-    return Caller(log, who, claims_folder_of(place), meant, _SURFACE)
+    return Caller(log, who, claims_folder_of(place), context, _SURFACE)
 
 
 def _is_typed_by_person(call: Invocation, place: "LogLocation", given: dict[str, Any], shared: dict[str, Any]) -> bool:

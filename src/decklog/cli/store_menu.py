@@ -49,7 +49,7 @@ def _describe_verb(store: str, verb: str, operation: Any) -> click.Command:
 
 
 def describe_shortcut(name: str) -> click.Command:
-    """Describe a command of the short way to click, from the same signature that runs it."""
+    """Describe a shortcut to click, from the signature that runs it."""
     from decklog.cli.shortcuts import parameters
     from decklog.shortcuts.verbs import VERBS
 

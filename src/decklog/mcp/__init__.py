@@ -1,1 +1,1 @@
-"""The MCP server: the short way for agents that call tools instead of commands."""
+"""The MCP server: shortcuts for agents that call tools instead of commands."""

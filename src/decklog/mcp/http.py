@@ -38,12 +38,12 @@ class HttpGuard:
 
     def _refusal(self, headers: list[tuple[bytes, bytes]]) -> PlainTextResponse | None:
         # A header that comes twice could mean one thing here and another further in.
-        told = {name: [value for other, value in headers if other == name] for name in (b"host", b"origin", b"authorization")}
-        if len(told[b"host"]) != 1 or told[b"host"][0].lower() not in self._hosts:
+        sent = {name: [value for other, value in headers if other == name] for name in (b"host", b"origin", b"authorization")}
+        if len(sent[b"host"]) != 1 or sent[b"host"][0].lower() not in self._hosts:
             return PlainTextResponse("This server answers to 127.0.0.1 and localhost alone.\n", 421)
-        if any(origin.lower() not in self._origins for origin in told[b"origin"]):
+        if any(origin.lower() not in self._origins for origin in sent[b"origin"]):
             return PlainTextResponse("Pages of other places may not call this server.\n", 403)
-        if len(told[b"authorization"]) != 1 or not self._token.is_shown_by(told[b"authorization"][0]):
+        if len(sent[b"authorization"]) != 1 or not self._token.is_shown_by(sent[b"authorization"][0]):
             hint = "Show the token that `decklog mcp --http` printed: Authorization: Bearer TOKEN\n"
             return PlainTextResponse(hint, 401, headers={"www-authenticate": "Bearer"})
         return None

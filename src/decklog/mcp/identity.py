@@ -42,8 +42,8 @@ def _with_thread(context: Any, program: str, environment: Mapping[str, str]) -> 
 
 def _program(context: Any) -> str:
     """Return the name of the client's program, as a name can be written."""
-    told = context.session.client_params
-    name = told.client_info.name if told is not None else ""
+    client = context.session.client_params
+    name = client.client_info.name if client is not None else ""
     return re.sub(r"[^\w.@+-]+", "-", name, flags=re.ASCII).strip("-")[:_LONGEST_PROGRAM] or "mcp"
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import mcp_types as types
 
 from decklog import EntryKind, Task
+from decklog.agents.prime import Prime, Wording
 from decklog.core.errors import Invalid, NotFound
-from decklog.mcp.telling import situation
 from decklog.mcp.tool import cut
 from decklog.shortcuts.caller import Caller, one_line, task_data
 
@@ -30,8 +30,8 @@ def text(me: Caller, name: str, given: dict[str, str]) -> str:
         raise NotFound(f"there is no prompt {cut(name, 40)!r}", hint="There are: handoff, resume, review.")
     if unknown := sorted(set(given) - {"task"}):
         raise Invalid(f"{name} takes no {cut(unknown[0], 40)}", hint="It takes: task.")
-    told = _task_text(me, _task(me, given.get("task")))
-    return (_HANDOFF if name == "handoff" else _REVIEW).format(data=f"{_DATA}\n---\n{told}\n---")
+    task_text = _task_text(me, _task(me, given.get("task")))
+    return (_HANDOFF if name == "handoff" else _REVIEW).format(data=f"{_DATA}\n---\n{task_text}\n---")
 
 
 _HANDOFF = """Hand this task over so that another agent can go on without asking you.
@@ -58,3 +58,23 @@ def _task_text(me: Caller, task: Task) -> str:
     notes = me.log.journal.find(task.run_id, task_id=task.id, kind=EntryKind.REASONING, limit=_NOTES)
     lines += [f"{entry.id} {entry.agent or '-'}: {cut(one_line(entry.body or ''), _LINE)}" for entry in notes]
     return "\n".join(lines)
+
+
+_WORDING = Wording(
+    next="The tool next",
+    mark_seen="the tool inbox marks them as seen",
+    title="Tools:",
+    lines=(
+        "next: your task, or the next one; done, fail or block ends it",
+        "note: write down what you decided and why; ask: ask a person",
+        "recall: what was learned before; remember: keep what you learned",
+    ),
+)
+
+
+def situation(me: Caller) -> str:
+    """Return an agent's situation: task, messages, budget and lessons."""
+    claim = me.claim()
+    task_id = claim.task_id if claim is not None else None
+    prime = Prime(me.log, worker=me.worker.name, run_id=me.find_run(claim), task_id=task_id, wording=_WORDING)
+    return prime.text().rstrip("\n")

@@ -46,8 +46,8 @@ def _entry(log: Decklog, stream: str, seq: str) -> dict[str, Any]:
 
 
 def _now(log: Decklog) -> dict[str, Any]:
-    told: dict[str, Any] = bounded(log.overview.now().as_dict())
-    return told
+    data: dict[str, Any] = bounded(log.overview.now().as_dict())
+    return data
 
 
 _READ: dict[tuple[str, int], Callable[..., dict[str, Any]]] = {

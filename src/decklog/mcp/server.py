@@ -20,7 +20,7 @@ from decklog.mcp.source import LogSource
 from decklog.mcp.tool import McpTool, sendable
 from decklog.mcp.tools import TOOLS
 from decklog.records.operations import of_an_agent
-from decklog.shortcuts.caller import PENDING, Caller, Meant, ShortcutAnswer, Surface
+from decklog.shortcuts.caller import PENDING, Caller, ShortcutAnswer, ShortcutContext, Surface
 
 R = TypeVar("R")
 
@@ -122,7 +122,7 @@ class Answering:
             of_an_agent.set(True)  # the thread's own context, which ends with the job
             log, folder = self._source.get()
             try:
-                return job(Caller(log, who, folder, Meant(named, environment), _SURFACE))
+                return job(Caller(log, who, folder, ShortcutContext(named, environment), _SURFACE))
             except (FileReplaced, Closed):
                 self._source.forget(log)
                 raise
@@ -166,9 +166,9 @@ def _answered(answer: ShortcutAnswer) -> types.CallToolResult:
 
 def _refused(problem: DecklogError, tool: McpTool | None) -> types.CallToolResult:
     hint = problem.hint or _next_step(problem, tool)
-    told = {"code": problem.code, "message": problem.message, "hint": hint, "retryable": problem.retryable}
+    error = {"code": problem.code, "message": problem.message, "hint": hint, "retryable": problem.retryable}
     text = f"{problem.code}: {problem.message}\n{hint}"
-    return types.CallToolResult(content=[_text(text)], structured_content={"error": sendable(told)}, is_error=True)
+    return types.CallToolResult(content=[_text(text)], structured_content={"error": sendable(error)}, is_error=True)
 
 
 def _next_step(problem: DecklogError, tool: McpTool | None) -> str:

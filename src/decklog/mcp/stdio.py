@@ -54,12 +54,12 @@ def _problem(text: str) -> str | None:
 def _id_in(text: str) -> str | int | None:
     """Return the id of the request in an invalid line, if it can be found."""
     try:
-        told = json.loads(text)
+        message = json.loads(text)
     except (ValueError, RecursionError):
         # Only arguments can be nested too deeply: the id is before or after them.
         named = _ID.search(text.partition('"params"')[0]) or _ID.search(text.rpartition("}")[0][-100:])
-        told = json.loads(f"{{{named[0]}}}") if named else None
-    found = told.get("id") if isinstance(told, dict) else None
+        message = json.loads(f"{{{named[0]}}}") if named else None
+    found = message.get("id") if isinstance(message, dict) else None
     return found if isinstance(found, (str, int)) and not isinstance(found, bool) else None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from decklog.core.errors import Invalid, NotFound
 from decklog.mcp.identity import is_over_http
-from decklog.mcp.telling import situation
+from decklog.mcp.prompts import situation
 from decklog.mcp.tool import McpTool, bounded, cut, paged, place_of, plain
 from decklog.shortcuts import verbs
 from decklog.shortcuts.caller import DONE, PENDING, REFUSED, Caller, ShortcutAnswer, one_line

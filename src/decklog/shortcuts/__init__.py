@@ -1,1 +1,1 @@
-"""The short way for agents: verbs that find run, task, worker and fence by themselves, for whichever surface an agent calls."""
+"""Shortcuts for agents: verbs that find run, task, worker and fencing token, for the command line and MCP."""

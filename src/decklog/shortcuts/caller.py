@@ -1,4 +1,4 @@
-"""A caller of the short way: who it is, on which log, and which run, task and fence it means."""
+"""The caller of a shortcut: its worker, its log, and the run, task and fence that it uses."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Surface:
-    """What differs between the surfaces that agents call: how each spells a call and an option, and what it may read."""
+    """What differs between the command line and MCP: how each spells a call and an option, and what it may read."""
 
     call: Callable[..., str]
     option: Callable[[str, object], str]
@@ -29,7 +29,7 @@ class Surface:
     reads_files: bool = False
 
 
-class Meant:
+class ShortcutContext:
     """The arguments of a call, with defaults from the environment."""
 
     def __init__(self, named: Mapping[str, object], environment: Mapping[str, str]) -> None:
@@ -46,18 +46,18 @@ class Meant:
 
 
 class Caller:
-    """Who calls. What a call names goes before what the environment names, and that before what was claimed last."""
+    """The caller of a shortcut. A call's own arguments come before the environment, and that before the last claim."""
 
-    def __init__(self, log: "Decklog", worker: Worker, claims_folder: str, meant: Meant, surface: Surface) -> None:
+    def __init__(self, log: "Decklog", worker: Worker, claims_folder: str, context: ShortcutContext, surface: Surface) -> None:
         self.log = log
         self.worker = worker
         self.surface = surface
         self.claims = RememberedClaims(claims_folder, worker)
-        self.run_id = meant.run_id
-        self._agent = meant.agent or worker.name
-        self._agent_id = meant.agent_id
-        self._task_id = meant.task_id
-        self._fence = meant.fence
+        self.run_id = context.run_id
+        self._agent = context.agent or worker.name
+        self._agent_id = context.agent_id
+        self._task_id = context.task_id
+        self._fence = context.fence
 
     @property
     def is_given_a_task(self) -> bool:
@@ -102,7 +102,7 @@ class Caller:
         return f"Get one: {self.surface.call('next')}"
 
     def claim_here(self) -> Remembered | None:
-        """Return the claim that this call is about, unless it names another run: then it is about that run alone."""
+        """Return the claim of this call; None if the call names another run."""
         claim = self.claim()
         return claim if claim is None or self.run_id in (None, claim.run_id) else None
 
@@ -198,7 +198,7 @@ class ShortcutAnswer:
 
 def task_answer(task: "Task", answers: "list[Approval]", notes: Iterable[str] = ()) -> ShortcutAnswer:
     """Return a task for its worker, with the answers to questions about it."""
-    told = {
+    details = {
         "do": task.objective,
         "done when": "; ".join(task.acceptance),
         "check with": "; ".join(task.verification),
@@ -208,7 +208,7 @@ def task_answer(task: "Task", answers: "list[Approval]", notes: Iterable[str] = 
         "last try": (task.summary or task.blocker or "") if task.attempts > 1 else "",
     }
     lines = [f"{task.id}  {one_line(task.title)}"]
-    lines += [f"  {name}: {one_line(text)}" for name, text in told.items() if text]
+    lines += [f"  {name}: {one_line(text)}" for name, text in details.items() if text]
     lines += [f"  asked: {one_line(approval.question or '')} -> {describe_approval(approval)}" for approval in answers]
     return ShortcutAnswer("\n".join(lines), task_data(task, answers), notes=notes)
 
@@ -226,13 +226,13 @@ def task_data(task: "Task", answers: "list[Approval]") -> dict[str, Any]:
 
 def approval_data(approval: "Approval") -> dict[str, Any]:
     """Return a question and its answer as small JSON."""
-    told = {"approval": approval.id, "state": approval.state.value, "question": approval.question}
-    told |= {"by": approval.decided_by, "rationale": approval.rationale}
-    return {name: value for name, value in told.items() if value}
+    details = {"approval": approval.id, "state": approval.state.value, "question": approval.question}
+    details |= {"by": approval.decided_by, "rationale": approval.rationale}
+    return {name: value for name, value in details.items() if value}
 
 
 def describe_approval(approval: "Approval") -> str:
-    """Say in words what became of a question."""
+    """Describe the answer to a question in words."""
     if approval.state == "open":
         return "no answer yet"
     who = f" by {approval.decided_by}" if approval.decided_by else ""

@@ -215,7 +215,7 @@ class Archive:
         return result
 
     def _checked(self, file: str) -> Manifest:
-        """Return the manifest of a file that is as the journal says."""
+        """Return the manifest of a file that matches the journal."""
         name = os.path.basename(file)
         manifest = self._manifest(name)
         if manifest is None:
@@ -295,7 +295,7 @@ def where_archived(log: Decklog, run_id: str) -> str | None:
 
 @contextmanager
 def archived_run(log: Decklog, file: str, run_id: str) -> Iterator[Decklog]:
-    """Open a run of an archive as a log of its own, which is removed afterwards."""
+    """Open a run of an archive as a separate log, which is removed afterwards."""
     with TemporaryDirectory(prefix="decklog-archive-") as folder, Decklog.open(os.path.join(folder, "decklog.db")) as target:
         Archive(log, os.path.dirname(file)).extract(file, target, run_id)
         yield target

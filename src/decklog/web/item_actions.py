@@ -116,7 +116,7 @@ def _stop(request: SiteRequest, item: Item, given: Mapping[str, str]) -> None:
 
 @dataclass(frozen=True)
 class _Landing:
-    """The landing of a run that is asked about."""
+    """The landing of the requested run."""
 
     context: RunContext
     plan: landing.LandingPlan

@@ -175,7 +175,7 @@ def _double_setup_warnings(program: SupportedProgram, setting: Setting) -> list[
     except DecklogError:
         return []
     return (
-        [] if setting.plugin_folder else [f"it is set up {way} too, so each event is told twice; one is enough" for way in twice]
+        [] if setting.plugin_folder else [f"it is set up {way} too, so each event is reported twice; remove one" for way in twice]
     )
 
 

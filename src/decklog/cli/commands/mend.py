@@ -146,8 +146,8 @@ def _show_open_fixes(call: Invocation, log: Decklog) -> int:
     begun = {one.feedback_id for one in found}
     pending = [one for one in log.feedback.find(state="pending", limit=200) if one.id not in begun]
     if call.json:
-        told = [_as_dict(log, one) for one in found]
-        return show([*told, *({"feedback_id": one.id, "state": "pending"} for one in pending)], as_json=True)
+        fixes = [_as_dict(log, one) for one in found]
+        return show([*fixes, *({"feedback_id": one.id, "state": "pending"} for one in pending)], as_json=True)
     for one in found:
         _show_line(log, one)
     for feedback in pending:

@@ -114,24 +114,24 @@ def notify() -> None:
 def run(call: Invocation, watch: bool) -> int:
     """Find new events and send due notices; exit 1 when something could not be sent."""
     with call.open() as log:
-        told = Round(log, log_name=str(log.db.facts().get("path", "decklog"))).run()
-        _show_round(call, told)
+        summary = Round(log, log_name=str(log.db.facts().get("path", "decklog"))).run()
+        _show_round(call, summary)
         while watch:
             begin = time.monotonic()
             log.db.wait_for_change(_LONGEST)
             time.sleep(max(0.0, _SHORTEST - (time.monotonic() - begin)))
-            told = Round(log).run()
-            if told.made or told.notices:
-                _show_round(call, told)
-    return 1 if told.failed or told.unknown else 0
+            summary = Round(log).run()
+            if summary.made or summary.notices:
+                _show_round(call, summary)
+    return 1 if summary.failed or summary.unknown else 0
 
 
-def _show_round(call: Invocation, told: RoundSummary) -> None:
+def _show_round(call: Invocation, summary: RoundSummary) -> None:
     if call.json:
-        show(told, as_json=True)
+        show(summary, as_json=True)
         return
-    say(f"{told.made} new, {told.sent} sent, {told.failed} failed, {told.unknown} of unknown outcome")
-    for notice in told.notices:
+    say(f"{summary.made} new, {summary.sent} sent, {summary.failed} failed, {summary.unknown} of unknown outcome")
+    for notice in summary.notices:
         if notice.error:
             say(f"  {notice.id}  {notice.state}  {notice.error}")
 

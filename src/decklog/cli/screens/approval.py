@@ -24,9 +24,9 @@ def lines(approval: Mapping[str, Any], now: datetime, width: int, *, with_next: 
     question = approval["question"] or approval["verdict"] or ""
     head: list[Line] = [[StyledText(part, STRONG)] for text in question.splitlines() or [""] for part in wrapped(text, width)]
     is_open = approval["state"] == "open"
-    told = [[StyledText(part, LOUD if is_open else PLAIN)] for part in wrapped(standing(approval, now), width)]
-    told += [[StyledText(part, DIM)] for part in wrapped(_held(approval["cause"]), width)]
-    return [*head, *told, *_about(approval, width), *(_next(approval, is_open) if with_next else [])]
+    facts = [[StyledText(part, LOUD if is_open else PLAIN)] for part in wrapped(standing(approval, now), width)]
+    facts += [[StyledText(part, DIM)] for part in wrapped(_held(approval["cause"]), width)]
+    return [*head, *facts, *_about(approval, width), *(_next(approval, is_open) if with_next else [])]
 
 
 def standing(approval: Mapping[str, Any], now: datetime) -> str:
@@ -57,9 +57,9 @@ def _about(approval: Mapping[str, Any], width: int) -> list[Line]:
     if approval["subject_digest"] is None:
         return []
     about = approval["about"]
-    told: list[Line] = [[], *([StyledText("  │ ", DIM), StyledText(text)] for text in content_lines(about, width - 4))]
-    told = told if about["content"] is not None else [[]]
-    return [*told, [StyledText(f"  {_SAID[about['check']]}", DIM)], [StyledText(f"  {approval['subject_digest']}", DIM)]]
+    body: list[Line] = [[], *([StyledText("  │ ", DIM), StyledText(text)] for text in content_lines(about, width - 4))]
+    body = body if about["content"] is not None else [[]]
+    return [*body, [StyledText(f"  {_SAID[about['check']]}", DIM)], [StyledText(f"  {approval['subject_digest']}", DIM)]]
 
 
 def content_lines(about: Mapping[str, Any], width: int) -> list[str]:

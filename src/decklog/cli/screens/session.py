@@ -216,19 +216,19 @@ _AROUND = 18
 
 def timeline(log: Decklog, run_id: str, width: int | None = None) -> list[Line]:
     """Draw every attempt at every task of a run as a bar over time, with the times of its beginning and end beneath."""
-    picture = log.runs.snapshot(run_id)
-    goal = " ".join(getattr(picture.run, "goal", run_id).split())
-    if not picture.attempts:
+    snapshot = log.runs.snapshot(run_id)
+    goal = " ".join(getattr(snapshot.run, "goal", run_id).split())
+    if not snapshot.attempts:
         return [[StyledText(goal, STRONG)], [StyledText("(no task was worked on yet)", DIM)]]
-    titles = {task.id: _short(task.title) for task in picture.records.get("tasks", [])}  # type: ignore[attr-defined]
-    start = min(attempt.started_at for attempt in picture.attempts)
-    end = max(attempt.ended_at or log.clock.now() for attempt in picture.attempts)
+    titles = {task.id: _short(task.title) for task in snapshot.records.get("tasks", [])}  # type: ignore[attr-defined]
+    start = min(attempt.started_at for attempt in snapshot.attempts)
+    end = max(attempt.ended_at or log.clock.now() for attempt in snapshot.attempts)
     seconds = max((end - start).total_seconds(), 0.001)
-    label = max(len(titles[attempt.task_id]) for attempt in picture.attempts)
-    worker = max(len(_short(attempt.worker)) for attempt in picture.attempts)
+    label = max(len(titles[attempt.task_id]) for attempt in snapshot.attempts)
+    worker = max(len(_short(attempt.worker)) for attempt in snapshot.attempts)
     size = width or max(20, min(60, terminal.width(100) - label - worker - _AROUND))
     lines: list[Line] = [[StyledText(goal, STRONG), StyledText(f"  ({took(timedelta(seconds=seconds))})", DIM)]]
-    for attempt in picture.attempts:
+    for attempt in snapshot.attempts:
         who = f"{titles[attempt.task_id]:<{label}}  {_short(attempt.worker):<{worker}}  "
         outcome = str(attempt.outcome or "running")
         drawn, style = _bar(attempt, start, seconds, size), of_word(outcome) if attempt.outcome else BUSY

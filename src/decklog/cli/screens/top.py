@@ -82,12 +82,12 @@ def _has(sought: str, *texts: str | None) -> bool:
 
 
 def _item_line(item: "WaitingItem", summary: "Summary", width: int) -> Line:
-    told = facts(item, summary.at)
-    room = max(10, width - 2 - min(len(told), width // 2) - 2)
+    details = facts(item, summary.at)
+    room = max(10, width - 2 - min(len(details), width // 2) - 2)
     return [
         StyledText("▲ ", LOUD),
         StyledText(fit(item.what, room)),
-        StyledText("  " + fit(told, width - room - 4, right=True), DIM),
+        StyledText("  " + fit(details, width - room - 4, right=True), DIM),
     ]
 
 
@@ -102,8 +102,8 @@ def thing_page(log: Decklog, thing: "WaitingItem | RunOverview", width: int) -> 
     if item.kind.value == "stalled":
         return _run_page(log, item.id, width)
     texts = [part for text in revealed_lines(item.what) for part in wrapped(text, width)]
-    told = [[StyledText(text, STRONG)] for text in texts]
-    return ScreenPage([*told, [StyledText(facts(item, log.clock.now()), LOUD)], [], [StyledText(item.command)]])
+    question = [[StyledText(text, STRONG)] for text in texts]
+    return ScreenPage([*question, [StyledText(facts(item, log.clock.now()), LOUD)], [], [StyledText(item.command)]])
 
 
 def revealed_lines(text: str) -> list[str]:
@@ -133,8 +133,8 @@ def _run_page(log: Decklog, run_id: str, width: int) -> ScreenPage:
     for task in run.working_on:
         state = "lease ended" if task["lease_ended"] else task["stage"] or "at work"
         head.append([StyledText(fit(f"  {task['worker']}: {task['title']} ({state})", width), DIM)])
-    told = [[StyledText(revealed(fit(entry_line(entry, of_one_stream=True), width)))] for entry in entries]
-    return ScreenPage([*head, [], [StyledText("Latest entries first", STRONG)], *told])
+    latest = [[StyledText(revealed(fit(entry_line(entry, of_one_stream=True), width)))] for entry in entries]
+    return ScreenPage([*head, [], [StyledText("Latest entries first", STRONG)], *latest])
 
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class Top:
         self._marked = 0
         self._first = 0
         self._sought = ""
-        self._said = ""
+        self._message = ""
         self._opened: Thing | None = None
         self._is_help = False
         self._read_at = 0.0
@@ -199,7 +199,7 @@ class Top:
             self._strips = self._log.overview.activity([run.id for run in self._summary.runs])
         except DecklogError as problem:
             # What was read before stays on the screen, with the reason why it is old.
-            self._said = f"not read: {problem.message}"
+            self._message = f"not read: {problem.message}"
 
     def _lay_out(self) -> None:
         height, width = self._window.getmaxyx()
@@ -237,8 +237,8 @@ class Top:
         self._window.refresh()
 
     def _foot(self, width: int) -> Line:
-        if self._said:
-            return [StyledText(fit(self._said, width), STRONG)]
+        if self._message:
+            return [StyledText(fit(self._message, width), STRONG)]
         when = f"live, {self._summary.at:%H:%M:%S} UTC" if self._summary else "reading"
         keys = "j k scroll · a approve · d deny · q back" if self._opened is not None or self._is_help else KEYS
         return [StyledText(fit(keys, max(0, width - len(when) - 1)), DIM), StyledText(" " + when, DIM)]
@@ -268,7 +268,7 @@ class Top:
 
     def _do(self, key: str | int) -> bool:
         """Handle a key; return False to quit."""
-        self._said = ""
+        self._message = ""
         if key in ("q", _ESCAPE):
             return self._back(key)
         if key in ("j", curses.KEY_DOWN, "k", curses.KEY_UP):
@@ -317,20 +317,20 @@ class Top:
     def _decide(self, verdict: str) -> None:
         thing = self._opened or (self._page.things[self._marked] if self._page.things else None)
         if thing is None or getattr(thing, "kind", None) != "approval":
-            self._said = "Only an approval is approved or denied here; Enter shows what else to type."
+            self._message = "Only an approval is approved or denied here; Enter shows what else to type."
             return
         # Nothing is decided by one key, nor unread: the thing itself is on the screen while the reason is typed.
         self._opened, self._first = thing, 0
         self._draw()
         try:
             decided = self._decided(thing.id, verdict)
-            self._said = f"{decided.state} by {decided.decided_by}" + ("" if decided.is_proven else ", unproven")
+            self._message = f"{decided.state} by {decided.decided_by}" + ("" if decided.is_proven else ", unproven")
             self._opened = None
             self._read(now=True)
         except Cancelled:
-            self._said = "Nothing was decided."
+            self._message = "Nothing was decided."
         except DecklogError as problem:
-            self._said = f"Nothing was decided: {problem.message}"
+            self._message = f"Nothing was decided: {problem.message}"
 
     def _decided(self, approval_id: str, verdict: str) -> Any:
         log = self._log

@@ -40,7 +40,7 @@ class SkillOutput(Record):
 
 
 class Outputs(Store):
-    """Keeps every output of every skill of a run."""
+    """Stores the outputs of skills by iteration, and checks that the mandatory ones ran."""
 
     records = (SkillOutput,)
 

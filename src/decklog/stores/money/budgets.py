@@ -40,7 +40,7 @@ _KNOWN = {
 
 
 class Budgets(Store):
-    """Sets budgets and shows how they stand. Only the manager sets, raises or lifts one; agents can read them all."""
+    """Sets budgets and shows their usage. Only the owner sets, raises or lifts one; agents can read them all."""
 
     records = (Budget,)
     derived = ("budget_days", "budget_gates")

@@ -51,7 +51,7 @@ _GROUPED = {
 
 
 class Ledger(Store):
-    """Writes down what was spent, and adds it up."""
+    """Records spending, and adds it up."""
 
     records = (Charge,)
 

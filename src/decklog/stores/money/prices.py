@@ -120,7 +120,7 @@ _AMOUNTS = ("over_tokens", "input_price", "cache_read_price", "cache_create_pric
 
 
 class Prices(Store):
-    """Keeps a log's own prices, which go before those that come with Decklog.
+    """Stores a log's own prices, which take precedence over those that come with Decklog.
 
     An agent that could set prices could spend as much as it likes, so only the manager can.
     """

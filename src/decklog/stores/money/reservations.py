@@ -34,7 +34,7 @@ LONGEST = timedelta(seconds=LONGEST_RESERVATION_SECONDS)
 
 
 class Reservations(Store):
-    """Holds budget for calls under way, and gives back what they did not use."""
+    """Reserves budget for calls, and releases what they did not use."""
 
     records = (Reservation,)
 

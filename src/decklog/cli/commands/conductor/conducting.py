@@ -58,7 +58,7 @@ def _is_plan_answered(call: Invocation, context: RunContext, conductor: Conducto
         say(f"To have it worked: decklog approvals decide {asked.id} granted --by NAME; then start it again.")
         return False
     verdict = "granted" if click.confirm("Work this plan?", err=True) else "denied"
-    why = None if verdict == "granted" else click.prompt("Why not? The next plan is told", err=True)
+    why = None if verdict == "granted" else click.prompt("Why not? (the planner gets the reason)", err=True)
     with proving(context.log, None):
         context.log.approvals.decide(
             asked.id,
