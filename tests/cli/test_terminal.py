@@ -121,7 +121,7 @@ def test_a_list_fits_the_terminal_and_says_what_it_left_out(log_folder: Path) ->
         log.tasks.add("run_1", "a title that goes on for longer than there is room " * 2, objective="o", tags=["x"], role="qa")
     table, _, left_out = seen("tasks", "find", "run_1", cwd=log_folder, columns=70).partition("Not shown: ")
     lines = table.splitlines()
-    assert lines[0].split()[:3] == ["id", "title", "stands"]
+    assert lines[0].split()[:3] == ["id", "title", "live_status"]
     assert max(map(len, lines)) <= 70
     assert "…" in lines[1]
     assert "objective" in left_out

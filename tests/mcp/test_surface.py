@@ -80,9 +80,9 @@ def test_runs_tasks_and_entries_are_read_by_their_addresses(log: Decklog, run_id
         assert result.contents[0].mime_type == "application/json"
         return json.loads(result.contents[0].text)
 
-    assert read(f"decklog://run/{run_id}")["tasks"] == [{"task": task.id, "title": "one", "stands": "pending"}]
+    assert read(f"decklog://run/{run_id}")["tasks"] == [{"task": task.id, "title": "one", "live_status": "pending"}]
     assert read("decklog://run/odd%2Frun%251")["id"] == odd.id
-    assert read(f"decklog://task/{task.id}")["stands"] == "pending"
+    assert read(f"decklog://task/{task.id}")["live_status"] == "pending"
     assert read(f"decklog://entry/{run_id}/1")["id"] == f"{run_id}:1"
     assert read("decklog://now")["sentence"]
 

@@ -124,7 +124,7 @@ def test_a_plan_is_made_of_titles_and_objects_once_by_its_key(log: Decklog, run_
     two = log.tasks.get(first[1]["task"])
     assert (two.acceptance, two.open_dependencies) == (["it is two"], 1)
     standing = me.data("plan")
-    assert (standing["run"], [task["stands"] for task in standing["tasks"]]) == (run_id, ["pending", "pending"])
+    assert (standing["run"], [task["live_status"] for task in standing["tasks"]]) == (run_id, ["pending", "pending"])
 
 
 def test_a_lesson_is_kept_and_found_again(log: Decklog, run_id: str, agent: Agents) -> None:

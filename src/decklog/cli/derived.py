@@ -18,7 +18,7 @@ from decklog.log import Decklog, store_class
 from decklog.records.operations import Operation, operations_of
 from decklog.records.record import Page, Record
 
-NAME = "stands"
+NAME = "live_status"
 # The fields that every task has, whole or in brief.
 _TASK = {"id", "title", "state"}
 # Ids of one query.

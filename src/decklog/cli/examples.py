@@ -14,7 +14,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "tasks add": ('decklog tasks add commas "Write it down" --task docs --role writer',),
     "tasks edit": ('decklog tasks edit docs --priority 20 --reason "It can wait"',),
     "tasks assign": ("decklog tasks assign docs --worker dev-2",),
-    "tasks find": ("decklog tasks find commas --fields id,title,stands",),
+    "tasks find": ("decklog tasks find commas --fields id,title,live_status",),
     "tasks board": ("decklog tasks board commas",),
     "tasks claim": ("decklog tasks claim commas --worker dev-2 --role writer",),
     "tasks finish": ('decklog tasks finish docs --fence 1 --summary "Written"',),

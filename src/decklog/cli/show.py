@@ -17,12 +17,12 @@ _STORED_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{6}Z")
 # The first columns; the others follow in the order of the record.
 _FIRST = (
     *("id", "number", "key", "calls", "cost_dollars", "unpriced_calls", "model", "agent", "name", "kind", "from_tier"),
-    *("to_tier", "title", "goal", "criterion", "question", "insight", "stands", "state", "status", "body", "why"),
+    *("to_tier", "title", "goal", "criterion", "question", "insight", "live_status", "state", "status", "body", "why"),
     *("severity", "topic", "role", "worker", "priority", "outcome", "summary", "reason", "attempts", "next_agent", "action"),
     *("handle", "at"),
 )
 # Columns of which each value is one of a few words, which have styles.
-WORDS = frozenset({"stands", "state", "status", "outcome", "severity", "verdict", "default_verdict"})
+WORDS = frozenset({"live_status", "state", "status", "outcome", "severity", "verdict", "default_verdict"})
 _SMALL = "microdollars"
 # Prices of a million tokens are in microdollars too.
 _PRICE = "_price"

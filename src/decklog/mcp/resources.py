@@ -19,7 +19,7 @@ TEMPLATES = [
     types.ResourceTemplate(uri_template=f"{_SCHEME}{form}", name=name, description=about, mime_type=_JSON)
     for name, form, about in (
         ("run", "run/{id}", "A run and its tasks."),
-        ("task", "task/{id}", "A task and how it stands."),
+        ("task", "task/{id}", "A task and its live status."),
         ("entry", "entry/{stream}/{seq}", "An entry of the journal."),
     )
 ]
@@ -30,13 +30,13 @@ def _run(log: Decklog, run_id: str) -> dict[str, Any]:
     tasks = log.tasks.find(run_id, limit=_TASKS)
     run = plain(log.runs.get(run_id))
     words = log.overview.words(run_ids=[run_id], task_ids=[task.id for task in tasks])
-    listed = [{"task": task.id, "title": task.title, "stands": words["tasks"][task.id]} for task in tasks]
-    return {**run, "stands": words["runs"][run_id], "tasks": listed, **({"more_tasks": True} if tasks.next else {})}
+    listed = [{"task": task.id, "title": task.title, "live_status": words["tasks"][task.id]} for task in tasks]
+    return {**run, "live_status": words["runs"][run_id], "tasks": listed, **({"more_tasks": True} if tasks.next else {})}
 
 
 def _task(log: Decklog, task_id: str) -> dict[str, Any]:
     task = plain(log.tasks.get(task_id))
-    return {**task, "stands": log.overview.words(task_ids=[task_id])["tasks"][task_id]}
+    return {**task, "live_status": log.overview.words(task_ids=[task_id])["tasks"][task_id]}
 
 
 def _entry(log: Decklog, stream: str, seq: str) -> dict[str, Any]:

@@ -178,7 +178,7 @@ def _next_step(problem: DecklogError, tool: McpTool | None) -> str:
     if isinstance(problem, NotFound):
         return "plan lists the tasks of the run, show with words finds what was written."
     if isinstance(problem, (Conflict, Denied)):
-        return "show with the id tells how it stands; ask a person if you can't go on."
+        return "show with the id shows its status; ask a person if you can't go on."
     return f"It takes: {', '.join(tool.takes)}." if tool is not None else "Ask a person."
 
 

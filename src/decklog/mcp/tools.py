@@ -210,7 +210,7 @@ TOOLS = {
         ),
         McpTool(
             "plan",
-            "Add tasks: titles or objects {title, objective, acceptance, depends_on}. Without: how it stands",
+            "Add tasks: titles or objects {title, objective, acceptance, depends_on}. Without: the plan and its status",
             plan,
             {"run": str, "tasks": list},
             of_a_run=True,
@@ -219,7 +219,7 @@ TOOLS = {
         McpTool("recall", "Lessons that fit what you are about to do", recall, {"lessons": list}),
         McpTool(
             "checkpoint",
-            "Mark where the run stands, with the state to go on from",
+            "Save a checkpoint of the run, with the state to go on from",
             checkpoint,
             {"checkpoint": str, "entry": str},
             of_a_run=True,

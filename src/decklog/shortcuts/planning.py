@@ -48,8 +48,8 @@ def standing(me: Caller, run_id: str) -> ShortcutAnswer:
     run = me.log.runs.get(run_id)
     tasks = me.log.tasks.find(run_id, limit=_SHOWN)
     words = me.log.overview.words(run_ids=[run_id], task_ids=[task.id for task in tasks])
-    stands = words["runs"][run_id]
-    lines = [f"{run.id}  {one_line(run.goal)} ({stands})"]
+    status = words["runs"][run_id]
+    lines = [f"{run.id}  {one_line(run.goal)} ({status})"]
     for task in tasks:
         more = task.worker or task.reason or (f"waits for {task.open_dependencies}" if task.open_dependencies else "")
         said = f" ({one_line(more)})" if more and task.state not in ("done", "abandoned") else ""
@@ -58,8 +58,8 @@ def standing(me: Caller, run_id: str) -> ShortcutAnswer:
         lines.append(f"No tasks yet: {_two(me)}")
     if tasks.next is not None:
         lines.append(f"More: decklog tasks find {run_id} --after '{tasks.next}'")
-    data = [{"task": task.id, "title": task.title, "stands": words["tasks"][task.id]} for task in tasks]
-    return ShortcutAnswer("\n".join(lines), {"run": run.id, "goal": run.goal, "stands": stands, "tasks": data})
+    data = [{"task": task.id, "title": task.title, "live_status": words["tasks"][task.id]} for task in tasks]
+    return ShortcutAnswer("\n".join(lines), {"run": run.id, "goal": run.goal, "live_status": status, "tasks": data})
 
 
 def _two(me: Caller) -> str:

@@ -97,7 +97,7 @@ def _brief(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         "title",
         "criterion",
         "question",
-        "stands",
+        "live_status",
         "state",
         "status",
         "worker",

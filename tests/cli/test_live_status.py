@@ -1,4 +1,4 @@
-"""One word for how a run or a task stands, the same in every answer."""
+"""The live status of a run or a task, the same in every answer."""
 
 from pathlib import Path
 
@@ -24,17 +24,17 @@ def test_every_answer_has_the_same_word_for_a_task(asked: Path, decklog: Program
     word = decklog("overview", "task", "push", "--json").data["status"]
     assert word == "needs attention"
     listed = decklog("tasks", "find", "run_1", "--json").data
-    assert {task["id"]: task["stands"] for task in listed} == {"push": word, "docs": "pending"}
-    assert decklog("tasks", "show", "push", "--json").data["stands"] == word
-    assert decklog("tasks", "details", "push", "--json").data["task"]["stands"] == word
+    assert {task["id"]: task["live_status"] for task in listed} == {"push": word, "docs": "pending"}
+    assert decklog("tasks", "show", "push", "--json").data["live_status"] == word
+    assert decklog("tasks", "details", "push", "--json").data["task"]["live_status"] == word
     ready = decklog("tasks", "ready", "run_1", "--json").data
-    assert [(task["id"], task["stands"]) for name in ("ready", "not_ready") for task in ready[name]] == [
+    assert [(task["id"], task["live_status"]) for name in ("ready", "not_ready") for task in ready[name]] == [
         ("docs", "pending"),
         ("push", word),
     ]
     assert decklog("tasks", "board", "run_1", "--json").data[1]["cards"][0]["status"] == word
-    assert {task["stands"] for task in decklog("runs", "show", "run_1", "--json").data["tasks"]} == {word, "pending"}
-    assert {task["stands"] for task in decklog("plan", "--run", "run_1", "--json").data["tasks"]} == {word, "pending"}
+    assert {task["live_status"] for task in decklog("runs", "show", "run_1", "--json").data["tasks"]} == {word, "pending"}
+    assert {task["live_status"] for task in decklog("plan", "--run", "run_1", "--json").data["tasks"]} == {word, "pending"}
 
 
 @pytest.mark.slow
@@ -42,33 +42,33 @@ def test_parts_and_what_is_waited_for_have_it_too(asked: Path, decklog: Program)
     with Decklog.open(asked / ".decklog" / "decklog.db") as log:
         log.tasks.add("run_1", "ship", task_id="ship", depends_on=["push"])
         log.tasks.add("run_1", "part", task_id="part", parent_id="push")
-    assert decklog("tasks", "why", "ship", "--json").data["waits_for"][0]["stands"] == "needs attention"
-    assert decklog("tasks", "subtasks", "push", "--json").data["subtasks"][0]["stands"] == "pending"
-    assert decklog("tasks", "details", "push", "--json").data["progress"]["subtasks"][0]["stands"] == "pending"
+    assert decklog("tasks", "why", "ship", "--json").data["waits_for"][0]["live_status"] == "needs attention"
+    assert decklog("tasks", "subtasks", "push", "--json").data["subtasks"][0]["live_status"] == "pending"
+    assert decklog("tasks", "details", "push", "--json").data["progress"]["subtasks"][0]["live_status"] == "pending"
 
 
 @pytest.mark.slow
 def test_every_answer_has_the_same_word_for_a_run(asked: Path, decklog: Program) -> None:
     word = decklog("overview", "run", "run_1", "--json").data["status"]
     assert word == "needs attention"
-    assert decklog("runs", "find", "--json").data[0]["stands"] == word
-    assert decklog("runs", "show", "run_1", "--json").data["run"]["stands"] == word
+    assert decklog("runs", "find", "--json").data[0]["live_status"] == word
+    assert decklog("runs", "show", "run_1", "--json").data["run"]["live_status"] == word
     assert decklog("now", "--json").data["runs"][0]["status"] == word
-    assert decklog("plan", "--run", "run_1", "--json").data["stands"] == word
+    assert decklog("plan", "--run", "run_1", "--json").data["live_status"] == word
     assert "(needs attention)" in decklog("plan", "--run", "run_1").out
 
 
 @pytest.mark.slow
 def test_a_page_keeps_its_place_and_its_fields_can_be_chosen(asked: Path, decklog: Program) -> None:
-    said = decklog("tasks", "find", "run_1", "--limit", "1", "--fields", "id,stands", "--json").envelope
-    assert said["data"] == [{"id": "push", "stands": "needs attention"}]
-    rest = decklog("tasks", "find", "run_1", "--after", said["next"], "--fields", "id,stands", "--json")
-    assert rest.data == [{"id": "docs", "stands": "pending"}]
+    said = decklog("tasks", "find", "run_1", "--limit", "1", "--fields", "id,live_status", "--json").envelope
+    assert said["data"] == [{"id": "push", "live_status": "needs attention"}]
+    rest = decklog("tasks", "find", "run_1", "--after", said["next"], "--fields", "id,live_status", "--json")
+    assert rest.data == [{"id": "docs", "live_status": "pending"}]
 
 
 def test_a_moment_of_the_past_has_no_word_of_today(asked: Path, decklog: Program) -> None:
-    assert "stands" not in decklog("runs", "show", "run_1", "--at", "2", "--json").data["run"]
-    assert "stands" not in decklog("journal", "at", "tasks", "push", "3", "--json").data
+    assert "live_status" not in decklog("runs", "show", "run_1", "--at", "2", "--json").data["run"]
+    assert "live_status" not in decklog("journal", "at", "tasks", "push", "3", "--json").data
 
 
 def test_the_board_says_how_each_task_stands(asked: Path, decklog: Program) -> None:
