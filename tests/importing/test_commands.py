@@ -62,7 +62,7 @@ def test_rows_that_did_not_arrive_are_named_and_the_command_fails(tmp_path: Path
     told = capsys.readouterr().err
     assert code == 1
     assert "orchestration_logs:" in told
-    assert "Not all of" in told
+    assert "is incomplete" in told
 
 
 @pytest.mark.slow

@@ -49,8 +49,10 @@ def flag(name: str, value: object) -> bool:
 
 def filled(name: str, value: object) -> str:
     """Check a text that is not blank."""
-    if not isinstance(value, str) or not value.strip():
-        raise Invalid(f"{name} is a text that is not blank; got {value!r}", field=name)
+    if not isinstance(value, str):
+        raise Invalid(f"{name} is a text; got {value!r}", field=name)
+    if not value.strip():
+        raise Invalid(f"{name} can't be blank", field=name)
     return value
 
 

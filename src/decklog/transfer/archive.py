@@ -141,7 +141,7 @@ class Archive:
         """Bring the task counts of runs up to date: later nobody can read their entries."""
         heads = self._db.read(lambda: self._db.rows(_HEADS, {"first": first, "end": end})[1])
         for run_id, *_ in heads:
-            task_counts.catch_up(self._db, run_id)
+            self._db.write(lambda run_id=run_id: task_counts.catch_up(self._db, run_id))  # type: ignore[misc]
 
     def _note(self, manifest: Manifest) -> None:
         self._log.journal.append(

@@ -39,7 +39,7 @@ def test_only_a_pass_makes_a_tree_green(log: Decklog, run_id: str, outcome: str)
 
 
 def test_a_verdict_needs_what_it_is_about(log: Decklog, run_id: str) -> None:
-    with pytest.raises(Invalid, match="needs its tree"):
+    with pytest.raises(Invalid, match="tree can't be blank"):
         said(log, run_id, "pass", tree=" ")
     with pytest.raises(Invalid):
         said(log, run_id, "maybe")
