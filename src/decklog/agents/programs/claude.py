@@ -107,10 +107,11 @@ def transcripts_below(path: str) -> list[tuple[str, str]]:
 
 def _session_event(name: str, payload: Payload, common: Common) -> SessionEvent | None:
     agent_type, trigger = str(payload.get("agent_type") or ""), str(payload.get("trigger") or "auto")
+    whole_session: Common = {**common, "agent_id": None}
     match name:
         case "SessionStart":
             return Begun(
-                **{**common, "agent_id": None},
+                **whole_session,
                 source=str(payload.get("source") or "startup"),
                 cwd=text_or_none(payload.get("cwd")),
                 model=text_or_none(payload.get("model")),
@@ -136,13 +137,10 @@ def _session_event(name: str, payload: Payload, common: Common) -> SessionEvent 
             # The transcript has the last message, with its id.
             return Rested(**common, error=as_text(payload["error"]) if payload.get("error") else None)
         case "SessionEnd":
+            reason, answer = text_or_none(payload.get("reason")), text_or_none(payload.get("text"))
             outcome = payload.get("outcome")
-            return Ended(
-                **{**common, "agent_id": None},
-                reason=text_or_none(payload.get("reason")),
-                text=text_or_none(payload.get("text")),
-                outcome=CallOutcome(outcome) if outcome in tuple(CallOutcome) else CallOutcome.OK,
-            )
+            known = CallOutcome(outcome) if outcome in tuple(CallOutcome) else CallOutcome.OK
+            return Ended(**whole_session, reason=reason, text=answer, outcome=known)
         case _:
             facts = {key: value for key, value in payload.items() if key not in _BASE}
             return Noted(**common, name=name or "unknown", text=as_text(payload.get("message")) or None, facts=facts)

@@ -35,12 +35,14 @@ _LITTLE_ROOM = 1024 * 1024
 TRANSLATED = (apsw.Error, OverflowError, UnicodeError)
 
 
+_PAST_DECKLOG = "Somebody wrote to the file past Decklog. See: decklog verify"
+
+
 def translate(problem: Exception, target: str) -> DecklogError:
     """Return the Decklog error for what running a statement raised."""
     if isinstance(problem, UnicodeDecodeError):
         # SQLite returns any bytes as text.
-        hint = "Somebody wrote to the file past Decklog. See: decklog verify"
-        return Damaged(f"{target} holds a text that is none", hint=hint, is_text=False)
+        return Damaged(f"{target} has a text with invalid bytes", hint=_PAST_DECKLOG, is_text=False)
     if not isinstance(problem, apsw.Error):
         return Invalid(f"a value can't be stored: {problem}")
     code = getattr(problem, "result", 0) & 0xFF
