@@ -1,7 +1,7 @@
 """Opens a log and wires its stores. The only place that knows them all."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
@@ -384,9 +384,9 @@ class Decklog(Blocks):
 
         return Overview(self.parts, tasks=lambda: self.tasks, schedules=lambda: self.schedules, past=lambda: self.runs)
 
-    def record_classes(self) -> dict[str, type[Record]]:
+    def record_classes(self) -> Mapping[str, type[Record]]:
         """Return the record classes by table."""
-        return {record.table: record for name in STORES for record in store_class(name).records}
+        return RecordClasses()
 
     def _audits(self) -> "dict[str, Audit]":
         """Return the audits of tables that no entry describes, by store."""
@@ -435,6 +435,66 @@ class Decklog(Blocks):
 
 # A new store is one more property of `Decklog`; code that needs all stores reads them here.
 STORES: dict[str, str] = {name: (member.__doc__ or "") for name, member in vars(Decklog).items() if isinstance(member, once)}
+
+# The tables of each store's records. With them a record's class is found without importing all stores.
+TABLES: dict[str, tuple[str, ...]] = {
+    "runs": ("runs", "agents"),
+    "groups": ("groups",),
+    "tasks": ("tasks", "dependencies", "task_comments"),
+    "templates": ("templates",),
+    "schedules": ("schedules",),
+    "plans": ("plans", "phases"),
+    "criteria": ("criteria",),
+    "approvals": ("approvals",),
+    "states": ("states", "state_versions", "checkpoints", "snapshots", "graph_checkpoints", "graph_writes", "graph_items"),
+    "artifacts": ("artifacts",),
+    "outputs": ("outputs",),
+    "prices": ("prices",),
+    "budgets": ("budgets",),
+    "reservations": ("reservations",),
+    "ledger": ("charges",),
+    "memory": ("topics", "lessons", "sightings", "contradictions", "proposals"),
+    "patterns": ("patterns",),
+    "strategies": ("strategies",),
+    "learnings": ("learnings",),
+    "context": ("packages", "context_consumers", "context_consumptions"),
+    "inbox": ("messages",),
+    "feedback": ("feedback",),
+    "trust": ("trust_contract", "trust_proposals", "trust_changes"),
+    "proofs": ("proofs",),
+    "self_edits": ("self_edits",),
+    "workflow": (
+        "workflow_versions",
+        "workflow_transitions",
+        "workflow_aliases",
+        "workflow_rules",
+        "workflow_markers",
+        "workflow_models",
+    ),
+    "ci": ("ci_runs",),
+    "verdicts": ("verdicts",),
+    "reviews": ("reviews", "review_passes"),
+    "mends": ("mends",),
+    "gates": ("gates",),
+    "effects": ("effects",),
+    "processes": ("processes",),
+    "edits": ("edits", "worktree_snapshots"),
+    "notices": ("notify_rules", "notices"),
+}
+_STORE_OF = {table: name for name, tables in TABLES.items() for table in tables}
+
+
+class RecordClasses(Mapping[str, type[Record]]):
+    """The record classes by table. A store is imported when one of its classes is looked up."""
+
+    def __getitem__(self, table: str) -> type[Record]:
+        return next(record for record in store_class(_STORE_OF[table]).records if record.table == table)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_STORE_OF)
+
+    def __len__(self) -> int:
+        return len(_STORE_OF)
 
 
 @cache

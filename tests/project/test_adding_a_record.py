@@ -85,7 +85,7 @@ PROPERTY = '''\
 
         return Remarks(self.parts)
 
-    def record_classes(self) -> dict[str, type[Record]]:
+    def record_classes(self) -> Mapping[str, type[Record]]:
 '''
 PROGRAM = """
 import sys
@@ -118,7 +118,9 @@ def altered(tmp_path: Path) -> Altered:
     package = Altered(tmp_path / "package")
     package.write("db/migrations/9001_remarks.sql", MIGRATION)
     package.write("stores/approvals/remarks.py", STORE)
-    package.replace("log.py", "    def record_classes(self) -> dict[str, type[Record]]:\n", PROPERTY)
+    package.replace("log.py", "    def record_classes(self) -> Mapping[str, type[Record]]:\n", PROPERTY)
+    last = '    "notices": ("notify_rules", "notices"),\n'
+    package.replace("log.py", last, f'{last}    "remarks": ("remarks",),\n')
     return package
 
 

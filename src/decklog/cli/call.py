@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 # Verbs with a command of their own: the module in `commands`, and the function.
 HAND_WRITTEN = {
     "approvals": {"show": ("records", "show_approval")},
-    "runs": {"show": ("records", "show_run"), "timeline": ("records", "timeline"), "diff": ("records", "diff")},
+    "runs": {"show": ("records", "show_run"), "timeline": ("sessions", "timeline"), "diff": ("records", "diff")},
     "tasks": {"board": ("records", "board")},
     "ledger": {"burn": ("overview", "burn")},
     "memory": {"model": ("records", "model")},

@@ -1,6 +1,6 @@
 """The journal: an append-only, hash-chained list of entries per stream. Everything else in a log is made from it."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -74,7 +74,7 @@ class Journal:
         self,
         db: Database,
         writer: Writer,
-        record_classes: Callable[[], dict[str, type[Record]]],
+        record_classes: Callable[[], Mapping[str, type[Record]]],
         audits: Callable[[], dict[str, Audit]],
     ) -> None:
         self._db = db

@@ -1,6 +1,6 @@
 """Compares the tables with the journal: every row matches its newest entry."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -26,7 +26,7 @@ _PLAIN = (str, int)
 class Projections:
     """Compares rows with the newest post-images of their records."""
 
-    def __init__(self, db: Database, record_classes: dict[str, type[Record]], result: Verification, texts: Texts) -> None:
+    def __init__(self, db: Database, record_classes: Mapping[str, type[Record]], result: Verification, texts: Texts) -> None:
         self._db = db
         self._texts = texts
         self._classes = record_classes

@@ -4,7 +4,7 @@ An entry that is received keeps its number and its hash. It is checked against t
 is put into the table it is about, so the projections of the receiving log are made from the journal alone.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
 from operator import gt
 from typing import Any, Protocol, Self
@@ -38,7 +38,7 @@ class Log(Protocol):
     def db(self) -> Database: ...
     @property
     def clock(self) -> Clock: ...
-    def record_classes(self) -> dict[str, type[Record]]: ...
+    def record_classes(self) -> Mapping[str, type[Record]]: ...
 
 
 FIELDS = tuple(name for name in COLUMNS if name != "pos")
@@ -48,7 +48,7 @@ _NOTHING: dict[str, Any] = dict.fromkeys(COLUMNS)
 class Replication:
     """Exports entries and imports them, column by column."""
 
-    def __init__(self, db: Database, clock: Clock, record_classes: Callable[[], dict[str, type[Record]]]) -> None:
+    def __init__(self, db: Database, clock: Clock, record_classes: Callable[[], Mapping[str, type[Record]]]) -> None:
         self._db = db
         self._writer = Writer(db, clock)
         self._record_classes = record_classes
@@ -201,7 +201,7 @@ class Replication:
                 raise unusable(row, f"tells of {table!r}, a kind of record that this Decklog does not know")
             image = images[row[0]]
             (removed if image.get("removed") else kept)[table].append(image)
-        for table in reversed(classes):
+        for table in reversed(list(classes)):
             self._remove_all(classes[table], removed[table])
         for table, record_class in classes.items():
             self._put_all(record_class, kept[table])

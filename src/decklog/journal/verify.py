@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -74,7 +74,7 @@ class Anchors:
 
 
 # Name what is in the log and should not be, each as the fields of a problem; each goes by the name of what it looks at.
-Audit = Callable[[dict[str, type[Record]]], Iterator[dict[str, Any]]]
+Audit = Callable[[Mapping[str, type[Record]]], Iterator[dict[str, Any]]]
 Check = Callable[["Verifier"], None]
 
 __all__ = ["Problem", "Verification", "Verifier"]
@@ -86,7 +86,7 @@ class Verifier:
     def __init__(
         self,
         db: Database,
-        record_classes: dict[str, type[Record]],
+        record_classes: Mapping[str, type[Record]],
         audits: dict[str, Audit] | None = None,
         *,
         full: bool = False,

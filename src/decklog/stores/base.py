@@ -92,7 +92,7 @@ class Store:
 
     # Derived tables
 
-    def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
+    def audit(self, _record_classes: Mapping[str, type[Record]]) -> Iterator[dict[str, Any]]:
         """Yield the problems of this store's derived tables."""
         return iter(())
 

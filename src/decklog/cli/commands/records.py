@@ -13,7 +13,6 @@ from decklog.cli.derived import of_records
 from decklog.cli.groups import SuggestingGroup
 from decklog.cli.screens.approval import lines
 from decklog.cli.screens.lines import draw, print_lines
-from decklog.cli.screens.session import timeline as draw_timeline
 from decklog.cli.show import fitted, painted_entry, plain, show
 from decklog.cli.terminal import STRONG, painted, put, say, width
 from decklog.core.errors import NotFound
@@ -135,19 +134,6 @@ def diff(call: Invocation, before: str, after: str) -> int:
 
 def _value(value: Any) -> str:
     return "(nothing)" if value in (None, "", [], {}) else plain(value)
-
-
-@click.command()
-@click.argument("run_id", metavar="RUN")
-@click.option("--width", type=click.IntRange(10, 1000), metavar="N", help="characters for the bars, default by the terminal")
-@click.pass_obj
-def timeline(call: Invocation, run_id: str, width: int | None) -> int:
-    """Draw who worked on which task when, and how each attempt ended."""
-    with call.open(writing=False) as log:
-        if call.json:
-            return show(log.runs.snapshot(run_id).attempts, as_json=True)
-        print_lines(draw_timeline(log, run_id, width))
-    return 0
 
 
 @click.command("show")

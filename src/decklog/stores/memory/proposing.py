@@ -1,6 +1,6 @@
 """Verbs of proposed lessons: gathered from the journal, accepted or dismissed by a person."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -280,7 +280,7 @@ class LessonProposals(LessonUpkeep):
 
     # Derived tables
 
-    def audit(self, record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
+    def audit(self, record_classes: Mapping[str, type[Record]]) -> Iterator[dict[str, Any]]:
         """Yield marks without an entry in the journal, and the problems of lessons."""
         yield from super().audit(record_classes)
         strange = f"""

@@ -1,6 +1,6 @@
 """Maintenance of the memory: topics, health, index, vectors, and imported lessons."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -336,7 +336,7 @@ class LessonUpkeep(LessonEmbedding):
             row = self._db.one(f"select count(*) from lessons where {HOLDS}", {})
         return row[0] if row else 0
 
-    def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
+    def audit(self, _record_classes: Mapping[str, type[Record]]) -> Iterator[dict[str, Any]]:
         """Yield vectors that differ from their recorded digests, and the problems of the index."""
         yield from self._only("lesson_desk", "id", [1])
         yield from self._only("lesson_sums", "id", [1])

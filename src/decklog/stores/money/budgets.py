@@ -1,6 +1,6 @@
 """Budgets: limits by scope and period, and their usage."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -184,7 +184,7 @@ class Budgets(Store):
             if kept.get(day, nothing) != true.get(day, nothing)
         ]
 
-    def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
+    def audit(self, _record_classes: Mapping[str, type[Record]]) -> Iterator[dict[str, Any]]:
         yield from self._only("budget_gates", "no", range(GATES))
         meter, budgets = BudgetMeter(self._db, self._clock), self.find()
         for budget in budgets:

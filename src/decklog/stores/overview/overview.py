@@ -494,7 +494,7 @@ class Overview(Families):
 
     # Derived tables
 
-    def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
+    def audit(self, _record_classes: Mapping[str, type[Record]]) -> Iterator[dict[str, Any]]:
         yield from task_counts.audit(self._db)
         yield from spending.audit(self._db)
 

@@ -1,6 +1,6 @@
 """The view of one run, now or as of an entry: head, counts, activity strip, timeline and latest entries."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -170,7 +170,7 @@ class Wished:
     milestones: int = 0
 
 
-def kinds(classes: dict[str, type[Record]], tables: list[str]) -> list[type[Record]]:
+def kinds(classes: Mapping[str, type[Record]], tables: list[str]) -> list[type[Record]]:
     """Return the record classes of a run for table names. Raise Invalid for an unknown table."""
     known = {table: record for table, record in classes.items() if record.home is None}
     for table in tables:

@@ -1,6 +1,6 @@
 """Edits: which session changed a file from one git blob to another, and snapshots of the worktree around its turns."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -282,7 +282,7 @@ class Edits(Store):
 
     # Derived tables
 
-    def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
+    def audit(self, _record_classes: Mapping[str, type[Record]]) -> Iterator[dict[str, Any]]:
         """Yield cached origins that are unreadable or name a missing edit. Their lines are in git, not in the log."""
         known = {row[0] for row in self._db.each_as_is("select id from edits", {})}
         for commit, path, ranges in self._db.each_as_is(f"select commit_id, path, ranges from {_TABLE} order by 1, 2", {}):

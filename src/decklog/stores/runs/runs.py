@@ -1,6 +1,6 @@
 """Runs: one goal pursued in one repository, and the agents that work on it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
@@ -357,7 +357,7 @@ class Runs(Store):
                     timeline.catch_up(self._db, run_id)
         return self._db.read(lambda: job(history, False), same_plans=True)
 
-    def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
+    def audit(self, _record_classes: Mapping[str, type[Record]]) -> Iterator[dict[str, Any]]:
         return timeline.audit(self._db)
 
     def derive(self) -> None:

@@ -1,6 +1,6 @@
 """A snapshot of a run: every record of its stream at one moment, from the journal alone."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -79,7 +79,7 @@ class RunSnapshot:
 class Past:
     """Runs at any entry, from the journal, inside the caller's read."""
 
-    def __init__(self, db: Database, classes: dict[str, type[Record]], tasks: Callable[[], AttemptReader]) -> None:
+    def __init__(self, db: Database, classes: Mapping[str, type[Record]], tasks: Callable[[], AttemptReader]) -> None:
         self._db = db
         self._classes = classes
         self._tasks = tasks

@@ -1,6 +1,6 @@
 """Tasks: what a run has to do, in which order, and why a task can't be claimed yet."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Unpack
 
@@ -56,7 +56,7 @@ class Tasks(Links):
     records = (Task, Dependency, TaskComment)
     derived = (ready_tags.TABLE,)
 
-    def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
+    def audit(self, _record_classes: Mapping[str, type[Record]]) -> Iterator[dict[str, Any]]:
         """Yield problems of the tags of claimable tasks."""
         return ready_tags.audit(self._db)
 

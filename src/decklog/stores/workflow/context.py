@@ -1,7 +1,7 @@
 """Context packages: what one agent leaves for the next ones, offered by relevance."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -232,7 +232,7 @@ class Context(Store):
     records = (ContextPackage, ContextConsumer, ContextConsumption)
     derived = ("context_turn",)
 
-    def audit(self, _record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
+    def audit(self, _record_classes: Mapping[str, type[Record]]) -> Iterator[dict[str, Any]]:
         return self._only("context_turn", "one", [1])
 
     def derive(self) -> None:

@@ -1,6 +1,6 @@
 """Writing the streams of a new log from what recovery found of the old one."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,7 +37,7 @@ class Lost:
 class Parents:
     """Looks up what the images of changes refer to, by the foreign keys of a SQLite log."""
 
-    def __init__(self, db: Database, record_classes: dict[str, type[Record]]) -> None:
+    def __init__(self, db: Database, record_classes: Mapping[str, type[Record]]) -> None:
         self._db = db
         self._classes = record_classes
         self._known: dict[str, list[Reference]] = {}

@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, Self
@@ -102,7 +103,7 @@ class Salvage:
                 return False
         return True
 
-    def take_tables(self, classes: dict[str, type[Record]], sound: str) -> None:
+    def take_tables(self, classes: Mapping[str, type[Record]], sound: str) -> None:
         """Read the rows of all tables as far as SQLite can; `sound` is a log whose first page leads to the same tables."""
         merged = self._merged(sound)
         for place, record_class in enumerate(classes.values()):

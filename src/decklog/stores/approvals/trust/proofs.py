@@ -159,7 +159,7 @@ class Proofs(Store):
             holds = False
         return record if holds else replace(record, proof=None)
 
-    def audit(self, record_classes: dict[str, type[Record]]) -> Iterator[dict[str, Any]]:
+    def audit(self, record_classes: Mapping[str, type[Record]]) -> Iterator[dict[str, Any]]:
         """Yield the changes that the owner did not sign: steps of trust without a signature, and changes without a proof."""
         replay = self._contracts.replayed()
         if replay.problem is not None:
