@@ -68,4 +68,4 @@ class Copying:
 
 
 def _version(connection: apsw.Connection) -> int:
-    return int(connection.execute("pragma user_version").get)
+    return int(connection.execute("select max(version) from schema_steps").get)
