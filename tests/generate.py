@@ -15,6 +15,7 @@ import click
 
 from decklog.cli.derived import find_operation
 from decklog.cli.groups import SENTENCE
+from decklog.guard.policy import Policy
 from decklog.log import STORES
 from tests.async_types import async_types
 from tests.man import man_page
@@ -246,6 +247,7 @@ def _manager_commands() -> list[str]:
 def policy_json() -> str:
     """Return the shipped policy as JSON, an entry a line, with the owner's commands and without the examples."""
     data = tomllib.loads((POLICY / "policy.toml").read_text(encoding="utf-8"))
+    Policy(data).check()
     for table in data.values():
         for entry in table if isinstance(table, list) else ():
             entry.pop("dangerous", None)

@@ -86,6 +86,12 @@ def test_a_broken_file_is_refused_by_its_name(tmp_path: Path, text: str) -> None
     assert caught.value.hint
 
 
+def test_an_unknown_key_of_a_rule_is_refused(tmp_path: Path) -> None:
+    rule = "[[rules]]\nprograms = 'pulumi'\ncommand = 'destroy'\nid = 'mine'\ndecision = 'deny'\nreason = 'no'\n"
+    with pytest.raises(Invalid, match="rule mine: unknown key command"):
+        written(tmp_path, rule)
+
+
 def test_a_missing_file_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         Policy.load(tmp_path / "none.toml")

@@ -97,6 +97,12 @@ class PolicyFinding(NamedTuple):
     reason: str
 
 
+_RULE_KEYS = frozenset(
+    "programs decision id reason dangerous harmless any sub operands flags unless without taint bare stdin least given "
+    "except_values no_stdin words".split()
+)
+
+
 class PolicyTable:
     """One table of the policy; its values are read when they are needed."""
 
@@ -183,6 +189,9 @@ class Policy:
 
     def check(self) -> None:
         """Read every entry, which raises for a malformed one."""
+        for rule in self.data.get("rules", ()):
+            if unknown := sorted(rule.keys() - _RULE_KEYS):
+                raise ValueError(f"rule {rule.get('id')}: unknown key {', '.join(unknown)}")
         tables = (self._entries.values(), *(table for table in self.data.values() if isinstance(table, list)))
         for data in (data for table in tables for data in table if isinstance(data, Mapping)):
             entry = self.entry(data)
