@@ -97,9 +97,9 @@ class PolicyFinding(NamedTuple):
     reason: str
 
 
-_RULE_KEYS = frozenset(
+_RULE_KEYS = (
     "programs decision id reason dangerous harmless any sub operands flags unless without taint bare stdin least given "
-    "except_values no_stdin words".split()
+    "except_values no_stdin words"
 )
 
 
@@ -190,7 +190,7 @@ class Policy:
     def check(self) -> None:
         """Read every entry, which raises for a malformed one."""
         for rule in self.data.get("rules", ()):
-            if unknown := sorted(rule.keys() - _RULE_KEYS):
+            if unknown := sorted(rule.keys() - set(words(_RULE_KEYS))):
                 raise ValueError(f"rule {rule.get('id')}: unknown key {', '.join(unknown)}")
         tables = (self._entries.values(), *(table for table in self.data.values() if isinstance(table, list)))
         for data in (data for table in tables for data in table if isinstance(data, Mapping)):
