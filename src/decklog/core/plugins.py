@@ -12,6 +12,8 @@ from typing import Any
 from decklog.core.errors import Invalid, NotFound
 
 GROUP = "decklog.plugins"
+# The name of our own package.
+OURS = "decklog"
 
 
 class PluginKind(StrEnum):
@@ -44,19 +46,55 @@ class Plugin:
             raise Invalid(f"the plug-in {self.kind} {self.name} can't be loaded: {problem}", hint=hint) from problem
 
 
-@cache
+@dataclass(frozen=True)
+class IgnoredEntry:
+    """An entry point of the group that is no usable plug-in, and why."""
+
+    kind: str
+    name: str
+    package: str
+    version: str
+    entry: Any
+    why: str
+
+
 def find_plugins() -> tuple[Plugin, ...]:
     """Return the installed plug-ins, ordered by kind and name. Of two with the same name, ours or the first counts."""
+    return scan_entry_points()[0]
+
+
+def find_ignored_entries() -> tuple[IgnoredEntry, ...]:
+    """Return the entry points of the group that add nothing."""
+    return scan_entry_points()[1]
+
+
+@cache
+def scan_entry_points() -> tuple[tuple[Plugin, ...], tuple[IgnoredEntry, ...]]:
+    """Read the entry points of the group once per process."""
     # Slow to import, and needed by few commands.
     from importlib.metadata import entry_points
 
     found: dict[tuple[str, str], Plugin] = {}
-    entries = sorted(entry_points(group=GROUP), key=lambda entry: (_package(entry)[0] != "decklog", entry.name))
+    ignored: list[IgnoredEntry] = []
+    entries = sorted(entry_points(group=GROUP), key=lambda entry: (_package(entry)[0] != OURS, entry.name))
     for entry in entries:
         kind, _, name = entry.name.partition(".")
-        if kind in tuple(PluginKind) and name:
-            found.setdefault((kind, name), Plugin(PluginKind(kind), name, *_package(entry), entry))
-    return tuple(found[key] for key in sorted(found, key=lambda key: ([*PluginKind].index(PluginKind(key[0])), key[1])))
+        if (why := _why_ignored(kind, name, found.get((kind, name)))) is None:
+            found[kind, name] = Plugin(PluginKind(kind), name, *_package(entry), entry)
+        else:
+            ignored.append(IgnoredEntry(kind if name else "", name or entry.name, *_package(entry), entry, why))
+    plugins = sorted(found.values(), key=lambda plugin: ([*PluginKind].index(plugin.kind), plugin.name))
+    return tuple(plugins), tuple(ignored)
+
+
+def _why_ignored(kind: str, name: str, present: Plugin | None) -> str | None:
+    if not name:
+        return "ignored: the name is not KIND.NAME"
+    if kind not in tuple(PluginKind):
+        return f"ignored: unknown kind {kind}"
+    if present is not None:
+        return "hidden by Decklog's own" if present.package == OURS else f"hidden by that of {present.package}"
+    return None
 
 
 def _package(entry: Any) -> tuple[str, str]:
