@@ -3,6 +3,7 @@
 An entry point is called KIND.NAME, such as `importer.beads`, so that plug-ins can be listed without importing any of them.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
@@ -14,6 +15,7 @@ from decklog.core.errors import Invalid, NotFound
 GROUP = "decklog.plugins"
 # The name of our own package.
 OURS = "decklog"
+UNLOADABLE = "can't be loaded"
 
 
 class PluginKind(StrEnum):
@@ -37,13 +39,13 @@ class Plugin:
     version: str
     entry: Any
 
-    def load(self) -> Any:
-        """Import the plug-in; raise Invalid if that fails."""
+    def load(self, build: Callable[[Any], Any] = lambda loaded: loaded) -> Any:
+        """Import the plug-in and return what `build` makes of it; raise Invalid if that fails."""
         try:
-            return self.entry.load()
+            return build(self.entry.load())
         except Exception as problem:
             hint = f"Update or remove the package: pip uninstall {self.package}"
-            raise Invalid(f"the plug-in {self.kind} {self.name} can't be loaded: {problem}", hint=hint) from problem
+            raise Invalid(f"the plug-in {self.kind} {self.name} {UNLOADABLE}: {problem}", hint=hint) from problem
 
 
 @dataclass(frozen=True)
@@ -106,11 +108,14 @@ def plugin_names(kind: PluginKind) -> list[str]:
     return [plugin.name for plugin in find_plugins() if plugin.kind is kind]
 
 
-def load_plugin(kind: PluginKind, name: str) -> Any:
-    """Load a plug-in by its name; raise NotFound with a suggestion if there is none."""
-    for plugin in find_plugins():
-        if (plugin.kind, plugin.name) == (kind, name):
-            return plugin.load()
+def _find_plugin(kind: PluginKind, name: str) -> Plugin | None:
+    return next((plugin for plugin in find_plugins() if (plugin.kind, plugin.name) == (kind, name)), None)
+
+
+def load_plugin(kind: PluginKind, name: str, build: Callable[[Any], Any] = lambda loaded: loaded) -> Any:
+    """Load a plug-in by its name, and build something of it; raise NotFound with a suggestion if there is none."""
+    if (plugin := _find_plugin(kind, name)) is not None:
+        return plugin.load(build)
     names = plugin_names(kind)
     near = get_close_matches(name, names, 1)
     hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(names) or 'none'}."
