@@ -3,14 +3,15 @@
 An entry point is called KIND.NAME, such as `importer.beads`, so that plug-ins can be listed without importing any of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from decklog.core.errors import Invalid, NotFound
+from decklog.core.errors import DecklogError, Invalid, NotFound, Unavailable
 
 GROUP = "decklog.plugins"
 # The name of our own package.
@@ -120,3 +121,22 @@ def load_plugin(kind: PluginKind, name: str, build: Callable[[Any], Any] = lambd
     near = get_close_matches(name, names, 1)
     hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(names) or 'none'}."
     raise NotFound(f"there is no {kind} {name!r}", hint=hint)
+
+
+@contextmanager
+def report_failures(kind: PluginKind, name: str) -> Iterator[None]:
+    """Raise Unavailable for what a plug-in raises, except Decklog's own errors."""
+    try:
+        yield
+    except DecklogError:
+        raise
+    except Exception as problem:
+        raise plugin_failure(kind, name, problem) from problem
+
+
+def plugin_failure(kind: PluginKind, name: str, problem: Exception, where: str = "") -> Unavailable:
+    """Build the error for a plug-in that failed, with the package to report it to."""
+    what = problem.message if isinstance(problem, DecklogError) else f"{type(problem).__name__}: {problem}"
+    plugin = _find_plugin(kind, name)
+    hint = f"Report it to the package {plugin.package}." if plugin is not None else None
+    return Unavailable(f"the plug-in {kind} {name} failed{where}: {what}", hint=hint)
