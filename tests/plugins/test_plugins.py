@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import venv
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,43 +12,15 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Invalid, NotFound
+from decklog.cli import run
 from decklog.core.plugins import PluginKind, find_plugins, load_plugin, plugin_names
 from decklog.models.providers.making import maker
 from decklog.models.settings import ModelChoice
 from decklog.notify.round import send
 from decklog.plugins.trackers import RecordImport
+from tests.plugins.conftest import Install
 
 SAMPLE = Path(__file__).parents[2] / "examples" / "plugin"
-CODE = """
-from types import SimpleNamespace
-SENT = []
-def model(choice): return SimpleNamespace(model=choice.model)
-def notify(message, words):
-    if words == ["down"]: raise ConnectionError("not reached")
-    SENT.append((message["what"], list(words)))
-"""
-Install = Callable[[dict[str, str]], None]
-
-
-@pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Install a package with some entry points, as pip leaves it behind."""
-
-    def installed(entries: dict[str, str]) -> None:
-        folder = tmp_path / "site"
-        info = folder / "other_plugins-2.0.dist-info"
-        info.mkdir(parents=True)
-        (folder / "other_plugins.py").write_text(CODE)
-        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other-plugins\nVersion: 2.0\n")
-        lines = "\n".join(f"{name} = {value}" for name, value in entries.items())
-        (info / "entry_points.txt").write_text(f"[decklog.plugins]\n{lines}\n")
-        monkeypatch.syspath_prepend(str(folder))
-        find_plugins.cache_clear()
-
-    find_plugins.cache_clear()
-    yield installed
-    find_plugins.cache_clear()
-    sys.modules.pop("other_plugins", None)
 
 
 def test_our_own_plugins_are_entry_points_that_can_be_loaded() -> None:
@@ -67,6 +38,27 @@ def test_a_plugin_with_the_name_of_ours_does_not_replace_it(install: Install) ->
 
     packages = {plugin.name: plugin.package for plugin in find_plugins() if plugin.kind is PluginKind.IMPORTER}
     assert (packages["beads"], packages["other"]) == ("decklog", "other-plugins")
+
+
+def test_ignored_entry_points_are_listed_with_the_reason(
+    install: Install, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(dict.fromkeys(("importr.typo", "nodot", "importer.beads"), "other_plugins:model"))
+
+    assert run(["--json", "plugins"]) == 0
+    listed = [row for row in json.loads(capsys.readouterr().out)["data"] if row["package"] == "other-plugins"]
+    assert {(row["kind"], row["name"]): row["problem"] for row in listed} == {
+        ("importr", "typo"): "ignored: unknown kind importr",
+        ("", "nodot"): "ignored: the name is not KIND.NAME",
+        ("importer", "beads"): "hidden by Decklog's own",
+    }
+    run(["plugins", "importer"])
+    assert "typo" not in (shown := capsys.readouterr().out)
+    assert "hidden by Decklog's own" in shown
+    database = str(tmp_path / "log.db")
+    Decklog.open(database).close()
+    run(["--db", database, "--json", "doctor"])
+    assert "importr.typo of other-plugins: ignored" in json.loads(capsys.readouterr().out)["data"]["ignored_plugins"]
 
 
 def test_a_plugin_that_is_missing_or_broken_is_named_with_a_next_step(install: Install) -> None:

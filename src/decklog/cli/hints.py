@@ -51,9 +51,21 @@ def _command(words: list[str]) -> tuple[str | None, str]:
 
     first = words[0].replace("-", "_") if words else ""
     if first not in STORES:
-        return None, f"{words[0]} " if first and not first.startswith("_") else ""
+        return None, _path(words) if first and not first.startswith("_") else ""
     is_verb = len(words) > 1 and words[1].replace("_", "-") in _verbs(first)
     return first, f"{words[0]} {words[1]} " if is_verb else f"{words[0]} "
+
+
+def _path(words: list[str]) -> str:
+    """Return a hand-written command, with the one of its group that was called."""
+    import click
+
+    from decklog.cli.main import COMMANDS, menu
+
+    ctx = click.Context(menu)
+    group = menu.get_command(ctx, words[0]) if words[0] in COMMANDS else None
+    is_part = isinstance(group, click.Group) and len(words) > 1 and words[1] in group.list_commands(ctx)
+    return f"{words[0]} {words[1]} " if is_part else f"{words[0]} "
 
 
 def _verbs(store: str) -> list[str]:

@@ -1,12 +1,14 @@
 """Commands that plug-ins add: importers and agent programs."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import click
 
 from decklog.cli.groups import SuggestingGroup, with_examples
-from decklog.core.plugins import PluginKind, load_plugin, plugin_names
+from decklog.core.errors import Invalid
+from decklog.core.plugins import UNLOADABLE, PluginKind, load_plugin, plugin_names
 
 
 class PluginGroup(SuggestingGroup):
@@ -23,5 +25,23 @@ class PluginGroup(SuggestingGroup):
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         if name not in plugin_names(self._kind):
             return None
-        plugin = load_plugin(self._kind, name)
-        return with_examples(plugin if isinstance(plugin, click.Command) else self._build(name, plugin), f"{self.name} {name}")
+        try:
+            command = load_plugin(self._kind, name, partial(self._command, name))
+        except Invalid as problem:
+            # The help of the group lists the other plug-ins all the same.
+            command = _unloadable_command(name, problem)
+        return with_examples(command, f"{self.name} {name}")
+
+    def _command(self, name: str, plugin: Any) -> click.Command:
+        return plugin if isinstance(plugin, click.Command) else self._build(name, plugin)
+
+
+def _unloadable_command(name: str, problem: Invalid) -> click.Command:
+    """Build a command that raises the problem; it accepts all arguments."""
+
+    def fail() -> None:
+        raise problem
+
+    text = problem.message[problem.message.index(UNLOADABLE) :]
+    settings = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return click.Command(name, callback=fail, help=f"({text})", add_help_option=False, context_settings=settings)

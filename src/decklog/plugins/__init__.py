@@ -53,6 +53,8 @@ class ImportContext:
 class ImportedTask:
     """A work item of the source. `id` must be the same in every import; it becomes the task's id.
 
+    Ids are unique in the whole log, so begin them with your tracker's name, as `todo-12`. Times need a zone.
+
     Without `updated_at`, what was changed in the log since the last import is kept. `more` is shown to workers.
     A task that somebody works on elsewhere is PAUSED here: RUNNING needs a lease. Without a date in the source, give the
     file's time as `created_at`; it counts at the first import only.
@@ -107,6 +109,7 @@ Imported = ImportedTask | ImportedLink | ImportedComment | ImportedEvent
 class Importer(Protocol):
     """Reads another tool's data. `decklog import NAME PATH` writes what it yields: each record once, in any number of runs.
 
+    The entry point is an instance, or a class that is called without arguments.
     Secrets are redacted, links that would form a cycle are reported, and tasks that are worked on here are left alone.
     An importer that needs further options registers a click command instead.
     """
@@ -117,7 +120,10 @@ class Importer(Protocol):
         """Return whether path looks like this tool's data; the command refuses other paths."""
 
     def read(self, path: Path, context: ImportContext) -> Iterator[Imported]:
-        """Yield records in any order; ids must be stable across reads. Never change the source."""
+        """Yield records in any order; ids must be stable across reads. Never change the source.
+
+        Raise `decklog.Invalid` to refuse the file. Append to `context.notes` what is left out.
+        """
 
 
 class AgentProgram(Protocol):

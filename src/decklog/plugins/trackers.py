@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from decklog.conductor.plan import plan_of
 from decklog.conductor.starting import RunRequest
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Invalid
+from decklog.core.plugins import PluginKind, plugin_failure, report_failures
 from decklog.importing.importer import Link
 from decklog.importing.row import Row, plain
 from decklog.importing.sync import Sync, Synced
@@ -19,6 +21,7 @@ from decklog.importing.writer import Mapping, PendingEntry, PendingRecord, descr
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
 from decklog.plugins import ImportContext, Imported, ImportedComment, ImportedEvent, ImportedLink, ImportedTask, Importer
+from decklog.plugins.imported import check_record
 from decklog.plugins.importers.beads import BeadsSync
 from decklog.plugins.importers.github import GithubSync
 from decklog.plugins.importers.taskmaster.sync import TaskMasterSync
@@ -122,19 +125,25 @@ class RecordImport(Tracker):
     def gather(self) -> None:
         """Read everything that the plug-in yields."""
         path, context = Path(self.path), ImportContext(self.run_id)
-        if not self._importer.detect(path):
-            raise Invalid(f"{path} does not look like data of {self.system}", path=self.path)
-        for record in self._importer.read(path, context):
-            self._add(record)
-        for note in context.notes:
-            self.report.note(note)
+        with report_failures(PluginKind.IMPORTER, self.system):
+            if not self._importer.detect(path):
+                raise Invalid(f"{path} does not look like data of {self.system}", path=self.path)
+            for record in self._importer.read(path, context):
+                try:
+                    self._add(record)
+                except Exception as problem:
+                    where = f" at {_item_of(record)}"
+                    raise plugin_failure(PluginKind.IMPORTER, self.system, problem, where) from problem
+            for note in context.notes:
+                self.report.note(str(note))
 
     def _add(self, record: Imported) -> None:
-        columns = plain({name: to_text(value) if hasattr(value, "tzinfo") else value for name, value in vars(record).items()})
+        fields = check_record(record)
+        columns = plain({name: to_text(value) if isinstance(value, datetime) else value for name, value in fields.items()})
         match record:
             case ImportedTask():
                 clock = columns["updated_at"] or ""
-                is_done = record.state is TaskState.DONE
+                is_done = fields["state"] is TaskState.DONE
                 self.add_item(record.id, columns, at=columns["created_at"], clock=clock, is_done=is_done)
             case ImportedLink():
                 self.gathered.add(LINKS, f"{record.task_id}/{record.other_id}/{record.kind}", to_json(columns))
@@ -142,8 +151,6 @@ class RecordImport(Tracker):
                 self.gathered.add(COMMENTS, f"{record.task_id}#{record.id}", to_json(columns), at=columns["at"])
             case ImportedEvent():
                 self.gathered.add(_EVENTS, f"{record.task_id}#{record.id}", to_json(columns), at=columns["at"])
-            case _:
-                raise Invalid(f"an importer yields tasks, links, comments and events, not {type(record).__name__}")
 
     def mappings(self) -> dict[str, Mapping]:
         return {**super().mappings(), _EVENTS: self.event}
@@ -180,3 +187,8 @@ class RecordImport(Tracker):
         given, row.left, row.stream = row.columns, {}, self.run_id
         entry = {"kind": EntryKind.EVENT, "subtype": given["kind"], "body": given["body"], "payload": given["payload"] or None}
         return self.writer.entry(row, {**entry, "at": from_text(given["at"]), "task_id": given["task_id"]})
+
+
+def _item_of(record: object) -> object:
+    """Return the id of the item that a record belongs to; without one, the record's type."""
+    return getattr(record, "task_id", None) or getattr(record, "id", None) or type(record).__name__

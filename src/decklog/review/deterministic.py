@@ -12,7 +12,7 @@ from typing import Any
 
 from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.git import changes
-from decklog.core.plugins import PluginKind, load_plugin, plugin_names
+from decklog.core.plugins import PluginKind, load_plugin, plugin_names, report_failures
 from decklog.core.python_source import parsed
 from decklog.guard.files.gitignore import IgnoreFile
 from decklog.redaction import explain
@@ -189,7 +189,8 @@ def run_static(change: Change, settings: ReviewSettings, examiner: Examiner, run
     """Run the checks that need no tests, the linters, and the rules about changed lines."""
     found = [*_tree_faults(change), *_syntax_errors(change)]
     for name in plugin_names(PluginKind.CHECK):
-        found += load_plugin(PluginKind.CHECK, name)(change)
+        with report_failures(PluginKind.CHECK, name):
+            found += load_plugin(PluginKind.CHECK, name)(change)
     known = {(one.file, one.kind) for one in found}
     by_rules = find_by_rules(sources(change, settings.tests), 1)
     found += [one for one in by_rules if (one.file, one.kind) not in known]

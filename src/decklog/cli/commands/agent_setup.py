@@ -26,7 +26,7 @@ from decklog.cli.plugin_group import PluginGroup
 from decklog.cli.show import show
 from decklog.core.errors import DecklogError, NotFound, Unavailable
 from decklog.core.extras import install_hint
-from decklog.core.plugins import PluginKind
+from decklog.core.plugins import PluginKind, report_failures
 from decklog.location.locate import locate, repository
 
 if TYPE_CHECKING:
@@ -244,7 +244,8 @@ def setup_command(name: str, program: "AgentProgram | type[AgentProgram]") -> cl
     made = program() if isinstance(program, type) else program
 
     def parts(setting: Setting) -> list[FilePart]:
-        return [WholeFile(path, content) for path, content in made.files(setting).items()]
+        with report_failures(PluginKind.AGENT, name):
+            return [WholeFile(path, content) for path, content in made.files(setting).items()]
 
     scopes = tuple(SetupScope(scope) for scope in made.scopes)
     known = SupportedProgram(name, made.title, parts, scopes, executable=made.executable, guard=made.guard)

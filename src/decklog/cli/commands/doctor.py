@@ -26,6 +26,7 @@ from decklog.cli.show import show
 from decklog.cli.terminal import ProgressMeter, say
 from decklog.core.errors import Damaged, DecklogError
 from decklog.core.figures import counted
+from decklog.core.plugins import find_ignored_entries
 from decklog.location.locate import LogLocation, locate, spool_folder
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ def doctor(call: Invocation, part: str | None, deep: bool) -> int:
     guards, unguarded = guard_findings()
     facts |= {"guard": ", ".join(f"{name} {result}" for name, result in guards.items())} if guards else {}
     findings += unguarded
+    if ignored := find_ignored_entries():
+        facts["ignored_plugins"] = "; ".join(f"{one.entry.name} of {one.package}: {one.why}" for one in ignored)
     if call.json:
         first = findings[0] if findings else None
         return print_findings({**facts, "findings": findings}, Trouble(first["what"], hint=first["mend"]) if first else None)

@@ -18,7 +18,7 @@ from decklog.conductor.git.repository import write_git_directory
 from decklog.conductor.git.workspaces import remove_folder
 from decklog.core.clock import Clock
 from decklog.core.errors import DecklogError, Invalid
-from decklog.core.plugins import PluginKind, load_plugin
+from decklog.core.plugins import PluginKind, load_plugin, report_failures
 from decklog.guard.sandbox.sandbox import Sandbox, SandboxKind
 from decklog.guard.shell.spool import read_output
 from decklog.log import Decklog
@@ -44,7 +44,8 @@ def maker(
                 return Scripted.from_json(read(choice.script), choice.script)
             case "agent":
                 return replace(_program(log, settings, choice, folder, sandbox), wanted_end=wanted_end)
-        provider: Provider = load_plugin(PluginKind.MODEL, choice.provider)(choice)
+        with report_failures(PluginKind.MODEL, choice.provider):
+            provider: Provider = load_plugin(PluginKind.MODEL, choice.provider)(choice)
         return provider
 
     return make

@@ -40,8 +40,9 @@ def _run(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 def import_command(name: str, importer: "Importer | type[Importer]") -> click.Command:
     """Build the command of an importer plug-in."""
+    made = importer() if isinstance(importer, type) else importer
 
-    @click.command(name, help=f"{importer.summary}\n\nRun it again at any time: what is here already is not written twice.")
+    @click.command(name, help=f"{made.summary}\n\nRun it again at any time: what is here already is not written twice.")
     @click.argument("path")
     @_run(name)
     @_dry_run
@@ -49,7 +50,6 @@ def import_command(name: str, importer: "Importer | type[Importer]") -> click.Co
     def command(call: Invocation, path: str, run_id: str, dry_run: bool) -> int:
         from decklog.plugins.trackers import RecordImport
 
-        made = importer() if isinstance(importer, type) else importer
         with _log(call, path, dry_run) as log, ProgressMeter() as meter:
             done = RecordImport(log, path, made, name=name, run_id=run_id, dry_run=dry_run, progress=meter).run()
         return _show(call, done)
