@@ -40,6 +40,7 @@ class Reset(FieldRule):
 
     def __init__(self, value: str | int | None = None) -> None:
         super().__init__("empty" if value is None else f"`{value}`", lambda _value, _fork: value)
+        self.value = value
 
 
 class Replace(FieldRule):
@@ -48,6 +49,7 @@ class Replace(FieldRule):
     def __init__(self, values: Mapping[str, str]) -> None:
         words = ", ".join(f"`{old}` becomes `{new}`" for old, new in values.items())
         super().__init__(words, lambda value, _fork: values.get(value, value))
+        self.values = values
 
 
 class Refer(FieldRule):
