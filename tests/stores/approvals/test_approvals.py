@@ -415,7 +415,7 @@ def test_a_message_that_asks_the_same_in_words_is_answered_with_it(log: Decklog,
 @pytest.mark.parametrize("at", ["[]", "", "yesterday", "2026-13-01T00:00:00Z"])
 def test_verdict_at_no_time_is_refused_and_find_still_works(log: Decklog, at: str) -> None:
     run_id = log.runs.start("Build").id
-    with pytest.raises(Invalid, match="at (is a|can't be blank)"):
+    with pytest.raises(Invalid, match=r"at (is a|can't be blank)"):
         log.approvals.record(run_id, "gate", "passed", at=at)  # type: ignore[arg-type]
     log.approvals.record(run_id, "gate", "passed")
     assert [approval.asked_at for approval in log.approvals.find()]
