@@ -148,5 +148,5 @@ Try next:
   {program} runs show {run_id}             the run on one screen
   {program} search lexer                   full text over everything
   {program} verify                         the proof, for the whole log
-  {program} --help                         and the README's five-minute tour"""
+  {program} --help                         every command"""
     )
