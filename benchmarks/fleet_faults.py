@@ -4,7 +4,7 @@
 
 Each agent is a process that claims a task, appends an entry and finishes the task, over and over. One half connects to the
 servers, the other half through PgBouncer in transaction mode. Afterwards each acknowledged write must be in the log, or its agent
-must have been told that it was lost. DECKLOG_TEST_POSTGRES names the programs of another version of PostgreSQL.
+must have been notified that it was lost. DECKLOG_TEST_POSTGRES names the programs of another version of PostgreSQL.
 """
 
 import argparse
@@ -50,7 +50,7 @@ Note = dict[str, Any]
 
 
 class Agent:
-    """Works until the end, and writes down what the log acknowledged and what it was told."""
+    """Works until the end, and writes down what the log acknowledged and what it was notified of."""
 
     _log: Decklog
 
@@ -80,7 +80,7 @@ class Agent:
             try:
                 self._cycle(end)
             except LostWrites as problem:
-                self.note("told", lost=problem.details["lost"])  # a claim that it may have is gone
+                self.note("notified", lost=problem.details["lost"])  # a claim that it may have is gone
             time.sleep(chance.uniform(0.5, 1.5) * pause)
 
     def _cycle(self, end: float) -> None:
@@ -125,9 +125,11 @@ def _agent(url: str, number: int, folder: Path, end: float, pause: float) -> Non
             time.sleep(number * _START_SECONDS)
             with agent.opened(url, end) as log:
                 agent.work(log, end, pause)
-                log.journal.find(f"run_{number % RUNS}", limit=1)  # the last chance to be told
+                log.journal.find(f"run_{number % RUNS}", limit=1)  # the last chance to be notified
         except LostWrites as problem:
-            out.write(json.dumps({"what": "told", "by": f"agent-{number}", "at": time.time(), "lost": problem.details["lost"]}))
+            out.write(
+                json.dumps({"what": "notified", "by": f"agent-{number}", "at": time.time(), "lost": problem.details["lost"]})
+            )
         except Exception as problem:  # noqa: BLE001 - reported to the parent
             out.write(
                 json.dumps({"what": "error", "by": f"agent-{number}", "at": time.time(), "why": repr(problem)[:300]}) + "\n"
@@ -229,9 +231,12 @@ class Findings:
         self._attempts = {
             (attempt.task_id, attempt.fence): attempt for task in tasks for attempt in log.tasks.attempts(task) if attempt.worker
         }
-        # The moments at which each agent was told of a stream.
-        self._told = {
-            (note["by"], lost["stream"], note["at"]): lost for note in notes if note["what"] == "told" for lost in note["lost"]
+        # The moments at which each agent was notified of a stream.
+        self._notices = {
+            (note["by"], lost["stream"], note["at"]): lost
+            for note in notes
+            if note["what"] == "notified"
+            for lost in note["lost"]
         }
         self.keys_twice = log.db.read(lambda: log.db.one(_KEYS_TWICE, {}))
 
@@ -246,15 +251,15 @@ class Findings:
         return (note for note in self.notes if note["what"] in ("claim", "entry", "finish") and not self._is_kept(note))
 
     def lost_silently(self) -> list[Note]:
-        """List what was lost and its agent was not told of afterwards."""
-        told: dict[tuple[str, str], float] = {}
-        for by, stream, at in self._told:
-            told[by, stream] = max(at, told.get((by, stream), 0.0))
-        return [note for note in self.lost() if told.get((note["by"], note["stream"]), 0.0) < note["at"]]
+        """List lost writes whose agent was not notified."""
+        notified: dict[tuple[str, str], float] = {}
+        for by, stream, at in self._notices:
+            notified[by, stream] = max(at, notified.get((by, stream), 0.0))
+        return [note for note in self.lost() if notified.get((note["by"], note["stream"]), 0.0) < note["at"]]
 
-    def told_wrongly(self) -> list[Note]:
-        """List what an agent was told to be lost though it is in the log."""
-        return [lost for lost in self._told.values() if self._entries.get((lost["stream"], lost["seq"])) == lost["hash"]]
+    def false_notices(self) -> list[Note]:
+        """List what was reported to an agent as lost though it is in the log."""
+        return [lost for lost in self._notices.values() if self._entries.get((lost["stream"], lost["seq"])) == lost["hash"]]
 
     def longest_silence(self, after: float) -> float:
         """Return how long after the end of a fault nothing was acknowledged."""
@@ -276,9 +281,9 @@ def judged(log: Decklog, notes: list[Note], over: dict[str, float]) -> list[Row]
         row("tasks finished", float(found.count["finish"]), "tasks"),
         row("calls with unknown outcome", float(found.count["unknown"]), "calls"),
         row("acknowledged writes that the failover lost", float(len(lost)), "writes"),
-        row("agents that were told of a loss", float(len({note["by"] for note in notes if note["what"] == "told"})), "agents"),
-        row("writes lost without their agent being told", float(len(silent)), "writes", target="<= 0"),
-        row("entries reported as lost that are in the log", float(len(found.told_wrongly())), "entries", target="<= 0"),
+        row("agents notified of a loss", float(len({note["by"] for note in notes if note["what"] == "notified"})), "agents"),
+        row("writes lost without notice to the agent", float(len(silent)), "writes", target="<= 0"),
+        row("entries reported as lost that are in the log", float(len(found.false_notices())), "entries", target="<= 0"),
         row("finishes refused to the agent with the claim", float(found.count["refused"]), "calls", target="<= 0"),
         row("keys that are in the log twice", float((found.keys_twice or (0,))[0]), "keys", target="<= 0"),
         row("agents that ended with another error", float(found.count["error"]), "agents", target="<= 0"),

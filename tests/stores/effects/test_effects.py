@@ -83,7 +83,7 @@ def test_a_person_reconciles_in_either_way(log: Decklog, run_id: str) -> None:
     for wrong in ("maybe", ""):
         with pytest.raises(Invalid):
             log.effects.reconcile(happened.id, wrong, by="ana")  # type: ignore[arg-type]
-    with pytest.raises(Invalid, match="by is a text"):
+    with pytest.raises(Invalid, match="by can.t be blank"):
         log.effects.reconcile(happened.id, "yes", by=" ")  # type: ignore[arg-type]
     with pytest.raises(Conflict):
         log.effects.reconcile(happened.id, "no", by="ana")  # type: ignore[arg-type]
