@@ -1,6 +1,6 @@
-"""This tree beside an earlier commit: appends, claims and command-line calls, in turns: `python -m benchmarks.before COMMIT`.
+"""This tree compared with an earlier commit, interleaved: `python -m benchmarks.before COMMIT`.
 
-Only verbs that both know are called, each on a log that its own code made.
+It measures appends, claims, reads, verification and command-line calls. Each tree works on a log of its own.
 """
 
 import os
@@ -24,25 +24,25 @@ CALLS = {
     "runs get": ["runs", "get", "{run}"],
 }
 CALL_ROUNDS = 25
-# What is waited for, and, for a machine that has other work, what this process works; the work of a server is only waited for.
-_FIGURES = {"seconds": "", "processor": ", processor time"}
+# Elapsed time, and the CPU time of this process for a busy machine. A server's work shows in the elapsed time only.
+_FIGURES = {"seconds": "", "processor": ", CPU"}
 
 
 def tree_of(commit: str, folder: Path) -> Path:
-    """Put the sources of a commit into a folder."""
+    """Extract the sources of a commit into a folder."""
     packed = subprocess.run(["git", "archive", commit, "src"], cwd=HERE, check=True, capture_output=True).stdout
     subprocess.run(["tar", "x", "-C", str(folder)], input=packed, check=True)
     return folder / "src"
 
 
 def environment_of(source: Path) -> dict[str, str]:
-    """An environment in which `decklog` is the package of one tree, with byte code kept as an installed one has it."""
+    """Return an environment in which `decklog` is the package of one tree, with compiled modules as after an installation."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {**kept, "PYTHONPATH": f"{source}:{HERE}"}
 
 
 def in_one_process(label: str, targets: dict[str, str], sources: dict[str, Path]) -> list[Row]:
-    """Let a process of each tree do the same verbs in short turns; what counts is the median turn."""
+    """Run the same verbs in a process of each tree in short turns; the median turn counts."""
     rows = []
     with ExitStack() as stack:
         crews = {
@@ -55,14 +55,14 @@ def in_one_process(label: str, targets: dict[str, str], sources: dict[str, Path]
             took: dict[str, list[dict[str, float]]] = {name: [] for name in crews}
             for name in [*crews] * TURNS:
                 took[name].append(crews[name].ask(verb)[1][0])
-            for what, said in _FIGURES.items():
+            for what, label_end in _FIGURES.items():
                 now, before = (Figure(turn[what] for turn in took[name]) * (1e6 / steps) for name in ("now", "before"))
-                rows.append(row(f"{label}, {verb}{said}", now, "µs", floor=before, target="<= 1.05"))
+                rows.append(row(f"{label}, {verb}{label_end}", now, "µs", floor=before, target="<= 1.05"))
     return rows
 
 
 def calls(folder: Path, sources: dict[str, Path]) -> list[Row]:
-    """Take the processor time of command-line calls of both trees, in turns."""
+    """Measure the CPU time of command-line calls of both trees, interleaved."""
     commands = {}
     for name, source in sources.items():
         path = folder / f"calls-{name}.db"
@@ -77,7 +77,7 @@ def calls(folder: Path, sources: dict[str, Path]) -> list[Row]:
         took[key].append(cpu(commands[key]))
     return [
         row(
-            f"call of {call}, processor time",
+            f"call of {call}, CPU",
             Figure(took["now", call]),
             "ms",
             floor=Figure(took["before", call]),
@@ -88,7 +88,7 @@ def calls(folder: Path, sources: dict[str, Path]) -> list[Row]:
 
 
 def main(commit: str) -> list[Row]:
-    """Measure this tree beside a commit on both engines."""
+    """Compare this tree with a commit on both engines."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as name:
         folder = Path(name)
