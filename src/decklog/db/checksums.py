@@ -2,11 +2,11 @@
 
 CHECKSUMS = {
     "sqlite": {
-        "0001_first": "303ffda4e4f4ba43b615dff47590e581f3d967a0b77451d0788cbd54a05478d6",
-        "0002_partitions": "f7c80b3d0b1c8238e98fe31a6703c09667283eb32eb99a95a38765033e503105",
+        "0001_first": "2a0f0b3e6d0a529957aadfd970ae2877056ed304edbfe62e10353d608c5e3f84",
+        "0002_partitions": "7072808757b2a01304dc62e9bef8cc87d3bb5e8262a39758260cb666636e1322",
     },
     "postgres": {
-        "0001_first": "a982b9112ce11056347f2fba8d55b8cbaee534f12dbd6b0386aa040fbcf02b97",
-        "0002_partitions": "9f49ecfb41d3570c8c848cfd10e7c9fffb972ee0731f6bf47294f43e9560bbec",
+        "0001_first": "305f57b413e60f1f97f38cb96487367d7e006fb9721f0d23caf2a6e10c908ab1",
+        "0002_partitions": "d26460a592cd1ff9a34b71cb75bcea9a3998cc169bb97c1fe828128ff01d4485",
     },
 }

@@ -1,6 +1,6 @@
--- The journal: append-only entries in hash-chained streams, and the blobs they name.
+-- The journal: append-only entries in hash-chained streams, and their blobs.
 
--- The steps of the schema. Each is chained to the one before it by its digest, so that a changed time shows.
+-- Applied migrations. Each row has the digest of the row before it, so a changed row is detected.
 create table schema_steps (
   version    integer primary key,
   name       text not null,
@@ -9,8 +9,7 @@ create table schema_steps (
   digest     text
 ) strict;
 
--- `no` is local to this database. `in_order` says that the times of a stream's entries only grow, so that a time can be found
--- by halving.
+-- `no` is local to this database. `in_order`: times of the entries never decrease, so a time is found by binary search.
 create table streams (
   no         integer primary key,
   name       text not null unique,
@@ -18,11 +17,10 @@ create table streams (
   in_order   integer not null check (in_order in (0, 1))
 ) strict;
 
--- `pos` is the stream's number and the entry's number in it, side by side: one key orders a stream, and an append touches one
--- page where a second index would make it two.
--- Enumerations are spelled with `or`: SQLite builds a table for each `in` with more than two words, at every insert.
--- A hash is stored as 32 bytes and read as 64 digits: a fifth of an entry's size without its texts.
--- The short columns stand first: SQLite reads a row from the left, and a long body spills onto other pages.
+-- `pos` combines the number of the stream and of the entry. One key orders a stream, so an append writes one index page less.
+-- Checks use `or`: SQLite builds a temporary table for each `in` with more than two values, at every insert.
+-- A hash is stored as 32 bytes and read as 64 hexadecimal digits.
+-- Short columns come first: SQLite reads a row from the left, and a long body overflows to other pages.
 create table entries (
   pos            integer primary key,
   stream         text not null,
@@ -55,7 +53,7 @@ create unique index entries_by_key on entries (stream, coalesce(subtype, ''), co
 create index entries_by_record on entries (record_table, record_id, seq) where record_table is not null;
 create index entries_by_subtype on entries (subtype, pos) where subtype is not null and kind <> 'change';
 create index entries_by_group on entries (group_id, pos) where group_id is not null;
--- Entries about a task's own record are found by entries_by_record.
+-- Entries about the record of a task are found by entries_by_record.
 create index entries_by_task on entries (task_id, pos) where task_id is not null and record_table is distinct from 'tasks';
 
 create table blobs (
@@ -76,7 +74,7 @@ begin
   select raise(abort, 'journal entries are never changed');
 end;
 
--- Retention may drop a body or a payload, and only by leaving its digest. What a record was is never dropped.
+-- Retention may replace a body or payload by its digest, but never the payload of a record.
 create trigger entries_keep_digests before update of body, payload, body_digest, payload_digest on entries
 when not (
   old.kind <> 'change'
@@ -89,11 +87,10 @@ begin
   select raise(abort, 'journal entries are never changed');
 end;
 
--- Every index that an append has to touch costs it a tenth of a plain insert. What many entries share (kind, agent, phase) and the
--- words themselves are therefore indexed together, from this mark on, when someone asks for them.
--- Words are split in Python, for both engines; `ascii` keeps every other character as it comes.
+-- Each further index adds a tenth to an append. Words, kind, agent and phase are therefore indexed later, from this mark on.
+-- Python splits the words for both engines; the tokenizer `ascii` keeps all other characters.
 create virtual table entry_text using fts5(words, tags, content = '', contentless_delete = 1, tokenize = 'ascii');
--- Lists the words that begin with a prefix.
+-- Lists the words with a prefix.
 create virtual table entry_terms using fts5vocab(entry_text, 'instance');
 
 create table entry_text_marks (

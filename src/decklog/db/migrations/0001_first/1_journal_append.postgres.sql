@@ -1,6 +1,5 @@
--- Who waits for what: a notification makes every commit of the whole database wait for the one before it, so it is sent only when
--- somebody listens to the stream. A row counts until its time is over, unless its log says again that it is there. `*` is every
--- stream. Nothing of it outlives a crash, and nothing has to.
+-- Who listens to which stream; `*` is every stream. NOTIFY serializes commits, so it is sent only if somebody listens.
+-- A row counts until it expires; its listener renews it. The table is unlogged: a crash may empty it.
 create unlogged table listeners (
   stream {text} not null,
   log    {text} not null,
@@ -8,14 +7,14 @@ create unlogged table listeners (
   primary key (stream, log)
 );
 
--- Each stream has a channel, and those who listen to every stream have one.
+-- One channel per stream, and one for those who listen to every stream.
 create function announce(p_stream varchar) returns void language sql as $$
   select pg_notify(case l.stream when '*' then 'decklog' else 'decklog_' || md5(l.stream) end, left(l.stream, 200))
     from (select distinct stream from listeners where stream in (p_stream, '*') and until > now()) l
 $$;
 
--- Lock a stream until the transaction ends, and return its head. In PL/pgSQL each statement sees what was committed while the one
--- before it waited for the lock. Also returned: the version of the schema, and whether somebody listens to the stream.
+-- Lock a stream until the transaction ends. Return its head, the schema version, and whether somebody listens to the stream.
+-- In PL/pgSQL each statement sees what was committed while the statement before it waited for the lock.
 create function lock_stream(
   p_stream varchar, out version bigint, out name varchar, out no bigint, out pos bigint, out hash varchar, out at varchar,
   out is_listened_to boolean

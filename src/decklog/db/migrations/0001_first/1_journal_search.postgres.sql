@@ -1,5 +1,4 @@
--- Words are indexed from a mark on when someone searches, as on SQLite. An index on the entries themselves took half of the time of
--- every append.
+-- Words are indexed later, from a mark on, as on SQLite. An index on the entries took half of the time of an append.
 create table entry_text (
   entry_pos {integer} not null primary key,
   words     tsvector not null

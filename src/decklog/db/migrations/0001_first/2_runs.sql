@@ -1,4 +1,4 @@
--- Runs, and the agents that work in them.
+-- Runs and the agents that work in them.
 create table runs (
   id                 {text} not null primary key,
   goal               {text} not null,

@@ -1,4 +1,4 @@
--- Task groups of a run. `number` is their order within it.
+-- Task groups of a run, ordered by `number`.
 create table groups (
   run_id                {text} not null references runs (id),
   group_id              {text} not null check (length(group_id) between 1 and 64),
@@ -32,7 +32,7 @@ create table groups (
 
 create index groups_by_status on groups (status, run_id, number);
 
--- The plan of a run, its phases as rows of their own, and what must be true for the run to be a success.
+-- The plan of a run, its phases, and its success criteria.
 create table plans (
   run_id           {text} not null primary key references runs (id),
   original_prompt  {text} not null,
@@ -80,7 +80,7 @@ create table criteria (
 
 create index criteria_stale on criteria (run_id, number) where is_stale = 1;
 
--- Tasks, the leases on them, and what they wait for. An attempt is told by the task's entries: it has no table of its own.
+-- Tasks, their leases and dependencies. Attempts have no table: they are read from the task's entries.
 create table tasks (
   id                {text} not null primary key,
   run_id            {text} not null references runs (id),
@@ -133,7 +133,7 @@ create table tasks (
 create index tasks_running on tasks (run_id, leased_until) where state = 'running';
 create index tasks_by_creation on tasks (run_id, created_at, id);
 create unique index tasks_by_key on tasks (run_id, key) where key is not null;
--- Only the worker that a task is assigned to gets it. State is not in this index, so claims do not touch it.
+-- A task with an assignee is given to that worker only. The state is not in this index, so claims do not write it.
 create index tasks_assigned on tasks (run_id, assigned_to) where assigned_to is not null;
 create index tasks_blocked on tasks (updated_at, id) where state = 'blocked';
 create index tasks_held on tasks (run_id, priority desc, created_at, id)
@@ -142,19 +142,19 @@ create index tasks_dependent on tasks (run_id, priority desc, created_at, id)
   where state = 'pending' and open_dependencies > 0;
 create index tasks_waiting on tasks (updated_at, id) where state = 'waiting';
 create index tasks_paused on tasks (updated_at, id) where state = 'paused';
--- What can be claimed, in the order in which it is claimed, separately for each worker that tasks are assigned to; '' is anybody.
--- A claim reads the first of its worker's own and the first of anybody's.
+-- Ready tasks in the order of claims, by assignee; '' is anybody. A claim compares the first task of its worker with the
+-- first task of anybody.
 create index tasks_ready on tasks (run_id, coalesce(assigned_to, ''), priority desc, created_at, id)
   where state = 'pending' and open_dependencies = 0;
 create index tasks_ready_by_group on tasks (run_id, group_id, coalesce(assigned_to, ''), priority desc, created_at, id)
   where state = 'pending' and open_dependencies = 0 and group_id is not null;
 create index tasks_ready_by_role on tasks (run_id, role, coalesce(assigned_to, ''), priority desc, created_at, id)
   where state = 'pending' and open_dependencies = 0 and role is not null;
--- The same for people who look at a run: all ready tasks in order.
+-- All ready tasks of a run in order, for lists.
 create index tasks_ready_assigned on tasks (run_id, priority desc, created_at, id)
   where state = 'pending' and open_dependencies = 0 and assigned_to is not null;
 
--- Links between tasks. Only `blocks` delays a task; a `parent` is complete only with its children.
+-- Links between tasks. Only `blocks` delays a task; a `parent` is complete when its children are.
 create table dependencies (
   run_id     {text} not null references runs (id),
   task_id    {text} not null references tasks (id),
@@ -179,7 +179,7 @@ create table task_comments (
 
 create index task_comments_by_task on task_comments (task_id, created_at, id);
 
--- Sets of tasks that are planned again and again. A version is never changed: what was made from it can be told by it.
+-- Reusable sets of tasks. A version is never changed, so created tasks can be traced to it.
 create table templates (
   name        {text} not null,
   version     {integer} not null check (version >= 1),
@@ -189,7 +189,7 @@ create table templates (
   primary key (name, version)
 ){strict};
 
--- What a run is to do again and again. `next_at` is when a claim, or whoever looks, next makes tasks of it; none while it is paused.
+-- Recurring tasks of a run. From `next_at` on, a claim or an overview creates the tasks; it is null while paused.
 create table schedules (
   id              {text} not null primary key,
   run_id          {text} not null references runs (id),

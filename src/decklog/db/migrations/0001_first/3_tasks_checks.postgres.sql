@@ -1,4 +1,4 @@
--- PostgreSQL reads the checks of a table again for every statement that writes to it. One function is read once per connection.
+-- PostgreSQL parses table checks for each statement, but a function once per connection.
 create function task_is_sound(
   p_state varchar, p_outcome varchar, p_worker varchar, p_leased_until varchar, p_priority bigint, p_open_dependencies bigint,
   p_max_attempts bigint, p_attempts bigint, p_failures bigint, p_fence bigint, p_blocker_repeats bigint

@@ -1,4 +1,4 @@
--- The tags of tasks that can be claimed, in the order in which they are claimed; `rank` is the negated priority. Triggers keep it.
+-- Tags of ready tasks in the order of claims; `rank` is the negated priority. Triggers maintain it.
 create table ready_tags (
   tag         text not null,
   run_id      text not null,

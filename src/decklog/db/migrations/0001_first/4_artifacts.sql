@@ -1,4 +1,4 @@
--- State documents: the present version of each, and every version it ever had. The documents themselves are blobs.
+-- State documents: the current version of each, and all earlier versions. The documents are blobs.
 create table states (
   run_id     {text} not null references runs (id),
   group_id   {text} not null,
@@ -25,7 +25,7 @@ create table state_versions (
   foreign key (run_id, group_id, name) references states (run_id, group_id, name)
 ){strict};
 
--- A checkpoint says where a run stood: at entry `seq` of its stream. A payload too long for a row is a blob.
+-- Checkpoints of a run, at entry `seq` of its stream. A large payload is a blob.
 create table checkpoints (
   id         {text} not null primary key,
   run_id     {text} not null references runs (id),
@@ -42,7 +42,7 @@ create table checkpoints (
   unique (run_id, key)
 ){strict};
 
--- What a task that was set aside needs to go on; `pauses` counts how often that happened.
+-- What a paused task needs to continue; `pauses` counts the pauses.
 create table snapshots (
   run_id    {text} not null references runs (id),
   task_id   {text} not null check (task_id <> ''),
@@ -57,7 +57,7 @@ create table snapshots (
 
 create index snapshots_by_task on snapshots (task_id);
 
--- Artifacts: files that a run made or used. Their bytes, when they are kept, are a blob with this digest.
+-- Files that a run created or used. Their bytes, if stored, are a blob with this digest.
 create table artifacts (
   id         {text} not null primary key,
   run_id     {text} not null references runs (id),
@@ -79,7 +79,7 @@ create table artifacts (
 create index artifacts_by_time on artifacts (created_at, run_id, number);
 create index artifacts_by_digest on artifacts (digest) where digest is not null;
 
--- What skills gave back. `iteration` counts the outputs of one skill by one agent for one group; `number` all those of the run.
+-- Outputs of skills. `iteration` counts the outputs of one skill by one agent for one group; `number` counts all of the run.
 create table outputs (
   id        {text} not null primary key,
   run_id    {text} not null references runs (id),
@@ -97,12 +97,12 @@ create table outputs (
   unique (run_id, key)
 ){strict};
 
--- Nulls are all different to a unique index; without the coalesce, outputs of no agent could share an iteration.
+-- Nulls are distinct in a unique index: without coalesce, outputs without an agent could share an iteration.
 create unique index outputs_by_iteration on outputs (run_id, skill, coalesce(agent, ''), coalesce(group_id, ''), iteration);
 create index outputs_by_skill on outputs (run_id, skill, number);
 create index outputs_by_time on outputs (run_id, saved_at);
 
--- What graphs of other frameworks go on from: checkpoints of their threads, what was written between them, and shared items.
+-- State of LangGraph's graphs: checkpoints of threads, pending writes, and items of its store.
 create table graph_checkpoints (
   run_id        {text} not null references runs (id),
   namespace     {text} not null,

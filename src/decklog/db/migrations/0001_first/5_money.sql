@@ -1,6 +1,6 @@
--- Money and tokens: what calls cost, what they may cost, and what is held for calls under way.
+-- Money and tokens: prices, charges, budgets and reservations.
 
--- In micro-dollars per million tokens; a price that is null is not known. The dearer price of a long prompt has a row of its own.
+-- In microdollars per million tokens; null if unknown. Long prompts that cost more have a separate row.
 create table prices (
   model              {text} not null,
   valid_from         {text} not null,
@@ -28,7 +28,7 @@ create table budgets (
   check ((scope = 'all') = (scope_id is null))
 ){strict};
 
--- One text for scope and id, so that the budgets of a charge are one look-up and not five.
+-- Scope and id in one text, so that the budgets of a charge are one lookup instead of five.
 create unique index budgets_by_scope on budgets ((scope || ' ' || coalesce(scope_id, '')), period, unit);
 
 create table reservations (
@@ -73,18 +73,18 @@ create table charges (
   overdrew            {integer} not null check (overdrew = 0 or overdrew = 1),
   is_late             {integer} not null check (is_late = 0 or is_late = 1),
   key                 {text},
-  -- The provider's id of an answer: whichever recorder reports it, it is paid once. Not unique, so that logs can be merged.
+  -- The provider's id of a response, so that two recorders do not charge it twice. Not unique, so that logs can be merged.
   answer_id           {text}
 ){strict};
 
--- Every index that a charge has to touch costs it some hundredths of a plain insert: only what lists and sums begin with has one.
+-- Each further index slows a charge by some percent: only columns that lists and sums start from have one.
 create index charges_by_time on charges (occurred_at, id);
 create index charges_by_run on charges (run_id) where run_id is not null;
 create index charges_by_task on charges (task_id) where task_id is not null;
 create unique index charges_by_key on charges (coalesce(run_id, ''), key) where key is not null;
 create index charges_by_answer on charges (answer_id) where answer_id is not null;
 
--- What each budget's charges sum up to, day by day: made of charges, and made anew from them by `budgets rebuild`.
+-- Derived: the charges of each budget by day. `budgets rebuild` computes them again.
 create table budget_days (
   budget_id      {text} not null references budgets (id) on delete cascade,
   day            {text} not null,
@@ -96,7 +96,7 @@ create table budget_days (
   primary key (budget_id, day)
 ){strict};
 
--- A charge passes through one gate, a new budget closes them all: while it counts what was spent, nobody spends.
+-- Locks: a charge takes one row, a new budget takes all of them while it sums up earlier charges.
 create table budget_gates (
   no {integer} not null primary key
 ){strict};
@@ -105,7 +105,7 @@ insert into budget_gates (no) values
   (0), (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), (13), (14), (15),
   (16), (17), (18), (19), (20), (21), (22), (23), (24), (25), (26), (27), (28), (29), (30), (31);
 
--- What was spent on each day (of UTC, by when it was spent), kept by triggers of `charges`. An empty text stands for no run and no agent.
+-- Derived: spending by day (UTC) of the charge, maintained by triggers of `charges`. An empty text means no run or no agent.
 create table spend_days (
   run_id              {text} not null,
   day                 {text} not null,

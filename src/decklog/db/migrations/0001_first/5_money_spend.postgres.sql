@@ -1,4 +1,4 @@
--- What was spent on each day is added up with each charge.
+-- Each charge is added to the sums of its day.
 create function add_spending() returns trigger language plpgsql as $$
 begin
   insert into spend_days

@@ -1,4 +1,4 @@
--- What was spent on each day is added up with each charge.
+-- Each charge is added to the sums of its day.
 create trigger spend_days_charged after insert on charges
 begin
   insert into spend_days

@@ -1,4 +1,4 @@
--- What was learned: lessons by topic with the sightings behind them, error patterns, strategies and learnings.
+-- Memory: lessons by topic with their sightings, error patterns, strategies and learnings.
 create table topics (
   name        {text} not null primary key,
   description {text} not null,
@@ -25,9 +25,9 @@ create table lessons (
   created_at       {text} not null,
   last_seen_at     {text} not null,
   last_recalled_at {text},
-  -- Versions, paths and a commit that the lesson applies to; empty: everything.
+  -- Versions, paths and a commit that the lesson applies to; empty means everything.
   scope            {text} not null default '{}',
-  -- When something in its scope changed, and what.
+  -- When its scope changed, and how.
   outdated_at      {text},
   outdated_by      {text},
   -- When it was retired without a successor.
@@ -105,13 +105,13 @@ create table learnings (
 create index learnings_by_state on learnings (state, noted_at, id);
 create index learnings_by_time on learnings (noted_at, id);
 
--- One row, held by whoever adds a lesson: two who learn the same thing at the same time must see each other.
+-- A lock: one row, taken to add a lesson, so that two workers do not add the same lesson at once.
 create table lesson_desk (
   id {integer} not null primary key check (id = 1)
 ){strict};
 insert into lesson_desk (id) values (1);
 
--- Two lessons that can't both be followed, until someone says which one holds.
+-- Contradicting lessons, until somebody decides which one holds.
 create table contradictions (
   id         {text} not null primary key,
   lesson_id  {text} not null references lessons (id),
@@ -130,7 +130,7 @@ create table contradictions (
 create index contradictions_by_state on contradictions (state, found_at, id);
 create index contradictions_by_other on contradictions (other_id);
 
--- Lessons that what happened speaks for, until someone takes them up. `subject` is what each is about: seen again, it is the same one.
+-- Proposed lessons with their evidence, until somebody decides. `subject` identifies one when it is observed again.
 create table proposals (
   id          {text} not null primary key,
   kind        {text} not null check (kind in ('check', 'attempt', 'blocker', 'fix', 'review', 'correction')),
@@ -156,15 +156,14 @@ create table proposals (
 
 create index proposals_by_state on proposals (state, confidence, proposed_at, id);
 
--- How far each stream was looked through for what may be proposed. The hash is that of the entry, so that the place is held against the
--- journal.
+-- How far each stream was searched for lessons to propose. The hash is that of the entry, so verify can compare it.
 create table proposal_marks (
   stream {text} not null primary key,
   seq    {integer} not null check (seq >= 1),
   hash   {text} not null
 ){strict};
 
--- How many lessons the index has, and how many terms: a word is worth what it is rare.
+-- Numbers of indexed lessons and terms, for the weight of rare words.
 create table lesson_sums (
   id      {integer} not null primary key check (id = 1),
   lessons {integer} not null,
@@ -172,7 +171,7 @@ create table lesson_sums (
 ){strict};
 insert into lesson_sums (id, lessons, terms) values (1, 0, 0);
 
--- How far what is made of the lessons has come in the stream of the memory: the index of their terms catches up from there.
+-- How far the index of terms has followed the stream of the memory.
 create table lesson_marks (
   name {text} not null primary key,
   seq  {integer} not null

@@ -1,5 +1,4 @@
--- The terms of the lessons that hold, made anew from them at any time: stems and names, the same on both engines. How often each
--- lesson has each term, and how long it is, is what BM25 needs.
+-- Derived: the terms (stems and names) of valid lessons, with the counts and lengths that BM25 needs.
 create table lesson_text (
   no        bigint generated always as identity primary key,
   lesson_id {text} not null unique references lessons (id),
@@ -17,7 +16,7 @@ create table lesson_terms (
 );
 create index lesson_terms_by_lesson on lesson_terms (lesson_no);
 
--- An array, so that the log needs no extension; where pgvector is installed, it compares them.
+-- An array, so that the log needs no extension. If pgvector is installed, it compares the vectors.
 create table lesson_vectors (
   lesson_id  {text} not null references lessons (id),
   embedder   {text} not null,

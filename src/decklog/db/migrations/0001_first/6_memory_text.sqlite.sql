@@ -1,6 +1,5 @@
--- The terms of the lessons that hold, made anew from them at any time: stems and names, the same on both engines, so the index
--- only takes them apart at the blanks between them. The index wants whole numbers for its rows, and the rows of `lessons` have
--- none that a vacuum keeps.
+-- Derived: the terms (stems and names) of valid lessons, separated by blanks. FTS5 needs integer row ids, and a vacuum changes
+-- those of `lessons`.
 create table lesson_places (
   no        integer primary key,
   lesson_id text not null unique references lessons (id),
@@ -14,7 +13,7 @@ create virtual table lesson_text using fts5(
 insert into lesson_text (lesson_text, rank) values ('rank', 'bm25(1.0, 0.0)');
 create virtual table lesson_terms using fts5vocab(lesson_text, 'row');
 
--- 32-bit floats, little end first.
+-- 32-bit floats, little-endian.
 create table lesson_vectors (
   lesson_id  text not null references lessons (id),
   embedder   text not null,

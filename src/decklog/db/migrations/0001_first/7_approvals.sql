@@ -1,5 +1,5 @@
--- Approvals: a question about one exact thing, and the one answer it got.
--- `number` counts the approvals of a run: times can be equal, or come from elsewhere.
+-- Approvals: a question about one exact subject, and its answer.
+-- `number` orders the approvals of a run, since times can be equal or imported.
 create table approvals (
   id              {text} not null primary key,
   run_id          {text} not null references runs (id),
@@ -21,25 +21,25 @@ create table approvals (
   rationale       {text},
   payload         {text} not null,
   key             {text},
-  -- The proof that the decision carries. No foreign key: the proof tells of the decision, and is written after it.
+  -- The signature of the decision. No foreign key: it refers to the decision and is written after it.
   proof           {text},
-  -- For how many uses it is granted, or until when, and how many there were.
+  -- The number of uses granted, the time until which it is valid, and the number of uses so far.
   max_uses        {integer} check (max_uses >= 1),
   valid_until     {text},
   uses            {integer} check (uses >= 0),
-  -- The digest of the subject as it is stored, which differs where parts were redacted.
+  -- The digest of the stored subject, which differs if parts were redacted.
   about_digest    {text} check (length(about_digest) = 64),
   redacted        {integer} not null default 0 check (redacted in (0, 1)),
   unique (run_id, number),
   unique (run_id, key),
-  -- Who asked never decides.
+  -- The requester never decides.
   check (lower(trim(asked_by)) <> lower(trim(decided_by))),
-  -- A verdict that nobody asked for is bound to nothing, so it can't let anything pass.
+  -- A verdict without a request has no subject, so it can't approve anything.
   check ((asked_by is null) = (subject_digest is null) and (asked_by is null) = (question is null)),
   check (asked_by is not null or state in ('granted', 'denied')),
   check ((state = 'open') = (decided_at is null)),
   check (decided_by is null or state in ('granted', 'denied')),
-  -- A question is answered by someone, or by its own default.
+  -- A question is answered by somebody, or by its default.
   check (decided_by is not null or asked_by is null or state not in ('granted', 'denied') or coalesce(default_verdict, '') = state),
   check (default_verdict is null or expires_at is not null)
 ){strict};
@@ -49,7 +49,7 @@ create index approvals_by_source on approvals (run_id, source, number) where sou
 create index approvals_by_digest on approvals (run_id, subject_digest) where subject_digest is not null;
 create index approvals_open on approvals (run_id, expires_at) where state = 'open';
 
--- Messages from people, and the feedback some of them become.
+-- Messages from people, and feedback.
 create table feedback (
   id                   {text} not null primary key,
   message_id           {text} unique,
@@ -79,7 +79,7 @@ create index feedback_by_time on feedback (received_at, id);
 create index feedback_by_state on feedback (state, received_at, id);
 create index feedback_by_class on feedback (fix_class, received_at, id);
 
--- Whom a message is for: `agent`, `run_id` and `task_id` narrow it, and none of them means everybody.
+-- Recipients of a message: `agent`, `run_id` and `task_id` narrow them; without any it is for everybody.
 create table messages (
   id             {text} not null primary key,
   from_handle    {text} not null check (from_handle <> ''),
@@ -115,15 +115,15 @@ create table messages (
 create index messages_by_time on messages (received_at, id);
 create index messages_by_state on messages (state, received_at, id);
 
--- Whom the log answers to, how far it trusts its agents, and every signed change of that.
--- `id` is the log's own id, which signed statements name; `one` keeps it the only row.
+-- The owner of the log, the autonomy of agents, and each signed change of them.
+-- `id` is the id of the log, which signed statements contain; `one` makes it the only row.
 create table trust_contract (
   id           {text} not null primary key,
   one          {integer} not null unique check (one = 1),
   handle       {text} not null check (handle <> ''),
   channel      {text} not null check (channel <> ''),
   public_key   {text} not null check (public_key <> ''),
-  -- How the key is made of a password, where it is: the parameters and the salt of scrypt.
+  -- If the key is derived from a password: the parameters and salt of scrypt.
   phrase       {text},
   persona_name {text},
   tier         {integer} not null check (tier between 0 and 5),
@@ -164,7 +164,7 @@ create table trust_changes (
   check (to_tier <= from_tier or nonce is not null)
 ){strict};
 
--- Proofs of what only the manager does: a statement of exactly what was changed, and the signature under it. A nonce works once.
+-- Signatures of the owner: the statement of the exact change, and its signature. A nonce is accepted once.
 create table proofs (
   nonce       {text} not null primary key,
   contract_id {text} not null references trust_contract (id),
@@ -195,7 +195,7 @@ create table self_edits (
 create index self_edits_by_time on self_edits (edited_at, id);
 create index self_edits_by_feedback on self_edits (feedback_id, edited_at, id);
 
--- Who is told of what, and how. A rule is the manager's: it makes whoever sends run a command, or call an address.
+-- Notification rules. Only the owner writes them: a rule makes the sender run a command or call an address.
 create table notify_rules (
   id         {text} not null primary key,
   event      {text} not null check (event in ('needs_attention', 'budget', 'failure', 'done')),
@@ -206,8 +206,8 @@ create table notify_rules (
   proof      {text}
 ){strict};
 
--- Each thing that a rule tells of is one notice, whoever finds it first. It is taken before it is sent and settled after: what was
--- taken and never settled may have been sent, and is not sent again by itself.
+-- One notice per event and rule. It is claimed before it is sent and settled afterwards. A claimed notice that was never settled
+-- may have been sent, so it is not sent again automatically.
 create table notices (
   id         {text} not null primary key,
   rule_id    {text} not null,

@@ -1,4 +1,4 @@
--- The workflow: who comes next after each report, the rules that bend it, what prompts must say, and which model each agent gets.
+-- The workflow: transitions, special rules, required text of prompts, and the model of each agent.
 create table workflow_versions (
   id          {text} not null primary key,
   number      {integer} not null unique check (number >= 1),
@@ -57,8 +57,8 @@ create table workflow_models (
   model {text} not null check (model <> '')
 ){strict};
 
--- Context packages: what one agent leaves for others to read, who they are, and who read it when.
--- A package belongs to a run and, unless its scope is global, to a group of it. `number` is its short name in this log.
+-- Context packages: texts for other agents, their recipients, and who read them when.
+-- A package belongs to a run and, unless its scope is global, to one of its groups. `number` is its short name in this log.
 create table packages (
   id               {text} not null primary key,
   number           {integer} not null unique check (number >= 1),
@@ -83,7 +83,7 @@ create table packages (
 
 create index packages_by_run on packages (run_id, group_id, number);
 
--- Numbers are given out one at a time: whoever holds this row gives the next one.
+-- The next number of a package; the row is locked to take one.
 create table context_turn (
   one {integer} not null primary key check (one = 1)
 ){strict};
@@ -114,7 +114,7 @@ create table context_consumptions (
 
 create index context_consumptions_by_run on context_consumptions (run_id, consumed_at, id);
 
--- CI runs, so that a wait for the next one can be as long as such runs take.
+-- CI runs, so that a wait for the next one can be estimated.
 create table ci_runs (
   workflow_name {text} not null check (workflow_name <> ''),
   branch        {text} not null check (branch <> ''),
@@ -130,7 +130,7 @@ create table ci_runs (
 create index ci_runs_by_time on ci_runs (started_at, ci_run_id, workflow_name, branch);
 create index ci_runs_by_workflow on ci_runs (workflow_name, conclusion, started_at, ci_run_id, branch);
 
--- What checks said of a tree. A verdict counts for this tree, this definition of the check and this environment, and for no other.
+-- Results of checks. A result counts for this tree, this definition of the check and this environment only.
 create table verdicts (
   id          {text} not null primary key,
   run_id      {text} not null references runs (id),
@@ -152,7 +152,7 @@ create table verdicts (
 create index verdicts_by_tree on verdicts (run_id, tree, created_at, id);
 create index verdicts_by_run on verdicts (run_id, created_at, id);
 
--- What many share and what may be closed for all of them at once: an account that has met its quota, a login that has run out.
+-- Circuit breakers for shared resources, such as an account that has reached its quota or an expired login.
 create table gates (
   name       {text} not null primary key,
   state      {text} not null check (state = 'open' or state = 'closed'),
@@ -163,7 +163,7 @@ create table gates (
   updated_at {text} not null
 ){strict};
 
--- What the gate said of a change. It counts for exactly this tree and this patch, examined by these settings.
+-- Results of the review gate. A result counts for this tree, this patch and these settings only.
 create table reviews (
   id          {text} not null primary key,
   run_id      {text} not null references runs (id),
@@ -187,7 +187,7 @@ create table reviews (
 create index reviews_by_tree on reviews (tree, patch, created_at, id);
 create index reviews_by_run on reviews (run_id, created_at, id);
 
--- What single passes came to while a review was under way: a gate that was killed goes on from there.
+-- Results of single stages of an unfinished review, so that a killed gate continues.
 create table review_passes (
   id         {text} not null primary key,
   run_id     {text} not null references runs (id),
@@ -200,10 +200,10 @@ create table review_passes (
 
 create index review_passes_by_what on review_passes (run_id, counts_for, created_at, id);
 
--- What was said of earlier states of a change: those that begin at the same commit.
+-- Finds reviews of earlier states of a change: those with the same base commit.
 create index reviews_by_base on reviews (base, created_at, id);
 
--- How far the fix of a piece of feedback is proven. Each state says what is known to be so; a kill leaves the last one that is.
+-- Fixes of feedback. Each state is proven before it is stored, so a killed fix continues from it.
 create table mends (
   id          {text} not null primary key,
   run_id      {text} not null references runs (id),
@@ -242,5 +242,5 @@ create table mends (
 
 create index mends_by_feedback on mends (feedback_id, created_at, id);
 
--- One piece of feedback has one open fix in a repository, also when two processes begin it at once in two runs.
+-- At most one open fix per feedback and repository, even if two processes begin one at once.
 create unique index mends_open on mends (feedback_id, repo) where state <> 'closed' and state <> 'dropped';

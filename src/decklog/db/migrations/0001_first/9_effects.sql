@@ -1,5 +1,5 @@
--- What tools did to the world outside. An intent is written before the act and settled after it: what was begun and never
--- settled is known to be so, and nothing is done twice.
+-- Side effects of tools. The intent is written before the act and settled afterwards, so an unfinished one is known and nothing
+-- is done twice.
 create table effects (
   id            {text} not null primary key,
   run_id        {text} not null references runs (id),
@@ -29,7 +29,7 @@ create unique index effects_by_key on effects (run_id, key);
 create index effects_open on effects (run_id, intended_at, id) where state = 'intended' or state = 'unknown';
 create index effects_by_time on effects (intended_at, id);
 
--- Background processes that tools started: enough to find one again after a restart, and never to take a stranger for it.
+-- Background processes of tools, identified beyond restarts and reused process ids.
 create table processes (
   id           {text} not null primary key,
   run_id       {text} not null references runs (id),

@@ -1,4 +1,4 @@
--- Which session changed which file. Contents stay in git: blobs, heads and snapshots are names of git objects.
+-- Which session changed which file. Contents stay in git: blobs, heads and snapshots are ids of git objects.
 create table edits (
   id         {text} not null primary key,
   repository {text} not null check (repository <> ''),
@@ -24,7 +24,7 @@ create index edits_by_path on edits (path, id);
 create index edits_by_blob on edits (new_blob) where new_blob is not null;
 create index edits_by_run on edits (run_id, id) where run_id is not null;
 
--- The files of a worktree at the start or the end of a turn, as a git commit that refs/decklog/sessions keeps.
+-- The files of a worktree at the start or end of a turn, as a git commit below refs/decklog/sessions.
 create table worktree_snapshots (
   id         {text} not null primary key,
   repository {text} not null check (repository <> ''),
@@ -41,7 +41,7 @@ create table worktree_snapshots (
 
 create index worktree_snapshots_by_session on worktree_snapshots (session, id);
 
--- Derived: the origins of lines that blame has looked up, by the commit they came with. Any row may be dropped.
+-- Derived: a cache of line origins by commit. Any row may be deleted.
 create table line_origins (
   repository {text} not null,
   commit_id  {text} not null,

@@ -1,5 +1,5 @@
--- How the tasks of a run stand, made of its entries up to number `seq`: an overview reads what came after it and no more. The hash is
--- that of the entry, so that the place is held against the journal. Runs with few entries have no row.
+-- Derived: task counts of a run up to entry `seq`; an overview reads only later entries. The hash is that of the entry, so verify
+-- can compare it. Runs with few entries have no row.
 create table run_tallies (
   run_id    {text} not null primary key references runs (id),
   seq       {integer} not null check (seq >= 1),
@@ -14,10 +14,9 @@ create table run_tallies (
   failures  {integer} not null
 ){strict};
 
--- What a run's entries add up to at every so many of them: counts of its tasks, attempts and charges as of entry `seq`, and the numbers of
--- the entries that began the attempts which were under way then. The hash is that of the entry, so that the place is held against the
--- journal. The three tables after it hold what the entries up to the last of these tell. Whoever looks reads what came after it and no
--- more; runs with few entries have no rows.
+-- Derived: counts of tasks, attempts and charges at regular entries `seq` of a run, and the entries that began open attempts. The
+-- hash is that of the entry, so verify can compare it. The next three tables cover the entries up to the last of these rows.
+-- Readers read only later entries; runs with few entries have no rows.
 create table run_marks (
   run_id            {text} not null references runs (id),
   seq               {integer} not null check (seq >= 1),
@@ -56,7 +55,7 @@ create table run_attempts (
 
 create index run_attempts_under_way on run_attempts (run_id) where ended_seq is null;
 
--- Entries that a person looks for: failures, questions, checkpoints, changes of mind, and tasks that came to an end.
+-- Entries that people look for: failures, questions, checkpoints, changed decisions and finished tasks.
 create table run_moments (
   run_id    {text} not null references runs (id),
   what      {text} not null check (
@@ -67,7 +66,7 @@ create table run_moments (
   primary key (run_id, what, seq)
 ){strict};
 
--- The first entry of each record: what there was at an entry is found by them, a page at a time.
+-- The first entry of each record: lists the records that existed at an entry, by page.
 create table record_firsts (
   run_id       {text} not null references runs (id),
   record_table {text} not null,

@@ -1,4 +1,4 @@
--- The last entry of each stream: an append reads it with the lock on the row, and a list of heads reads one table.
+-- The last entry of each stream: an append reads it with the lock on the row, and heads are listed from one table.
 alter table streams add column head_seq {integer} not null default 0 check (head_seq >= 0 and head_seq < 4294967296);
 alter table streams add column head_hash {text} not null default '';
 alter table streams add column head_at {text} not null default '';
@@ -11,8 +11,8 @@ update streams
        head_at = (select e.at from entries e where e.pos = no * 4294967296 + head_seq)
  where head_seq > 0;
 
--- Lock a stream until the transaction ends, and return its head. Also returned: the newest step that a writer must know, and
--- whether somebody listens to the stream. In PL/pgSQL each statement sees what was committed while the one before it waited for the lock.
+-- Lock a stream until the transaction ends. Return its head, the newest migration that a writer must know, and whether somebody
+-- listens to the stream. In PL/pgSQL each statement sees what was committed while the statement before it waited for the lock.
 create or replace function lock_stream(
   p_stream varchar, out version bigint, out name varchar, out no bigint, out pos bigint, out hash varchar, out at varchar,
   out is_listened_to boolean

@@ -1,4 +1,4 @@
--- The last entry of each stream. It is looked up: to write it with every append would cost a sixth of the append.
+-- The last entry of each stream. It is looked up, because writing it costs a sixth of an append.
 create view stream_heads as
 select s.no, s.name, e.pos as head_pos, e.seq as head_seq, e.hash as head_hash, e.at as head_at
   from streams s

@@ -1,13 +1,12 @@
--- Entries lie in partitions by ranges of stream numbers, so that a stream and its keys are in one table; their words for search
--- lie in partitions of the same ranges. The first range has all entries from before, and the streams of no run. `archive` names
--- the file that has the entries of a range instead of a table.
+-- Entries and their search words are partitioned by ranges of stream numbers, so a stream and its keys are in one table. The first
+-- range has all earlier entries and the reserved streams. `archive` names the file that has the entries of a detached range.
 create table entry_ranges (
   first_no {integer} not null primary key,
   end_no   {integer} not null check (end_no > first_no),
   archive  {text}
 );
 
--- Make the tables of a range, and attach them. Attaching does not keep others from writing.
+-- Create the tables of a range and attach them. Attaching does not block writers.
 create function add_entry_range(p_first bigint, p_end bigint) returns void language plpgsql security definer as $$
 declare
   leaf varchar := 'entries_' || p_first;
@@ -25,7 +24,7 @@ begin
 end
 $$;
 
--- What a partitioned table can't give to its partitions: a unique index without the position, and a trigger of statements.
+-- Partitions do not inherit a unique index without the position, nor a statement trigger.
 create function prepare_entry_range(leaf varchar) returns void language plpgsql security definer as $$
 begin
   execute format(
@@ -36,8 +35,8 @@ begin
 end
 $$;
 
--- Make the next range when a new stream is near the end of the last one. One transaction does it. The others wait for it only if
--- their stream has no range yet.
+-- Create the next range when a new stream is near the end of the last one. One transaction creates it; others wait only if their
+-- stream has no range yet.
 create function make_room_for_stream(p_no bigint) returns void language plpgsql security definer as $$
 declare
   last entry_ranges;
@@ -75,7 +74,7 @@ declare
   );
   named varchar;
 begin
-  -- They have the rights of the owner: they look for tables in the schema of the log alone.
+  -- Security definer: restrict the search path to the schema of the log.
   foreach named in array array['add_entry_range(bigint, bigint)', 'prepare_entry_range(varchar)', 'make_room_for_stream(bigint)'] loop
     execute format('alter function %s set search_path = %I, pg_temp', named, current_schema());
   end loop;
@@ -116,7 +115,7 @@ begin
   alter table entry_text add primary key (entry_pos);
   create index entry_text_by_word on entry_text using gin (words);
 
-  -- Constraints that were validated before say that all rows are in the range, so that they are not read again.
+  -- The validated constraints prove that all rows are in the range, so attaching does not read them.
   execute format('alter table entries attach partition entries_0 for values from (minvalue) to (%s)', boundary * 4294967296);
   execute format('alter table entries_0 drop constraint if exists %I', 'entries_before_' || boundary);
   execute format('alter table entry_text attach partition entry_text_0 for values from (minvalue) to (%s)', boundary * 4294967296);
@@ -127,13 +126,13 @@ begin
 end
 $$;
 
--- The last entry of each stream, archived or not.
+-- The last entry of each stream, including archived ones.
 create view all_stream_heads as
 select s.no, s.name, s.no * 4294967296 + s.head_seq as head_pos, s.head_seq, s.head_hash, s.head_at
   from streams s
  where s.head_seq > 0;
 
--- The last entry of each stream that has its entries here.
+-- The last entry of each stream that is not archived.
 create view stream_heads as
 select s.*
   from all_stream_heads s
