@@ -56,7 +56,7 @@ def _faults_of_heading(version: str, heading: str, text: str) -> list[str]:
         date.fromisoformat(day)
     except ValueError:
         return [f"CHANGELOG.md does not say on which day {version} came: write '## {version} - YYYY-MM-DD'"]
-    return [] if text else [f"CHANGELOG.md says nothing about {version}"]
+    return [] if text else [f"CHANGELOG.md has no entry for {version}"]
 
 
 if __name__ == "__main__":

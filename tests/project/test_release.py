@@ -51,7 +51,7 @@ def test_a_candidate_is_a_version_too(repository: Path) -> None:
         ({"changelog": "## Unreleased\n\n- More.\n\n" + NEWEST}, "still has lines under Unreleased"),
         ({"changelog": NEWEST.replace(" - 2026-11-15", "")}, "does not say on which day"),
         ({"changelog": NEWEST.replace("11-15", "13-45")}, "does not say on which day"),
-        ({"changelog": "## 1.2.0 - 2026-11-15\n" + OLDER}, "says nothing about 1.2.0"),
+        ({"changelog": "## 1.2.0 - 2026-11-15\n" + OLDER}, "has no entry for 1.2.0"),
     ],
 )
 def test_a_release_whose_parts_do_not_agree_is_refused(repository: Path, changes: dict[str, str], said: str) -> None:
