@@ -98,8 +98,13 @@ def open_and_append(url: str, count: str) -> None:
 
 def crowd(url: str, what: str, agents: str, seconds: str) -> None:
     """Fork agents that begin together. Print what each has to report when all are done."""
-    from decklog import Decklog  # noqa: F401 - imported once, before the forks
+    from decklog import Decklog
 
+    # Import all modules before the forks: agents of a fleet do not share the server's processors.
+    with Decklog.open(url) as log:
+        log.journal.append(RUN, "Before the agents")
+        if claim := log.tasks.claim(RUN, worker="first"):
+            claim.release("only to import modules")
     reading, writing = os.pipe()
     start = time.time() + 1 + int(agents) / 100
     for number in range(int(agents)):
