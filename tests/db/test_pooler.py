@@ -162,3 +162,19 @@ def test_many_more_clients_than_server_sessions_write(postgres_url: str, pooled:
         for thread in threads:
             thread.join()
         assert len(log.journal.find("run_1", kind="interaction")) == 12
+
+
+@needs_pgbouncer
+def test_a_failed_rollback_does_not_replace_the_error_of_the_block(postgres_url: str, pooled: PgBouncer) -> None:
+    with Decklog.open(pooled.address_of(postgres_url)) as log, psycopg.connect(postgres_url, autocommit=True) as direct:
+        log.runs.start("x", run_id="run_1")
+        with pytest.raises(ZeroDivisionError), log.transaction():
+            log.journal.append("run_1", "not kept")
+            direct.execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity"
+                " where datname = current_database() and pid <> pg_backend_pid() and state = 'idle in transaction'"
+            )
+            raise ZeroDivisionError
+        log.journal.append("run_1", "kept")
+        bodies = [entry.body for entry in log.journal.find("run_1")]
+        assert "kept" in bodies and "not kept" not in bodies

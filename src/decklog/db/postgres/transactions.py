@@ -152,7 +152,11 @@ class PostgresTransactions(Database):
                 finally:
                     connection.session.end()
                     if not connection.closed and connection.pgconn.transaction_status != psycopg.pq.TransactionStatus.IDLE:
-                        connection.rollback()
+                        try:
+                            connection.rollback()
+                        except psycopg.Error:
+                            # The server rolls back when the connection ends, and the error that led here must not be replaced.
+                            connection.close()
                     connection.undoing.undo()
                     connection.written.clear()
         except psycopg.Error as problem:
