@@ -177,4 +177,5 @@ def test_a_failed_rollback_does_not_replace_the_error_of_the_block(postgres_url:
             raise ZeroDivisionError
         log.journal.append("run_1", "kept")
         bodies = [entry.body for entry in log.journal.find("run_1")]
-        assert "kept" in bodies and "not kept" not in bodies
+        assert "kept" in bodies
+        assert "not kept" not in bodies
