@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Busy, Denied, Invalid, LeaseLost
 from decklog.db.where import cursor_of, enum_of, page_size, placed
 from decklog.journal.entry import EntryKind, EntryKindLike
-from decklog.journal.rows import STREAM_SIZE, number_of
+from decklog.journal.rows import number_of
 from decklog.records.operations import reads, reads_in_steps
 from decklog.records.record import Page, Record
 from decklog.records.values import to_json
@@ -32,7 +33,7 @@ from decklog.stores.overview.run_list import (
     place_in,
     place_of,
 )
-from decklog.stores.overview.run_view import Comparison, RunView, Wished, compared, contents, drawn, graph, kinds
+from decklog.stores.overview.run_view import Comparison, RunView, Wished, compared, contents, drawn, graph, kinds, labels
 from decklog.stores.overview.search import SearchQuery, SearchResult, searched
 from decklog.stores.overview.spending import SpendingView, SpendKey, SpendKeyLike, spent
 from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, TaskFacts, of_task
@@ -43,25 +44,10 @@ from decklog.stores.results.overview import DaySpending, EndedRun, FailedTask, S
 T = TypeVar("T")
 
 
-class TaskReader(Protocol):
-    """A store of tasks."""
-
-    def get(self, task_id: str) -> Any: ...
-
-
-class HistoryReader(Protocol):
-    """A store of runs that evaluates their entries."""
-
-    def with_history(self, run_id: str, look: Callable[[Any, Any, Any], T]) -> T: ...
-    def with_comparison(self, moments: tuple[str, str], look: Callable[[Any, Any], T]) -> T: ...
-
-
-class DueSchedules(Protocol):
-    """A store of schedules that adds due tasks."""
-
-    def is_any_due(self) -> bool: ...
-    def run_due(self) -> list[Any]: ...
-
+if TYPE_CHECKING:
+    from decklog.stores.runs.runs import Runs
+    from decklog.stores.tasks.schedules import Schedules
+    from decklog.stores.tasks.tasks import Tasks
 
 MOST_DAYS = 400
 _ORDER = list(Status)
@@ -76,9 +62,9 @@ class Overview(Families):
         self,
         parts: StoreParts,
         *,
-        tasks: Callable[[], TaskReader],
-        schedules: Callable[[], DueSchedules],
-        past: Callable[[], HistoryReader],
+        tasks: "Callable[[], Tasks]",
+        schedules: "Callable[[], Schedules]",
+        past: "Callable[[], Runs]",
     ) -> None:
         super().__init__(parts)
         self._past = past
@@ -144,8 +130,7 @@ class Overview(Families):
     @reads_in_steps
     def run(self, run_id: str) -> RunOverview:
         """Show the status of one run."""
-        sql, (bound, _) = "select * from runs where id = :run_id", self._db.values.bind({"run_id": run_id})
-        found = self._looked(lambda base: self._look(base, sql, bound))
+        found = self._looked(lambda base: base.runs_of(self._db, [run_id]))
         if not found:
             raise no_run(self._db, run_id, "List them: decklog overview runs")
         return found[0]
@@ -217,13 +202,24 @@ class Overview(Families):
         held-up ones first. `spent` is the number of entries at which spending is reported, `milestones` the number of failures,
         questions and checkpoints. A size of 0 leaves a part out. Tools and changes are searched in the newest 20,000 entries.
         """
-        of_kind = None if kind is None else enum_of(EntryKind, kind, "kind")
-        sizes = {name: size and page_size(size) for name, size in (("lanes", lanes), ("entries", entries), ("tasks", tasks))}
-        counts = {"board": board, "spent": spent, "first_tasks": first_tasks, "milestones": milestones}
-        more = {"after": after, **{name: size and page_size(size) for name, size in counts.items()}}
         classes = self._journal.record_classes()
-        named = {"records": kinds(classes, records or []), "roles": roles or []}
-        wanted = Wished(at, since, before, of_kind, buckets, **sizes, **more, **named)  # type: ignore[arg-type]
+        wanted = Wished(
+            at=at,
+            since=since,
+            before=before,
+            kind=None if kind is None else enum_of(EntryKind, kind, "kind"),
+            buckets=buckets,
+            lanes=lanes and page_size(lanes),
+            entries=entries and page_size(entries),
+            tasks=tasks and page_size(tasks),
+            after=after,
+            board=board and page_size(board),
+            records=kinds(classes, records or []),
+            roles=roles or [],
+            first_tasks=first_tasks and page_size(first_tasks),
+            spent=spent and page_size(spent),
+            milestones=milestones and page_size(milestones),
+        )
 
         def look(*past: Any) -> RunView:
             return drawn(self._db, wanted, self._base(), classes["tasks"], *past)
@@ -236,8 +232,6 @@ class Overview(Families):
 
     def labels(self, task_ids: list[str]) -> list[dict[str, Any]]:
         """Load what labels tasks on a timeline: the tags, and the result of a work task."""
-        from decklog.stores.overview.run_view import labels
-
         return self._db.read(lambda: labels(self._db, task_ids))
 
     def graph(self, run_id: str, *, most: int) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
@@ -312,7 +306,7 @@ class Overview(Families):
             raise no_run(self._db, run_id, "List them: decklog overview runs")
         beginning = None if since is None else to_text(since)
         query = SearchQuery(words, kind, agent, size, place, number, going_on, beginning)
-        return self._db.read(lambda: searched(self._db, query, STREAM_SIZE))
+        return self._db.read(lambda: searched(self._db, query))
 
     @reads_in_steps
     def days(
@@ -399,11 +393,8 @@ class Overview(Families):
     # Loading
 
     def _words(self, base: Base, run_ids: list[str], task_ids: list[str]) -> StatusWords:
-        marks, ids = placed(run_ids)
-        bound, _ = self._db.values.bind(ids)
-        sql = f"select * from runs where id in ({marks})"
-        runs = self._look(base, sql, bound) if run_ids else []
-        return {"runs": {run.id: run.status.value for run in runs}, "tasks": self._words_of_tasks(base, task_ids)}
+        runs = {run.id: run.status.value for run in base.runs_of(self._db, run_ids)}
+        return {"runs": runs, "tasks": self._words_of_tasks(base, task_ids)}
 
     def _words_of_tasks(self, base: Base, task_ids: list[str]) -> dict[str, str]:
         if not task_ids:
@@ -416,7 +407,7 @@ class Overview(Families):
         return {task.id: of_task(task, needs_person=task.id in held_up, steady_now=steady_now).value for task in facts}
 
     def _summary(self, base: Base, size: int) -> Summary:
-        found = self._look(base, NEWEST_GOING_ON, {})
+        found = base.look(self._db, NEWEST_GOING_ON, {})
         runs, is_cut = found[:MOST_GOING_ON], len(found) > MOST_GOING_ON
         runs.sort(key=lambda run: (_ORDER.index(run.status), -run.last_at.timestamp()))
         cost, unpriced = self._today(base)
@@ -452,11 +443,11 @@ class Overview(Families):
         place = None if after is None else place_in(after, 2)
         if word is not None and word not in STATES:
             # The status is derived from current facts, and no index has it.
-            found = [run for run in self._look(base, NEWEST_GOING_ON, {}) if run.status is word and wanted.fits(run)]
+            found = [run for run in base.look(self._db, NEWEST_GOING_ON, {}) if run.status is word and wanted.fits(run)]
             found = [run for run in found if place is None or place_of(run) < tuple(place)]
         else:
             sql, given = wanted.sql(STATES.get(word) if word else None, place, size + 1)
-            found = self._look(base, sql, self._db.values.bind(given)[0])
+            found = base.look(self._db, sql, given)
         return Page(found[:size], next=to_json(place_of(found[size - 1])) if len(found) > size else None)
 
     def _table(
@@ -470,9 +461,7 @@ class Overview(Families):
         *,
         descending: bool,
     ) -> RunsTable:
-        def look(sql: str, given: Mapping[str, Any]) -> list[RunOverview]:
-            return self._look(base, sql, self._db.values.bind(given)[0])
-
+        look = partial(base.look, self._db)
         if sort is RunSort.ATTENTION:
             page, going = run_list.attention_first(look, word, wanted, size, after)
             is_cut = False
@@ -483,7 +472,7 @@ class Overview(Families):
         return RunsTable(page, len(base.items), activity, counts, is_cut or is_many)
 
     def _all_waiting(self, base: Base) -> list[WaitingItem]:
-        runs = self._look(base, NEWEST_GOING_ON, {})
+        runs = base.look(self._db, NEWEST_GOING_ON, {})
         stalled = [waiting.stalled(run) for run in runs if run.status is Status.STALLED]
         return sorted([*base.items, *waiting.blocked(self._db), *stalled], key=lambda item: item.place)
 

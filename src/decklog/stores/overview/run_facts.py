@@ -5,12 +5,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from decklog.core.clock import from_text, to_text
+from decklog.core.clock import from_text
 from decklog.db.base import Database
 from decklog.db.where import placed
 from decklog.journal.rows import STREAM_SIZE
 from decklog.stores.overview import task_counts
 from decklog.stores.overview.status import Status, of_run, silence_of
+from decklog.stores.overview.view import View
 
 # A run's usual gap between entries is the average of its last hundred.
 _LOOK_BACK = 100
@@ -67,8 +68,10 @@ _PLANNED = tuple(name for name in task_counts.STATES if name != "abandoned")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOverview:
+class RunOverview(View):
     """A run as a row of a list: `status` is its derived status, `state` the recorded one."""
+
+    shown = ("workers",)
 
     id: str
     goal: str
@@ -109,10 +112,6 @@ class RunOverview:
     @property
     def done(self) -> int:
         return self.tasks["done"]
-
-    def as_dict(self) -> dict[str, Any]:
-        values = {name: to_text(value) if isinstance(value, datetime) else value for name, value in vars(self).items()}
-        return {**values, "status": self.status.value, "workers": self.workers}
 
 
 class OverviewOutdated(Exception):

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from decklog.core.clock import from_text
+from decklog.stores.overview.task_counts import STATES
 
 
 class Status(StrEnum):
@@ -96,16 +97,13 @@ def of_run(
         return Status.NEEDS_ATTENTION
     if state == "paused":
         return Status.PAUSED
-    can_go_on = counts["pending"] + counts["running"] > 0 or not any(counts[name] for name in _STATES)
+    can_go_on = counts["pending"] + counts["running"] > 0 or not any(counts[name] for name in STATES)
     if any(until <= steady_now for until in leases) or (can_go_on and silent > silence_of(gap)):
         return Status.STALLED
     if leases or silent <= FRESH:
         return Status.RUNNING
     stopped = () if can_go_on else tuple(word for word in ("blocked", "waiting", "paused") if counts[word])
     return Status(stopped[0]) if stopped else Status.IDLE
-
-
-_STATES = ("pending", "running", "waiting", "blocked", "paused", "done", "abandoned")
 
 
 TASK_FACTS = """

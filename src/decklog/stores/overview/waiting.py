@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 
 from decklog.core.clock import from_text, to_text
 from decklog.db.base import Database, Row
 from decklog.records.values import from_json
 from decklog.stores.overview.budgets import BudgetOverview
 from decklog.stores.overview.run_facts import RunOverview
+from decklog.stores.overview.view import View
 from decklog.stores.results.approvals import ApprovalCause, cause_of
 
 
@@ -45,7 +45,7 @@ _LONGEST_PAYLOAD = 4000
 
 
 @dataclass(frozen=True, kw_only=True)
-class WaitingItem:
+class WaitingItem(View):
     """One waiting item: what it is, its times, the default without an answer, and the command to answer.
 
     `cause` is why an approval is required, as the caller stated it: the rule, its reason, and the autonomy level at that time.
@@ -80,10 +80,6 @@ class WaitingItem:
         """The sort key: by group, then by deadline, then by waiting time."""
         group = str(list(WaitingGroup).index(self.kind.group))
         return group, to_text(self.deadline) if self.deadline else "~", to_text(self.since), self.kind.value, self.id
-
-    def as_dict(self) -> dict[str, Any]:
-        values = {name: to_text(value) if isinstance(value, datetime) else value for name, value in vars(self).items()}
-        return {**values, "kind": self.kind.value}
 
 
 _GOES_ON = "r.status in ('planning', 'active', 'paused')"
