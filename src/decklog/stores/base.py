@@ -1,8 +1,9 @@
 """Base of all stores: add, change and find records. There is no other way to write."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from decklog.core.clock import Clock
 from decklog.core.errors import Conflict, Damaged, DecklogError, Invalid, NotFound
@@ -18,41 +19,24 @@ from decklog.records.record import Page, Record
 from decklog.records.values import from_json, to_json
 from decklog.stores.fields import bound_whole, check_fields, check_identity, facts_of
 
+if TYPE_CHECKING:
+    from decklog.stores.approvals.trust.proofs import Proofs
+
 T = TypeVar("T")
-
-
-class ProofChecks(Protocol):
-    """Runs owner-only actions under a signature; implemented by the store of signatures."""
-
-    def under(self, operation: str, arguments: Mapping[str, Any], act: Callable[[], T]) -> T: ...
-    @property
-    def is_needed(self) -> bool: ...
-    def covers(self, record_class: type[Record], record_id: str) -> bool: ...
-    def counts(self, record_class: type[Record], record_id: str) -> bool: ...
-    def checked(self, record: T) -> T: ...
-
-
 R = TypeVar("R", bound=Record)
 
 
+@dataclass(frozen=True)
 class StoreParts:
     """The shared parts of a log that every store uses."""
 
-    def __init__(
-        self,
-        db: Database,
-        clock: Clock,
-        ids: Ids,
-        writer: Writer,
-        journal: Journal,
-        proofs: Callable[[], ProofChecks],
-    ) -> None:
-        self.db = db
-        self.clock = clock
-        self.ids = ids
-        self.writer = writer
-        self.journal = journal
-        self.proofs = proofs
+    db: Database
+    clock: Clock
+    ids: Ids
+    writer: Writer
+    journal: Journal
+    # The owner's signatures.
+    proofs: "Callable[[], Proofs]"
 
 
 class Store:

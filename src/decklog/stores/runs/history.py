@@ -196,15 +196,12 @@ class RunHistory:
         story = known.copied() if known is not None and can_go_on else timeline.story_from(place.mark)
         story.add(timeline.changes(self._db, place.start, story.seq, place.head), place.head)
         if not self._db.is_in_transaction:
-            self._remember(place, story)
+            with self._lock:
+                self._remembered[place.run_id] = place.hash, story
+                self._remembered.move_to_end(place.run_id)
+                while len(self._remembered) > _REMEMBERED:
+                    self._remembered.popitem(last=False)
         return story
-
-    def _remember(self, place: StreamPosition, story: RunStory) -> None:
-        with self._lock:
-            self._remembered[place.run_id] = place.hash, story
-            self._remembered.move_to_end(place.run_id)
-            while len(self._remembered) > _REMEMBERED:
-                self._remembered.popitem(last=False)
 
     # Counts
 

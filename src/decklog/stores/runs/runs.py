@@ -363,7 +363,7 @@ class Runs(Store):
         For two runs, such as two forks, it compares their status, their spending and their records, matched by name.
         """
         past = self._past()
-        return differing(past.moment(before), past.moment(after))
+        return differing(*(past.take(*moment_named(text), recent=False) for text in (before, after)))
 
     def _past(self) -> Past:
         return Past(self._db, self._journal.record_classes(), self._tasks)

@@ -86,10 +86,6 @@ class Past:
         place = self._history.place(run_id)
         return place.start, place.start + self._history.entry_for(place, at)
 
-    def moment(self, text: str) -> RunSnapshot:
-        """Parse RUN, RUN:ENTRY or RUN@TIME, and load the snapshot."""
-        return self.take(*moment_named(text), recent=False)
-
     def take(self, run_id: str, at: str | None, *, recent: bool = True) -> RunSnapshot:
         """Load the newest snapshot of every record of a run, now or as of an entry or a time."""
         start, until = self.span(run_id, at)
@@ -161,7 +157,10 @@ def copies(found: list[tuple[type[Record], Image]], fork: Fork, ids: Ids, db: Da
         if record_class is not Run and record_class.identity == ("id",):
             fork.ids[record_class.table, image["id"]] = ids.new(_prefix(record_class, image["id"]))
     for record_class, image in copied:
-        own = _named(record_class, image, fork)
+        # The copy's run, and its id if it has one.
+        own = {"run_id": fork.run_id} if "run_id" in image else {}
+        if record_class.identity == ("id",):
+            own["id"] = fork.ids[record_class.table, image["id"]]
         copy = record_class.fork_rule().copy({**image, **own}, fork, record_class.holds_json)
         yield record_class, record_class.forked(copy, db)
 
@@ -174,14 +173,6 @@ def _fitted(found: list[tuple[type[Record], Image]]) -> Iterator[tuple[type[Reco
     for record_class in dict.fromkeys(record_class for record_class, _ in found):
         for image in record_class.fitted(by_table[record_class.table], by_table):
             yield record_class, image
-
-
-def _named(record_class: type[Record], image: Image, fork: Fork) -> Image:
-    """Return the copy's id, if it has one, and its run."""
-    own = {"run_id": fork.run_id} if "run_id" in image else {}
-    if record_class.identity == ("id",):
-        own["id"] = fork.ids[record_class.table, image["id"]]
-    return own
 
 
 def _prefix(record_class: type[Record], record_id: str) -> str:

@@ -317,18 +317,15 @@ class Groups(RunBound):
 
     def _held(self, run_id: str, group_id: str) -> Group:
         lock_run(self._db, run_id)
-        return self._get(run_id, group_id)
-
-    def _get(self, run_id: str, group_id: str) -> Group:
-        group = self._seek(Group, (run_id, group_id))
-        if group is None:
-            raise missing(Group, run_id, group_id)
-        return group
+        return self.get(run_id, group_id)
 
     @reads
     def get(self, run_id: str, group_id: str) -> Group:
         """Get a group of a run."""
-        return self._get(run_id, group_id)
+        group = self._seek(Group, (run_id, group_id))
+        if group is None:
+            raise missing(Group, run_id, group_id)
+        return group
 
     def of_run(self, run_id: str) -> list[Group]:
         """List all groups of a run by creation."""

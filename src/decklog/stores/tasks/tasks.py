@@ -226,7 +226,7 @@ class Tasks(Links):
             "task": task.as_dict(),
             "why": explained(self._db, task, self._now(), self._steady_now()),
             **self._linked(task),
-            "attempts": [attempt.as_dict() for attempt in self._attempts(task_id)],
+            "attempts": [attempt.as_dict() for attempt in self.attempts(task_id)],
             "comments": [comment.as_dict() for comment in reversed(comments)],
         }
 
@@ -393,9 +393,7 @@ class Tasks(Links):
     @reads
     def attempts(self, task_id: str) -> list[Attempt]:
         """List the attempts at a task, oldest first, from the journal."""
-        return self._attempts(self._fetch(Task, task_id).id)
-
-    def _attempts(self, task_id: str) -> list[Attempt]:
+        self._fetch(Task, task_id)
         sql = "select payload from entries where record_table = 'tasks' and record_id = :task_id order by seq"
         return attempts_from(from_json(row[0]) for row in self._db.rows(sql, {"task_id": task_id})[1])
 
