@@ -9,7 +9,7 @@ from decklog.core.clock import from_text
 from decklog.db.base import Database
 from decklog.db.where import placed
 from decklog.stores.overview.run_list import MOST_GOING_ON, NEWEST_GOING_ON
-from decklog.stores.overview.status import Status, TaskFacts, of_task
+from decklog.stores.overview.status import Status, of_task
 from decklog.stores.overview.view import View
 from decklog.stores.results.overview import Workload
 
@@ -130,7 +130,7 @@ def _card(
 ) -> BoardCard:
     until = from_text(task["leased_until"]) if task["leased_until"] else None
     left = None if until is None else round((until - steady_now).total_seconds())
-    status = of_task(TaskFacts(task), needs_person=task["id"] in waiting, steady_now=steady_now)
+    status = of_task(task, needs_person=task["id"] in waiting, steady_now=steady_now)
     same = ("id", "title", "state", "priority", "attempts", "failures", "max_attempts", "role", "worker", "stage", "assigned_to")
     return BoardCard(
         **{name: task[name] for name in same},

@@ -1,5 +1,6 @@
 """The status of all budgets."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -82,6 +83,11 @@ class BudgetOverview(View):
         if self.unit == "tokens":
             return f"{self.spent:,} of {self.ceiling:,} tokens {period}"
         return f"{dollars(self.spent)} of {dollars(self.ceiling)} {period}"
+
+
+def global_budget(budgets: Sequence[BudgetOverview]) -> BudgetOverview | None:
+    """Return the first budget of money for everything."""
+    return next((one for one in budgets if one.scope == "all" and one.unit == "microdollars"), None)
 
 
 def budget_overviews(db: Database, now: datetime) -> list[BudgetOverview]:

@@ -19,7 +19,7 @@ from decklog.stores.of_run import no_run
 from decklog.stores.overview import attention, recent, run_list, spending, task_counts, waiting
 from decklog.stores.overview.attention import AttentionGroup
 from decklog.stores.overview.board import BoardColumn, columns, workloads
-from decklog.stores.overview.budgets import BudgetOverview, budget_overviews
+from decklog.stores.overview.budgets import BudgetOverview, budget_overviews, global_budget
 from decklog.stores.overview.families import Base, Families
 from decklog.stores.overview.recent import Recent
 from decklog.stores.overview.run_facts import RunOverview
@@ -36,7 +36,7 @@ from decklog.stores.overview.run_list import (
 from decklog.stores.overview.run_view import Comparison, RunView, Wished, compared, contents, drawn, graph, kinds, labels
 from decklog.stores.overview.search import SearchQuery, SearchResult, searched
 from decklog.stores.overview.spending import SpendingView, SpendKey, SpendKeyLike, spent
-from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, TaskFacts, of_task
+from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, of_task
 from decklog.stores.overview.summary import Summary, by_status, sentence
 from decklog.stores.overview.waiting import WaitingItem
 from decklog.stores.results.overview import DaySpending, EndedRun, FailedTask, StatusWords, TaskSummary, Workload
@@ -402,9 +402,9 @@ class Overview(Families):
         marks, ids = placed(task_ids)
         bound, _ = self._db.values.bind(ids)
         names, rows = self._db.rows(TASK_FACTS.format(ids=marks), bound)
-        facts = [TaskFacts(dict(zip(names, row, strict=True))) for row in rows]
+        found: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in rows]
         steady_now, held_up = base.moment.steady_now, base.tasks
-        return {task.id: of_task(task, needs_person=task.id in held_up, steady_now=steady_now).value for task in facts}
+        return {task["id"]: of_task(task, needs_person=task["id"] in held_up, steady_now=steady_now).value for task in found}
 
     def _summary(self, base: Base, size: int) -> Summary:
         found = base.look(self._db, NEWEST_GOING_ON, {})
@@ -432,9 +432,8 @@ class Overview(Families):
 
     def _today(self, base: Base) -> tuple[int, int]:
         """Return today's spending and the number of calls without a price. A global budget has both."""
-        for budget in base.budgets:
-            if budget.scope == "all" and budget.unit == "microdollars":
-                return budget.today, budget.unpriced_today
+        if (budget := global_budget(base.budgets)) is not None:
+            return budget.today, budget.unpriced_today
         today = base.moment.now.astimezone(UTC).date().isoformat()
         spent = self._days(("day",), today, today)
         return (spent[0]["cost_microdollars"], spent[0]["unpriced_calls"]) if spent else (0, 0)

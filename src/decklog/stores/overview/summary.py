@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from decklog.core.figures import counted, dollars
-from decklog.stores.overview.budgets import BudgetOverview
+from decklog.stores.overview.budgets import BudgetOverview, global_budget
 from decklog.stores.overview.run_facts import RunOverview
 from decklog.stores.overview.status import Status
 from decklog.stores.overview.view import View
@@ -78,10 +78,10 @@ def _work(counts: Mapping[str, int], agents: int, runs: int) -> str:
 
 
 def _cost(today: int, budgets: Sequence[BudgetOverview]) -> str:
-    for budget in budgets:
-        if budget.scope == "all" and budget.unit == "microdollars":
-            if budget.period == "day":
-                return f"{dollars(today)} spent today of {dollars(budget.ceiling)}."
-            span = "in all" if budget.period == "forever" else f"this {budget.period}"
-            return f"{dollars(today)} spent today, {dollars(budget.spent)} of {dollars(budget.ceiling)} {span}."
-    return f"{dollars(today)} spent today." if today else ""
+    budget = global_budget(budgets)
+    if budget is None:
+        return f"{dollars(today)} spent today." if today else ""
+    if budget.period == "day":
+        return f"{dollars(today)} spent today of {dollars(budget.ceiling)}."
+    span = "in all" if budget.period == "forever" else f"this {budget.period}"
+    return f"{dollars(today)} spent today, {dollars(budget.spent)} of {dollars(budget.ceiling)} {span}."

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from shlex import quote
 
 from decklog.core.clock import from_text, to_text
 from decklog.db.base import Database, Row
@@ -153,19 +154,11 @@ def decisions(db: Database, now: datetime, budgets: Sequence[BudgetOverview]) ->
     return sorted([*found, *_spent(budgets)], key=lambda item: item.place)
 
 
-def _word(id: str) -> str:
-    """Quote an id for a command, because imported ids may contain anything."""
-    if id.isascii() and id.replace("_", "").replace("-", "").isalnum():
-        return id
-    from shlex import quote
-
-    return quote(id)
-
-
 def _item(row: Row) -> WaitingItem:
     kind, id, what, more, since, run_id, task_id, by, deadline, default, digest, goal, feedback_id, payload = row
     said, command = _SAID[WaitingKind(kind)]
-    words = {name: value and _word(value) for name, value in (("id", id), ("run_id", run_id), ("feedback_id", feedback_id))}
+    # Imported ids may contain anything.
+    words = {name: value and quote(value) for name, value in (("id", id), ("run_id", run_id), ("feedback_id", feedback_id))}
     return WaitingItem(
         kind=WaitingKind(kind),
         id=id,
@@ -191,7 +184,7 @@ def _spent(budgets: Sequence[BudgetOverview]) -> Iterator[WaitingItem]:
                 id=budget.id,
                 what=f"The budget of {budget.whose} is spent, and stops: {budget.said}",
                 since=budget.last_at,
-                command=f"decklog budgets show {_word(budget.id)}",
+                command=f"decklog budgets show {quote(budget.id)}",
                 run_id=budget.run_id,
             )
 
@@ -223,7 +216,7 @@ def blocked(db: Database) -> list[WaitingItem]:
             id=task_id,
             what=f"{title}: {cause}" if cause else title,
             since=from_text(since),
-            command=f"decklog tasks details {_word(task_id)}",
+            command=f"decklog tasks details {quote(task_id)}",
             run_id=run_id,
             task_id=task_id,
             goal=goal,
@@ -242,7 +235,7 @@ def stalled(run: RunOverview) -> WaitingItem:
         id=run.id,
         what=f"{run.goal} has stalled: {why}",
         since=run.stalled_since,
-        command=f"decklog runs show {_word(run.id)}",
+        command=f"decklog runs show {quote(run.id)}",
         run_id=run.id,
         goal=run.goal,
     )
