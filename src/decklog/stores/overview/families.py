@@ -294,19 +294,10 @@ class Families(Store):
         return self._looked(lambda base: read_families(self._db, query, base))
 
     def families_table(
-        self,
-        *,
-        status: Status | None = None,
-        repo: str | None = None,
-        branch: str | None = None,
-        text: str | None = None,
-        parent_run_id: str | None = None,
-        since: datetime | None = None,
-        limit: int = 20,
-        after: str | None = None,
+        self, *, status: Status | None = None, limit: int = 20, after: str | None = None, **filters: Any
     ) -> FamiliesTable:
         """List families as `families` does, with the activity of the last hour and open decisions, in one consistent read."""
-        query = FamilyQuery(status, RunFilter(repo, branch, text, parent_run_id, since), page_size(limit), after)
+        query = FamilyQuery(status, RunFilter(**filters), page_size(limit), after)
 
         def read(base: Base) -> FamiliesTable:
             page = read_families(self._db, query, base)

@@ -108,24 +108,30 @@ class Overview(Families):
         self,
         *,
         status: Status | None = None,
-        repo: str | None = None,
-        branch: str | None = None,
-        text: str | None = None,
-        parent_run_id: str | None = None,
-        since: datetime | None = None,
         sort: RunSort = RunSort.ATTENTION,
         descending: bool = True,
         limit: int = 20,
         after: str | None = None,
+        **filters: Any,
     ) -> RunsTable:
         """List runs with their activity of the last hour, counts by status and open decisions, in one consistent read.
 
         Runs that need a person come first, then running, stalled, idle and paused ones, then finished runs by their end.
-        A column is sorted among unfinished runs and the latest 200 finished ones.
+        A column is sorted among unfinished runs and the latest 200 finished ones. Filters are those of `RunFilter`.
         """
-        size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since)
+        size, wanted = page_size(limit), RunFilter(**filters)
 
-        return self._looked(lambda base: self._table(status, wanted, size, after, base, sort, descending=descending))
+        def read(base: Base) -> RunsTable:
+            look, is_cut = partial(base.look, self._db), False
+            if sort is RunSort.ATTENTION:
+                page, going = run_list.attention_first(look, status, wanted, size, after)
+            else:
+                page, going, is_cut = run_list.by_column(look, status, wanted, size, after, sort, descending=descending)
+            counts, is_many = run_list.counts(self._db, wanted, going)
+            activity = recent.last_hour(self._db, page, base.moment.now)
+            return RunsTable(page, len(base.items), activity, counts, is_cut or is_many)
+
+        return self._looked(read)
 
     @reads_in_steps
     def run(self, run_id: str) -> RunOverview:
@@ -448,27 +454,6 @@ class Overview(Families):
             sql, given = wanted.sql(STATES.get(word) if word else None, place, size + 1)
             found = base.look(self._db, sql, given)
         return Page(found[:size], next=to_json(place_of(found[size - 1])) if len(found) > size else None)
-
-    def _table(
-        self,
-        word: Status | None,
-        wanted: RunFilter,
-        size: int,
-        after: str | None,
-        base: Base,
-        sort: RunSort,
-        *,
-        descending: bool,
-    ) -> RunsTable:
-        look = partial(base.look, self._db)
-        if sort is RunSort.ATTENTION:
-            page, going = run_list.attention_first(look, word, wanted, size, after)
-            is_cut = False
-        else:
-            page, going, is_cut = run_list.by_column(look, word, wanted, size, after, sort, descending=descending)
-        counts, is_many = run_list.counts(self._db, wanted, going)
-        activity = recent.last_hour(self._db, page, base.moment.now)
-        return RunsTable(page, len(base.items), activity, counts, is_cut or is_many)
 
     def _all_waiting(self, base: Base) -> list[WaitingItem]:
         runs = base.look(self._db, NEWEST_GOING_ON, {})

@@ -65,11 +65,8 @@ def normal_specialization(path: object) -> str:
     if ".." in path or path.startswith("/"):
         raise Invalid(f"specialisation {path!r} leads out of {SPECIALIZATIONS}", field="specializations")
     inner = posixpath.normpath(path) + ("/" if path.endswith("/") else "")
-    for prefix in _SHORT_FORMS:
-        if inner.startswith(prefix):
-            inner = inner.removeprefix(prefix)
-            break
-    inner = inner.strip("/")
+    prefix = next((form for form in _SHORT_FORMS if inner.startswith(form)), "")
+    inner = inner.removeprefix(prefix).strip("/")
     if inner in ("", "."):
         raise Invalid(f"specialisation {path!r} names the folder and no template in it", field="specializations")
     return SPECIALIZATIONS + inner

@@ -131,7 +131,8 @@ class Schedules(Store):
         lock_run(self._db, run_id)
         self._check_template(asked)
         now = self._now()
-        begin: dict[str, Any] = {"id": self._ids.new("sched"), "next_at": _next(asked, now), "created_at": now, "updated_at": now}
+        next_at = _next(asked["rule"], asked["zone"], now)
+        begin: dict[str, Any] = {"id": self._ids.new("sched"), "next_at": next_at, "created_at": now, "updated_at": now}
         found = self._once(
             lambda: self._seek_by(Schedule, run_id=run_id, name=name),
             lambda: self._add(Schedule, note=f"{name}: {asked['rule']}", run_id=run_id, name=name, **begin, **asked),
@@ -205,9 +206,9 @@ class Schedules(Store):
         differing = self._differing_fields(schedule, changes)
         if not differing:
             return schedule.marked_already()
-        rhythm = {"rule": differing.get("rule", schedule.rule), "zone": differing.get("zone", schedule.zone)}
-        if not schedule.is_paused and differing.keys() & rhythm.keys():
-            differing["next_at"] = _next(rhythm, self._now())
+        if not schedule.is_paused and differing.keys() & {"rule", "zone"}:
+            rule, zone = differing.get("rule", schedule.rule), differing.get("zone", schedule.zone)
+            differing["next_at"] = _next(rule, zone, self._now())
         return self._set(schedule_id, differing, f"edited {', '.join(changes)}: {filled('reason', reason)}")
 
     @writes
@@ -224,8 +225,8 @@ class Schedules(Store):
         schedule = self._fetch_for_update(Schedule, schedule_id)
         if not schedule.is_paused:
             return schedule.marked_already()
-        rhythm = {"rule": schedule.rule, "zone": schedule.zone}
-        return self._set(schedule_id, {"next_at": _next(rhythm, self._now()), "reason": None}, "resumed")
+        next_at = _next(schedule.rule, schedule.zone, self._now())
+        return self._set(schedule_id, {"next_at": next_at, "reason": None}, "resumed")
 
     @writes
     def remove(self, schedule_id: str, *, reason: str) -> Schedule:
@@ -277,7 +278,7 @@ class Schedules(Store):
         A schedule whose tasks can't be added is paused with the reason, so that it does not block other work.
         """
         moments = _seen(schedule, now)
-        after: dict[str, Any] = {"next_at": _next({"rule": schedule.rule, "zone": schedule.zone}, now)}
+        after: dict[str, Any] = {"next_at": _next(schedule.rule, schedule.zone, now)}
         try:
             made = self._db.write(lambda: [task for at in moments for task in self._make(schedule, at)])
         except (Invalid, NotFound, Conflict, Denied) as problem:
@@ -306,8 +307,8 @@ class Schedules(Store):
         return self._update(Schedule, schedule_id, changes, note=note)
 
 
-def _next(rhythm: Mapping[str, Any], now: datetime) -> datetime | None:
-    return recurrence(rhythm["rule"], filled("zone", rhythm["zone"])).after(now)
+def _next(rule: str, zone: str, now: datetime) -> datetime | None:
+    return recurrence(rule, filled("zone", zone)).after(now)
 
 
 def _seen(schedule: Schedule, now: datetime) -> list[datetime]:
