@@ -118,8 +118,8 @@ class Decklog(Blocks):
         db.on_lost_writes(log.parts.journal.record_lost_writes)
         return log
 
-    # The stores, in an order in which none refers to a later one. A verb that needs another store declares it as a
-    # Protocol and gets it here. Each is imported when it is first used: all of them cost five times as much as the one in use.
+    # The stores, in an order in which none refers to a later one. A store that needs another gets it here and imports only its
+    # type. Each is imported when it is first used: all of them cost five times as much as the one in use.
 
     @once
     def journal(self) -> Journal:
