@@ -78,7 +78,10 @@ class Overview(Families):
         The first `limit` waiting items and unfinished runs are listed. Due tasks of schedules are added first.
         """
         size = page_size(limit)
-        self._make_due()
+        # A claim adds due tasks too. A caller without permission to write still sees what exists.
+        if not self._db.read_only and self._schedules().is_any_due():
+            with suppress(Denied, Busy, LeaseLost):
+                self._schedules().run_due()
         return self._looked(lambda base: self._summary(base, size))
 
     @reads_in_steps
@@ -152,7 +155,12 @@ class Overview(Families):
     def words(self, *, run_ids: list[str] | None = None, task_ids: list[str] | None = None) -> StatusWords:
         """Return the status of runs and tasks by their ids, up to 200 of each."""
         runs, tasks = _within_limit(run_ids), _within_limit(task_ids)
-        return self._looked(lambda base: self._words(base, runs, tasks))
+
+        def read(base: Base) -> StatusWords:
+            found = {run.id: run.status.value for run in base.runs_of(self._db, runs)}
+            return {"runs": found, "tasks": self._words_of_tasks(base, tasks)}
+
+        return self._looked(read)
 
     @reads
     def names(self, *, run_ids: list[str] | None = None, task_ids: list[str] | None = None) -> dict[str, str]:
@@ -174,7 +182,13 @@ class Overview(Families):
         """
         size = page_size(limit)
         place = None if after is None else tuple(place_in(after, 5))
-        items = self._looked(self._all_waiting)
+
+        def read(base: Base) -> list[WaitingItem]:
+            runs = base.look(self._db, NEWEST_GOING_ON, {})
+            stalled = [waiting.stalled(run) for run in runs if run.status is Status.STALLED]
+            return sorted([*base.items, *waiting.blocked(self._db), *stalled], key=lambda item: item.place)
+
+        items = self._looked(read)
         left = [item for item in items if place is None or item.place > place]
         return Page(left[:size], next=to_json(left[size - 1].place) if len(left) > size else None)
 
@@ -329,7 +343,7 @@ class Overview(Families):
             raise Invalid(f"from {first} to {last} is longer than {MOST_DAYS} days; ask for parts of it", field="since")
         days = first.isoformat(), last.isoformat()
         names = ("day",) if key.column is None else ("day", key.column)
-        return self._db.read(lambda: self._days(names, *days))
+        return self._db.read(lambda: spending.by(self._db, names, *days))
 
     @reads
     def stations(self) -> list[Workload]:
@@ -388,19 +402,7 @@ class Overview(Families):
             ended=recent.ended_runs(self._db, now - timedelta(days=1), size),
         )
 
-    def _make_due(self) -> None:
-        """Add due tasks of schedules, if the log is writable. An overview does this as a claim does."""
-        if self._db.read_only or not self._schedules().is_any_due():
-            return
-        # A caller without permission to write still sees what exists.
-        with suppress(Denied, Busy, LeaseLost):
-            self._schedules().run_due()
-
     # Loading
-
-    def _words(self, base: Base, run_ids: list[str], task_ids: list[str]) -> StatusWords:
-        runs = {run.id: run.status.value for run in base.runs_of(self._db, run_ids)}
-        return {"runs": runs, "tasks": self._words_of_tasks(base, task_ids)}
 
     def _words_of_tasks(self, base: Base, task_ids: list[str]) -> dict[str, str]:
         if not task_ids:
@@ -441,7 +443,7 @@ class Overview(Families):
         if (budget := global_budget(base.budgets)) is not None:
             return budget.today, budget.unpriced_today
         today = base.moment.now.astimezone(UTC).date().isoformat()
-        spent = self._days(("day",), today, today)
+        spent = spending.by(self._db, ("day",), today, today)
         return (spent[0]["cost_microdollars"], spent[0]["unpriced_calls"]) if spent else (0, 0)
 
     def _listed(self, word: Status | None, wanted: RunFilter, size: int, after: str | None, base: Base) -> Page[RunOverview]:
@@ -454,16 +456,6 @@ class Overview(Families):
             sql, given = wanted.sql(STATES.get(word) if word else None, place, size + 1)
             found = base.look(self._db, sql, given)
         return Page(found[:size], next=to_json(place_of(found[size - 1])) if len(found) > size else None)
-
-    def _all_waiting(self, base: Base) -> list[WaitingItem]:
-        runs = base.look(self._db, NEWEST_GOING_ON, {})
-        stalled = [waiting.stalled(run) for run in runs if run.status is Status.STALLED]
-        return sorted([*base.items, *waiting.blocked(self._db), *stalled], key=lambda item: item.place)
-
-    def _days(self, names: tuple[str, ...], first: str, last: str) -> list[DaySpending]:
-        # The keys depend on `names`.
-        days: Any = spending.by(self._db, names, first, last)
-        return list(days)
 
     # Derived tables
 

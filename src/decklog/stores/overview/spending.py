@@ -54,8 +54,8 @@ class SpendKey(StrEnum):
 SpendKeyLike = SpendKey | Literal["none", "model", "agent", "run"]
 
 
-def by(db: Database, names: Sequence[str], since: str, until: str) -> list[dict[str, Any]]:
-    """Sum up the days of a span by some columns of the key, in the order of the key."""
+def by(db: Database, names: Sequence[str], since: str, until: str) -> list[Any]:
+    """Sum up the days of a span by some columns of the key, in the order of the key. The columns are keys of the result."""
     return _sums(db, names, "day >= :since and day <= :until", {"since": since, "until": until})
 
 
