@@ -8,7 +8,7 @@ from decklog.core.errors import Conflict, Invalid
 from decklog.core.figures import counted
 from decklog.db.base import Database
 from decklog.stores.results.tasks import BlockingTask, ClaimExplanation, TaskExplanation
-from decklog.stores.tasks.claimable import GOES_ON, first_later, is_ready, narrowed
+from decklog.stores.tasks.claimable import GOES_ON, first_later, is_ready
 from decklog.stores.tasks.task import Task, TaskState
 
 _RUNNING = """
@@ -33,10 +33,10 @@ select d.depends_on, t.state
 _SCHEDULED = "select name, next_at from schedules where run_id = :run_id and next_at is not null order by next_at limit 1"
 
 
-def run_of(task: Task, run_id: str | None, wanted: dict[str, str | None]) -> str:
+def run_of(task: Task, run_id: str | None, wanted: dict[str, str]) -> str:
     """Return the run of a task that is claimed by id. Raise an error for filters that conflict with it."""
     if any(wanted.values()):
-        raise Invalid(f"a task is claimed by its id, or by {', '.join(narrowed(wanted))}; give one of them", field="task_id")
+        raise Invalid(f"a task is claimed by its id, or by {', '.join(wanted)}; give one of them", field="task_id")
     if run_id not in (None, task.run_id):
         raise Conflict(f"task {task.id} is of run {task.run_id}, not of {run_id}", task_id=task.id, run_id=task.run_id)
     return task.run_id
