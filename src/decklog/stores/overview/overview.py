@@ -131,7 +131,7 @@ class Overview(Families):
             else:
                 page, going, is_cut = run_list.by_column(look, status, wanted, size, after, sort, descending=descending)
             counts, is_many = run_list.counts(self._db, wanted, going)
-            activity = recent.last_hour(self._db, page, base.moment.now)
+            activity = recent.last_hour(self._db, page, base.now)
             return RunsTable(page, len(base.items), activity, counts, is_cut or is_many)
 
         return self._looked(read)
@@ -294,8 +294,7 @@ class Overview(Families):
         size = page_size(per_column)
 
         def look(_history: Any, _place: Any, story: Any) -> list[BoardColumn]:
-            base = self._base()
-            return columns(self._db, run_id, size, story, base.tasks, base.moment.now, base.moment.steady_now)
+            return columns(self._db, run_id, size, story, self._base())
 
         return self._past().with_history(run_id, look)
 
@@ -411,7 +410,7 @@ class Overview(Families):
         bound, _ = self._db.values.bind(ids)
         names, rows = self._db.rows(TASK_FACTS.format(ids=marks), bound)
         found: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in rows]
-        steady_now, held_up = base.moment.steady_now, base.tasks
+        steady_now, held_up = base.steady_now, base.tasks
         return {task["id"]: of_task(task, needs_person=task["id"] in held_up, steady_now=steady_now).value for task in found}
 
     def _summary(self, base: Base, size: int) -> Summary:
@@ -424,7 +423,7 @@ class Overview(Families):
         agents = len({agent for run in at_work for agent in run.agents})
         is_new = not runs and self._db.one("select 1 from runs limit 1", {}) is None
         return Summary(
-            at=base.moment.now,
+            at=base.now,
             sentence=sentence(len(base.items), counts, (agents, len(at_work)), cost, base.budgets, is_new=is_new, is_cut=is_cut),
             decisions=len(base.items),
             waiting=base.items[:size],
@@ -442,7 +441,7 @@ class Overview(Families):
         """Return today's spending and the number of calls without a price. A global budget has both."""
         if (budget := global_budget(base.budgets)) is not None:
             return budget.today, budget.unpriced_today
-        today = base.moment.now.astimezone(UTC).date().isoformat()
+        today = base.now.astimezone(UTC).date().isoformat()
         spent = spending.by(self._db, ("day",), today, today)
         return (spent[0]["cost_microdollars"], spent[0]["unpriced_calls"]) if spent else (0, 0)
 

@@ -177,7 +177,6 @@ def drawn(db: Database, wanted: Wished, base: Any, record: type[Record], history
     counts, span = history.tally(place, story, seq), (min(first, seq), seq)
     entries = _latest(db, place.start, seq, wanted) if wanted.entries else []
     tasks = history.records(place, story, record, str(seq), wanted.tasks, wanted.after) if wanted.tasks else Page()
-    times = base.moment.now, base.moment.steady_now
     cost = counts["cost_microdollars"]
     line = history.spent(place, story, seq, wanted.spent, cost) if wanted.spent else []
     newest = history.newest(place, story, wanted.records, seq, MOST_RECORDS, wanted.before)
@@ -190,7 +189,7 @@ def drawn(db: Database, wanted: Wished, base: Any, record: type[Record], history
         texts=texts(db, entries),
         tasks=list(tasks),
         next_tasks=tasks.next,
-        board=columns(db, run_id, wanted.board, story, base.tasks, *times) if wanted.board else [],
+        board=columns(db, run_id, wanted.board, story, base) if wanted.board else [],
         records={table: records for table, (records, _) in newest.items()},
         older={table: older for table, (_, older) in newest.items()},
         of_roles=_of_roles(db, record, run_id, wanted.roles) if wanted.roles else [],
@@ -241,7 +240,7 @@ def _head(db: Database, base: Any, history: Any, place: Any, at: str | None, seq
         "decisions": len(base.items),
     }
     if at is None:
-        shown = look_at_one(db, place.run_id, counts, base.moment, base.by_run)
+        shown = look_at_one(db, place.run_id, counts, base)
         asks = [item for item in base.items if item.run_id == place.run_id]
         asks.sort(key=lambda item: (not item.holds_up, item.place))
         return {**head, "moment": shown.last_at, "waiting": shown.waiting, "overview": shown, "asks": asks}
