@@ -10,27 +10,10 @@ from threading import get_ident, local
 from decklog.core.errors import Busy, TimedOut
 
 
-class Undoing:
-    """Functions to call if a transaction is rolled back."""
-
-    def __init__(self) -> None:
-        self.acts: list[Callable[[], None]] = []
-
-    def add(self, act: Callable[[], None]) -> None:
-        self.acts.append(act)
-
-    def savepoint(self) -> int:
-        """Return a place for `undo`."""
-        return len(self.acts)
-
-    def undo(self, savepoint: int = 0) -> None:
-        """Call the functions that were added since a savepoint, the last first."""
-        while len(self.acts) > savepoint:
-            self.acts.pop()()
-
-    def keep(self) -> None:
-        """Forget everything: the transaction is committed."""
-        self.acts.clear()
+def undo(acts: list[Callable[[], None]], savepoint: int = 0) -> None:
+    """Call the functions that were added since a savepoint, the last first: their transaction is rolled back."""
+    while len(acts) > savepoint:
+        acts.pop()()
 
 
 _deadline = local()

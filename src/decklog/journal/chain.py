@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from json.encoder import encode_basestring as _quote
-from operator import itemgetter
 from typing import Any
 
 from decklog.core.errors import Damaged
@@ -42,8 +41,14 @@ FIELDS = (
 )
 
 
-_STARTS = tuple(f'"{name}":' for name in FIELDS)
-_in_order = itemgetter(*FIELDS)
+STREAM, SEQ, AT, HASH = map(COLUMNS.index, ("stream", "seq", "at", "hash"))
+RECORD_TABLE, RECORD_ID, BODY, PAYLOAD = map(COLUMNS.index, ("record_table", "record_id", "body", "payload"))
+_REDACTED, REFS = COLUMNS.index("redacted"), COLUMNS.index("refs")
+KIND, KEY, BODY_DIGEST, PAYLOAD_DIGEST = map(COLUMNS.index, ("kind", "key", "body_digest", "payload_digest"))
+# The texts of an entry, with the places of each and of its digest.
+TEXTS = (("body", BODY, BODY_DIGEST), ("payload", PAYLOAD, PAYLOAD_DIGEST))
+# The fields of a row, each with its start in the canonical text.
+_PLACES = tuple((f'"{name}":', COLUMNS.index(name)) for name in FIELDS)
 
 
 def digest(text: str | None) -> str | None:
@@ -51,48 +56,25 @@ def digest(text: str | None) -> str | None:
     return None if text is None else sha256(text.encode()).hexdigest()
 
 
-def canonical(values: Mapping[str, Any]) -> str:
-    """Write an entry as canonical JSON; `body` and `payload` are given as their digests."""
-    parts = [
-        start + (_quote(value) if type(value) is str else str(value))
-        for start, value in zip(_STARTS, _in_order(values), strict=True)
-        if value is not None
-    ]
-    return "{" + ",".join(parts) + "}"
-
-
-def link(previous: str, values: Mapping[str, Any]) -> str:
-    """Hash an entry onto the one before it; `redacted` counts only when it is set."""
-    return sha256((previous + canonical(values)).encode()).hexdigest()
-
-
-STREAM, SEQ, AT, HASH = map(COLUMNS.index, ("stream", "seq", "at", "hash"))
-RECORD_TABLE, RECORD_ID, BODY, PAYLOAD = map(COLUMNS.index, ("record_table", "record_id", "body", "payload"))
-_REDACTED, REFS = COLUMNS.index("redacted"), COLUMNS.index("refs")
-KIND, KEY, BODY_DIGEST, PAYLOAD_DIGEST = map(COLUMNS.index, ("kind", "key", "body_digest", "payload_digest"))
-# The fields of a row, each with its start in the canonical text.
-_PLACES = tuple((f'"{name}":', COLUMNS.index(name)) for name in FIELDS)
-
-
 class _Differs(TypeError):
     """A text of a row does not match its digest, or is no text at all."""
 
 
-def _digest_of(name: str, text: Any, digest: Any) -> Any:
-    """Return the digest of a body or a payload, whether the text is in the row or was dropped or moved."""
-    if text is None:
-        return digest
-    found = sha256(text.encode()).hexdigest() if type(text) is str else None
-    if found is None or (digest is not None and digest != found):
-        raise _Differs(name)
-    return found
-
-
 def hashed(previous: str, row: Sequence[Any]) -> str:
-    """Hash a row onto the one before it, as `link` does."""
+    """Hash a row onto the one before it: its canonical JSON, with the digests of body and payload.
+
+    `redacted` counts only when it is set.
+    """
     values = [*row]
-    values[BODY] = _digest_of("body", row[BODY], row[BODY_DIGEST])
-    values[PAYLOAD] = _digest_of("payload", row[PAYLOAD], row[PAYLOAD_DIGEST])
+    for name, place, digest_place in TEXTS:
+        text, kept = row[place], row[digest_place]
+        if text is None:
+            values[place] = kept
+            continue
+        found = sha256(text.encode()).hexdigest() if type(text) is str else None
+        if found is None or (kept is not None and kept != found):
+            raise _Differs(name)
+        values[place] = found
     values[_REDACTED] = row[_REDACTED] or None
     fields = [
         start + (_quote(value) if type(value) is str else str(value))
@@ -100,6 +82,15 @@ def hashed(previous: str, row: Sequence[Any]) -> str:
         if (value := values[place]) is not None
     ]
     return sha256(f"{previous}{{{','.join(fields)}}}".encode()).hexdigest()
+
+
+def link(previous: str, entry: Mapping[str, Any]) -> str:
+    """Hash an entry, given by its columns, onto the one before it; a text with a digest must match it."""
+    row = tuple(map(entry.get, COLUMNS))
+    try:
+        return hashed(previous, row)
+    except _Differs as found:
+        raise flawed(row, str(found)) from None
 
 
 def flaw(previous: str, row: Row) -> str | None:

@@ -10,7 +10,7 @@ import apsw
 
 from decklog.core.errors import Busy, Conflict, SchemaTooNew
 from decklog.db.base import Database, T
-from decklog.db.callers import CallerBlock, Undoing, deadline
+from decklog.db.callers import CallerBlock, deadline, undo
 from decklog.db.sqlite import errors
 from decklog.db.sqlite.connections import ReadConnection, SqliteConnections
 from decklog.db.sqlite.group_commit import GroupCommit, Ticket
@@ -29,7 +29,7 @@ class SqliteTransactions(Database):
         self.version = 0
         # One dictionary, emptied when its content may no longer hold.
         self.memo = {}
-        self._undoing = Undoing()
+        self._undoing: list[Callable[[], None]] = []
         self._reset()
 
     def _reset(self) -> None:
@@ -40,7 +40,7 @@ class SqliteTransactions(Database):
         self._group = GroupCommit(self._commit_one, self._commit_all)
         self._seen_version: int | None = None
         self.memo.clear()
-        self._undoing.keep()
+        self._undoing.clear()
 
     @property
     def is_in_transaction(self) -> bool:
@@ -70,7 +70,7 @@ class SqliteTransactions(Database):
 
     def if_undone(self, act: Callable[[], None]) -> None:
         if self.is_writing:
-            self._undoing.add(act)
+            self._undoing.append(act)
 
     def write(self, job: Callable[[], T]) -> T:
         if self.owner == get_ident():
@@ -104,7 +104,7 @@ class SqliteTransactions(Database):
             # A full disk takes the whole transaction with it; what followed would be committed piece by piece.
             raise Conflict("this transaction was rolled back when an error came up in it", hint="Begin it anew.")
         connection.execute("savepoint nested")
-        acts_before = self._undoing.savepoint()
+        acts_before = len(self._undoing)
         try:
             yield
         except BaseException:
@@ -112,7 +112,7 @@ class SqliteTransactions(Database):
                 connection.execute("rollback to nested")
                 connection.execute("release nested")
             self.memo.clear()
-            self._undoing.undo(acts_before)
+            undo(self._undoing, acts_before)
             raise
         connection.execute("release nested")
 
@@ -199,7 +199,7 @@ class SqliteTransactions(Database):
             raise errors.translate(problem, connections.path) from problem
         self._seen_version = cursor.connection.data_version()
         self._committed = True
-        self._undoing.keep()
+        self._undoing.clear()
         connections.checkpoints.after_commit()
 
     def _end(self) -> None:
@@ -215,7 +215,8 @@ class SqliteTransactions(Database):
                     connection.execute("rollback")
         finally:
             connections.lock.release()
-            self._undoing.undo()
+            if self._undoing:
+                undo(self._undoing)
 
     def _check_version(self, connection: apsw.Connection) -> None:
         row = connection.execute("pragma user_version").fetchone()

@@ -10,7 +10,6 @@ from typing import Any
 from decklog.core.clock import from_text
 from decklog.core.errors import DecklogError
 from decklog.journal import chain
-from decklog.journal.replication import linked
 from decklog.journal.rows import COLUMNS
 from decklog.transfer.recover.findings import RecoveredRows, Version, in_digits
 from decklog.transfer.recover.pages import UNREADABLE, spans_of, value_of
@@ -187,7 +186,7 @@ def _is_nearly(hash: str, other: str) -> bool:
 
 def _link(previous: str, values: Values) -> str | None:
     try:
-        return linked(previous, values)
+        return chain.link(previous, values)
     except (DecklogError, UnicodeEncodeError):
         return None
 
