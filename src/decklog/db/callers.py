@@ -55,26 +55,14 @@ def caller() -> object:
 
 
 def _running_task() -> object | None:
-    return _running_task_of_asyncio() or _running_task_of_trio()
-
-
-def _running_task_of_asyncio() -> object | None:
     # Who has not imported asyncio has no tasks, and importing it takes longer than most commands do.
     tasks = sys.modules.get("asyncio.tasks")
-    current_task = getattr(tasks, "current_task", None)
-    if current_task is None:
-        return None
-    loop = tasks.events._get_running_loop()  # type: ignore[union-attr]
-    task: object | None = None if loop is None else current_task(loop)
-    return task
-
-
-def _running_task_of_trio() -> object | None:
+    if (current_task := getattr(tasks, "current_task", None)) is not None:
+        loop = tasks.events._get_running_loop()  # type: ignore[union-attr]
+        if loop is not None and (task := current_task(loop)) is not None:
+            return task  # type: ignore[no-any-return]
     lowlevel = sys.modules.get("trio.lowlevel")
-    if lowlevel is None or not lowlevel.in_trio_run():
-        return None
-    task: object = lowlevel.current_task()
-    return task
+    return lowlevel.current_task() if lowlevel is not None and lowlevel.in_trio_run() else None
 
 
 @contextmanager

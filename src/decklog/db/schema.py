@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import SchemaDiffers, SchemaTooNew, SchemaTooOld
@@ -23,15 +23,12 @@ from decklog.db.checksums import CHECKSUMS
 Objects = dict[tuple[str, str, str], str]
 
 
-class MigrationStep:
+class MigrationStep(NamedTuple):
     """One step: its number, its name, and where it lies."""
 
-    __slots__ = ("name", "path", "version")
-
-    def __init__(self, version: int, name: str, path: str) -> None:
-        self.version = version
-        self.name = name
-        self.path = path
+    version: int
+    name: str
+    path: str
 
 
 COMPATIBLE = "_compatible"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from json.encoder import encode_basestring as _quote
-from typing import Any
+from typing import Any, NamedTuple
 
 from decklog.core.errors import Damaged
 from decklog.journal.rows import COLUMNS, STREAM_SIZE
@@ -103,16 +103,13 @@ def flaw(previous: str, row: Row) -> str | None:
         return str(found)
 
 
-class Followed:
+class Followed(NamedTuple):
     """Rows of a stream that follow from each other: how many, which of them name texts by digests, and the row behind them."""
 
-    __slots__ = ("ahead", "count", "goes_back", "named")
-
-    def __init__(self, count: int, goes_back: bool, named: list[Row], ahead: Row | None) -> None:
-        self.count = count
-        self.goes_back = goes_back
-        self.named = named
-        self.ahead = ahead
+    number: int
+    goes_back: bool
+    named: list[Row]
+    ahead: Row | None
 
 
 def follow(name: str, start: int, head: Head, rows: Iterable[Row]) -> Followed | None:
@@ -139,21 +136,26 @@ def flawed(row: Row, what: str) -> Damaged:
     return unusable(row, why)
 
 
-class EntryRange:
+class EntryRange(NamedTuple):
     """Rows of one stream, each of which follows from the one before it, and the hash that the first follows from."""
 
-    def __init__(self, stream: str, previous: str, rows: list[Row], images: dict[int, Any]) -> None:
-        self.stream = stream
-        self.previous = previous
-        self.rows = rows
-        # The images of records, by the numbers of their entries. Parsed here, since the writer has more to do.
-        self.images = images
+    stream: str
+    previous: str
+    rows: list[Row]
+    # The images of records, by the numbers of their entries. Parsed before they are written, since the writer has more to do.
+    images: dict[int, Any]
 
     @classmethod
     def checked(cls, stream: str, previous: str, rows: list[Row]) -> "EntryRange":
         """Walk the rows, and refuse them at the first that does not follow."""
-        if not _is_unbroken(stream, previous, rows):
-            _refuse_broken(stream, previous, rows)
+        if type(rows[0][SEQ]) is not int:
+            raise flawed(rows[0], "hash")
+        link = previous
+        for seq, row in enumerate(rows, rows[0][SEQ]):
+            what = flaw(link, row)
+            if what is not None or row[STREAM] != stream or row[SEQ] != seq:
+                raise flawed(row, what or "hash")
+            link = row[HASH]
         images = {row[SEQ]: image_of(row) for row in rows if row[RECORD_TABLE] is not None}
         return cls(stream, previous, rows, images)
 
@@ -161,27 +163,6 @@ class EntryRange:
     def size(self) -> int:
         """Estimate the characters of its entries."""
         return size_of(self.rows)
-
-
-def _is_unbroken(stream: str, previous: str, rows: list[Row]) -> bool:
-    """Return whether rows follow from a hash; False also where that takes a closer look."""
-    pos, seq = rows[0][0], rows[0][SEQ]
-    try:
-        walked = follow(stream, pos - seq, (previous, seq - 1, ""), rows)
-    except (TypeError, AttributeError):
-        return False  # a damaged page gives rows of anything
-    return walked is not None and walked.count == len(rows)
-
-
-def _refuse_broken(stream: str, previous: str, rows: list[Row]) -> None:
-    """Refuse the first row that does not follow."""
-    if type(rows[0][SEQ]) is not int:
-        raise flawed(rows[0], "hash")
-    for seq, row in enumerate(rows, rows[0][SEQ]):
-        what = flaw(previous, row)
-        if what is not None or row[STREAM] != stream or row[SEQ] != seq:
-            raise flawed(row, what or "hash")
-        previous = row[HASH]
 
 
 def image_of(row: Row) -> dict[str, Any]:

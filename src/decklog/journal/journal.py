@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Mapping
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 from decklog.core.errors import Invalid, LostWrites, NotFound
 from decklog.db.base import Database, Row
@@ -243,7 +243,7 @@ class Journal:
 
     def _by_search(self, where: Where, tags: dict[str, str], number: int | None, search: "_Search") -> Found:
         asked = Search(
-            search.query or Query(""),
+            query=search.query or Query(""),
             tags=tags if self._db.finds_tags_by_search else {},
             # The bounds of a stream are conditions of the search itself.
             condition=" and ".join(clause for clause in where.clauses if clause != _IN_STREAM),
@@ -461,11 +461,10 @@ def _query(text: str | None) -> Query | None:
     return Query(text)
 
 
-class _Search:
+class _Search(NamedTuple):
     """How a list was asked for."""
 
-    def __init__(self, query: Query | None, oldest_first: bool, limit: int, after: int | None) -> None:
-        self.query = query
-        self.oldest_first = oldest_first
-        self.limit = limit
-        self.after = after
+    query: Query | None
+    oldest_first: bool
+    limit: int
+    after: int | None

@@ -146,7 +146,7 @@ class Projections:
             image = object_of(payload)
             if image is not None and (digest := record_class.kept_in(record_class.upcast(image))) is not None:
                 where = {"stream": stream, "seq": seq, "table": "blobs", "record_id": str(digest)}
-                yield StoredText(digest, f"bytes of {record_class.table} {record_id}", **where)
+                yield StoredText(digest, f"bytes of {record_class.table} {record_id}", where)
 
     def _rows(self, record_class: type[Record], keys: list[Key]) -> dict[Key, Row]:
         """Look many rows up at once: one by one they would cost a server more than walking the chain."""

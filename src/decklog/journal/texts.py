@@ -7,7 +7,7 @@ could not find in events `recovered`. A text that is missing for no such reason 
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from decklog.db.base import Database
 from decklog.db.packing import beginning, unpacked
@@ -21,13 +21,12 @@ _TOGETHER = 500
 _LARGEST = 1 << 30
 
 
-class StoredText:
-    """A text that an entry or a record has only the digest of."""
+class StoredText(NamedTuple):
+    """A text that a record has only the digest of, and the fields of a problem with it."""
 
-    def __init__(self, digest: object, name: str, **where: Any) -> None:
-        self.digest = digest
-        self.name = name
-        self.where = where
+    digest: object
+    name: str
+    where: dict[str, Any]
 
 
 class Texts:

@@ -134,7 +134,7 @@ def _walked(db: Database, streams: dict[int, str], before: Row | None, rows: Ite
             return None
         if walked.goes_back:
             backwards.append(number)
-        entries, row = entries + walked.count, walked.ahead
+        entries, row = entries + walked.number, walked.ahead
     return entries, firsts, backwards
 
 
