@@ -183,7 +183,10 @@ class Journal:
         )
         if (agent or subtype) and kind != EntryKind.CHANGE:
             where.add("kind <> 'change'")  # lets the planner use the partial indexes on agent and subtype
-        search = _Search(_query(text), oldest_first, page_size(limit), position_of(self._db, after))
+        if text is not None and not text.strip():
+            raise Invalid("search needs at least one word", field="text")
+        query = None if text is None else Query(text)
+        search = _Search(query, oldest_first, page_size(limit), position_of(self._db, after))
         if search.query is not None and not search.query.terms:
             return Page()
         number = None
@@ -378,7 +381,10 @@ class Journal:
         if isinstance(moment, datetime):
             where.between("at", None, moment)
         else:
-            self._check_reached(stream, moment)
+            newest = newest_position(self._db, number) % STREAM_SIZE
+            if moment > newest:
+                # The present state would be taken for it.
+                raise NotFound(f"{stream} has entries 1 to {newest}; there is no {moment} yet", stream=stream, seq=newest)
             where.add("seq <= :seq", seq=moment)
         _, found = self._db.rows(f"{SELECT} {where.sql} order by seq desc limit 1", where.bound)
         image = load(self._db, found[0]).payload if found else None
@@ -409,12 +415,6 @@ class Journal:
         if row is None:
             raise NotFound(f"no entry tells of {table} {record_id!r}", table=table, id=record_id)
         return str(row[0])
-
-    def _check_reached(self, stream: str, seq: int) -> None:
-        """Refuse a moment that has not come yet: the present state would be taken for it."""
-        newest = newest_position(self._db, number_of(self._db, stream) or 0) % STREAM_SIZE
-        if seq > newest:
-            raise NotFound(f"{stream} has entries 1 to {newest}; there is no {seq} yet", stream=stream, seq=newest)
 
     def _class_of(self, table: str) -> type[Record]:
         classes = self.record_classes()
@@ -450,15 +450,6 @@ def _parts_of(entry_id: str) -> tuple[str, int]:
     if not stream or not (number.isascii() and number.isdigit()):
         raise Invalid(f"{entry_id!r} is not the id of an entry; write STREAM:NUMBER, or the stream and then the number")
     return stream, int(number)
-
-
-def _query(text: str | None) -> Query | None:
-    """Parse the words of a search."""
-    if text is None:
-        return None
-    if not text.strip():
-        raise Invalid("search needs at least one word", field="text")
-    return Query(text)
 
 
 class _Search(NamedTuple):

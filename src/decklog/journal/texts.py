@@ -52,7 +52,8 @@ class Texts:
     def check_entries(self, number: int, stream: str, named: list[tuple[int, str, str, str, object]]) -> None:
         """Look for the texts that a stream's entries name (number, time, kind, column, digest), and for what explains a gap."""
         missing = self._absent(digest for *_, digest in named)
-        said = self._prunings(number) if missing else []
+        bound = {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE}
+        said = list(self._events(PRUNED, "and pos >= :start and pos < :end", bound)) if missing else []
         for seq, at, kind, name, digest in named:
             where = {"stream": stream, "seq": seq, "table": "entries", "record_id": f"{stream}:{seq}", "column": name}
             if kind == EntryKind.CHANGE:
@@ -81,11 +82,6 @@ class Texts:
             here = {row[0] for row in self._db.each_as_is(f"select digest from blobs where digest in ({marks})", bound)}
             absent |= set(some) - here
         return absent
-
-    def _prunings(self, number: int) -> list[tuple[int, Any]]:
-        """List what a stream's events of pruning say, with their numbers."""
-        bound = {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE}
-        return list(self._events(PRUNED, "and pos >= :start and pos < :end", bound))
 
     def _events(self, subtype: str, condition: str = "", bound: dict[str, Any] | None = None) -> Iterator[tuple[int, Any]]:
         sql = f"select seq, payload from entries where subtype = :subtype and kind <> 'change' and kind = 'event' {condition}"

@@ -106,49 +106,28 @@ class Verifier:
 
     def run(self, stream: str | None, anchor: str | None) -> Verification:
         anchors = Anchors(anchor) if anchor else None
-        if stream is None:
-            self._read_all([Verifier._check_chains, *self.checks().values()], anchors)
-        else:
-            self._read(lambda: self._check_stream(stream, anchors))
+        checks = [Verifier.check_chains, *self.checks().values()]
+        if stream is not None:
+            checks = [lambda verifier: verifier._check_stream(stream)]
+        if anchors is not None:
+            checks.append(lambda verifier: verifier.check_anchors(anchors))
+        self.run_checks(*checks)
         if anchors is not None and self.result.ok:
             anchors.keep(self._verified)
         return self.result
 
-    def run_chains(self) -> Verification:
-        """Walk every stream, and leave the tables aside."""
-        self._read_all([Verifier._check_chains])
-        return self.result
+    def run_checks(self, *checks: Check) -> Verification:
+        """Do some checks in one consistent read, which goes on where something can't be read."""
 
-    def run_entries(self) -> Verification:
-        """Walk every stream and compare every table with it, and leave what is derived aside."""
-        self._read_all([Verifier._check_chains, Verifier._check_tables])
-        return self.result
-
-    def run_tables(self) -> Verification:
-        """Compare every table with the newest entries, and leave the chains aside."""
-        self._read(self._check_tables)
-        return self.result
-
-    def _read(self, job: Callable[[], None]) -> None:
-        """Check in one consistent read, which goes on where something can't be read."""
-
-        def check() -> None:
+        def check_all() -> None:
             # A read whose server went away is repeated from its beginning.
             self.begin()
             with resumable(self.db):
-                job()
+                for check in checks:
+                    check(self)
 
-        self.db.read(check)
-
-    def _read_all(self, checks: list[Check], anchors: Anchors | None = None) -> None:
-        """Check one thing after the other in one consistent read."""
-        self._read(lambda: self._check_one_by_one(checks, anchors))
-
-    def _check_one_by_one(self, checks: list[Check], anchors: Anchors | None) -> None:
-        for check in checks:
-            check(self)
-        if anchors is not None:
-            self._check_anchors(anchors)
+        self.db.read(check_all)
+        return self.result
 
     def sound(self, check: Check) -> Sound | None:
         """Look at one thing, in a read; None where anything is not as it should be."""
@@ -157,14 +136,16 @@ class Verifier:
             check(alone)
         return (alone.result.records, alone.result.unchecked) if alone.result.ok else None
 
-    def _check_chains(self) -> None:
+    def check_chains(self) -> None:
+        """Walk every stream."""
         self._check_heads()
         if joined_up(self.db, [sound(self.db, *ALL)], self.result):
             return
         streams, unreadable = self._streams()
         Walk(self.db, self.result, self.texts).all(streams, unreadable)
 
-    def _check_tables(self) -> None:
+    def check_tables(self) -> None:
+        """Compare every table with the newest entries."""
         Projections(self.db, self.classes, self.result, self.texts).check_all()
         with self.result.checking(self.db, "the table blobs", table="blobs"):
             self.texts.check_blobs()
@@ -182,22 +163,20 @@ class Verifier:
                 self.result.bad(f"the stream {stream.name!r} can't be read", **where)
         return streams, unreadable
 
-    def _check_stream(self, name: str, anchors: Anchors | None) -> None:
+    def _check_stream(self, name: str) -> None:
         """Walk one stream, and compare its records."""
         stream = next((one for one in self._streams()[0] if one.name == name), None)
         if stream is None:
             raise NotFound(f"there is no stream {name!r}", hint=suggest_id(self.db, "streams", name, column="name"), stream=name)
         Walk(self.db, self.result, self.texts).one(stream)
         Projections(self.db, self.classes, self.result, self.texts).check_stream(name, stream.number)
-        if anchors is not None:
-            self._check_anchors(anchors)
 
     # What is in no entry: the schema, the indexes, the text index, and what the stores derive
 
     def checks(self) -> dict[str, Check]:
         """List all checks but that of the chains, by what they look at."""
         return {
-            "records": Verifier._check_tables,
+            "records": Verifier.check_tables,
             "the schema": Verifier._check_schema,
             "the write-ahead log": Verifier._check_wal,
             "the indexes": Verifier._check_indexes,
@@ -253,17 +232,13 @@ class Verifier:
 
     # The anchors
 
-    def run_anchors(self, anchor: str) -> Verification:
-        """Compare the anchors in a file with the entries in their places."""
-        self._read(lambda: self._check_anchors(Anchors(anchor)))
-        return self.result
-
     def check_file(self) -> None:
         """Check what does not grow with the log: the schema and the write-ahead log."""
         self._check_schema()
         self._check_wal()
 
-    def _check_anchors(self, anchors: Anchors) -> None:
+    def check_anchors(self, anchors: Anchors) -> None:
+        """Compare the anchors in a file with the entries in their places."""
         archived = self.db.archived()
         kept = [anchor for anchor in anchors.kept() if anchor[0] not in archived]
         if archived and len(kept) < sum(1 for _ in anchors.kept()):

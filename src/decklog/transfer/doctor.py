@@ -237,7 +237,7 @@ def verify(log: Decklog, *, anchor: str | None = None, full: bool = False, progr
     marks.finish()
     result.anchored = 0
     if anchor is not None:
-        compared = log.journal.verifier().run_anchors(anchor)
+        compared = log.journal.verifier().run_checks(lambda verifier: verifier.check_anchors(Anchors(anchor)))
         result.anchored = compared.anchored
         result.problems += compared.problems
     if result.ok:

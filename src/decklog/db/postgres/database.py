@@ -16,7 +16,7 @@ from decklog.db.postgres import errors, partitions, schema
 from decklog.db.postgres.connections import PostgresConnections
 from decklog.db.postgres.listener import NotifyListener
 from decklog.db.postgres.search import PostgresSearch
-from decklog.db.postgres.session import Head, NotBegun, Session, Statement, Take
+from decklog.db.postgres.session import NotBegun, Session, Statement, Take
 from decklog.db.postgres.transactions import PostgresTransactions, given_up
 from decklog.db.search.marks import not_indexed
 from decklog.db.statements import PARAMETER, Statements
@@ -300,7 +300,18 @@ class PostgresDatabase(PostgresSearch, PostgresTransactions):
     def keep_head(self, stream: str, position: int, hash: str, at: str) -> None:
         number, seq = divmod(position, STREAM_SIZE)
         self.session().before_commit[number] = _KEEP_HEAD, (number, seq, hash, at)
-        self._note_written(stream, (position, hash))
+        # To be acknowledged with the commit.
+        written = self.connection().written
+        before = written.get(stream)
+        written[stream] = (position, hash)
+
+        def restore() -> None:
+            if before is None:
+                written.pop(stream, None)
+            else:
+                written[stream] = before
+
+        self.if_undone(restore)
         if ("announced", stream) not in self.memo:
             self._queue("select announce(:stream)", {"stream": stream})
             self.memo["announced", stream] = True
@@ -313,20 +324,6 @@ class PostgresDatabase(PostgresSearch, PostgresTransactions):
 
     def derive_heads(self) -> None:
         self.count(DERIVE_HEADS, {})
-
-    def _note_written(self, stream: str, head: Head) -> None:
-        """Note the new head of a stream, to be acknowledged with the commit."""
-        written = self.connection().written
-        before = written.get(stream)
-        written[stream] = head
-
-        def restore() -> None:
-            if before is None:
-                written.pop(stream, None)
-            else:
-                written[stream] = before
-
-        self.if_undone(restore)
 
     def on_lost_writes(self, record: Callable[[LostWrites], None]) -> None:
         self.acknowledged.record = record

@@ -273,9 +273,6 @@ class SqliteConnections:
             status = os.stat(self.path)
             self._identity = status.st_dev, status.st_ino
         self.check_in_place()
-        self._check_own()
-
-    def _check_own(self) -> None:
         if self._identity in _held_by_parent:
             raise Conflict(
                 f"this process was forked inside of a transaction of {self.path}, and can't use the log",

@@ -254,13 +254,6 @@ def _content(wal: str) -> bytes:
         return b""
 
 
-def _has_content(path: str) -> bool:
-    try:
-        return os.stat(path).st_size > 0
-    except FileNotFoundError:
-        return False
-
-
 def damaged(path: str, what: str) -> Damaged:
     return Damaged(
         f"{path}: {what}",
@@ -273,7 +266,7 @@ def check_unused(path: str) -> None:
     """Refuse to begin a log where one has lost its file and kept its write-ahead log, which SQLite would remove."""
     slots = WriteAheadLog(_content(f"{path}-wal")).slots
     # A process that creates the log writes the file before its write-ahead log: it is looked at after that.
-    if slots and not _has_content(path):
+    if slots and not (os.path.exists(path) and os.path.getsize(path)):
         raise damaged(path, f"the file is gone or empty, and {slots} pages wait for it in its write-ahead log")
 
 

@@ -175,14 +175,12 @@ class SqliteDatabase(SqliteSearch, SqliteUpkeep):
             time.sleep(min(0.01, left))
 
     def watch(self, stream: str | None, wake: Callable[[], None]) -> Callable[[], None]:  # noqa: ARG002 - the same
-        return self._watcher().watch(wake)
-
-    def _watcher(self) -> Watcher:
         with self._opening_watcher:
             # One that was made before a fork has no thread here.
             if self._watching is None or self._watching.process != os.getpid():
                 self._watching = Watcher(self.connections)
-            return self._watching
+            watcher = self._watching
+        return watcher.watch(wake)
 
     # Search
 

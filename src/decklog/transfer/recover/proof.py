@@ -175,7 +175,7 @@ def _unproven(versions: list[Version], following: list[Values]) -> RecoveredEntr
 def _altered(versions: list[Version], *, is_surrounded: bool) -> RecoveredEntry | None:
     """Take what can be read of an entry that is known not to be as it was; a doubtful one only where just this one is missing."""
     for version in versions:
-        if (is_surrounded or not version.is_doubtful) and (values := version.rough_values()) is not None:
+        if (is_surrounded or not version.is_doubtful) and (values := version.values(errors="replace")) is not None:
             return RecoveredEntry(values={**values, "hash": str(values["hash"])}, standing=EntryCertainty.ALTERED)
     return None
 
