@@ -59,10 +59,14 @@ def _running_task() -> object | None:
     tasks = sys.modules.get("asyncio.tasks")
     if (current_task := getattr(tasks, "current_task", None)) is not None:
         loop = tasks.events._get_running_loop()  # type: ignore[union-attr]
-        if loop is not None and (task := current_task(loop)) is not None:
-            return task  # type: ignore[no-any-return]
+        task: object | None = None if loop is None else current_task(loop)
+        if task is not None:
+            return task
     lowlevel = sys.modules.get("trio.lowlevel")
-    return lowlevel.current_task() if lowlevel is not None and lowlevel.in_trio_run() else None
+    if lowlevel is None or not lowlevel.in_trio_run():
+        return None
+    trio_task: object = lowlevel.current_task()
+    return trio_task
 
 
 @contextmanager

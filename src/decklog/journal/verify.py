@@ -106,11 +106,11 @@ class Verifier:
 
     def run(self, stream: str | None, anchor: str | None) -> Verification:
         anchors = Anchors(anchor) if anchor else None
-        checks = [Verifier.check_chains, *self.checks().values()]
+        checks: list[Check] = [Verifier.check_chains, *self.checks().values()]
         if stream is not None:
-            checks = [lambda verifier: verifier._check_stream(stream)]
+            checks = [partial(Verifier._check_stream, name=stream)]
         if anchors is not None:
-            checks.append(lambda verifier: verifier.check_anchors(anchors))
+            checks.append(partial(Verifier.check_anchors, anchors=anchors))
         self.run_checks(*checks)
         if anchors is not None and self.result.ok:
             anchors.keep(self._verified)

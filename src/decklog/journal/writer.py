@@ -232,7 +232,7 @@ class WrittenEntries(Sequence):  # type: ignore[type-arg]
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
             return [self[one] for one in range(*place.indices(len(self)))]
-        place = range(len(self))[place]
+        place = range(len(self._rows))[place]
         if place in self.known:
             return entry_at(self._db, self.known[place]).marked_already()
         row = tuple(self._rows[place])
