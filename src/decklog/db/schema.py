@@ -78,6 +78,28 @@ def required(applied: Iterable[tuple[Any, ...]]) -> int:
     return max((version for version, name, *_ in applied if not name.endswith(COMPATIBLE)), default=0)
 
 
+def check_open(found: int, version: int, target: str) -> None:
+    """Refuse to go on with a log that was migrated beyond the schema that this process knows."""
+    if found > version:
+        raise SchemaTooNew(
+            f"{target} was migrated to schema {found} while this process had it open at {version}",
+            hint="Restart this process with the newer Decklog.",
+            found=found,
+            supported=version,
+        )
+
+
+def check_required(needed: int, engine: str, target: str) -> None:
+    """Refuse a log that only a newer Decklog knows how to write to."""
+    if needed > latest(engine):
+        raise SchemaTooNew(
+            f"{target} has schema {needed}; this Decklog knows up to {latest(engine)}",
+            hint="Upgrade Decklog, and try again.",
+            found=needed,
+            supported=latest(engine),
+        )
+
+
 def too_old(target: str, found: int, engine: str, *, hint: str) -> SchemaTooOld:
     """Build the error for a log that lacks steps."""
     return SchemaTooOld(

@@ -36,7 +36,7 @@ from decklog.journal.rows import (
 from decklog.journal.tail import Tail, cursor_at_heads, moved
 from decklog.journal.time_index import Times
 from decklog.journal.undo import Undo
-from decklog.journal.verify import Audit, Verification, Verifier, verify_since
+from decklog.journal.verify import Audit, Verification, Verifier
 from decklog.journal.writer import Writer, WrittenEntries
 from decklog.records.operations import (
     WaitStep,
@@ -437,7 +437,7 @@ class Journal:
             return self.verifier(full=full).run(stream, anchor)
         if anchor is None or stream is not None:
             raise Invalid("since_anchor needs an anchor file, and is for all streams", field="since_anchor")
-        return verify_since(self.verifier(), anchor)
+        return self.verifier().run_since(anchor)
 
     def verifier(self, *, full: bool = False) -> Verifier:
         """Return what verifies this log, with all its checks."""

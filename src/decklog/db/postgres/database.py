@@ -234,7 +234,7 @@ class PostgresDatabase(PostgresSearch, PostgresTransactions):
         text = f"copy {table} ({', '.join(names)}) from stdin".encode()
         with (
             self._translated(),
-            self.exclusive() as connection,
+            self.session().exclusive() as connection,
             connection.cursor() as cursor,
             cursor.copy(text) as copy,
         ):

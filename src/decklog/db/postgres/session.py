@@ -235,7 +235,8 @@ class Session:
 
     @contextmanager
     def exclusive(self) -> "Iterator[LogConnection]":
-        """Hold the connection for a block of statements that psycopg runs."""
+        """Hold the connection for a block of statements that psycopg runs, such as a copy."""
+        self.flush()
         with self._lock:
             try:
                 self._check_usable()

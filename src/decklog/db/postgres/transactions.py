@@ -12,14 +12,14 @@ import psycopg
 from psycopg_pool import PoolTimeout
 
 from decklog.core import fork_safety as forks
-from decklog.core.errors import Busy, DecklogError, LostWrites, OutcomeUnknown, ReadOnly, SchemaTooNew, Unreachable
+from decklog.core.errors import Busy, DecklogError, LostWrites, OutcomeUnknown, ReadOnly, Unreachable
 from decklog.db.base import Database, T
 from decklog.db.callers import CallerBlock, caller, deadline, own_context, undo
 from decklog.db.postgres import errors
 from decklog.db.postgres.connections import BLOCK_SECONDS, VERB_SECONDS, AcknowledgedHeads, Pool, PostgresConnections
 from decklog.db.postgres.session import LogConnection as Connection
 from decklog.db.postgres.session import NotBegun, NotSent, Session
-from decklog.db.schema import REQUIRED
+from decklog.db.schema import REQUIRED, check_open
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -110,14 +110,6 @@ class PostgresTransactions(Database):
     def session(self) -> Session:
         """Return what runs the caller's statements."""
         return self.connection().session
-
-    @contextmanager
-    def exclusive(self) -> Iterator[Connection]:
-        """Hold the caller's connection for statements that psycopg runs, such as a copy."""
-        session = self.session()
-        session.flush()
-        with session.exclusive() as connection:
-            yield connection
 
     @contextmanager
     def block(
@@ -251,13 +243,8 @@ class PostgresTransactions(Database):
 
     def _compare(self, session: Session, found: int) -> None:
         session.is_checked = True
-        if self.version and found > self.version:
-            raise SchemaTooNew(
-                f"this database was migrated to schema {found} while this process had it open at {self.version}",
-                hint="Restart this process with the newer Decklog.",
-                found=found,
-                supported=self.version,
-            )
+        if self.version:
+            check_open(found, self.version, "this database")
 
     def write(self, job: Callable[[], T]) -> T:
         if self.current() is not None:

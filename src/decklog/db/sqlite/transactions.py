@@ -8,9 +8,10 @@ from typing import Any
 
 import apsw
 
-from decklog.core.errors import Busy, Conflict, SchemaTooNew
+from decklog.core.errors import Busy, Conflict
 from decklog.db.base import Database, T
 from decklog.db.callers import CallerBlock, deadline, undo
+from decklog.db.schema import check_open
 from decklog.db.sqlite import errors
 from decklog.db.sqlite.connections import ReadConnection, SqliteConnections
 from decklog.db.sqlite.group_commit import GroupCommit, Ticket
@@ -180,7 +181,8 @@ class SqliteTransactions(Database):
             connections.check_in_place()
             if connection.data_version() != self._seen_version:
                 self.memo.clear()
-                self._check_version(connection)
+                [(required,)] = connection.execute("pragma user_version")
+                check_open(required, self.version, connections.path)
         except BaseException as problem:
             if connection.in_transaction:
                 connection.execute("rollback")
@@ -217,17 +219,6 @@ class SqliteTransactions(Database):
             connections.lock.release()
             if self._undoing:
                 undo(self._undoing)
-
-    def _check_version(self, connection: apsw.Connection) -> None:
-        row = connection.execute("pragma user_version").fetchone()
-        found = row[0] if row else 0
-        if found > self.version:
-            raise SchemaTooNew(
-                f"{self.connections.path} was migrated to schema {found} while this process had it open at {self.version}",
-                hint="Restart this process with the newer Decklog.",
-                found=found,
-                supported=self.version,
-            )
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
