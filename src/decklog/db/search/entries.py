@@ -186,7 +186,8 @@ def findings(db: Database, flaws: Iterator[Flaw]) -> Iterator[Finding]:
     """Name the marks and the entries' words that are not what they should be, each as the fields of a problem."""
     yield from misplaced_marks(db)
     for pos, column in flaws:
-        stream, seq = _entry_of(db, pos)
+        row = db.one("select stream, seq from entries where pos = :pos", {"pos": pos}) if pos is not None else None
+        stream, seq = row or (None, None)
         whose = f"the words of {stream}:{seq}" if stream else f"words at position {pos}" if pos else "words"
         where = {"stream": stream, "seq": seq, "table": "entry_text", "record_id": pos and str(pos), "column": column}
         yield {"what": f"the text index has not {whose} as the entries have them", **where}
@@ -217,8 +218,3 @@ def _moved_mark(db: Database, pos: int | None) -> Iterator[Finding]:
             f"the text index ends elsewhere than its mark in stream {pos // STREAM_SIZE} says, or words at the mark were changed"
         )
         yield {"what": what, "table": "entry_text_marks", "record_id": str(pos // STREAM_SIZE), "column": "pos"}
-
-
-def _entry_of(db: Database, pos: int | None) -> tuple[str | None, int | None]:
-    row = db.one("select stream, seq from entries where pos = :pos", {"pos": pos}) if pos is not None else None
-    return (row[0], row[1]) if row else (None, None)
