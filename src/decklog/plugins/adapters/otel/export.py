@@ -479,7 +479,7 @@ class OtlpExport:
 
     def write(self, path: str, *, replace: bool = False) -> dict[str, Any]:
         """Write a file: a line for each batch, as collectors write them."""
-        with TextExport(self._log, path, "otlp", replace=replace) as out:
+        with TextExport(self._log, path, replace=replace) as out:
             self._hand_on(lambda spans: out.write(otlp.encoded(REQUEST, otlp.request_of(spans), otlp.JSON).decode() + "\n"))
             out.finish()
         return {"path": path, **self.counts, "left_out": self.left_out}

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from decklog.core.errors import NotFound
-from decklog.importing.exports import Export, ExportReport, columns_of, each, every, number_of, text_of
+from decklog.importing.exports import TASK_FIELDS, Export, ExportReport, columns_of, each, every, number_of, text_of
 from decklog.importing.row import EPOCH
 from decklog.journal.entry import Entry, EntryKind
 from decklog.log import Decklog
@@ -32,9 +32,8 @@ _LISTS = "acceptance_criteria_json=acceptance verification_steps_json=verificati
 _OUTCOMES = {AttemptOutcome.DONE: "completed"}
 # Fields with a column, and fields without meaning where there are no leases.
 _PLACED = (
-    *("id", "run_id", "title", "objective", "state", "acceptance", "verification", "allowed_paths", "attempts", "summary"),
-    *("blocker", "created_at", "updated_at", "result", "outcome", "worker", "leased_at", "leased_until", "fence", "failures"),
-    *("open_dependencies", "blocker_repeats", "reservation_id"),
+    *(*TASK_FIELDS, "verification", "allowed_paths", "attempts", "summary", "blocker", "result", "outcome", "failures"),
+    *("blocker_repeats", "reservation_id"),
 )
 
 

@@ -4,7 +4,7 @@ import json
 import os
 import shlex
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import datetime
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
@@ -61,7 +61,12 @@ class BazingaBase:
         self.log, self._mirror = open_log(self.db_path, clock)
         # Why the file that readers open is behind the log, where it is.
         self.behind: str | None = None
-        self._follow_first()
+        # Make the file for readers, or heal it; another's file in its place is refused before anything is written.
+        try:
+            self.follow()
+        except BaseException:
+            self._close()
+            raise
 
     @property
     def project_root(self) -> str:
@@ -77,14 +82,6 @@ class BazingaBase:
     def is_session(self, session_id: str) -> bool:
         """Return whether there is such a session."""
         return self.log.db.read(lambda: number_of(self.log.db, session_id)) is not None
-
-    def _follow_first(self) -> None:
-        """Make the file for readers, or heal it; refuse another's file in its place before anything is written."""
-        try:
-            self.follow()
-        except BaseException:
-            self._close()
-            raise
 
     def follow(self) -> bool:
         """Bring the file for readers up to date; say whether it is. What prevents it is noted, and the next call tries again."""
@@ -144,45 +141,31 @@ def open_log(path: str, clock: Clock | None = None) -> tuple[Decklog, Mirror | N
     An old bazinga database is named as what it is, and left alone.
     """
     log_path, for_readers = log_of(path)
-    log = _opened(log_path, clock)
-    try:
-        _prepare(log)
-        if for_readers is None:
-            return log, None
-        return log, Mirror(for_readers, log)
-    except DecklogError as problem:
-        log.close()
-        raise DatabaseInitError(error_text(problem)) from problem
-    except BaseException:
-        log.close()
-        raise
+    with ExitStack() as opened:
+        try:
+            log = Decklog.open(log_path, clock=clock)
+            opened.callback(log.close)
+            if log.db.engine != "sqlite":
+                make_views(log.db)
+            # bazinga has a workflow in its tables from the start; where an owner is bound, loading one is theirs to do.
+            if not log.db.read_only and log.db.read(lambda: log.db.one("select 1 from workflow_versions limit 1", {})) is None:
+                with suppress(Denied):
+                    log.workflow.load(by=PROGRAM)
+        except OSError as problem:
+            raise DatabaseInitError(f"{log_path} can't be opened: {problem.strerror or problem}") from problem
+        except DecklogError as problem:
+            raise DatabaseInitError(_why_not_opened(log_path, problem)) from problem
+        opened.pop_all()
+    return log, None if for_readers is None else Mirror(for_readers, log)
 
 
-def _opened(path: str, clock: Clock | None) -> Decklog:
-    try:
-        return Decklog.open(path, clock=clock)
-    except NotADatabase as problem:
-        if is_old_database(path):
-            raise DatabaseInitError(
-                f"{path} is a database of bazinga-db itself, and was left as it is. "
-                f"Take its project over with: decklog bazinga take-over {shlex.quote(root_of(path))}"
-            ) from problem
-        raise DatabaseInitError(error_text(problem)) from problem
-    except Damaged as problem:
-        raise DatabaseInitError(f"{error_text(problem)} decklog recover takes what can be read into a new file.") from problem
-    except DecklogError as problem:
-        raise DatabaseInitError(error_text(problem)) from problem
-    except OSError as problem:
-        raise DatabaseInitError(f"{path} can't be opened: {problem.strerror or problem}") from problem
-
-
-def _prepare(log: Decklog) -> None:
-    """Write the workflow in use down: bazinga has one in its tables from the start. Under a manager it is theirs to do."""
-    if log.db.engine != "sqlite":
-        make_views(log.db)
-    if not log.db.read_only and log.db.read(lambda: log.db.one("select 1 from workflow_versions limit 1", {})) is None:
-        with suppress(Denied):
-            log.workflow.load(by=PROGRAM)
+def _why_not_opened(path: str, problem: DecklogError) -> str:
+    if isinstance(problem, NotADatabase) and is_old_database(path):
+        take_over = f"decklog bazinga take-over {shlex.quote(root_of(path))}"
+        return f"{path} is a database of bazinga-db itself, and was left as it is. Take its project over with: {take_over}"
+    if isinstance(problem, Damaged):
+        return f"{error_text(problem)} decklog recover takes what can be read into a new file."
+    return error_text(problem)
 
 
 def error_text(problem: DecklogError) -> str:
@@ -263,11 +246,16 @@ def moment(text: str) -> datetime:
         raise CallRefused(f"{text!r} is not a time such as 2026-11-15 08:30:00") from None
 
 
+def items_of(name: str, value: object, what: str) -> list[Any]:
+    """Refuse what is no list, and an empty one."""
+    if not isinstance(value, list) or not value:
+        raise CallRefused(f"{name} must be a list of one or more {what}")
+    return value
+
+
 def json_text(value: object) -> str | None:
     """Write a JSON column's value as bazinga's rows hold it: as text, null when there is none."""
-    if value is None:
-        return None
-    return json.dumps(value)
+    return None if value is None else json.dumps(value)
 
 
 def from_json_text(name: str, text: str) -> Any:

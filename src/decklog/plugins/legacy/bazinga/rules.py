@@ -2,29 +2,30 @@
 
 import re
 
+from decklog.journal.entry import Confidence, ReasoningPhase
+from decklog.stores.artifacts.states import InvestigationStatus
+from decklog.stores.memory.strategies import StrategyTopic
+from decklog.stores.tasks.criteria import CriterionStatus
+from decklog.stores.tasks.groups import GroupTier
+from decklog.stores.workflow.context import ConsumingAgent, ContextAgent
+
 GROUP_ID_PATTERN = re.compile(r"[A-Za-z0-9_-]+\Z")
 RESERVED_GROUP_IDS = frozenset({"global", "session", "all", "default"})
 VALID_SESSION_STATUSES = ("active", "completed", "failed", "paused", "cancelled")
-VALID_INVESTIGATION_STATUSES = (
-    *("under_investigation", "root_cause_found", "hypothesis_eliminated", "fix_proposed"),
-    *("fix_verified", "escalated", "blocked", "completed"),
-)
+VALID_INVESTIGATION_STATUSES = tuple(map(str, InvestigationStatus))
 MAX_INVESTIGATION_ITERATION = 20
 EXPECTED_SCHEMA_VERSION = 19
 LONGEST_GROUP_ID = 64
 
 STATE_TYPES = ("pm", "orchestrator", "group_status", "investigation")
-PHASES = ("understanding", "approach", "decisions", "risks", "blockers", "pivot", "completion")
+PHASES = tuple(ReasoningPhase)
 MANDATORY_PHASES = ("completion", "understanding")
-CONFIDENCES = ("high", "medium", "low")
-TIERS = ("Developer", "Senior Software Engineer")
-CRITERION_STATUSES = ("pending", "met", "blocked", "failed")
-TOPICS = ("implementation", "architecture", "methodology", "general")
-AGENTS = (
-    *("project_manager", "developer", "senior_software_engineer", "qa_expert"),
-    *("tech_lead", "investigator", "requirements_engineer", "orchestrator"),
-)
-CONSUMING_AGENTS = ("developer", "qa_expert", "tech_lead", "senior_software_engineer", "investigator")
+CONFIDENCES = tuple(Confidence)
+TIERS = tuple(GroupTier)
+CRITERION_STATUSES = tuple(CriterionStatus)
+TOPICS = tuple(StrategyTopic)
+AGENTS = tuple(ContextAgent)
+CONSUMING_AGENTS = tuple(ConsumingAgent)
 
 
 def validate_scope_global_or_group(group_id: object) -> str | None:

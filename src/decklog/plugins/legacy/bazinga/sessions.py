@@ -3,9 +3,9 @@
 from typing import Any
 
 from decklog.core.errors import DecklogError, NotFound
+from decklog.importing.exports import every
 from decklog.plugins.importers.bazinga.rows import session_row
 from decklog.plugins.legacy.bazinga.base import (
-    MOST_ROWS,
     BazingaBase,
     CallRefused,
     answers,
@@ -26,7 +26,7 @@ from decklog.plugins.legacy.bazinga.rules import (
 )
 from decklog.plugins.legacy.bazinga.work import BazingaCriteria, BazingaGroups
 from decklog.stores.artifacts.states import InvestigationStatus
-from decklog.stores.runs.run import ENDED, Run, RunMode, RunStatus
+from decklog.stores.runs.run import ENDED, RunMode, RunStatus
 
 MODES = ("simple", "parallel")
 _SHORT = ("session_id", "mode", "status", "start_time", "created_at")
@@ -48,13 +48,8 @@ class BazingaSessions(BazingaBase):
         filled("session_id", session_id)
         filled("requirements", requirements)
         one_of("mode", mode, MODES)
-        run = self.log.runs.start(
-            requirements,
-            run_id=session_id,
-            mode=RunMode(mode),
-            branch=initial_branch or "main",
-            metadata=_metadata(metadata),
-        )
+        facts, branch = _metadata(metadata), initial_branch or "main"
+        run = self.log.runs.start(requirements, run_id=session_id, mode=RunMode(mode), branch=branch, metadata=facts)
         row = session_row(run, json_text)
         if run.already:
             return {name: row[name] for name in _SHORT}
@@ -82,23 +77,13 @@ class BazingaSessions(BazingaBase):
     @answers
     def list_sessions(self, limit: int = 10) -> list[dict[str, Any]]:
         """List sessions, newest first; a negative limit means all of them."""
-        found: list[Run] = []
-        after = None
-        while limit < 0 or len(found) < limit:
-            wanted = MOST_ROWS if limit < 0 else min(MOST_ROWS, limit - len(found))
-            page = self.log.runs.find(limit=wanted, after=after)
-            found += page
-            after = page.next
-            if after is None:
-                break
+        found = every(self.log.runs.find, None if limit < 0 else limit)
         return [session_row(run, json_text) for run in found]
 
 
 def _metadata(given: str | dict[str, Any] | None) -> dict[str, Any] | None:
-    if given is None or isinstance(given, dict):
-        return given
-    value = from_json_text("metadata", given)
-    if not isinstance(value, dict):
+    value = _document("metadata", given)
+    if value is not None and not isinstance(value, dict):
         raise CallRefused("metadata must be a JSON object")
     return value
 
@@ -109,7 +94,9 @@ class BazingaStates(BazingaBase):
     @answers
     def save_state(self, session_id: str, state_type: str, state_data: Any, group_id: str = "global") -> dict[str, Any]:
         """Save the present state of one type and group."""
-        _check_state(state_type, group_id)
+        one_of("state_type", state_type, STATE_TYPES)
+        validate = validate_scope_group_only if state_type == "investigation" else validate_scope_global_or_group
+        check(validate(group_id))
         self.log.states.save(session_id, state_type, state_data, group_id=group_id)
         return {"success": True, "session_id": session_id, "state_type": state_type, "group_id": group_id}
 
@@ -144,8 +131,7 @@ class BazingaStates(BazingaBase):
         return {
             "success": True,
             "atomic": True,
-            "state_saved": saved["state_saved"],
-            "event_saved": saved["event_saved"],
+            **{name: saved[name] for name in ("state_saved", "event_saved")},
             "event_id": self.number(session_id, int(str(saved["event_id"]).rpartition(":")[2])),
             "iteration": iteration,
             "idempotent": saved["already"],
@@ -155,11 +141,6 @@ class BazingaStates(BazingaBase):
 
 def _document(name: str, given: Any) -> Any:
     return from_json_text(name, given) if isinstance(given, str) else given
-
-
-def _check_state(state_type: str, group_id: str) -> None:
-    one_of("state_type", state_type, STATE_TYPES)
-    check(validate_scope_group_only(group_id) if state_type == "investigation" else validate_scope_global_or_group(group_id))
 
 
 _RECENT = 10

@@ -13,6 +13,7 @@ from decklog.plugins.legacy.bazinga.base import (
     check,
     filled,
     given,
+    items_of,
     json_text,
     one_of,
     reports,
@@ -49,17 +50,13 @@ class BazingaGroups(BazingaBase):
 
         A status of pending is the default of a new group and takes nothing back from one that is there.
         """
-        fields = _fields(locals(), "name", "status", "assigned_to", "specializations", "item_count", "component_path")
-        fields |= _fields(locals(), "initial_tier", "complexity", "security_sensitive")
-        return self._create(session_id, group_id, fields)
-
-    def _create(self, session_id: str, group_id: str, fields: dict[str, Any]) -> dict[str, Any]:
+        fields = _fields(locals())
         problem = validate_task_group_id(group_id)
         if problem is not None:
             return {"success": False, "error": problem}
         if fields.get("status") == "pending":
             del fields["status"]
-        return {"success": True, "task_group": _group_row(self.log.groups.add(session_id, group_id, **fields))}
+        return {"success": True, "task_group": group_row(self.log.groups.add(session_id, group_id, **fields), json_text)}
 
     @reports
     def update_task_group(
@@ -86,29 +83,25 @@ class BazingaGroups(BazingaBase):
         speckit_task_ids: list[str] | None = None,
     ) -> dict[str, Any]:
         """Change what is given of a group; one that is missing is made with all of it, unless auto_create is off."""
-        given_fields = {name: value for name, value in locals().items() if name not in _NOT_FIELDS}
+        arguments = locals()
         problem = validate_task_group_id(group_id)
         if problem is not None:
             return {"success": False, "error": problem}
-        return self._update(session_id, group_id, _fields(given_fields, *given_fields), auto_create)
-
-    def _update(self, session_id: str, group_id: str, fields: dict[str, Any], auto_create: bool) -> dict[str, Any]:
-        if not fields:
-            return {"success": True, "task_group": _group_row(self.log.groups.get(session_id, group_id))}
+        groups, fields = self.log.groups, _fields(arguments)
         try:
-            group = self.log.groups.update(session_id, group_id, **fields)
-        except NotFound as problem:
-            if "id" not in problem.details:
+            group = groups.update(session_id, group_id, **fields) if fields else groups.get(session_id, group_id)
+        except NotFound as missing:
+            if not fields or "id" not in missing.details:
                 raise
             if not auto_create:
                 return {"success": False, "error": f"Task group not found: {group_id}"}
-            group = self.log.groups.add(session_id, group_id, **fields)
-        return {"success": True, "task_group": _group_row(group)}
+            group = groups.add(session_id, group_id, **fields)
+        return {"success": True, "task_group": group_row(group, json_text)}
 
     @answers
     def get_task_groups(self, session_id: str, status: str | None = None) -> list[dict[str, Any]]:
         """List a session's groups in the order in which they were made."""
-        return [_group_row(group) for group in groups_of(self, session_id, given(status))]
+        return [group_row(group, json_text) for group in groups_of(self, session_id, given(status))]
 
 
 _NOT_FIELDS = ("self", "group_id", "session_id", "auto_create")
@@ -120,9 +113,9 @@ def groups_of(db: BazingaBase, session_id: str, status: str | None = None) -> li
     return list(every(lambda **page: db.log.groups.find(session_id, status=wanted, **page)))
 
 
-def _fields(values: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Return the given fields, checked as bazinga checks them."""
-    fields = {name: values[name] for name in names if values[name] is not None}
+def _fields(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields among a method's arguments that were given, checked as bazinga checks them."""
+    fields = {name: value for name, value in arguments.items() if value is not None and name not in _NOT_FIELDS}
     for name in _BLANK_MEANS_NONE:
         if name in fields and not str(fields[name]).strip():
             del fields[name]
@@ -139,10 +132,6 @@ def _fields(values: dict[str, Any], *names: str) -> dict[str, Any]:
     return fields
 
 
-def _group_row(group: Group) -> dict[str, Any]:
-    return group_row(group, json_text)
-
-
 _KEYS = ("criterion", "status", "actual", "evidence", "required_for_completion")
 
 
@@ -155,24 +144,15 @@ class BazingaCriteria(BazingaBase):
 
         What it does not say of one that is there is cleared; the journal keeps what was.
         """
-        wanted = [_read_criterion(item) for item in _listed(criteria)]
+        wanted = [_read_criterion(item) for item in items_of("criteria", criteria, "objects")]
         with self.log.transaction():
             saved = self._record(session_id, wanted)
             for known, item in zip(saved, wanted, strict=True):
                 if known.already:
                     self._renew(known, item)
-            self._remove_others(session_id, {criterion.number for criterion in saved})
-
-    def _remove_others(self, session_id: str, kept: set[int]) -> None:
-        for criterion in self._all(session_id):
-            if criterion.number not in kept:
-                Intake(self.log.parts).remove(
-                    Criterion,
-                    "delete from criteria where run_id = :run_id and number = :number returning *",
-                    note="not in the new list",
-                    run_id=session_id,
-                    number=criterion.number,
-                )
+            sql = "delete from criteria where run_id = :run_id and number = :number returning *"
+            for number in sorted({one.number for one in self._all(session_id)} - {one.number for one in saved}):
+                Intake(self.log.parts).remove(Criterion, sql, note="not in the new list", run_id=session_id, number=number)
 
     def _record(self, session_id: str, wanted: list[dict[str, Any]]) -> list[Criterion]:
         present = {criterion.criterion: criterion for criterion in self._all(session_id)}
@@ -217,19 +197,8 @@ class BazingaCriteria(BazingaBase):
             one_of("status", status, CRITERION_STATUSES)
         if status is None and actual is None and evidence is None:
             raise CallRefused("nothing to change was given: status, actual or evidence")
-        self.log.criteria.update(
-            session_id,
-            criterion,
-            status=None if status is None else CriterionStatus(status),
-            actual=actual,
-            evidence=evidence,
-        )
-
-
-def _listed(criteria: object) -> list[Any]:
-    if not isinstance(criteria, list) or not criteria:
-        raise CallRefused("criteria must be a list of one or more objects")
-    return criteria
+        known_status = None if status is None else CriterionStatus(status)
+        self.log.criteria.update(session_id, criterion, status=known_status, actual=actual, evidence=evidence)
 
 
 def _read_criterion(item: object) -> dict[str, Any]:
@@ -249,9 +218,6 @@ def _criterion_row(db: BazingaBase, criterion: Criterion) -> dict[str, Any]:
     row = criterion_row(criterion)
     known_by = {name: row[name] for name in ("session_id", "criterion")}
     return {"id": db.id_where("success_criteria", criterion.number, **known_by), **row}
-
-
-_STATUSES = tuple(PhaseStatus)
 
 
 class BazingaPlans(BazingaBase):
@@ -300,7 +266,7 @@ class BazingaPlans(BazingaBase):
 
         Those who mark different phases never undo each other.
         """
-        one_of("status", status, _STATUSES)
+        one_of("status", status, tuple(PhaseStatus))
         with self.log.transaction():
             phase = self.log.plans.mark(session_id, str(phase_id), PhaseStatus(status), progress_percent=progress_percent)
             if phase.status is PhaseStatus.IN_PROGRESS:
