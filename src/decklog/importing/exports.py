@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -10,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import MISSING, fields
 from datetime import datetime
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Self, TypeVar
 
 import apsw
@@ -109,7 +110,8 @@ class LeftoverRows:
         """Restore kept columns, unless the value used instead was changed since; then fill empty columns by their defaults."""
         columns, instead = self.columns(name)
         for column, value in columns.items():
-            if column not in instead or _stored(row.get(column)) == instead[column]:
+            here = row.get(column)
+            if column not in instead or (to_text(here) if isinstance(here, datetime) else here) == instead[column]:
                 row[column] = value
         for column, value in (defaults or {}).items():
             if row.get(column) is None:
@@ -124,11 +126,6 @@ class LeftoverRows:
         """Yield the rows of a table that were kept whole, each with its id, in the order in which they came."""
         for row_id, columns in self._whole.get(table, ()):
             yield row_id, {name: unplain(value, of_json=self._of_json) for name, value in columns.items()}
-
-
-def _stored(value: Any) -> Any:
-    """Return a value as an import noted it down."""
-    return to_text(value) if isinstance(value, datetime) else value
 
 
 def _name(payload: dict[str, Any]) -> str:
@@ -184,8 +181,8 @@ class ExportReport:
         """Count the records of every kind that is not among those with a place."""
         for table in log.record_classes():
             if table not in placed:
-                sql = f"select count(*) from {table}"
-                self.leave_out(table, log.db.read(lambda sql=sql: log.db.rows(sql, {}))[1][0][0])
+                [(count,)] = log.db.read(partial(log.db.rows, f"select count(*) from {table}", {}))[1]
+                self.leave_out(table, count)
 
     def leave_out_kept(self, of_others: dict[str, int]) -> None:
         """Count what the imports of other systems kept, which only their own formats have a place for."""
@@ -488,30 +485,21 @@ class TextExport:
         return self.report.as_dict()
 
 
+_STRING_OR_INFINITY = re.compile(r'"(?:[^"\\]|\\.)*"|Infinity')
+
+
 def json_text(value: Any, **spelling: Any) -> str:
     """Write JSON that other programs read: numbers beyond all bounds as such, and half a character spelled out."""
     try:
         text = json.dumps(value, ensure_ascii=False, **spelling)
         if "Infinity" in text:
-            mark = "@"
-            while mark in text:
-                mark += "@"
-            text = json.dumps(_marked(value, mark), ensure_ascii=False, **spelling)
-            text = text.replace(f'"-{mark}"', "-1e999").replace(f'"{mark}"', "1e999")
+            text = _STRING_OR_INFINITY.sub(lambda found: "1e999" if found[0] == "Infinity" else found[0], text)
         text.encode()
     except UnicodeEncodeError:
         return json.dumps(value, **spelling)
     except RecursionError:
         raise Invalid("it holds a value that is nested too deep to be written") from None
     return text
-
-
-def _marked(value: Any, mark: str) -> Any:
-    if isinstance(value, float) and abs(value) == float("inf"):
-        return mark if value > 0 else f"-{mark}"
-    if isinstance(value, dict):
-        return {name: _marked(item, mark) for name, item in value.items()}
-    return [_marked(item, mark) for item in value] if isinstance(value, list) else value
 
 
 def number_of(key: str | None, system: str, table: str) -> int | None:
@@ -524,6 +512,11 @@ def whole_number(text: object) -> int | None:
     """Parse a number that a database can hold."""
     digits = str(text)
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else None
+
+
+def unless(value: Any, stand_in: Any) -> Any:
+    """Return None for a placeholder of an unknown value, so that a kept column can be restored."""
+    return None if value == stand_in else value
 
 
 def short_time(moment: datetime | None) -> str | None:

@@ -54,6 +54,8 @@ class Tracker(Import):
         self.run_id = run_id
         self.gathered = Gathered()
         self.links = LinkOrder(self.gathered, self.items)
+        # The metadata of runs that an export needs.
+        self.facts: dict[str, dict[str, object]] = {}
         # Items as the tasks that are here would be written: of these only what differs is brought.
         self.as_here: dict[str, dict[str, Any]] = {}
         # Items whose tasks are here in another run, which may be of another source.
@@ -81,10 +83,6 @@ class Tracker(Import):
     def goals(self) -> dict[str, str]:
         """Return the runs of the items with their goals."""
         return {self.run_id: self.goal}
-
-    def facts_of(self, _run_id: str) -> dict[str, object]:
-        """Return the metadata of a run that an export needs."""
-        return {}
 
     def check(self, source: SqliteSource) -> None:
         """Refuse what is not this tracker's; a file of text is looked at line by line."""
@@ -158,7 +156,7 @@ class Tracker(Import):
     def _make_runs(self) -> None:
         started = from_text(self.first_at() or to_text(self.log.clock.now()))
         for run_id, goal in self.goals().items():
-            self.writer.ensure_run(run_id, goal, started, self.facts_of(run_id))
+            self.writer.ensure_run(run_id, goal, started, self.facts.get(run_id))
 
     # Tables
 

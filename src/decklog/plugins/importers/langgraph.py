@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -144,28 +144,21 @@ def _checkpoint(cells: tuple[Any, ...]) -> dict[str, Any]:
         values = document.get("channel_values")
         values = values if isinstance(values, dict) else {}
         blobs = [one for one in json.loads(kept or "[]") if one[1] != "empty"]
-        whole = {**document, "channel_values": {**values, **_opened_channels(blobs)}} if _are_plain(blobs) else None
+        channels = _opened_channels(blobs)
+        whole = None if channels is None else {**document, "channel_values": {**values, **channels}}
         document["channel_values"] = {**values, **{channel: _channel_value(kind, blob) for channel, kind, blob in blobs}}
         text = json.dumps(document)
     place = {"thread_id": thread, "checkpoint_ns": below, "checkpoint_id": name, "parent_checkpoint_id": parent}
     return {**place, "type": "json", "checkpoint": text, "metadata": metadata, "whole": whole}
 
 
-def _are_plain(blobs: list[Any]) -> bool:
-    """Return whether all values can be put into one document again, as a graph reads it."""
+def _opened_channels(blobs: list[Any]) -> dict[str, Any] | None:
+    """Return all values by channel, as a graph reads them; None if one can't be read."""
+    readers: dict[str, Callable[[bytes], Any]] = {"msgpack": unpack, "null": lambda _: None, "bytes": lambda data: data}
     try:
-        _opened_channels(blobs)
-    except Invalid:
-        return False
-    return all(kind in ("msgpack", "null", "bytes") for _, kind, _ in blobs)
-
-
-def _opened_channels(blobs: list[Any]) -> dict[str, Any]:
-    given = {channel: (kind, base64.b64decode(text or "")) for channel, kind, text in blobs}
-    return {
-        channel: unpack(data) if kind == "msgpack" else None if kind == "null" else data
-        for channel, (kind, data) in given.items()
-    }
+        return {channel: readers[kind](base64.b64decode(text or "")) for channel, kind, text in blobs}
+    except (Invalid, KeyError):
+        return None
 
 
 def _channel_value(kind: str, text: str | None) -> Any:

@@ -28,7 +28,7 @@ from decklog.agents.texts import storable
 from decklog.aio.log import AsyncDecklog
 from decklog.core.errors import Invalid
 from decklog.log import Decklog
-from decklog.plugins.adapters.waiting import away
+from decklog.plugins.adapters.loops.calls import away
 from decklog.stores.artifacts.graphs import GraphItem
 
 _WHOLE = "$"

@@ -20,6 +20,7 @@ from decklog.importing.exports import (
     each,
     every,
     number_of,
+    unless,
     whole_number,
 )
 from decklog.importing.row import EPOCH
@@ -144,7 +145,7 @@ class GaiaExport:
         for task in each(self.log, Task, "created_at, id"):
             name = f"tasks {task.id}"
             row = columns_of(task, "id priority state stage current_state_name=state_name trace_file loop_version")
-            row |= {"created_at": _known(task.created_at), "inputs_json": _json(asked_of(task) or None)}
+            row |= {"created_at": unless(task.created_at, EPOCH), "inputs_json": _json(asked_of(task) or None)}
             row["result_json"] = _json(_came_of(task))
             row = out.kept.restored(name, row, {"created_at": EPOCH, "inputs_json": "{}", "loop_version": _NO_LOOP})
             row["last_heartbeat_at"] = _heartbeat(task, row.get("last_heartbeat_at"))
@@ -188,14 +189,14 @@ class GaiaExport:
         """Write the history of CI runs."""
         for run in each(self.log, CiRun, "started_at, ci_run_id, workflow_name, branch"):
             names = "workflow_name branch run_id=ci_run_id started_at completed_at duration_s=duration_seconds conclusion"
-            row = columns_of(run, names) | {"started_at": _known(run.started_at)}
+            row = columns_of(run, names) | {"started_at": unless(run.started_at, EPOCH)}
             name = f"ci_history {run.workflow_name}/{run.branch}/{run.ci_run_id}"
             out.write("ci_history", name, row, {"started_at": EPOCH})
 
     def em_inbox(self, out: Export) -> None:
         """Write every message; whether its sender may give orders is not known there, and is counted."""
         for message in each(self.log, Message, "received_at, id"):
-            row = columns_of(message, _MESSAGE_COLUMNS) | {"received_at": _known(message.received_at)}
+            row = columns_of(message, _MESSAGE_COLUMNS) | {"received_at": unless(message.received_at, EPOCH)}
             out.write("em_inbox", f"em_inbox {message.id}", row, {"received_at": EPOCH})
             out.report.leave_out_fields("messages", message, _MESSAGE)
             # There, such a message looks like the owner's. Of an imported one the sender is unknown.
@@ -205,7 +206,7 @@ class GaiaExport:
         """Write all feedback."""
         for feedback in each(self.log, Feedback, "received_at, id"):
             row = columns_of(feedback, _FEEDBACK_COLUMNS)
-            row |= {"received_at": _known(feedback.received_at), "notes_json": _json(feedback.notes or None)}
+            row |= {"received_at": unless(feedback.received_at, EPOCH), "notes_json": _json(feedback.notes or None)}
             out.write("feedback", f"feedback {feedback.id}", row, {"received_at": EPOCH, "notes_json": "[]"})
             out.report.leave_out_fields("feedback", feedback, _FEEDBACK)
 
@@ -215,7 +216,7 @@ class GaiaExport:
             if lesson.topic not in TOPICS:
                 out.report.leave_out(f"lessons of topic {lesson.topic}")
                 continue
-            row = columns_of(lesson, _LESSON_COLUMNS) | {"created_at": _known(lesson.created_at)}
+            row = columns_of(lesson, _LESSON_COLUMNS) | {"created_at": unless(lesson.created_at, EPOCH)}
             row["payload_json"] = _json(_lesson_payload(lesson) or None)
             row = out.kept.restored(f"memory {lesson.id}", row, {"created_at": EPOCH, "payload_json": "{}"})
             row["embedding_key"] = row.pop(VECTOR, None) or lesson.id
@@ -283,11 +284,6 @@ def _lesson_payload(lesson: Lesson) -> dict[str, Any]:
     except Invalid:
         is_said = False
     return lesson.payload if is_said else {"body": lesson.body, **lesson.payload}
-
-
-def _known(moment: Any) -> Any:
-    """Return None for the placeholder of an unknown time."""
-    return None if moment == EPOCH else moment
 
 
 @dataclass

@@ -147,7 +147,6 @@ class TaskMasterImport(Tracker):
         super().__init__(*words, **settings)
         self.tags: dict[str, str] = {}
         self.begun: dict[str, str] = {}
-        self.metadata: dict[str, dict[str, object]] = {}
         # The tasks that were made here and written there, by what they are called there.
         self.ours: dict[str, str] = {}
         self._claims: set[tuple[str, str, str]] = set()
@@ -195,7 +194,7 @@ class TaskMasterImport(Tracker):
     def _hold_tag(self, tag: str, tasks: Iterable[Any], metadata: dict[str, Any]) -> None:
         run_id = run_of_tag(self.run_id, tag)
         self.tags[tag], self.begun[tag] = run_id, moment_of(metadata.get("created"))
-        self.metadata[run_id] = {"tag": tag, "metadata": metadata}
+        self.facts[run_id] = {self.system: {"tag": tag, "metadata": metadata}}
         for task in tasks:
             subtasks = task.get("subtasks") if isinstance(task, dict) else None
             parts = subtasks if isinstance(subtasks, list) else []
@@ -228,10 +227,6 @@ class TaskMasterImport(Tracker):
     def first_at(self) -> str | None:
         """Return when the first tag was made."""
         return min(filter(None, self.begun.values()), default=None)
-
-    def facts_of(self, run_id: str) -> dict[str, object]:
-        """Return the tag of a run, with its metadata."""
-        return {self.system: self.metadata[run_id]}
 
     def run_of(self, item: str) -> str:
         """Return the run of a task's tag."""

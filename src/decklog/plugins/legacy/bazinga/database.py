@@ -4,13 +4,19 @@ from typing import Any
 
 from decklog.core.errors import Damaged, DecklogError
 from decklog.plugins.importers.bazinga.rows import group_row
-from decklog.plugins.legacy.bazinga.base import BazingaBase, answers, error_text, filled, json_text
+from decklog.plugins.legacy.bazinga.base import (
+    BazingaBase,
+    answers,
+    error_text,
+    filled,
+    json_text,
+    validate_scope_global_or_group,
+    validate_task_group_id,
+)
 from decklog.plugins.legacy.bazinga.knowledge import BazingaPatterns, BazingaStrategies, Consumptions, Packages
 from decklog.plugins.legacy.bazinga.logs import BazingaOutputs, Events, Logs, Reasoning
 from decklog.plugins.legacy.bazinga.query import ask, ask_file, faults_of
-from decklog.plugins.legacy.bazinga.rules import validate_scope_global_or_group, validate_task_group_id
-from decklog.plugins.legacy.bazinga.sessions import Dashboard
-from decklog.plugins.legacy.bazinga.work import BazingaGroups, BazingaPlans, groups_of
+from decklog.plugins.legacy.bazinga.sessions import BazingaGroups, BazingaPlans, Dashboard, groups_of
 from decklog.stores.workflow.router import TestingMode
 
 # In the order in which the router has always answered; what is new comes after.

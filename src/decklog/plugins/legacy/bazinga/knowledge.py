@@ -21,11 +21,6 @@ from decklog.plugins.legacy.bazinga.base import (
     items_of,
     one_of,
     reports,
-)
-from decklog.plugins.legacy.bazinga.rules import (
-    AGENTS,
-    CONSUMING_AGENTS,
-    TOPICS,
     validate_scope_global_or_group,
     validate_scope_group_only,
     validate_task_group_id,
@@ -33,12 +28,7 @@ from decklog.plugins.legacy.bazinga.rules import (
 from decklog.stores.intake import Intake
 from decklog.stores.memory.patterns import ErrorPattern, PatternOutcome
 from decklog.stores.memory.strategies import MOST_CREDIT, StrategyTopic
-from decklog.stores.workflow.context import (
-    ConsumingAgent,
-    ContextAgent,
-    PackagePriority,
-    PackageType,
-)
+from decklog.stores.workflow.context import ConsumingAgent, ContextAgent, PackagePriority, PackageType
 
 
 class Packages(BazingaBase):
@@ -60,8 +50,8 @@ class Packages(BazingaBase):
     ) -> dict[str, Any]:
         """Leave a file of bazinga/artifacts/SESSION/ for other agents; one that is superseded is offered no more."""
         check(validate_scope_global_or_group(group_id))
-        one_of("package_type", package_type, tuple(PackageType))
-        one_of("priority", priority, tuple(PackagePriority))
+        one_of("package_type", package_type, PackageType)
+        one_of("priority", priority, PackagePriority)
         filled("summary", summary)
         named = sorted({_agent("consumer", name) for name in items_of("consumers", consumers, "agents")})
         producer = _agent("producer_agent", producer_agent)
@@ -105,7 +95,7 @@ class Packages(BazingaBase):
         if type(limit) is not int or not 1 <= limit <= 50:
             raise CallRefused(f"limit must be from 1 to 50, got {limit!r}")
         agent = agent_type.strip().lower()
-        if agent not in AGENTS:
+        if agent not in tuple(ContextAgent):
             return []
         offered = self.log.context.offer(
             session_id, ContextAgent(agent), group_id=group_id, limit=limit, include_consumed=include_consumed
@@ -130,7 +120,7 @@ class Packages(BazingaBase):
 
 def _agent(name: str, given: object) -> str:
     agent = given.strip().lower() if isinstance(given, str) else given
-    one_of(name, agent, AGENTS)
+    one_of(name, agent, ContextAgent)
     return str(agent)
 
 
@@ -146,7 +136,7 @@ class Consumptions(BazingaBase):
     ) -> dict[str, Any]:
         """Record that an agent used a package; recording it again inserts nothing."""
         check(validate_scope_group_only(group_id))
-        one_of("agent_type", agent_type, CONSUMING_AGENTS)
+        one_of("agent_type", agent_type, ConsumingAgent)
         if type(iteration) is not int or iteration < 0:
             raise CallRefused(f"iteration must be an integer of 0 or more, got {iteration!r}")
         self.expect_session(session_id)
@@ -168,7 +158,7 @@ class Consumptions(BazingaBase):
     ) -> list[dict[str, Any]]:
         """List what was used, newest first."""
         check_group(group_id)
-        if (agent_type is not None and agent_type not in CONSUMING_AGENTS) or group_id == "global":
+        if (agent_type is not None and agent_type not in tuple(ConsumingAgent)) or group_id == "global":
             return []
         agent = None if agent_type is None else ConsumingAgent(agent_type)
         found = self.log.context.consumptions(session_id, group_id=group_id, agent=agent, limit=min(max(limit, 1), MOST_ROWS))
@@ -325,7 +315,7 @@ class BazingaStrategies(BazingaBase):
         filled("insight", insight)
         saved = self.log.strategies.record(
             project_id,
-            StrategyTopic(topic if topic in TOPICS else "general"),
+            StrategyTopic(topic if topic in tuple(StrategyTopic) else "general"),
             insight,
             lang=given(lang),
             framework=given(framework),
@@ -343,7 +333,7 @@ class BazingaStrategies(BazingaBase):
         limit: int = 5,
     ) -> list[dict[str, Any]]:
         """List a project's strategies, the most helpful first; a topic that is not known has none."""
-        if topic is not None and topic not in TOPICS:
+        if topic is not None and topic not in tuple(StrategyTopic):
             return []
         found = self.log.strategies.find(
             project_id,

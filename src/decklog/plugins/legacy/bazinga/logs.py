@@ -7,6 +7,7 @@ from decklog.importing.exports import columns_of, every
 from decklog.journal.entry import BOOKKEEPING, IMPORT_KEY, Confidence, Entry, EntryKind, ReasoningPhase
 from decklog.plugins.importers.bazinga.rows import stamp
 from decklog.plugins.legacy.bazinga.base import (
+    MANDATORY_PHASES,
     MOST_ROWS,
     BazingaBase,
     CallRefused,
@@ -20,8 +21,8 @@ from decklog.plugins.legacy.bazinga.base import (
     moment,
     one_of,
     reports,
+    validate_scope_global_or_group,
 )
-from decklog.plugins.legacy.bazinga.rules import CONFIDENCES, MANDATORY_PHASES, PHASES, validate_scope_global_or_group
 from decklog.stores.money.ledger import SpendBy
 from decklog.stores.money.records import TOKENS
 
@@ -355,8 +356,8 @@ class Reasoning(BazingaBase):
     ) -> dict[str, Any]:
         """Save what an agent thought, and count the tokens it took; secrets are taken out on the way."""
         check(validate_scope_global_or_group(group_id))
-        one_of("reasoning_phase", reasoning_phase, PHASES)
-        one_of("confidence", confidence, (None, *CONFIDENCES))
+        one_of("reasoning_phase", reasoning_phase, ReasoningPhase)
+        one_of("confidence", confidence, (None, *Confidence))
         filled("agent_type", agent_type)
         with self.log.transaction():
             entry = self.log.journal.append(
@@ -398,7 +399,7 @@ class Reasoning(BazingaBase):
         """List reasoning, newest first, or write a summary of it for a prompt."""
         check_group(group_id)
         if phase is not None:
-            one_of("phase", phase, PHASES)
+            one_of("phase", phase, ReasoningPhase)
         one_of("format", output_format, FORMATS)
         entries = self._reasoned(session_id, limit=limit, group_id=group_id, agent=agent_type, phase=phase)
         return [reasoning_row(self, entry) for entry in entries] if output_format == "json" else summary(entries)
@@ -420,7 +421,7 @@ class Reasoning(BazingaBase):
         wanted: dict[str, Any] = {"kind": EntryKind.REASONING, "group_id": group_id, "agent": agent_type, "limit": 1}
         find = self.log.journal.find
         seen = self.log.db.read(
-            lambda: [phase for phase in sorted(PHASES) if find(session_id, phase=ReasoningPhase(phase), **wanted)]
+            lambda: [phase for phase in sorted(ReasoningPhase) if find(session_id, phase=ReasoningPhase(phase), **wanted)]
         )
         missing = [phase for phase in MANDATORY_PHASES if phase not in seen]
         return {
