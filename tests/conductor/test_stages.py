@@ -289,8 +289,8 @@ REFUSED: dict[str, tuple[str, str]] = {
     "no check": ('[agents.a]\ncommand = ["a"]\n', "defines no check"),
     "no gate": ('[agents.a]\ncommand = ["a"]\n[[checks]]\nname = "t"\ncommand = ["t"]\ngate = false\n', "no check is a gate"),
     "no agent": ('[[checks]]\nname = "t"\ncommand = ["t"]\n', "no agent is a worker"),
-    "unknown section": ("[runn]\n", "has no 'runn'"),
-    "unknown key": ("[run]\nagentss = 3\n", "has no 'agentss'"),
+    "unknown section": ("[runn]\n", "has no setting 'runn'"),
+    "unknown key": ("[run]\nagentss = 3\n", "has no setting 'agentss'"),
     "sandbox": ('[run]\nsandbox = "fort"\n[agents.a]\ncommand = ["a"]\n', "sandbox is 'fort'"),
     "checks as tables": (
         '[agents.a]\ncommand = ["a"]\n[checks.tests]\ncommand = ["t"]\n',
@@ -306,7 +306,7 @@ REFUSED: dict[str, tuple[str, str]] = {
         "report without a path",
     ),
     "twice": ('[agents.a]\ncommand = ["a"]\n' + '[[checks]]\nname = "t"\ncommand = ["t"]\n' * 2, "the same name"),
-    "command": ('[agents.a]\ncommand = ["a"]\n[[checks]]\nname = "t"\ncommand = "t"\n', "needs a command"),
+    "command": ('[agents.a]\ncommand = ["a"]\n[[checks]]\nname = "t"\ncommand = "t"\n', "command has to be a list"),
     "money": (
         '[agents.a]\ncommand = ["a"]\n[[checks]]\nname = "t"\ncommand = ["t"]\n[budget]\nrun_usd = "x"\n',
         "run_usd is 'x'",
@@ -330,13 +330,13 @@ PLANS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "unknown need": ({"goal": "g", "items": [{"name": "a", "needs": ["b"]}]}, Invalid, "no item of the plan"),
     "circle": ({"goal": "g", "items": [{"name": "a", "needs": ["b"]}, {"name": "b", "needs": ["a"]}]}, Conflict, "circle"),
     "outside": ({"goal": "g", "items": [{"name": "a", "paths": ["../x"]}]}, Invalid, "outside of the repository"),
-    "key": ({"goal": "g", "items": [{"name": "a", "path": []}]}, Invalid, "has no 'path'"),
-    "list": ({"goal": "g", "items": [{"name": "a", "needs": "b"}]}, Invalid, "is a list"),
+    "key": ({"goal": "g", "items": [{"name": "a", "path": []}]}, Invalid, "has no setting 'path'"),
+    "list": ({"goal": "g", "items": [{"name": "a", "needs": "b"}]}, Invalid, "a list of texts"),
     "more": ({"goal": "g", "items": [{"name": "a"}], "x": 1}, Invalid, "nothing else"),
     "half of a sign": ({"goal": "a\ud800", "items": [{"name": "a"}]}, Invalid, "control characters"),
-    "a path that is no text": ({"goal": "g", "items": [{"name": "a", "paths": [1]}]}, Invalid, "is a list of texts"),
-    "a title that is no text": ({"goal": "g", "items": [{"name": "a", "title": {}}]}, Invalid, "is a text"),
-    "a priority without end": ({"goal": "g", "items": [{"name": "a", "priority": 1e308}]}, Invalid, "from 0 to 100"),
+    "a path that is no text": ({"goal": "g", "items": [{"name": "a", "paths": [1]}]}, Invalid, "a list of texts"),
+    "a title that is no text": ({"goal": "g", "items": [{"name": "a", "title": {}}]}, Invalid, "has to be a text"),
+    "a priority without end": ({"goal": "g", "items": [{"name": "a", "priority": 1e308}]}, Invalid, "a whole number"),
 }
 
 

@@ -18,7 +18,7 @@ from tests.review.changes import ANSWERS, FILES, GOOD, MESSAGE, SETTINGS
 REVIEWER = f"""
 import json, sys
 told = sys.stdin.read()
-titles = {{"# Review the structure": "review.3", "# Find what is wrong": "review.6"}}
+titles = {{"# Review the structure": "review.3", "# Find faults": "review.6"}}
 print(json.dumps({dict(ANSWERS)!r}[next(site for title, site in titles.items() if title in told)]))
 """
 BY_PROGRAM = SETTINGS.replace(
