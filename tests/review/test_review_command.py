@@ -151,15 +151,6 @@ def test_the_terminal_shows_why_a_check_could_not_be_run(decklog: Program, tmp_p
         assert shown in said.out, said
 
 
-def test_checks_that_are_written_as_tables_are_a_clear_error(decklog: Program, tmp_path: Path, sqlite_target: str) -> None:
-    folder = make_repository(tmp_path / "repository", {**FILES, "decklog.toml": '[review]\n[checks.tests]\ncommand = ["true"]\n'})
-    person = Person(decklog, folder, sqlite_target)
-    person.commit(GOOD)
-    said = person.call("review")
-    assert (said.code, "decklog.toml has [checks.tests], but checks is a list" in said.err) == (1, True), said
-    assert "[[checks]]" in said.err
-
-
 @pytest.mark.slow
 def test_terminal_shows_the_last_line_of_a_check_that_failed(decklog: Program, tmp_path: Path, sqlite_target: str) -> None:
     script = "grep -q triple calc.py || exit 0; echo 'lint: bad interpreter: Permission denied' >&2; exit 1"
