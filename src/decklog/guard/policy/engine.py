@@ -107,8 +107,8 @@ class Judgement:
     """The state of judging one command line; `verdict` is the strictest so far."""
 
     def __init__(self, policy: Policy, root: str | None, text: str) -> None:
-        self.policy = policy
-        self.paths = Paths(policy, root)
+        self.policy: Policy = policy
+        self.paths: Paths = Paths(policy, root)
         self.verdict = CommandVerdict(Decision.ALLOW, "allowed", ALLOWED, text)
         self.published: list[Publication] = []
         self.moves_commits = False
@@ -137,16 +137,16 @@ class Use:
     """A simple command in a scope, and the use of a program that it is."""
 
     def __init__(self, judgement: Judgement, call: Call, scope: Scope) -> None:
-        self.judgement = judgement
-        self.policy = judgement.policy
-        self.paths = judgement.paths
-        self.call = call
-        self.scope = scope
+        self.judgement: Judgement = judgement
+        self.policy: Policy = judgement.policy
+        self.paths: Paths = judgement.paths
+        self.call: Call = call
+        self.scope: Scope = scope
         self.name = ""
-        self.program = self.policy.no_program
-        self.arguments = Arguments()
+        self.program: PolicyTable = self.policy.no_program
+        self.arguments: Arguments = Arguments()
         self.sub = ""
-        self.finding = self.program.finding
+        self.finding: PolicyFinding = self.program.finding
 
     def at(self, call: Call, scope: Scope | None = None) -> "Use":
         """Return another command of the same judgement."""
