@@ -111,7 +111,7 @@ def searched(db: Database, query: SearchQuery) -> SearchResult:
         inside["since"] = query.since
         conditions.append("entries.at >= :since")
     search = Search(
-        Query(query.words),
+        query=Query(query.words),
         condition=" and ".join(conditions),
         bound=inside,
         limit=MOST_HITS + 1,
