@@ -17,7 +17,7 @@ from decklog.records.values import to_json
 from decklog.stores.base import Store
 from decklog.stores.overview import recent, task_counts, waiting
 from decklog.stores.overview.budgets import BudgetOverview, budget_overviews
-from decklog.stores.overview.run_facts import OverviewMoment, OverviewOutdated, RunOverview, look
+from decklog.stores.overview.run_facts import OverviewMoment, OverviewOutdated, RunOverview, load_runs
 from decklog.stores.overview.run_list import NEWEST_GOING_ON, STATES, RunFilter, place_in
 from decklog.stores.overview.status import Status, StatusLike
 from decklog.stores.overview.waiting import WaitingItem
@@ -39,7 +39,7 @@ class Base(OverviewMoment):
 
     def look(self, db: Database, sql: str, given: Mapping[str, Any]) -> list[RunOverview]:
         """Load the runs of a statement."""
-        return look(db, sql, db.values.bind(given)[0], self)
+        return load_runs(db, sql, db.values.bind(given)[0], self)
 
     def runs_of(self, db: Database, run_ids: Sequence[str]) -> list[RunOverview]:
         """Load runs by their ids, newest first."""
@@ -246,7 +246,7 @@ def _in_order(first: str, known: Mapping[str, Row], below: Mapping[str, list[str
 class Families(Store):
     """Loads what overviews consist of, and lists runs with their descendants."""
 
-    def _looked(self, job: Callable[[Base], T]) -> T:
+    def _read_with_base(self, job: Callable[[Base], T]) -> T:
         """Read one consistent state. If marks are far behind, move them first, unless the log is read-only."""
         # In an outer read transaction, moved marks would not be visible.
         if not (self._db.read_only or self._db.is_reading):
@@ -293,7 +293,7 @@ class Families(Store):
         size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since, until)
         word = None if status is None else enum_of(Status, status, "status")
         query = FamilyQuery(word, wanted, size, after)
-        return self._looked(lambda base: read_families(self._db, query, base))
+        return self._read_with_base(lambda base: read_families(self._db, query, base))
 
     def families_table(
         self, *, status: Status | None = None, limit: int = 20, after: str | None = None, **filters: Any
@@ -306,4 +306,4 @@ class Families(Store):
             runs = [member.run for family in page for member in family.runs]
             return FamiliesTable(page, len(base.items), recent.last_hour(self._db, runs, base.now))
 
-        return self._looked(read)
+        return self._read_with_base(read)

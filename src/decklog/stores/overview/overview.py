@@ -33,8 +33,18 @@ from decklog.stores.overview.run_list import (
     place_in,
     place_of,
 )
-from decklog.stores.overview.run_view import Comparison, RunView, Wished, compared, contents, drawn, graph, kinds, labels
-from decklog.stores.overview.search import SearchQuery, SearchResult, searched
+from decklog.stores.overview.run_view import (
+    Comparison,
+    RunView,
+    ViewRequest,
+    build_comparison,
+    build_view,
+    contents,
+    graph,
+    kinds,
+    labels,
+)
+from decklog.stores.overview.search import SearchQuery, SearchResult, find_hits
 from decklog.stores.overview.spending import SpendingView, SpendKey, SpendKeyLike, spent
 from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, of_task
 from decklog.stores.overview.summary import Summary, by_status, sentence
@@ -82,7 +92,7 @@ class Overview(Families):
         if not self._db.read_only and self._schedules().is_any_due():
             with suppress(Denied, Busy, LeaseLost):
                 self._schedules().run_due()
-        return self._looked(lambda base: self._summary(base, size))
+        return self._read_with_base(lambda base: self._summary(base, size))
 
     @reads_in_steps
     def runs(
@@ -105,7 +115,7 @@ class Overview(Families):
         """
         size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since, until)
         word = None if status is None else enum_of(Status, status, "status")
-        return self._looked(lambda base: self._listed(word, wanted, size, after, base))
+        return self._read_with_base(lambda base: self._listed(word, wanted, size, after, base))
 
     def table(
         self,
@@ -134,12 +144,12 @@ class Overview(Families):
             activity = recent.last_hour(self._db, page, base.now)
             return RunsTable(page, len(base.items), activity, counts, is_cut or is_many)
 
-        return self._looked(read)
+        return self._read_with_base(read)
 
     @reads_in_steps
     def run(self, run_id: str) -> RunOverview:
         """Show the status of one run."""
-        found = self._looked(lambda base: base.runs_of(self._db, [run_id]))
+        found = self._read_with_base(lambda base: base.runs_of(self._db, [run_id]))
         if not found:
             raise no_run(self._db, run_id, "List them: decklog overview runs")
         return found[0]
@@ -160,7 +170,7 @@ class Overview(Families):
             found = {run.id: run.status.value for run in base.runs_of(self._db, runs)}
             return {"runs": found, "tasks": self._words_of_tasks(base, tasks)}
 
-        return self._looked(read)
+        return self._read_with_base(read)
 
     @reads
     def names(self, *, run_ids: list[str] | None = None, task_ids: list[str] | None = None) -> dict[str, str]:
@@ -188,7 +198,7 @@ class Overview(Families):
             stalled = [waiting.stalled(run) for run in runs if run.status is Status.STALLED]
             return sorted([*base.items, *waiting.blocked(self._db), *stalled], key=lambda item: item.place)
 
-        items = self._looked(read)
+        items = self._read_with_base(read)
         left = [item for item in items if place is None or item.place > place]
         return Page(left[:size], next=to_json(left[size - 1].place) if len(left) > size else None)
 
@@ -223,7 +233,7 @@ class Overview(Families):
         questions and checkpoints. A size of 0 leaves a part out. Tools and changes are searched in the newest 20,000 entries.
         """
         classes = self._journal.record_classes()
-        wanted = Wished(
+        wanted = ViewRequest(
             at=at,
             since=since,
             before=before,
@@ -242,7 +252,7 @@ class Overview(Families):
         )
 
         def look(*past: Any) -> RunView:
-            return drawn(self._db, wanted, self._base(), classes["tasks"], *past)
+            return build_view(self._db, wanted, self._base(), classes["tasks"], *past)
 
         return self._past().with_history(run_id, look)
 
@@ -264,7 +274,7 @@ class Overview(Families):
 
         Runs of more than 2,000 entries are shown without `differences`; use `runs diff`.
         """
-        return self._past().with_comparison((before, after), lambda *past: compared(self._db, self._base(), *past))
+        return self._past().with_comparison((before, after), lambda *past: build_comparison(self._db, self._base(), *past))
 
     @reads_in_steps
     def money(
@@ -286,7 +296,7 @@ class Overview(Families):
             field = "days" if since is None else "since"
             raise Invalid(f"from {first} to {last} is no span of 1 to {MOST_DAYS} days", field=field)
         key, size = enum_of(SpendKey, by, "by"), page_size(limit)
-        return self._looked(lambda base: spent(self._db, base, (first, last), key.column or "model", size))
+        return self._read_with_base(lambda base: spent(self._db, base, (first, last), key.column or "model", size))
 
     @reads_in_steps
     def board(self, run_id: str, *, per_column: int = 30) -> list[BoardColumn]:
@@ -325,7 +335,7 @@ class Overview(Families):
             raise no_run(self._db, run_id, "List them: decklog overview runs")
         beginning = None if since is None else to_text(since)
         query = SearchQuery(words, kind, agent, size, place, number, going_on, beginning)
-        return self._db.read(lambda: searched(self._db, query))
+        return self._db.read(lambda: find_hits(self._db, query))
 
     @reads_in_steps
     def days(

@@ -132,7 +132,7 @@ class OverviewMoment:
     waiting: dict[str, int]
 
 
-def look(db: Database, runs: str, bound: Mapping[str, Any], moment: OverviewMoment) -> list[RunOverview]:
+def load_runs(db: Database, runs: str, bound: Mapping[str, Any], moment: OverviewMoment) -> list[RunOverview]:
     """Load the runs of a statement as an overview shows them. Raise `OverviewOutdated` if marks must be moved first."""
     facts = [dict(zip(_COLUMNS, row, strict=True)) for row in db.rows(_FACTS.format(runs=runs), bound)[1]]
     ids = [fact["id"] for fact in facts]
@@ -151,7 +151,7 @@ def look(db: Database, runs: str, bound: Mapping[str, Any], moment: OverviewMome
     return [_overview(fact, counts[fact["id"]], leases, moment) for fact in facts]
 
 
-def look_at_one(db: Database, run_id: str, counts: Mapping[str, int], moment: OverviewMoment) -> RunOverview:
+def load_run(db: Database, run_id: str, counts: Mapping[str, int], moment: OverviewMoment) -> RunOverview:
     """Load one run whose task counts are known already."""
     rows = db.rows(_ONE, {"run_id": run_id})[1]
     fact = dict(zip(_COLUMNS, rows[0], strict=False))

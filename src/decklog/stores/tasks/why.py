@@ -17,13 +17,11 @@ select count(*), min(leased_until) from (
 ) as few
 """
 _OPEN = """
-select state, count(*), min(title) from (
-  select state, title from tasks where run_id = :run_id and state <> 'done' and state <> 'abandoned' limit 1000
+select state, count(*) from (
+  select state from tasks where run_id = :run_id and state <> 'done' and state <> 'abandoned' limit 1000
 ) as few
 group by state
 """
-
-
 _UNFINISHED = """
 select d.depends_on, t.state
   from dependencies d join tasks t on t.id = d.depends_on
@@ -115,10 +113,8 @@ def _of_running(db: Database, run_id: str, steady_now: datetime) -> ClaimExplana
 
 
 def _of_open(db: Database, run_id: str) -> ClaimExplanation:
-    _, rows = db.rows(_OPEN, {"run_id": run_id})
-    states = {state: count for state, count, _ in rows}
-    if states:
-        listed = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    if rows := db.rows(_OPEN, {"run_id": run_id})[1]:
+        listed = ", ".join(f"{count} {state}" for state, count in sorted(rows))
         return _explanation("held", run_id=run_id, states=listed)
     if (scheduled := db.one(_SCHEDULED, {"run_id": run_id})) is not None:
         return _explanation("scheduled", name=scheduled[0], at=from_text(scheduled[1]))
