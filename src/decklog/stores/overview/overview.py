@@ -16,7 +16,7 @@ from decklog.records.record import Page, Record
 from decklog.records.values import to_json
 from decklog.stores.base import StoreParts
 from decklog.stores.of_run import no_run
-from decklog.stores.overview import attention, recent, run_list, spending, task_counts, waiting
+from decklog.stores.overview import attention, recent, run_list, run_view, spending, task_counts, waiting
 from decklog.stores.overview.attention import AttentionGroup
 from decklog.stores.overview.board import BoardColumn, columns, workloads
 from decklog.stores.overview.budgets import BudgetOverview, budget_overviews, global_budget
@@ -33,17 +33,7 @@ from decklog.stores.overview.run_list import (
     place_in,
     place_of,
 )
-from decklog.stores.overview.run_view import (
-    Comparison,
-    RunView,
-    ViewRequest,
-    build_comparison,
-    build_view,
-    contents,
-    graph,
-    kinds,
-    labels,
-)
+from decklog.stores.overview.run_view import Comparison, RunView
 from decklog.stores.overview.search import SearchQuery, SearchResult, find_hits
 from decklog.stores.overview.spending import SpendingView, SpendKey, SpendKeyLike, spent
 from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, of_task
@@ -233,7 +223,7 @@ class Overview(Families):
         questions and checkpoints. A size of 0 leaves a part out. Tools and changes are searched in the newest 20,000 entries.
         """
         classes = self._journal.record_classes()
-        wanted = ViewRequest(
+        wanted = run_view.ViewRequest(
             at=at,
             since=since,
             before=before,
@@ -244,7 +234,7 @@ class Overview(Families):
             tasks=tasks and page_size(tasks),
             after=after,
             board=board and page_size(board),
-            records=kinds(classes, records or []),
+            records=run_view.kinds(classes, records or []),
             roles=roles or [],
             first_tasks=first_tasks and page_size(first_tasks),
             spent=spent and page_size(spent),
@@ -252,21 +242,21 @@ class Overview(Families):
         )
 
         def look(*past: Any) -> RunView:
-            return build_view(self._db, wanted, self._base(), classes["tasks"], *past)
+            return run_view.build_view(self._db, wanted, self._base(), classes["tasks"], *past)
 
         return self._past().with_history(run_id, look)
 
     def contents(self, run_id: str) -> dict[str, Any]:
         """Count the records of a run, for the tabs of its page."""
-        return self._db.read(lambda: contents(self._db, run_id))
+        return self._db.read(lambda: run_view.contents(self._db, run_id))
 
     def labels(self, task_ids: list[str]) -> list[dict[str, Any]]:
         """Load what labels tasks on a timeline: the tags, and the result of a work task."""
-        return self._db.read(lambda: labels(self._db, task_ids))
+        return self._db.read(lambda: run_view.labels(self._db, task_ids))
 
     def graph(self, run_id: str, *, most: int) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
         """Load the tasks of a run and their dependencies, for a drawing."""
-        return self._db.read(lambda: graph(self._db, run_id, most))
+        return self._db.read(lambda: run_view.graph(self._db, run_id, most))
 
     @reads_in_steps
     def compare(self, before: str, after: str) -> Comparison:
@@ -274,7 +264,9 @@ class Overview(Families):
 
         Runs of more than 2,000 entries are shown without `differences`; use `runs diff`.
         """
-        return self._past().with_comparison((before, after), lambda *past: build_comparison(self._db, self._base(), *past))
+        return self._past().with_comparison(
+            (before, after), lambda *past: run_view.build_comparison(self._db, self._base(), *past)
+        )
 
     @reads_in_steps
     def money(
