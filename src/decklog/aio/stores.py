@@ -250,7 +250,7 @@ class AsyncClaim:
 
     @property
     def is_over(self) -> bool:
-        """Whether the task was ended in one of the ways there are."""
+        """Whether the task has ended, in any way."""
         return self._claim.is_over
 
     @property
@@ -267,7 +267,7 @@ class AsyncClaim:
         return self._claim.as_dict()
 
     async def extend(self, *, stage: str | None = None, state_name: str | None = None) -> Task:
-        """Keep the lease alive for another term; may also say at which stage the work is."""
+        """Extend the lease by another term, and optionally record the stage of the work."""
         self._claim.check_valid()
         named: dict[str, Any] = {"lease_seconds": self._claim.lease_seconds, "stage": stage, "state_name": state_name}
         task: Task = await self._tasks.extend(self.task.id, fence=self.task.fence, **named)
