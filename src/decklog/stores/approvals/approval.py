@@ -226,7 +226,7 @@ def check_digest(asked: Approval, digest: str | None) -> None:
     if digest is not None and hex_digest(digest) != asked.subject_digest:
         raise Conflict(
             f"approval {asked.id} is about {asked.subject_digest}, not {digest}",
-            hint="The thing changed since it was asked about: ask anew.",
+            hint="It changed since the question was asked: ask again.",
             id=asked.id,
             digest=asked.subject_digest,
         )
@@ -238,7 +238,7 @@ def settled(approval: Approval) -> Conflict:
     when = to_text(approval.decided_at) if approval.decided_at else ""
     return Conflict(
         f"approval {approval.id} is {approval.state}{who} since {when}",
-        hint="It is settled; to have it decided differently, ask anew.",
+        hint="For another decision, ask again.",
         id=approval.id,
         state=approval.state.value,
         decided_by=approval.decided_by,

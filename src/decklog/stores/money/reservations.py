@@ -123,7 +123,7 @@ class Reservations(Store):
         if not meter.holds(reservation, [meter.usage(budget, reservation.reserved_at) for budget in budgets]):
             raise Conflict(
                 f"reservation {reservation_id} is {reservation.state} and held until {reservation.expires_at}, which is over",
-                hint="Reserve anew: decklog reservations reserve",
+                hint="Reserve again: decklog reservations reserve",
                 table="reservations",
                 id=reservation_id,
                 state=reservation.state.value,
