@@ -204,7 +204,7 @@ class Ledger(Store):
         if different:
             raise Conflict(
                 f"key {given['key']!r} is that of charge {found[0].id}, which differs in {', '.join(different)}",
-                hint="Give every call a separate key.",
+                hint="Give every call its own key.",
                 id=found[0].id,
                 differs=different,
             )
