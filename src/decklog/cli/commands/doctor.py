@@ -50,7 +50,7 @@ def doctor(call: Invocation, part: str | None, deep: bool) -> int:
     facts |= {"guard": ", ".join(f"{name} {result}" for name, result in guards.items())} if guards else {}
     findings += unguarded
     if ignored := find_ignored_entries():
-        facts["ignored_plugins"] = "; ".join(f"{one.entry.name} of {one.package}: {one.why}" for one in ignored)
+        facts["ignored_plugins"] = "; ".join(f"{one.entry.name} of {one.package}: {one.why_ignored}" for one in ignored)
     if call.json:
         first = findings[0] if findings else None
         return print_findings({**facts, "findings": findings}, Trouble(first["what"], hint=first["mend"]) if first else None)
