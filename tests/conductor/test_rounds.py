@@ -11,10 +11,9 @@ from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
 from decklog.conductor.items.item import Rounds, find_item, patch_of
 from decklog.core.errors import Conflict, Invalid, NotFound
-from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, landed, landed_titles, settle, states, work_item
+from tests.conductor.plans import NO_STRATEGIST, SETTINGS, TRIPLE, Work, landed, landed_titles, settle, states, work_item
 from tests.waiting import wait_until
 
-TRIPLE = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 AGAIN = [["append", "calc.py", "\n\nWHY = 'because'\n"]]
 
 
