@@ -11,7 +11,7 @@ from decklog.stores.base import Store
 
 if TYPE_CHECKING:
     # Only the base of the stores may use the writer.
-    from decklog.journal.new_entry import WrittenEntries
+    from decklog.journal.writer import WrittenEntries
 
 R = TypeVar("R", bound=Record)
 
