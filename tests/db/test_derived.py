@@ -369,7 +369,7 @@ def ways(engine: str) -> dict[str, tuple[str, str]]:
         "an index added": ("create unique index one on charges (model)", "the index one of charges was added"),
         "a unique index made plain": (
             "drop index tasks_by_key; create index tasks_by_key on tasks (run_id, key) where key is not null",
-            "the index tasks_by_key of tasks is not as the schema says",
+            "the index tasks_by_key of tasks differs from the schema",
         ),
         "a column added": ("alter table tasks add column spy text", "tasks"),
     }
@@ -382,7 +382,7 @@ def ways(engine: str) -> dict[str, tuple[str, str]]:
         "a trigger switched off": ("alter table entries disable trigger all", "entries"),
         "a check dropped": ("alter table budgets drop constraint budgets_ceiling_check", "the constraint budgets_ceiling_check"),
         "a rule added": ("create rule spy as on insert to charges do instead nothing", "the rule spy of charges was added"),
-        "rows hidden": ("alter table entries enable row level security", "the table entries is not as the schema says"),
+        "rows hidden": ("alter table entries enable row level security", "the table entries differs from the schema"),
     }
 
 

@@ -165,7 +165,7 @@ def differences(expected: Objects, found: Objects) -> Iterator[dict[str, Any]]:
         return
     for key in sorted(key for key in expected.keys() | found.keys() if expected.get(key) != found.get(key)):
         kind, table, name = key
-        became = "was dropped" if key not in found else "was added" if key not in expected else "is not as the schema says"
+        became = "was dropped" if key not in found else "was added" if key not in expected else "differs from the schema"
         whose = "" if table in ("", name) else f" of {table}"
         where = {"table": table or None, "column": name if kind == "column" else None}
         yield {"what": f"the {kind} {name}{whose} {became}", **where}

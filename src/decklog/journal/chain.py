@@ -172,7 +172,7 @@ def image_of(row: Row) -> dict[str, Any]:
     except (TypeError, ValueError):
         image = None
     if not isinstance(image, dict):
-        raise unusable(row, "tells of a change, and its payload is no JSON object")
+        raise unusable(row, "records a change, and its payload is not a JSON object")
     return image
 
 

@@ -354,7 +354,7 @@ class Journal:
         _, rows = self._db.rows(f"{SELECT} {where.sql} order by seq limit {size + 1}", where.bound)
         entries = load_all(self._db, rows)
         if not entries and after is None:
-            raise NotFound(f"no entry tells of {table} {record_id!r}")
+            raise NotFound(f"no entry records {table} {record_id!r}")
         return Page(entries[:size], next=cursor_at(self._db, rows[size - 1][0]) if len(entries) > size else None)
 
     if TYPE_CHECKING:
@@ -413,7 +413,7 @@ class Journal:
             {"table": table, "id": record_id},
         )
         if row is None:
-            raise NotFound(f"no entry tells of {table} {record_id!r}", table=table, id=record_id)
+            raise NotFound(f"no entry records {table} {record_id!r}", table=table, id=record_id)
         return str(row[0])
 
     def _class_of(self, table: str) -> type[Record]:

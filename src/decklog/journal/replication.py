@@ -195,7 +195,7 @@ class Replication:
         removed: dict[str, list[dict[str, Any]]] = {table: [] for table in classes}
         for (table, _), row in newest.items():
             if table not in classes:
-                raise unusable(row, f"tells of {table!r}, a kind of record that this Decklog does not know")
+                raise unusable(row, f"records {table!r}, a kind of record that this Decklog does not know")
             image = images[row[0]]
             (removed if image.get("removed") else kept)[table].append(image)
         for table in reversed(list(classes)):

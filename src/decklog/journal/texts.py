@@ -59,7 +59,7 @@ class Texts:
             if kind == EntryKind.CHANGE:
                 self._result.bad(f"the {name} of a change was taken out", **where)
             elif digest in missing and not any(_covers(event, seq, at, kind) for event in said) and not self._is_lost(digest):
-                self._bad(f"the {name} is gone, and no event of pruning tells of it", digest, where)
+                self._bad(f"the {name} is gone, and no event records that it was pruned", digest, where)
 
     def check_records(self, named: Iterable[StoredText]) -> None:
         """Look for the bytes that records name. Retention never drops those."""

@@ -267,7 +267,7 @@ class Walk:
         """Report what is wrong with the place of an entry."""
         pos, seq = row[0], row[SEQ]
         if pos != stream.number * STREAM_SIZE + seq:
-            self._bad(stream, seq, f"the entry stands at position {pos}", column="pos")
+            self._bad(stream, seq, f"the entry is at position {pos}", column="pos")
         if seq != expected:
             self._bad(stream, expected, f"entries {expected} to {seq - 1} are missing")
 

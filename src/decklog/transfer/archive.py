@@ -346,7 +346,7 @@ def _problems(path: str, manifest: Manifest) -> Iterator[dict[str, Any]]:
     for stream, head in manifest.heads.items():
         if seen.get(stream) != head:
             yield {
-                "what": f"{stream} ends elsewhere in {manifest.file} than its entry says",
+                "what": f"{stream} ends elsewhere in {manifest.file} than in its entry",
                 "stream": stream,
                 "table": "entries",
             }

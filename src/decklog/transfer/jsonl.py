@@ -305,7 +305,7 @@ def _lines(file: IO[bytes], name: str) -> Iterator[Line]:
 def _read(raw: bytes) -> dict[str, Any]:
     """Read one line and check what each column may hold; ValueError names what is wrong."""
     if raw.startswith((b"<<<<<<<", b"=======", b">>>>>>>")):
-        raise ValueError("a merge conflict stands here; two logs wrote to this stream")
+        raise ValueError("a merge conflict is here; two logs wrote to this stream")
     entry = json.loads(raw)
     if not isinstance(entry, dict):
         raise ValueError("a line is a JSON object")

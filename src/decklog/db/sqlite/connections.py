@@ -274,7 +274,7 @@ class SqliteConnections:
         if self._identity in _held_by_parent:
             raise Conflict(
                 f"this process was forked inside of a transaction of {self.path}, and can't use the log",
-                hint="Fork before the transaction begins, or start what is to be done as a program of its own.",
+                hint="Fork before the transaction begins, or start the work as a separate program.",
                 path=self.path,
             )
 

@@ -113,9 +113,7 @@ class Once:
         held = claims()
         run_id = self._run_id or (held[-1].task.run_id if held else None)
         if run_id is None:
-            raise Invalid(
-                "nothing says which run this belongs to", hint="Give run_id=, or call it in a claim's block.", field="run_id"
-            )
+            raise Invalid("the run is unknown", hint="Give run_id=, or call it in a claim's block.", field="run_id")
         return run_id, task_of(run_id)
 
     # The decorator

@@ -68,7 +68,7 @@ class Links(Leases):
             found = self._fetch_for_update(Task, task_id)
             if found.run_id != run_id:
                 raise Invalid(
-                    f"task {task_id} is of run {found.run_id}; a task depends on tasks of its own run, {run_id}",
+                    f"task {task_id} is of run {found.run_id}; a task depends only on tasks of its run, {run_id}",
                     hint="Wait for another run with not_before, or by parking the task until it is done.",
                     field="depends_on",
                 )

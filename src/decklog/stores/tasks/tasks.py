@@ -128,7 +128,7 @@ class Tasks(Links):
         if differing:
             raise Conflict(
                 f"task {task.id} is there already, with another {' and another '.join(differing)}",
-                hint=f"Change it: decklog tasks edit {task.id}. Or give the new task an id and a key of its own.",
+                hint=f"Change it: decklog tasks edit {task.id}. Or give the new task another id and key.",
                 task_id=task.id,
                 fields=differing,
             )

@@ -152,7 +152,7 @@ def planned(tasks: list[dict[str, object]]) -> list[dict[str, object]]:
     named = [{"name": str(place), **task} for place, task in enumerate(listed(tasks), 1)]
     names = [filled("a task's name", task["name"]) for task in named]
     if len(set(names)) < len(names) or not names:
-        raise Invalid("each task of a template needs a name of its own, and there must be one", field="tasks")
+        raise Invalid("a template needs at least one task, and each task a different name", field="tasks")
     for task in named:
         unknown = sorted(task.keys() - _KNOWN)
         others = [*(task.get("depends_on") or []), *([task["parent"]] if task.get("parent") is not None else [])]

@@ -261,7 +261,7 @@ class Rebuild:
         self.report.unplaced += 1
         self._unplaced.add((values["record_table"], values["record_id"]))
         read = {name: value for name, value in values.items() if value is not None}
-        self._add_event("An entry that can't stand by itself.", {"unplaced": read, "because": because}, values["at"])
+        self._add_event("An entry that can't be used alone.", {"unplaced": read, "because": because}, values["at"])
 
     def _receive(self, entries: list[Values]) -> None:
         seq, hash, linked_ones = self._seq, self._hash, []
