@@ -84,7 +84,7 @@ def test_a_session_comes_into_the_log_event_by_event(place: Path, log: Decklog) 
         done = hook(place, told(place, event, **fields))
         assert (done.code, done.err) == (0, b"")
         # What is printed at the start becomes a part of the conversation; nothing else is to.
-        assert done.out.startswith(b"This work is on record with Decklog.") == (event == "SessionStart")
+        assert done.out.startswith(b"This work is recorded with Decklog.") == (event == "SessionStart")
         assert bool(done.out) == (event == "SessionStart")
     assert settled(log, place) == ["session startup", "Fix it", "ls", "a", "turn ended"]
     assert str(log.runs.get("claude-s1").status) == "completed"
@@ -327,7 +327,7 @@ def test_a_session_begins_though_what_it_did_before_takes_long_to_read(
     out = io.StringIO()
     payload = json.dumps(told(place, "SessionStart", source="resume")).encode()
     assert Hook("claude", payload, {"HOME": str(place.parent / "home")}).answer(out, io.StringIO()) == 0
-    assert "This work is on record with Decklog." in out.getvalue()
+    assert "This work is recorded with Decklog." in out.getvalue()
     assert not Spool(str(place / ".decklog" / "decklog.db-spool")).is_empty
     may_go_on.touch()
     assert settled(log, place) == ["session resume"]

@@ -196,7 +196,7 @@ class SessionFileReader:
 
     def _edit_call(self, call: Called, result: Returned, folder: str) -> Iterator[EditCall]:
         at, own = result.at or call.at, call.arguments.get("workdir")
-        run_id, task_id = self.named.get(call.session_id) or (run_of(self._name, call), None)
+        run_id, task_id = self.named.get(call.session_id) or (run_of(self._name, call.session_id, call.agent_id), None)
         if at is not None:
             yield EditCall(
                 session=f"{self._name}:{call.session_id}",

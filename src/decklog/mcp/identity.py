@@ -10,8 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from decklog.agents.caller import Worker, own_process, worker
+from decklog.agents.caller import Worker, worker
 from decklog.core.errors import Invalid
+from decklog.core.processes import Identity
 
 HEADER = "decklog-worker"
 _NAME = re.compile(r"[\w.@:+-]{1,100}")
@@ -24,20 +25,16 @@ def caller(context: Any, environment: Mapping[str, str] | None = None) -> tuple[
     program = _program(context)
     if context.request is not None:
         return _over_http(context.request.headers, program), {}
-    given = _with_thread(context, program, os.environ if environment is None else environment)
+    given = os.environ if environment is None else environment
+    thread = (context.meta or {}).get("threadId")
+    if program.startswith("codex") and isinstance(thread, str) and _NAME.fullmatch(thread) is not None:
+        given = {**given, "CODEX_THREAD_ID": thread}
     return worker(None, given, program), given
 
 
 def is_over_http(who: Worker) -> bool:
     """Return whether a caller is known by its connection alone, and works elsewhere."""
     return who.instance.startswith(_HTTP)
-
-
-def _with_thread(context: Any, program: str, environment: Mapping[str, str]) -> Mapping[str, str]:
-    thread = (context.meta or {}).get("threadId")
-    if not program.startswith("codex") or not isinstance(thread, str) or _NAME.fullmatch(thread) is None:
-        return environment
-    return {**environment, "CODEX_THREAD_ID": thread}
 
 
 def _program(context: Any) -> str:
@@ -57,4 +54,4 @@ def _over_http(headers: Mapping[str, str], program: str) -> Worker:
             hint=f"Have it send the header {HEADER} with a name of its own.",
             field=HEADER,
         )
-    return Worker(named or f"{program}-{str(session)[:8]}", f"{_HTTP}{named or session}", own_process())
+    return Worker(named or f"{program}-{str(session)[:8]}", f"{_HTTP}{named or session}", Identity.own())

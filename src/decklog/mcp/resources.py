@@ -45,13 +45,8 @@ def _entry(log: Decklog, stream: str, seq: str) -> dict[str, Any]:
     return plain(log.journal.get(stream, int(seq)))
 
 
-def _now(log: Decklog) -> dict[str, Any]:
-    data: dict[str, Any] = bounded(log.overview.now().as_dict())
-    return data
-
-
 _READ: dict[tuple[str, int], Callable[..., dict[str, Any]]] = {
-    ("now", 0): _now,
+    ("now", 0): lambda log: bounded(log.overview.now().as_dict()),
     ("run", 1): _run,
     ("task", 1): _task,
     ("entry", 2): _entry,

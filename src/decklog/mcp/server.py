@@ -25,8 +25,8 @@ from decklog.shortcuts.caller import PENDING, Caller, ShortcutAnswer, ShortcutCo
 R = TypeVar("R")
 
 _INSTRUCTIONS = (
-    "The record of this work: tasks, decisions, costs. Call next for your task and done, fail or block to end it; note what you "
-    "decide; ask a person where you must not decide. Approving, budgets and the policy are the manager's."
+    "The log of this work: tasks, decisions, costs. Call next for your task and done, fail or block to end it; note what you "
+    "decide; ask a person where you must not decide. Approvals, budgets and the policy are up to the owner."
 )
 # Clients give a call up after a minute; a thread is looked after more often than that.
 _LONGEST_WAIT = 50.0
@@ -120,26 +120,20 @@ class Answering:
 
         def work() -> R:
             of_an_agent.set(True)  # the thread's own context, which ends with the job
-            log, folder = self._source.get()
+            log = None
             try:
+                log, folder = self._source.get()
                 return job(Caller(log, who, folder, ShortcutContext(named, environment), _SURFACE))
-            except (FileReplaced, Closed):
-                self._source.forget(log)
+            except DecklogError as problem:
+                if log is not None and isinstance(problem, (FileReplaced, Closed)):
+                    self._source.forget(log)
                 raise
+            except RecursionError:
+                raise Invalid("the given JSON is nested too deeply", hint="Send less of it.") from None
+            except Exception as problem:
+                raise DecklogError(f"{type(problem).__name__}: {problem}", hint="This is a bug in Decklog.") from problem
 
-        return await run_sync(partial(_guarded, work), abandon_on_cancel=True, limiter=limit)
-
-
-def _guarded(work: Callable[[], R]) -> R:
-    """Run a job; report an unexpected exception as an internal error."""
-    try:
-        return work()
-    except (DecklogError, KeyboardInterrupt):
-        raise
-    except RecursionError:
-        raise Invalid("the JSON that was given is nested too deeply", hint="Give less of it.") from None
-    except Exception as problem:
-        raise DecklogError(f"{type(problem).__name__}: {problem}", hint="This is a fault in Decklog itself.") from problem
+        return await run_sync(work, abandon_on_cancel=True, limiter=limit)
 
 
 def _used(tool: McpTool, given: dict[str, Any], me: Caller) -> ShortcutAnswer:

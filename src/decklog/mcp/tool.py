@@ -60,18 +60,14 @@ class McpTool:
         if needed := [name for name, parameter in taken.items() if parameter.default is Parameter.empty]:
             accepted["required"] = needed
         given = {"type": "object", "properties": {name: _schema(kind) for name, kind in self.gives.items()}}
+        hints = {"read_only_hint": True} if self.reads else {"destructive_hint": False, "idempotent_hint": self.repeats or None}
         return Described(
             name=self.name,
             description=self.about,
             input_schema=accepted,
             output_schema=given,
-            annotations=self._annotations(),
+            annotations=ToolAnnotations(open_world_hint=False, **hints),
         )
-
-    def _annotations(self) -> ToolAnnotations:
-        if self.reads:
-            return ToolAnnotations(read_only_hint=True, open_world_hint=False)
-        return ToolAnnotations(destructive_hint=False, idempotent_hint=self.repeats or None, open_world_hint=False)
 
     def read(self, given: dict[str, Any]) -> dict[str, Any]:
         """Read the arguments of a call; one that is null is as good as left out."""

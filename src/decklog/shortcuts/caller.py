@@ -1,5 +1,6 @@
 """The caller of a shortcut: its worker, its log, and the run, task and fence that it uses."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -69,22 +70,17 @@ class Caller:
     def claim(self, *, or_ended: bool = False) -> Remembered | None:
         """Return the claim of this call, or None. `or_ended` includes one that the worker has ended."""
         found = self.claims.load()
-        if self._task_id is not None and (found is None or found.task_id != self._task_id or self._fence is not None):
-            return self._named_claim()
-        return found if found is not None and (found.is_open or or_ended) else None
-
-    def _named_claim(self) -> Remembered:
-        assert self._task_id is not None
+        if self._task_id is None or (found is not None and found.task_id == self._task_id and self._fence is None):
+            return found if found is not None and (found.is_open or or_ended) else None
         if self._fence is None or not self._fence.isdecimal():
             add = self.surface.option("fence", "N")
             raise self.surface.unclear(
                 f"{self.worker.name} did not claim task {self._task_id}, and no number says that it is yours",
                 hint=f"Add {add} as the claim gave it, or take what is next: {self.surface.call('next', as_=self.worker.name)}",
             )
-        task = self.log.tasks.get(self._task_id)
-        return self.of_task(task, int(self._fence), None)
+        return self.of_task(self.log.tasks.get(self._task_id), int(self._fence))
 
-    def of_task(self, task: "Task", fence: int, lease_seconds: float | None) -> Remembered:
+    def of_task(self, task: "Task", fence: int, lease_seconds: float | None = None) -> Remembered:
         """Return the claim to remember for a task."""
         return Remembered(task.run_id, task.id, fence, lease_seconds or LEASE_SECONDS, to_text(self.log.clock.now()))
 
@@ -203,7 +199,7 @@ def task_answer(task: "Task", answers: "list[Approval]", notes: Iterable[str] = 
         "done when": "; ".join(task.acceptance),
         "check with": "; ".join(task.verification),
         "only in": ", ".join(task.allowed_paths),
-        "given": _json(task.inputs),
+        "given": json.dumps(task.inputs, ensure_ascii=False) if task.inputs else "",
         "so far": task.stage or "",
         "last try": (task.summary or task.blocker or "") if task.attempts > 1 else "",
     }
@@ -241,11 +237,3 @@ def describe_approval(approval: "Approval") -> str:
 
 def one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _json(value: object) -> str:
-    if not value:
-        return ""
-    import json
-
-    return json.dumps(value, ensure_ascii=False)

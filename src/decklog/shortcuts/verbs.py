@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decklog import ReasoningPhase
@@ -85,14 +87,10 @@ def _go_on(me: Caller, lease: float) -> "tuple[Task | None, list[str]]":
     except (LeaseLost, NotFound) as problem:
         me.end(claim)
         return None, [f"lost: {problem.message}"]
-    _kept(me, task, claim, lease)
+    renewed = me.of_task(task, task.fence, lease)
+    renewed.asked = claim.asked
+    me.keep(renewed)
     return task, notes
-
-
-def _kept(me: Caller, task: "Task", before: Remembered, lease: float) -> None:
-    claim = me.of_task(task, task.fence, lease)
-    claim.asked = before.asked
-    me.keep(claim)
 
 
 def _answers(me: Caller, task: "Task") -> "list[Approval]":
@@ -189,10 +187,18 @@ def ask(
     The same question again is the same question: it hears the answer. `next` shows it too.
     About a file (its name, or - for stdin), the answer is for exactly that content.
     """
-
     claim = me.claim_here()
-    asked = ShortcutQuestion(question, about, options, reads_files=me.surface.reads_files)
     task_id = None if claim is None else claim.task_id
+    subject, content = None, question.encode(errors="surrogateescape") if about is None else about
+    if about and me.surface.reads_files and b"\0" not in about and os.path.isfile(about):
+        subject, content = os.fsdecode(about), Path(os.fsdecode(about)).read_bytes()
+    # The same words about the same content are the same question.
+    words = "\0".join([question, *(options or ())]).encode(errors="surrogateescape")
+    digest = sha256(words + b"\0" + content).hexdigest()
+    try:
+        text: str | bytes = content.decode()
+    except UnicodeDecodeError:
+        text = content
     with me.acting(claim):
         approval = me.log.approvals.ask(
             me.run(claim),
@@ -200,28 +206,20 @@ def ask(
             by=me.worker.name,
             asked_of=of,
             task_id=task_id,
-            key=asked.key(task_id or me.worker.name),
-            **asked.arguments(),
+            key=f"ask:{task_id or me.worker.name}:{digest[:16]}",
+            about=text,
+            subject=subject,
+            payload={"options": options} if options else None,
         )
         if claim is not None:
             claim.asked = True
             me.keep(claim)
-    return _approval_answer(me, _waited(me, approval, wait))
-
-
-def _waited(me: Caller, approval: "Approval", wait: float) -> "Approval":
-    if approval.state != "open" or wait <= 0:
-        return approval
-    try:
-        return me.log.approvals.wait(approval.id, wait)
-    except StillPending:
-        return approval
-
-
-def _approval_answer(me: Caller, approval: "Approval") -> ShortcutAnswer:
+    if approval.state == "open" and wait > 0:
+        with suppress(StillPending):
+            approval = me.log.approvals.wait(approval.id, wait)
     code = {"open": PENDING, "granted": DONE}.get(approval.state.value, REFUSED)
-    wait = me.surface.option("wait", "SECONDS")
-    later = f"; ask the same again to hear the answer, with {wait} to wait" if code == PENDING else ""
+    option = me.surface.option("wait", "SECONDS")
+    later = f"; ask the same again to hear the answer, with {option} to wait" if code == PENDING else ""
     return ShortcutAnswer(f"{approval.id}: {describe_approval(approval)}{later}", approval_data(approval), code=code)
 
 
@@ -327,40 +325,3 @@ VERBS: dict[str, Callable[..., ShortcutAnswer]] = {
     "plan": plan,
     "prime": prime,
 }
-
-
-class ShortcutQuestion:
-    """A question with what it is about; said twice in the same words about the same thing, it has the same key."""
-
-    def __init__(self, question: str, about: bytes | None, options: list[str] | None, *, reads_files: bool) -> None:
-        self._question = question
-        self._options = options
-        self._subject: str | None = None
-        whole = question.encode(errors="surrogateescape") if about is None else about
-        self._about = self._content(whole) if reads_files and about is not None else whole
-
-    def _content(self, about: bytes) -> bytes:
-        """Return the content of the named file, or the text if it names none."""
-        if not about or b"\0" in about or not os.path.isfile(about):
-            return about
-        self._subject = os.fsdecode(about)
-        with open(about, "rb") as file:
-            return file.read()
-
-    def key(self, about_task: str) -> str:
-        """Name the question within its run."""
-        parts = (self._question, *(self._options or ()))
-        digest = sha256("\0".join(parts).encode(errors="surrogateescape") + b"\0" + self._about).hexdigest()
-        return f"ask:{about_task}:{digest[:16]}"
-
-    def arguments(self) -> dict[str, Any]:
-        """Return the subject of the question as approvals expect it: text if it is text."""
-        try:
-            about: str | bytes = self._about.decode()
-        except UnicodeDecodeError:
-            about = self._about
-        return {
-            "about": about,
-            "subject": self._subject,
-            "payload": {"options": self._options} if self._options else None,
-        }

@@ -24,11 +24,10 @@ from decklog.agents.acp.exchange import (
     AcpMessage,
     Message,
     call_of,
-    dict_of,
-    list_of,
     params_of,
     result_of,
 )
+from decklog.agents.texts import dict_of, list_of
 from decklog.hooks.capturing import file_call, is_switched_off
 from decklog.hooks.judging import only_reads
 from decklog.location.locate import repository
