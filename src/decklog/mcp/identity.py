@@ -1,4 +1,4 @@
-"""Which agent a request comes from.
+"""Identification of the agent that sends a request.
 
 A server on standard input belongs to the program that started it: the environment, the session and the program identify the
 agent. Codex does not pass its environment and sends its thread id with each call instead. On HTTP a client is identified by its
@@ -38,7 +38,7 @@ def is_over_http(who: Worker) -> bool:
 
 
 def _program(context: Any) -> str:
-    """Return the name of the client's program, as a name can be written."""
+    """Return the name of the client's program, in plain characters."""
     client = context.session.client_params
     name = client.client_info.name if client is not None else ""
     return re.sub(r"[^\w.@+-]+", "-", name, flags=re.ASCII).strip("-")[:_LONGEST_PROGRAM] or "mcp"
@@ -47,11 +47,11 @@ def _program(context: Any) -> str:
 def _over_http(headers: Mapping[str, str], program: str) -> Worker:
     named, session = headers.get(HEADER), headers.get("mcp-session-id")
     if named is not None and _NAME.fullmatch(named) is None:
-        raise Invalid(f"the header {HEADER} names no worker", hint="Letters, digits and .@:+-_, up to 100.", field=HEADER)
+        raise Invalid(f"the header {HEADER} is no valid worker name", hint="Letters, digits and .@:+-_, up to 100.", field=HEADER)
     if named is None and session is None:
         raise Invalid(
-            "this client has no session and says no name, so nobody could tell whose task is whose",
-            hint=f"Have it send the header {HEADER} with a name of its own.",
+            "this client has no session and sends no name, so its tasks can't be assigned to it",
+            hint=f"Send the header {HEADER} with a unique name.",
             field=HEADER,
         )
     return Worker(named or f"{program}-{str(session)[:8]}", f"{_HTTP}{named or session}", Identity.own())

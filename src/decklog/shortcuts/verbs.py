@@ -1,4 +1,4 @@
-"""The verbs of the short way. Each signature and docstring is what the command line reads, and what its help shows."""
+"""The shortcut verbs. The command line takes its options and help from their signatures and docstrings."""
 
 import os
 from collections.abc import Callable
@@ -63,7 +63,7 @@ def next_(
 
 
 def _given(me: Caller, lease: float) -> ShortcutAnswer:
-    """Show the task that was claimed for the worker; once it is done there is nothing else for it to do."""
+    """Return the task that was claimed for the worker. Once it is done, there is no other."""
     claim = me.must_have()
     try:
         task = me.log.tasks.extend(claim.task_id, fence=claim.fence, lease_seconds=lease)
@@ -77,7 +77,7 @@ def _given(me: Caller, lease: float) -> ShortcutAnswer:
 
 
 def _go_on(me: Caller, lease: float) -> "tuple[Task | None, list[str]]":
-    """Renew the worker's own claim and return its task. The notes name a task that was lost, or that is back after a restart."""
+    """Renew the worker's claim and return its task. Notes report a lost task, or one that is back after a restart."""
     me.claims.clear_ended()
     if (claim := me.claim()) is None:
         return None, []
@@ -94,7 +94,7 @@ def _go_on(me: Caller, lease: float) -> "tuple[Task | None, list[str]]":
 
 
 def _answers(me: Caller, task: "Task") -> "list[Approval]":
-    """Find what was asked about a task; of one that nobody had before, nothing was."""
+    """Return the questions about a task. A task on its first attempt has none from earlier workers."""
     claim = me.claim()
     if task.attempts <= 1 and (claim is None or not claim.asked):
         return []
@@ -110,7 +110,7 @@ def _none(me: Caller, wanted: dict[str, Any], notes: list[str]) -> ShortcutAnswe
 
 
 def _reason(me: Caller, wanted: dict[str, Any]) -> "ClaimExplanation":
-    """Return why there is nothing: of the run that was named, or of those under way the first from which something may come."""
+    """Return why there is no task: in the named run, or in the first active run that may still offer one."""
     if me.run_id is not None:
         return me.log.tasks.why_none(me.run_id, worker=me.worker.name, **wanted)
     reasons = [me.log.tasks.why_none(run_id, worker=me.worker.name, **wanted) for run_id in me.under_way()]
@@ -239,9 +239,9 @@ def spend(
     The money is spent already, so the call is recorded even over budget; exit 6 when a budget is overdrawn: stop, and ask.
     """
     if cost_microdollars is None and not (in_ or out or cache_read or cache_write):
-        # Most likely somebody who wants to see what was spent, and named a run.
+        # Most likely the caller wants to see the cost of a run.
         wanted = f"say tokens ({me.surface.option('in', 'N')}, …) or dollars ({me.surface.option('cost', 'X')})"
-        raise Invalid(f"nothing was spent: {wanted}", field="in", hint="See what was spent: decklog now")
+        raise Invalid(f"nothing was spent: {wanted}", field="in", hint="See the cost: decklog now")
     claim = me.claim_here()
     with me.acting(claim):
         charge = me.log.ledger.charge(

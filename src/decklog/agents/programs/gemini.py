@@ -162,7 +162,8 @@ class Chat(TranscriptReader):
                 by = "program" if self.state["agent"] or text.startswith(_OWN) else "person"
                 yield Prompted(**common, prompt_id=name, text=text, by=by)
             return
-        if thoughts := _thoughts(line):
+        pairs = ((as_text(one.get("subject")), as_text(one.get("description"))) for one in list_of(line.get("thoughts")))
+        if thoughts := "\n".join(filter(None, (": ".join(filter(None, pair)) for pair in pairs))):
             yield Thought(**common, text=thoughts, message_id=name)
         if text.strip():
             yield Said(**common, text=text, message_id=name)
@@ -202,12 +203,6 @@ def _texts_of(content: Any) -> str:
     if not isinstance(content, list):
         return as_text(content)
     return "\n".join(text for part in list_of(content) if isinstance(text := part.get("text"), str))
-
-
-def _thoughts(line: Line) -> str:
-    found = list_of(line.get("thoughts"))
-    parts = (": ".join(filter(None, (as_text(each.get("subject")), as_text(each.get("description"))))) for each in found)
-    return "\n".join(filter(None, parts))
 
 
 def _call_events(call: dict[str, Any], common: Common) -> Iterator[SessionEvent]:

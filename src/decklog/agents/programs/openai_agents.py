@@ -107,13 +107,8 @@ def _answered(payload: Payload, common: Common) -> Iterator[SessionEvent]:
     if payload.get("error") or outcome_of(payload) is not CallOutcome.OK:
         text = as_text(payload.get("error")) or outcome_of(payload).value
         yield Noted(**common, name="error", text=text, facts={"model": payload.get("model")}, note_id=f"error:{span}")
-    usage = payload.get("usage")
-    if isinstance(usage, dict):
-        yield from _paid(usage, answer, as_text(payload.get("model")) or "unknown", common)
-
-
-def _paid(usage: Payload, answer: str, model: str, common: Common) -> Iterator[SessionEvent]:
-    """Yield a charge with the four token counts. The SDK includes cached tokens in its input count."""
+    # The SDK includes cached tokens in its input count.
+    usage, model = dict_of(payload.get("usage")), as_text(payload.get("model")) or "unknown"
     details = dict_of(usage.get("input_tokens_details"))
     given, read = whole(usage.get("input_tokens")), whole(details.get("cached_tokens"))
     created = whole(details.get("cache_write_tokens"))
