@@ -89,7 +89,7 @@ def enforcement_notes(program: str, *, is_sandboxed: bool = False) -> list[str]:
         return [f"not made to ask: Decklog's sandbox limits it, its own is off ({_CODEX}=agent-full-access)"]
     done = ["no answer is offered that is valid for more than one call"]
     own = {
-        "claude": f"asks for {', '.join(_CLAUDE_ASKS)}",
+        "claude": f"set to ask for {', '.join(_CLAUDE_ASKS)}",
         "codex": f"started with {_CODEX}=read-only",
         "opencode": f"started with {_OPENCODE}, so that it asks for everything",
     }
