@@ -16,7 +16,6 @@ from decklog.agents.setup.examining import (
     waiting_in,
 )
 from decklog.agents.setup.guard_trial import COMMAND, tried
-from decklog.agents.setup.parts import JsonServer, TomlServer
 from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, SupportedProgram
 from decklog.agents.spool import Spool
 from decklog.cli.agent_settings import find_project, setting_of
@@ -184,4 +183,4 @@ def _has_server_doctor(program: SupportedProgram, settings: dict[SetupScope, Set
         parts = [part for scope in program.scopes for part in program.parts(settings[scope])]
     except DecklogError:
         return False
-    return any(isinstance(part, (JsonServer, TomlServer)) for part in parts)
+    return any(part.owner == "mcp" for part in parts)
