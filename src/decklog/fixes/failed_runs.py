@@ -80,7 +80,7 @@ def take_up(mending: FixLoop, run_id: str, whose: str | None = None) -> FailedRu
         raise Conflict(
             f"run {run_id} is {run.status}, and none of its tasks failed", hint=f"See: decklog runs show {run_id}", id=run_id
         )
-    whose, confidence, evidence = (whose, 100, "a person says so") if whose else _classified(mending, run_id, texts)
+    whose, confidence, evidence = (whose, 100, "a person decides so") if whose else _classified(mending, run_id, texts)
     if whose == UNKNOWN:
         return FailedRun(run_id=run_id, whose=whose, confidence=0, evidence=evidence, next=_next(run_id, whose, None))
     with log.transaction():
@@ -120,11 +120,11 @@ def _classified(mending: FixLoop, run_id: str, texts: list[str]) -> tuple[str, i
     """Return the cause of a failure: by keywords first, then by a model."""
     text = "\n".join(texts)
     if (found := _OUTAGE.search(text)) is not None:
-        return "outside", 90, f"it says {found[0]!r}"
+        return "outside", 90, f"the output has {found[0]!r}"
     if (path := _own_file(mending, text)) is not None:
         return "own-code", 70, f"an error was raised in {path}, which is part of this repository"
     if (found := _OF_THE_TASK.search(text)) is not None:
-        return "task", 80, f"it says {found[0]!r}"
+        return "task", 80, f"the output has {found[0]!r}"
     return _by_model(mending, run_id, text)
 
 
@@ -146,7 +146,7 @@ def _by_model(mending: FixLoop, run_id: str, text: str) -> tuple[str, int, str]:
     models = settings.setup(mending.log, repository, base, repository.state / "calls", build=mending.make)
     answer = models.ask(mending.log, SITE, FORM, [("failure", text)], run_id=run_id)
     if answer.data is None:
-        return UNKNOWN, 0, f"no plain sign tells, and {answer.why}"
+        return UNKNOWN, 0, f"no clear signal, and {answer.why}"
     confidence = int(answer.data["confidence"])
     whose = str(answer.data["kind"]) if confidence >= FLOOR else "outside"
     return whose, confidence, str(answer.data["evidence"])[:_LONGEST]

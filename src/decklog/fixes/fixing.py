@@ -152,7 +152,7 @@ def review(context: FixContext, *, again: bool) -> Mend:
     )
     if found.verdict is ReviewVerdict.PASS:
         return log.mends.move(mend, MendState.CLEARED, review_id=found.id)
-    reason = f"review {found.id} says {found.verdict}: {_words(found)}"[:1000]
+    reason = f"review {found.id}: {found.verdict}: {_words(found)}"[:1000]
     if found.verdict is ReviewVerdict.UNPROVEN:
         waits = MendWait.WEATHER if had_outage(found) else MendWait.GATE
         if (mend.waits_for, mend.reason, mend.review_id) == (waits, reason, found.id):

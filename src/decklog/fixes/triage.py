@@ -75,7 +75,7 @@ def triage(context: FixContext) -> Mend:
     answer = _ask_model(context)
     if answer.data is None:
         waits = MendWait.WEATHER if answer.is_weather else MendWait.MODEL
-        return log.mends.move(mend, waits_for=waits, reason=f"nobody says what kind of fix this needs: {answer.why}")
+        return log.mends.move(mend, waits_for=waits, reason=f"the kind of fix is unknown: {answer.why}")
     return _taken(context, answer.data, answer.model or "a model")
 
 
@@ -83,7 +83,7 @@ def by_person(context: FixContext, fix_class: FixClass, *, by: str) -> Mend:
     """Set the class that a person has chosen."""
     log, mend = context.log, context.mend
     if fix_class is FixClass.OUT_OF_SCOPE:
-        return drop(context, f"{by} says that it is out of scope")
+        return drop(context, f"{by} decided that it is out of scope")
     with log.transaction():
         if context.feedback.state is FeedbackState.PENDING:
             log.feedback.triage(mend.feedback_id, fix_class, by=by)
@@ -112,7 +112,7 @@ def _taken(context: FixContext, data: Mapping[str, Any], by: str) -> Mend:
     said = {**{name: str(data[name])[:_LONGEST] for name in _TEXTS}, "candidate_files": data["candidate_files"], "by": by}
     if confidence < FLOOR or fix_class is FixClass.OUT_OF_SCOPE:
         unsure = f"{by} is {confidence} of 100 sure that it is {fix_class}, and {FLOOR} are needed"
-        reason = unsure if confidence < FLOOR else f"{by} says that it is out of scope: {said['root_cause']}"
+        reason = unsure if confidence < FLOOR else f"{by} decided that it is out of scope: {said['root_cause']}"
         return drop(context, reason, confidence=confidence, triage={**said, "fix_class": fix_class.value})
     with log.transaction():
         words = {"root_cause": said["root_cause"], "success_criterion": said["success_criterion"]}

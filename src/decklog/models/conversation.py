@@ -227,7 +227,7 @@ class Handler:
 
     def _feedback(self, _: dict[str, Any]) -> str:
         feedback = self._log.inbox.escalate(self._message.id, by="decklog")
-        return f"Feedback {feedback.id}: {feedback.state}. What becomes of it: decklog feedback show {feedback.id}"
+        return f"Feedback {feedback.id}: {feedback.state}. Its outcome: decklog feedback show {feedback.id}"
 
     def _skill(self, args: dict[str, Any]) -> str:
         name = str(args.get("skill") or "").removesuffix(_SKILL_SUFFIX)

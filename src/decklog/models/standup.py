@@ -135,7 +135,7 @@ class _Reader:
         lines += [f"given up: {_named(task)}: {_line(task.reason or '')}" for task in abandoned]
         failed = log.ci.find(conclusion=CiConclusion.FAILURE, since=self._since, limit=100)
         lines += [f"CI failed: {one.workflow_name} on {one.branch}, run {one.ci_run_id}" for one in failed]
-        lines += [f"the gate says {one.verdict} of tree {one.tree[:12]}: {one.id}" for one in self._held()]
+        lines += [f"the gate's verdict: {one.verdict} of tree {one.tree[:12]}: {one.id}" for one in self._held()]
         lines += [f"closed: {one.name}: {_line(one.reason)}" for one in log.gates.find(state=GateState.CLOSED, limit=100)]
         for state in (FeedbackState.PENDING, FeedbackState.TRIAGED, FeedbackState.IN_FIX):
             lines += [f"feedback {one.id}, {one.state}: {_line(one.body)}" for one in log.feedback.find(state=state, limit=100)]

@@ -88,7 +88,7 @@ def _keep(repo: GitRepository, ref: str, captured: list[dict[str, Any]]) -> None
     commits += [one["head"] for one in (*captured, *edits) if one.get("head")]
     newest = repo.resolve(ref)
     if newest is not None:
-        blobs -= set(_names_in(repo, newest))
+        blobs -= set(repo.text("ls-tree", "--name-only", newest).split())
         commits = [commit for commit in dict.fromkeys(commits) if not repo.is_ancestor(commit, newest)]
     if not blobs and not commits:
         return
@@ -98,10 +98,6 @@ def _keep(repo: GitRepository, ref: str, captured: list[dict[str, Any]]) -> None
     words = [word for parent in parents for word in ("-p", parent)]
     commit = repo.call("commit-tree", tree, "-m", "Objects of edits that Decklog recorded", *words).decode().strip()
     repo.call("update-ref", "--no-deref", ref, commit, newest or "")
-
-
-def _names_in(repo: GitRepository, commit: str) -> list[str]:
-    return repo.text("ls-tree", "--name-only", commit).split()
 
 
 def session_refs(repo: GitRepository) -> list[str]:

@@ -3,11 +3,14 @@
 import re
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
-from decklog.guard.policy.build_files import recipes
-from decklog.guard.policy.use import Use
+from decklog.guard.policy.programs import recipes
 from decklog.guard.policy.verdict import Event
 from decklog.guard.policy.words import UNKNOWN, Word, decode_ansi, split_words
+
+if TYPE_CHECKING:
+    from decklog.guard.policy.engine import Use
 
 _COMMAND_LINE = re.compile(r"[\s;|&`]|\$\(")
 _SETTING = re.compile(r"-*([\w.-]+)[=:](.+)", re.DOTALL)
@@ -16,38 +19,33 @@ _SHEBANG = re.compile(r"#!\S*?(?:env\s+(?:-S\s+)?)?(\w+?)[\d.]*\s")
 _MOST_WORDS = 40
 
 
-def _shell(use: Use, word: Word) -> None:
-    """Judge a command line."""
-    use.run_text("shell", word)
-
-
-def _shebang(use: Use, word: Word) -> None:
+def _shebang(use: "Use", word: Word) -> None:
     """Judge a script by its interpreter."""
     found = _SHEBANG.match(word.text)
     program = use.policy.program(found[1]) if found else None
     use.run_text((program.get("language") if program else "") or "shell", word)
 
 
-def _strings(use: Use, word: Word) -> None:
+def _strings(use: "Use", word: Word) -> None:
     """Judge a list of quoted strings as a command."""
     argv = [Word(found[2], word.taint) for found in _STRINGS.finditer(word.text)]
     if argv:
         use.run(argv, keeps_stdin=False)
 
 
-def _recipes(use: Use, word: Word) -> None:
+def _recipes(use: "Use", word: Word) -> None:
     """Judge the command lines of a makefile."""
     for command in recipes(word.text):
         use.run_text("shell", Word(command, word.taint))
 
 
-def _later(use: Use, word: Word) -> None:
+def _later(use: "Use", word: Word) -> None:
     """Judge a command that a build tool's file will hold."""
     if use.is_refused("shell", word):
         use.report(Event.REFUSED_LATER)
 
 
-def _edited(use: Use, word: Word) -> None:
+def _edited(use: "Use", word: Word) -> None:
     """Judge text that an editor puts into the files it works on."""
     plain = decode_ansi(word.text).lstrip("\\ \t\n")
     for file in use.operands:
@@ -56,19 +54,19 @@ def _edited(use: Use, word: Word) -> None:
                 use.report(Event.REFUSED_LATER)
 
 
-def _keep(use: Use, word: Word) -> None:
+def _keep(use: "Use", word: Word) -> None:
     """Judge a file that gets what is on standard input."""
     use.check_path("write", word)
     use.write(word.text, use.call.stdin or Word(UNKNOWN), append=use.arguments.has(("-a", "--append")))
 
 
-def _load(use: Use, word: Word) -> None:
+def _load(use: "Use", word: Word) -> None:
     """Judge the output of a command that is loaded as code."""
     if word.content is not None:
         use.report(Event.STARTS_PROGRAM)
 
 
-def _script_file(use: Use, word: Word) -> None:
+def _script_file(use: "Use", word: Word) -> None:
     """Judge a script that is read from a file, in the role of the program's own code."""
     is_input = word.text in ("-", "/dev/stdin", "/dev/fd/0")
     found = use.call.stdin if is_input else use.scope.written(word.text)
@@ -82,7 +80,7 @@ def _script_file(use: Use, word: Word) -> None:
         use.check("load", word)
 
 
-def _settings(use: Use, word: Word) -> None:
+def _settings(use: "Use", word: Word) -> None:
     """Judge options that are given in one text."""
     texts = split_words(word.text)
     if len(texts) > _MOST_WORDS:
@@ -91,7 +89,7 @@ def _settings(use: Use, word: Word) -> None:
         use.check("assignment", Word(text, word.taint))
 
 
-def _assignment(use: Use, word: Word) -> None:
+def _assignment(use: "Use", word: Word) -> None:
     """Judge `NAME=VALUE` by the words of its name; a bare word is loaded."""
     found = _SETTING.fullmatch(word.text)
     if found is None:
@@ -108,7 +106,7 @@ def _assignment(use: Use, word: Word) -> None:
     use.check(use.policy.role_by_name(found[1]), Word(value, word.taint))
 
 
-def _refspec(use: Use, word: Word) -> None:
+def _refspec(use: "Use", word: Word) -> None:
     """Judge the branch that a push changes."""
     source, colon, target = word.text.lstrip("+").partition(":")
     target = target if colon else source
@@ -117,7 +115,7 @@ def _refspec(use: Use, word: Word) -> None:
     use.check("branch", Word(target.removeprefix("refs/").removeprefix("heads/").removeprefix("for/")))
 
 
-def _python(use: Use, word: Word) -> None:
+def _python(use: "Use", word: Word) -> None:
     """Judge Python code."""
     # Most commands need no syntax tree.
     from decklog.guard.policy.python_code import check_python
@@ -142,7 +140,7 @@ _PROPERTY = re.compile(r"->\s*[A-Za-z_]\w*+(?!\s*\()")
 _LONGEST = 8_000
 
 
-def _snippet(language: str, use: Use, word: Word) -> None:
+def _snippet(language: str, use: "Use", word: Word) -> None:
     """Judge code: its calls by the policy's roles; it is risky unless every name in it is known to compute or print."""
     code, patterns = word.text, use.policy.patterns
     # A regular expression of JavaScript has a method `exec` that runs nothing.
@@ -158,7 +156,7 @@ def _snippet(language: str, use: Use, word: Word) -> None:
         use.report(Event.RISKY_CODE)
 
 
-def _is_harmless(use: Use, code: str, language: str) -> bool:
+def _is_harmless(use: "Use", code: str, language: str) -> bool:
     """Return whether code only computes and prints. Files it names are judged separately."""
     patterns, names = use.policy.patterns, use.policy.names
     if patterns("substitution").fullmatch(code.strip()):
@@ -190,7 +188,7 @@ def _keep_inserted(found: re.Match[str]) -> str:
     return f'"" {inserted} ' if inserted else '""'
 
 
-def _declared(use: Use, bare: str) -> set[str]:
+def _declared(use: "Use", bare: str) -> set[str]:
     """Return the names that code declares: parameters, and variables that it never calls."""
     names: set[str] = set()
     for found in use.policy.patterns("declared_names").finditer(bare):
@@ -200,8 +198,8 @@ def _declared(use: Use, bare: str) -> set[str]:
     return names
 
 
-BUILTIN_ROLES: dict[str, Callable[[Use, Word], None]] = {
-    "shell": _shell,
+BUILTIN_ROLES: dict[str, Callable[["Use", Word], object]] = {
+    "shell": lambda use, word: use.run_text("shell", word),
     "shebang": _shebang,
     "strings": _strings,
     "recipes": _recipes,
