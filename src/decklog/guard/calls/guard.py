@@ -72,7 +72,7 @@ class Guard:
         if not answer["allowed"]:
             raise Refused(
                 f"Trust does not permit {action}: {answer['reason']}",
-                hint="Do what is permitted, or ask the manager for a higher tier.",
+                hint="Do what is permitted, or ask the owner for a higher level.",
                 rule="trust",
                 action=action,
             )

@@ -67,7 +67,7 @@ def examine(
             hint = "Use letters, digits and underscores, a letter or an underscore first."
             raise Invalid(f"{name!r} is no name of a variable.", hint=hint, name=name)
     given = {name: Word(value.replace("\0", "")) for name, value in (env or {}).items()}
-    judgement = Judgement(policy or Policy.default(), root, text)
+    judgement = PolicyJudgement(policy or Policy.default(), root, text)
     scope = Scope(judgement.policy.patterns("secret_names"), cwd=judgement.paths.locate(cwd, "."))
     if "\0" in text or "\ufffd" in text.encode("utf-8", "replace").decode("utf-8"):
         judgement.report(Event.UNPARSED, text[:200])
@@ -103,7 +103,7 @@ def _as_text(command: str | list[str]) -> str:
     return shlex.join(command)
 
 
-class Judgement:
+class PolicyJudgement:
     """The state of judging one command line; `verdict` is the strictest so far."""
 
     def __init__(self, policy: Policy, root: str | None, text: str) -> None:
@@ -136,8 +136,8 @@ class Judgement:
 class Use:
     """A simple command in a scope, and the use of a program that it is."""
 
-    def __init__(self, judgement: Judgement, call: Call, scope: Scope) -> None:
-        self.judgement: Judgement = judgement
+    def __init__(self, judgement: PolicyJudgement, call: Call, scope: Scope) -> None:
+        self.judgement: PolicyJudgement = judgement
         self.policy: Policy = judgement.policy
         self.paths: Paths = judgement.paths
         self.call: Call = call

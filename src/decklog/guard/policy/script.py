@@ -76,10 +76,7 @@ class Reader:
             case "command":
                 return self._command(node, Call([], "", stdin=stdin))
             case "pipeline":
-                for child in node.children:
-                    if child.is_named and child.type != "comment":
-                        stdin = self.walk(child, stdin)
-                return stdin or Word("")
+                return self._pipeline(node, stdin)
             case "redirected_statement":
                 return self._redirected(node, stdin)
             case "subshell":
@@ -114,6 +111,13 @@ class Reader:
                 self.scope.conditional -= kind in _BRANCHING
                 return output
         return Word("")
+
+    def _pipeline(self, node: Node, stdin: Word | None) -> Word:
+        """Read a pipeline, each command's output going into the next."""
+        for child in node.children:
+            if child.is_named and child.type != "comment":
+                stdin = self.walk(child, stdin)
+        return stdin or Word("")
 
     def _text(self, node: Node) -> str:
         return text_of(node, self.source)
