@@ -314,7 +314,9 @@ class Reader:
         while waiting:
             child = last = waiting.pop(0)
             # The grammar splits a word behind a `$`.
-            while waiting and waiting[0].type == "word" and self._joins(last, waiting[0]):
+            while waiting and waiting[0].type == "word" and self._text(last).endswith("$"):
+                if last.end_byte != waiting[0].start_byte:
+                    break
                 last = waiting.pop(0)
             if last is not child:
                 call.argv += Expander(self).joined(self.source[child.start_byte : last.end_byte].decode("utf-8", "replace"))
@@ -332,9 +334,6 @@ class Reader:
         for child in call.extra:
             call.argv += Expander(self).fields(child)
         return self._run(call)
-
-    def _joins(self, first: Node, second: Node) -> bool:
-        return bool(first.end_byte == second.start_byte) and self._text(first).endswith("$")
 
     def _run(self, call: Call) -> Word:
         """Judge a command, and the function or alias of its name."""
