@@ -114,7 +114,7 @@ class _File:
 
     def _record(self, facts: dict[str, Any], payload: bytes) -> int:
         if self._name == DROPPED and not payload:
-            return self._keep(facts, payload, f"an event of {facts.get('bytes')} bytes found no room beside the log")
+            return self._keep(facts, payload, f"an event of {facts.get('bytes')} bytes found no room next to the log")
         try:
             parsed = json.loads(payload)
         except (ValueError, RecursionError) as problem:

@@ -113,7 +113,7 @@ class Prime:
             return
         tasks = self.log.tasks.ready(self.run_id, limit=_TASKS)["ready"]
         yield f"You have no task in run {_line(self.run_id)}: {len(tasks)} ready" + (
-            "" if tasks else f"; {self.wording.next} says why"
+            "" if tasks else f"; {self.wording.next} shows why"
         )
         yield from (f"- {_line(str(task['id']))}: {_line(str(task['title']))}" for task in tasks)
 

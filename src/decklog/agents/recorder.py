@@ -28,8 +28,8 @@ from decklog.agents.events import (
 from decklog.agents.texts import storable, storable_value, text_or_none
 from decklog.core.errors import NotFound
 from decklog.journal.entry import Entry, EntryKind
-from decklog.journal.new_entry import prepare_entry
 from decklog.journal.rows import COLUMNS
+from decklog.journal.writer import prepare_entry
 from decklog.log import Decklog
 from decklog.records.record import every_page
 from decklog.records.values import Values

@@ -61,7 +61,7 @@ class Spool:
         with suppress(FileExistsError):
             os.mkdir(self.folder, mode=0o700)
         if not stat.S_ISDIR(os.lstat(self.folder).st_mode):
-            raise NotADirectoryError(f"{self.folder} is not a folder of its own")
+            raise NotADirectoryError(f"{self.folder} is not a separate folder")
 
     @contextmanager
     def _appending(self, name: str) -> Iterator[int]:

@@ -42,7 +42,7 @@ class RunRequest:
 
 
 def begin(
-    log: Decklog, wanted: RunRequest, *, cwd: Path, state: Path, commit: str = "HEAD", say: Callable[[str], None]
+    log: Decklog, wanted: RunRequest, *, cwd: Path, state: Path, commit: str = "HEAD", say: Callable[[str], object]
 ) -> RunContext:
     """Start a run from a commit, or go on with the run of the same request.
 
@@ -94,7 +94,7 @@ def _refuse_completed(earlier: list[Run], *, is_again: bool) -> None:
         )
 
 
-def _prepared(context: RunContext, wanted: RunRequest, first: str, say: Callable[[str], None]) -> RunContext:
+def _prepared(context: RunContext, wanted: RunRequest, first: str, say: Callable[[str], object]) -> RunContext:
     """Check that the first commit passes, then record the plan and begin."""
     say(f"run {context.run_id} starts from {first[:12]}; its checks are run on that first")
     try:

@@ -48,20 +48,15 @@ class MergedItem:
     differences: list[FieldConflict] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
 class ThreeWay:
     """Merges items by their fields. A field that is a set is merged member by member, so that it is never in dispute."""
 
-    def __init__(
-        self,
-        fields: tuple[str, ...],
-        sets: dict[str, Callable[[Any], Any]],
-        meanings: Mapping[str, Callable[[Any], Any]] | None = None,
-    ) -> None:
-        self._fields = fields
-        # The meaning of a field that can be spelled in several ways.
-        self._meanings = meanings or {}
-        # By name, with the key of a member; None for what is no member.
-        self._sets = sets
+    _fields: tuple[str, ...]
+    # By name, with the key of a member; None for what is no member.
+    _sets: dict[str, Callable[[Any], Any]]
+    # The meaning of a field that can be spelled in several ways.
+    _meanings: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
 
     def merge(self, name: str, base: Base, ours: Item, theirs: Item) -> MergedItem:
         """Merge an item that both sides have."""
@@ -86,7 +81,9 @@ class ThreeWay:
             members, mine_differs, other_differs = self._members(one, base, ours, theirs)
             if mine_differs or other_differs:
                 _put(here, one, members)
-                _put(there, one, [*members, *self._unknown(one, theirs)])
+                # Members without a key are never removed.
+                unknown = [member for member in theirs.get(one) or () if self._sets[one](member) is None]
+                _put(there, one, [*members, *unknown])
             is_taken, is_given = is_taken or mine_differs, is_given or other_differs
         merged.here = here if is_taken else None
         merged.there = there if is_given else None
@@ -110,10 +107,6 @@ class ThreeWay:
         listed = item.get(one)
         keys = ((self._sets[one](member), member) for member in (listed if isinstance(listed, list) else ()))
         return {_digest(_plain(key)): member for key, member in keys if key is not None}
-
-    def _unknown(self, one: str, item: Item) -> list[Any]:
-        """Return the members without a key; they are never removed."""
-        return [member for member in item.get(one) or () if self._sets[one](member) is None]
 
     def agreed(self, base: Base, ours: Item, theirs: Item) -> Base:
         """Return the last common version: of each field in which both sides are the same, that; of the others what was."""
@@ -272,9 +265,8 @@ class Sync(ABC):
         return items if isinstance(items, dict) else {}
 
     def _report_conflicts(self) -> None:
-        report_conflicts(
-            self.log, self.system, self.run_id, [(one, self.task_of(str(one["item"]))) for one in self.report.disputed]
-        )
+        disputed = [(one, self.task_of(str(one["item"]))) for one in self.report.disputed]
+        report_conflicts(self.log, self.system, self.run_id, disputed)
 
     def later(self) -> str:
         """Return a time after that of every task here, so that what is taken is newer."""

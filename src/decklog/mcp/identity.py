@@ -53,8 +53,8 @@ def _over_http(headers: Mapping[str, str], program: str) -> Worker:
         raise Invalid(f"the header {HEADER} names no worker", hint="Letters, digits and .@:+-_, up to 100.", field=HEADER)
     if named is None and session is None:
         raise Invalid(
-            "this client has no session and says no name, so nobody could tell whose task is whose",
-            hint=f"Have it send the header {HEADER} with a name of its own.",
+            "this client has no session and no name, so its tasks could not be told apart",
+            hint=f"Have it send the header {HEADER} with its own name.",
             field=HEADER,
         )
     return Worker(named or f"{program}-{str(session)[:8]}", f"{_HTTP}{named or session}", own_process())

@@ -44,7 +44,7 @@ _REVIEW = """Review this task. Do not take its own word for it: look at the file
 {data}
 1. For each acceptance criterion say whether it is met, and by what you saw.
 2. Name what is wrong, with file and line, the worst first.
-3. note the verdict. Deciding whether it is accepted is a person's: ask, if you were not told to go on."""
+3. note the verdict. A person decides whether it is accepted: ask, unless you may go on."""
 
 
 def _task(me: Caller, task_id: str | None) -> Task:

@@ -191,7 +191,7 @@ TOOLS = {
             of_a_run=True,
         ),
         McpTool("done", "End your task as done; evidence: files, commands, links", verbs.done, _ENDED, repeats=True),
-        McpTool("fail", "End this try; another comes, after so many seconds. If it can't help: block", verbs.fail, _ENDED),
+        McpTool("fail", "End this attempt; another follows after some seconds. If it can't help: block", verbs.fail, _ENDED),
         McpTool("block", "Give your task up until something outside changes", verbs.block, _ENDED),
         McpTool("note", "Write down what you found or decided", verbs.note, {"entry": str}, of_a_run=True),
         McpTool(

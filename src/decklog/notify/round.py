@@ -276,7 +276,7 @@ class Round:
             self._log.notices.rule(rule_id)
             raise Invalid(f"rule {rule_id} is not proven by the manager, so nothing is sent by it", field="rule_id")
         now = self._log.clock.now()
-        made = self._log.notices.note(rule_id, f"test:{now.isoformat()}", "A test: this is how you will be told.")
+        made = self._log.notices.note(rule_id, f"test:{now.isoformat()}", "A test: notices look like this.")
         for notice in self.send_due():
             if notice.id == made.id:
                 return notice

@@ -359,14 +359,7 @@ class Linters:
             return change.head
         gone = "".join(f"0 {'0' * len(change.head)}\t{path}\0" for path in changed).encode(errors="surrogateescape")
         kept = repository.on_objects("ls-tree", "-r", "-z", "--full-tree", change.base, "--", *changed).out
-        self._runner.folder.mkdir(parents=True, exist_ok=True)
-        index = self._runner.folder / "index.linters"
-        variables = {"GIT_INDEX_FILE": str(index)}
-        repository.on_objects("read-tree", change.head, variables=variables)
-        repository.on_objects("update-index", "-z", "--index-info", given=gone + kept, variables=variables)
-        tree = repository.on_objects("write-tree", variables=variables).text
-        index.unlink()
-        return repository.commit(tree, [change.head], "With the configuration of the base\n", self._runner.person, 0)
+        return repository.commit_with(change.head, gone + kept, "With the configuration of the base\n", self._runner.person)
 
 
 def _has_table(name: str, content: bytes, table: str) -> bool:

@@ -298,7 +298,7 @@ def _fewer(rule: Rule, source: Source, sources: Sequence[Source]) -> Iterator[in
     removed = _removed_names(sources)
     lost = [key for key in gone.elements() if not any(name in key for name in removed)]
     if len(lost) > come.total():
-        yield next((line.number for line in source.lines if line.sign == "-"), 1)
+        yield next((max(1, line.number) for line in source.lines if line.sign == "-"), 1)
 
 
 def _removed_names(sources: Sequence[Source]) -> set[str]:

@@ -78,7 +78,7 @@ class Caller:
         if self._fence is None or not self._fence.isdecimal():
             add = self.surface.option("fence", "N")
             raise self.surface.unclear(
-                f"{self.worker.name} did not claim task {self._task_id}, and no number says that it is yours",
+                f"{self.worker.name} did not claim task {self._task_id}, and no claim number shows that it is yours",
                 hint=f"Add {add} as the claim gave it, or take what is next: {self.surface.call('next', as_=self.worker.name)}",
             )
         task = self.log.tasks.get(self._task_id)

@@ -395,7 +395,7 @@ def test_a_message_that_asks_the_same_in_words_is_answered_with_it(log: Decklog,
     log.approvals.decide(asked[0].id, "granted", by="ana", rationale="go on")
     log.approvals.decide(asked[1].id, "denied", by="ana")
     log.approvals.withdraw(asked[2].id, reason="not needed")
-    # One thing that waits is one: the message says it in other words.
+    # One thing that waits is one: the message has a similar meaning.
     assert [one.id for one in log.overview.waiting()] == [asked[3].id, asked[4].id]
     clock.advance(minutes=6)
     log.approvals.expire()

@@ -1,6 +1,8 @@
 """What happens between a claim and everything else: transactions, lost leases, copies, many who wait."""
 
+import copy
 import threading
+import time
 from contextlib import nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
@@ -196,6 +198,36 @@ def test_a_moment_that_has_not_come_is_refused(log: Decklog, run_id: str) -> Non
     assert log.journal.at("tasks", "work", "run_1:2").id == "work"  # type: ignore[attr-defined]
     with pytest.raises(NotFound, match="entries 1 to 2"):
         log.journal.at("tasks", "work", "3")
+
+
+def test_a_claim_can_be_copied(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "work")
+    claim = claimed(log, run_id)
+    assert copy.copy(claim).task == claim.task
+    assert copy.deepcopy(claim.task) == claim.task
+
+
+@pytest.mark.slow
+def test_a_waiting_claim_only_looks_while_there_is_nothing_to_take(target: str) -> None:
+    with Decklog.open(target) as busy, Decklog.open(target, busy_seconds=0.2) as waiting:
+        busy.runs.start("x", run_id="run_1")
+        told: list[object] = []
+
+        def wait() -> None:
+            try:
+                told.append(waiting.tasks.claim("run_1", worker="ada", wait_seconds=2.5))
+            except BaseException as problem:  # noqa: BLE001
+                told.append(problem)
+
+        waiter = threading.Thread(target=wait)
+        waiter.start()
+        time.sleep(0.5)
+        busy.journal.append("run_1", "which wakes whoever waits")
+        with busy.transaction():
+            busy.journal.append("run_1", "which keeps everybody from writing")
+            time.sleep(1.5)
+        waiter.join(20)
+    assert told == [None]
 
 
 @pytest.mark.slow

@@ -91,7 +91,7 @@ def enforcement_notes(program: str, *, is_sandboxed: bool = False) -> list[str]:
         return [f"not made to ask: Decklog's sandbox holds it, its own is off ({_CODEX}={_codex_mode(is_sandboxed)})"]
     done = ["no answer is offered that holds for more than one call"]
     if program == "claude":
-        done.append(f"told to ask for {', '.join(_CLAUDE_ASKS)}")
+        done.append(f"set to ask for {', '.join(_CLAUDE_ASKS)}")
     if program == "codex":
         done.append(f"begun with {_CODEX}={_codex_mode(is_sandboxed)}")
     if program == "opencode":

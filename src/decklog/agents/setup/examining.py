@@ -83,7 +83,7 @@ def codex_trust(executable: str, project: str, environment: Mapping[str, str], f
         return "unknown"
     trusted = sum(hook.is_trusted for hook in hooks)
     if trusted < len(hooks):
-        what = f"Codex trusts {trusted} of {len(hooks)} hooks of ours; it runs no other, and says nothing"
+        what = f"Codex trusts {trusted} of {len(hooks)} hooks of ours; it runs no other and prints no warning"
         findings.add("codex", what, f"{BY_HAND} Or: decklog setup codex --trust")
     return f"{trusted} of {len(hooks)}" + (", by a plugin" if any(hook.is_of_plugin for hook in hooks) else "")
 

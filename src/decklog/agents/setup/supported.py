@@ -34,7 +34,7 @@ This repository keeps its tasks, decisions and costs in a Decklog log. The comma
 - `decklog fail "WHY"`: end this try. `decklog block "WHY"`: when only a change outside can help.
 - `decklog note "TEXT"`: what you found or decided, while you work; `-` reads it from stdin.
 - `decklog ask "QUESTION"`: ask a person. Exit 0 granted, 6 denied, 7 no answer yet: ask the same again to hear it.
-- `decklog plan "TITLE" "TITLE"`: add tasks; alone it shows how the plan stands.
+- `decklog plan "TITLE" "TITLE"`: add tasks; alone it shows the plan's status.
 - `decklog recall WORDS`: lessons that fit, before you begin. `decklog remember "LESSON"`: one that you verified.
 - `decklog spend MODEL --in N --out N`: tokens of a call that nobody else records for you.
 
@@ -343,14 +343,14 @@ PROGRAMS = {
             title="Cursor",
             parts=_cursor,
             scopes=(SetupScope.PROJECT,),
-            guard="It is told the commands, and nothing is recorded or held by itself: it is only advice.",
+            guard="It gets the commands as advice: nothing is recorded or blocked automatically.",
         ),
         SupportedProgram(
             name="agents-md",
             title="AGENTS.md",
             parts=lambda setting: agents_md(setting.project),
             scopes=(SetupScope.PROJECT,),
-            guard="Agents are told the commands, and nothing is recorded or held by itself: it is only advice.",
+            guard="Agents get the commands as advice: nothing is recorded or blocked automatically.",
         ),
         SupportedProgram(name="zed", title="Zed", parts=_zed, scopes=(SetupScope.USER,), guard=_ASKED),
         SupportedProgram(name="jetbrains", title="JetBrains", parts=_jetbrains, scopes=(SetupScope.USER,), guard=_ASKED),

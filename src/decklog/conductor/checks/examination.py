@@ -211,24 +211,15 @@ class Examiner:
     def with_files_of(self, base: str, tip: str, paths: Sequence[str]) -> str:
         """Create a commit of a tip's tree with some files of the base."""
         listed = self._repository.on_objects("ls-tree", "-r", "-z", "--full-tree", base, "--", *paths).out
-        return self._with(tip, listed, "With the tests of the base\n")
+        return self._repository.commit_with(tip, listed, "With the tests of the base\n", self._runner.person)
 
     def with_content(self, tip: str, path: str, content: bytes) -> str:
         """Create a commit of a tip's tree with other content of one file."""
         listed = self._repository.on_objects("ls-tree", "-z", "--full-tree", tip, "--", path).out
         mode = listed.partition(b" ")[0]
         blob = self._repository.on_objects("hash-object", "-w", "--stdin", given=content).text
-        return self._with(tip, b"%s blob %s\t%s\0" % (mode, blob.encode(), os.fsencode(path)), "With a file otherwise\n")
-
-    def _with(self, tip: str, listed: bytes, message: str) -> str:
-        index = self._runner.folder / f"index.{self._task_id or 'base'}.{self._fence}".replace("/", "_")
-        variables = {"GIT_INDEX_FILE": str(index)}
-        self._runner.folder.mkdir(parents=True, exist_ok=True)
-        self._repository.on_objects("read-tree", tip, variables=variables)
-        self._repository.on_objects("update-index", "-z", "--index-info", given=listed, variables=variables)
-        tree = self._repository.on_objects("write-tree", variables=variables).text
-        index.unlink()
-        return self._repository.commit(tree, [tip], message, self._runner.person, 0)
+        entry = b"%s blob %s\t%s\0" % (mode, blob.encode(), os.fsencode(path))
+        return self._repository.commit_with(tip, entry, "With a file otherwise\n", self._runner.person)
 
     def _questions(self, base: str, tip: str, changed: Sequence[PathChange]) -> list[dict[str, Any]]:
         """List the findings that only a person may accept."""

@@ -77,7 +77,7 @@ _IN_SYSTEM = tuple(f"{path}/" for path in SYSTEM)
 # The system's settings: some are for root alone, and root is who an agent may run as.
 SETTINGS = "/etc"
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/pts", "/dev/ptmx")
-OPEN_WORD = "no sandbox: the command can touch whatever its user can"
+OPEN_WORD = "no sandbox: the command can touch everything its user can"
 
 
 class SandboxKind(StrEnum):
@@ -229,7 +229,7 @@ def report_on(sandbox: Sandbox, ground: AllowedPaths, site: CommandContext) -> d
     report = sandbox.report()
     if ground.covered:
         return {**report, "covered": list(ground.covered)}
-    bare = [f"{folder}, which says where the log lies" for folder in log_folder.folders_of(site.root, None)]
+    bare = [f"{folder}, which names the log" for folder in log_folder.folders_of(site.root, None)]
     open_ends = report["uncovered"]
     assert isinstance(open_ends, list)
     return {**report, "uncovered": [*open_ends, *bare]}

@@ -304,7 +304,7 @@ def show(event: SessionEvent) -> None:
     """Print an event of the session. Prompts and the ends of turns are not printed: requests and their answers report them."""
     match event:
         case Begun():
-            emit("start", session=event.session_id, model=event.model, agent=f"version {event.version or 'not told'}")
+            emit("start", session=event.session_id, model=event.model, agent=f"version {event.version or 'unknown'}")
         case Said():
             emit("text", text=event.text[:MOST_CHARACTERS])
         case Thought():

@@ -120,7 +120,7 @@ class Approvals(Store):
         if approval.run_id != run_id or approval.subject_digest != fields.get("subject_digest"):
             raise Conflict(
                 f"approval {approval.id} has this id or key already and is about another thing",
-                hint="What changed needs a question of its own: ask with another key.",
+                hint="A changed question needs another key.",
                 id=approval.id,
                 digest=approval.subject_digest,
             )

@@ -194,7 +194,7 @@ class IndexAudit:
             yield {"what": "the index of the lessons does not say how far it has come", "table": "lesson_marks"}
         for name, seq in marks:
             if len(marks) > 1 or name != f"{MARK}{self._hash_at(seq)}":
-                what = f"the index of the lessons says that it has come to {STREAM}:{seq}, which is not the entry that it names"
+                what = f"the index of the lessons claims to have reached {STREAM}:{seq}, which is not the entry that it names"
                 yield {"what": what, "table": "lesson_marks", "record_id": str(name), "column": "name, seq"}
 
     def _hash_at(self, seq: object) -> object:

@@ -240,7 +240,7 @@ def hit(ranked: Ranked, question: RankingQuestion, *, evidence: list[dict[str, o
 def _why(lesson: Lesson, question: RankingQuestion, signals: Mapping[str, float]) -> str:
     said = frozenset(terms_of(lesson.body))
     shared = [word for word in question.words if stem_of(word) in said]
-    reasons = [f"shares {', '.join(shared[:6])}" if shared else "says it in other words"]
+    reasons = [f"shares {', '.join(shared[:6])}" if shared else "has a similar meaning"]
     if signals.get("meaning", 0) > 0:
         reasons.append(f"meaning {signals['meaning']:.2f}")
     reasons.append(f"confidence {lesson.confidence}")

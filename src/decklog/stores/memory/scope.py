@@ -25,7 +25,7 @@ def check(scope: Mapping[str, Any]) -> None:
     if not isinstance(paths, list) or not all(isinstance(path, str) and path.strip("/") for path in paths):
         raise Invalid('paths of a scope look like ["src/parser", "README.md"]', field="scope")
     if any("*" in path for path in paths):
-        raise Invalid("paths of a scope have no wildcards: a folder stands for all that lies in it", field="scope")
+        raise Invalid("paths of a scope have no wildcards: a folder covers everything in it", field="scope")
     if commit is not None and not (isinstance(commit, str) and _COMMIT.fullmatch(commit)):
         raise Invalid("the commit of a scope is seven or more hexadecimal digits", field="scope")
 

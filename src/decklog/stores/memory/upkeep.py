@@ -16,6 +16,7 @@ from decklog.stores.memory import similarity, topics
 from decklog.stores.memory.indexing import STREAM, IndexAudit, LessonIndex
 from decklog.stores.memory.learning import LessonWriter
 from decklog.stores.memory.lesson import HALF_LIFE_DAYS, HOLDS, Lesson, Topic
+from decklog.stores.memory.semantic.model import kept_model
 from decklog.stores.memory.vectors import Embedder, Neighbours, embed_texts
 from decklog.stores.results.memory import LessonFinding, MemoryFinding, MemoryHealth, SemanticSearchStatus, TopicSummary
 
@@ -30,9 +31,9 @@ _TOGETHER = 64
 class LessonEmbedding(LessonWriter):
     """Embeds lessons with the configured embedder."""
 
-    def __init__(self, parts: StoreParts, *, model: Callable[[], Embedder] | None = None) -> None:
+    def __init__(self, parts: StoreParts) -> None:
         super().__init__(parts)
-        self._model = model
+        self._model: Callable[[], Embedder] | None = kept_model
         self._own: Embedder | None = None
         self._by_name: dict[tuple[str, int], Neighbours] = {}
 

@@ -214,7 +214,7 @@ class Ledger(Store):
         if different:
             raise Conflict(
                 f"key {given['key']!r} is that of charge {found[0].id}, which differs in {', '.join(different)}",
-                hint="Give every call a key of its own.",
+                hint="Give every call its own key.",
                 id=found[0].id,
                 differs=different,
             )

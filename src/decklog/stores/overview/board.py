@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from decklog.core.clock import from_text, to_text
+from decklog.core.clock import from_text
 from decklog.db.base import Database
 from decklog.db.where import placed
 from decklog.stores.overview.run_list import MOST_GOING_ON, NEWEST_GOING_ON
-from decklog.stores.overview.status import Status, TaskFacts, of_task
+from decklog.stores.overview.status import Status, of_task
+from decklog.stores.overview.view import View
 from decklog.stores.results.overview import Workload
 
 _CARD = (
@@ -62,7 +63,7 @@ _COUNTED = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoardCard:
+class BoardCard(View):
     """A task on a board: its status, its worker, the rest of its lease, and why nobody works on it."""
 
     id: str
@@ -81,20 +82,14 @@ class BoardCard:
     lease_seconds_left: int | None = None
     why: str | None = None
 
-    def as_dict(self) -> dict[str, Any]:
-        return {**vars(self), "status": self.status.value, "updated_at": to_text(self.updated_at)}
-
 
 @dataclass(frozen=True, kw_only=True)
-class BoardColumn:
+class BoardColumn(View):
     """One column: its first cards, and the number of all."""
 
     name: str
     count: int
     cards: list[BoardCard]
-
-    def as_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "count": self.count, "cards": [card.as_dict() for card in self.cards]}
 
 
 def columns(
@@ -135,7 +130,7 @@ def _card(
 ) -> BoardCard:
     until = from_text(task["leased_until"]) if task["leased_until"] else None
     left = None if until is None else round((until - steady_now).total_seconds())
-    status = of_task(TaskFacts(task), needs_person=task["id"] in waiting, steady_now=steady_now)
+    status = of_task(task, needs_person=task["id"] in waiting, steady_now=steady_now)
     same = ("id", "title", "state", "priority", "attempts", "failures", "max_attempts", "role", "worker", "stage", "assigned_to")
     return BoardCard(
         **{name: task[name] for name in same},
@@ -194,15 +189,4 @@ def workloads(db: Database) -> list[Workload]:
     counts: dict[str, dict[str, int]] = {}
     for what, who, count in db.rows(sql, {})[1]:
         counts.setdefault(who, dict.fromkeys(FIELDS, 0))[what] += count
-    return [
-        Workload(
-            who=who or None,
-            to_do=found["to_do"],
-            working=found["working"],
-            blocked_or_paused=found["blocked_or_paused"],
-            failed=found["failed"],
-            groups=found["groups"],
-            failed_groups=found["failed_groups"],
-        )
-        for who, found in sorted(counts.items())
-    ]
+    return [{"who": who or None, **found} for who, found in sorted(counts.items())]  # type: ignore[typeddict-item]

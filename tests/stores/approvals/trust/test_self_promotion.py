@@ -242,8 +242,7 @@ def _rewritten(agent: Agent) -> None:
     sql = f"select {', '.join(COLUMNS)} from entries where stream = '@ledger' order by pos"
     for row in connection.execute(sql).fetchall():
         values = dict(zip(COLUMNS, row, strict=True))
-        digests = {name: chain.digest(values[name]) or values[f"{name}_digest"] for name in ("body", "payload")}
-        previous = chain.link(previous, {**values, **digests, "redacted": values["redacted"] or None})
+        previous = chain.link(previous, values)
         connection.execute("update entries set hash_bytes = unhex(?) where pos = ?", (previous, values["pos"]))
     connection.close()
 

@@ -25,7 +25,7 @@ from decklog.aio.log import AsyncDecklog
 from decklog.core.errors import Invalid
 from decklog.importing.writer import run_id_of
 from decklog.log import Decklog
-from decklog.plugins.adapters.waiting import away
+from decklog.plugins.adapters.loops.calls import away
 from decklog.plugins.langgraph_values import pack, unpack
 from decklog.stores.artifacts.graphs import Encoded, GraphCheckpoint, GraphWrite
 

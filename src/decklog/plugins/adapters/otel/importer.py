@@ -6,7 +6,7 @@ from typing import Any
 
 from decklog.core.clock import from_text
 from decklog.core.errors import Conflict, DecklogError, Invalid, Unavailable
-from decklog.importing.files import document, json_lines
+from decklog.importing.files import json_lines, json_values
 from decklog.importing.report import Outcome, Report
 from decklog.importing.writer import RowWriter, run_id_of
 from decklog.log import Decklog
@@ -269,7 +269,7 @@ class OtlpImport:
             for loss in unread:
                 self.report.lose(loss)
             return
-        whole = [one for one in document(self.path)[0] if isinstance(one, dict) and "resourceSpans" in one]
+        whole = [one for one in json_values(self.path)[0] if isinstance(one, dict) and "resourceSpans" in one]
         if not whole:
             raise Invalid(f"{self.path} holds no spans: no line of it is an object with resourceSpans", path=self.path)
         yield from whole

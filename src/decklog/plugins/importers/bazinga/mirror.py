@@ -6,7 +6,7 @@ import re
 import shutil
 import tempfile
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from decklog.core.errors import Conflict, Damaged, NotADatabase
 from decklog.db.sqlite.foreign import ForeignFile, put_in_place
@@ -40,20 +40,18 @@ def questions(schema: str) -> dict[str, str]:
     return {table: question(table, schema) for table in _texts()}
 
 
-class MirroredRows:
-    """The rows of a table that belong to one record.
+class MirroredRows(NamedTuple):
+    """The rows of a table that belong to one record."""
 
-    `which` is the condition for the rows; the parts of the record's identity are bound in their order. `known_by` is what a
-    row is changed in its place by: one that never changes is known by nothing. What is `fixed` stays as it was first written,
-    and `gone` removes what the log no longer has.
-    """
-
-    def __init__(self, table: str, which: str, known_by: str = "", fixed: str = "", gone: str = "") -> None:
-        self.table = table
-        self.which = which
-        self.known_by = known_by
-        self.fixed = fixed
-        self.gone = gone
+    table: str
+    # The condition for the rows; the parts of the record's identity are bound in their order.
+    which: str
+    # The columns that identify a row that is updated in place; empty for rows that never change.
+    known_by: str = ""
+    # Columns that keep the value first written.
+    fixed: str = ""
+    # Deletes the rows that the log has no more.
+    gone: str = ""
 
 
 # Distinguishes the file from one that bazinga itself made.
@@ -384,7 +382,6 @@ class Mirror:
         return file
 
     def _make_anew(self, *, is_damaged: bool = False) -> None:
-
         self.close()
         # One process at a time; after waiting, the file may exist.
         with self._log.transaction():

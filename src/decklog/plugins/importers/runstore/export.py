@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from decklog.core.errors import NotFound
-from decklog.importing.exports import Export, ExportReport, columns_of, each, every, number_of, text_of
+from decklog.importing.exports import TASK_FIELDS, Export, ExportReport, columns_of, each, every, number_of, text_of, unless
 from decklog.importing.row import EPOCH
 from decklog.journal.entry import Entry, EntryKind
 from decklog.log import Decklog
@@ -32,9 +32,8 @@ _LISTS = "acceptance_criteria_json=acceptance verification_steps_json=verificati
 _OUTCOMES = {AttemptOutcome.DONE: "completed"}
 # Fields with a column, and fields without meaning where there are no leases.
 _PLACED = (
-    *("id", "run_id", "title", "objective", "state", "acceptance", "verification", "allowed_paths", "attempts", "summary"),
-    *("blocker", "created_at", "updated_at", "result", "outcome", "worker", "leased_at", "leased_until", "fence", "failures"),
-    *("open_dependencies", "blocker_repeats", "reservation_id"),
+    *(*TASK_FIELDS, "verification", "allowed_paths", "attempts", "summary", "blocker", "result", "outcome", "failures"),
+    *("blocker_repeats", "reservation_id"),
 )
 
 
@@ -44,7 +43,7 @@ def write_tasks(log: Decklog, out: Export, run_id: str, there: str) -> None:
         names = "id title objective attempt_count=attempts implementation_summary=summary blocker_signature=blocker"
         row = columns_of(task, names) | {"run_id": there, "status": STATUS[task.state]}
         row |= {name: text_of(value or None) for name, value in columns_of(task, _LISTS).items()}
-        row |= {"created_at": _unless(task.created_at, EPOCH), "updated_at": _unless(task.updated_at, task.created_at)}
+        row |= {"created_at": unless(task.created_at, EPOCH), "updated_at": unless(task.updated_at, task.created_at)}
         defaults = {**dict.fromkeys(columns_of(task, _LISTS), "[]"), "created_at": EPOCH, "updated_at": task.created_at}
         out.write("tasks", f"tasks {task.id}", row, defaults)
         known = (*_PLACED, "reason") if task.reason == WAS_RUNNING else _PLACED
@@ -133,7 +132,7 @@ class RunStoreExport:
         """Write a run; give what it is called there, which is something else where no run here can be called so."""
         names = "id goal repo_path=repo status summary cycle_count=cycles replan_count=replans current_task_id"
         row = columns_of(run, names)
-        row |= {"created_at": _unless(run.started_at, EPOCH), "updated_at": _unless(run.updated_at, run.started_at)}
+        row |= {"created_at": unless(run.started_at, EPOCH), "updated_at": unless(run.updated_at, run.started_at)}
         defaults = {"repo_path": "", "created_at": EPOCH, "updated_at": run.started_at}
         self.report.leave_out_fields("runs", run, _RUN)
         return str(self.out.write("runs", f"runs {run.id}", row, defaults)["id"])
@@ -141,7 +140,7 @@ class RunStoreExport:
     def _agents(self, run_id: str, there: str) -> None:
         for agent in each(self.log, Agent, "role", "where run_id = :run_id", run_id=run_id):
             names = "role session_id=session turns rotation_count=rotations last_prompt_path last_response_path"
-            row = columns_of(agent, names) | {"run_id": there, "updated_at": _unless(agent.updated_at, EPOCH)}
+            row = columns_of(agent, names) | {"run_id": there, "updated_at": unless(agent.updated_at, EPOCH)}
             self.out.write("agents", f"agents {there}/{agent.role}", row, {"updated_at": EPOCH})
 
     def _journal(self, run_id: str, there: str) -> None:
@@ -168,7 +167,7 @@ class RunStoreExport:
     def _artifacts(self, run_id: str, there: str) -> None:
         for artifact in every(lambda **page: self.log.artifacts.find(run_id=run_id, oldest_first=True, **page)):
             row = columns_of(artifact, "id role kind path") | {"run_id": there}
-            row |= {"created_at": _unless(artifact.created_at, EPOCH), "metadata_json": text_of(artifact.metadata or None)}
+            row |= {"created_at": unless(artifact.created_at, EPOCH), "metadata_json": text_of(artifact.metadata or None)}
             self.out.write("artifacts", f"artifacts {artifact.id}", row, {"created_at": EPOCH, "metadata_json": "{}"})
             self.report.leave_out_fields("artifacts", artifact, _ARTIFACT)
 
@@ -180,7 +179,7 @@ class RunStoreExport:
                 self.report.refuse(f"checkpoints {found.id}", problem.message)
                 continue
             row = columns_of(checkpoint, "id status created_at") | {"run_id": there}
-            row["payload_json"] = _unless(text_of(checkpoint.payload), "{}")
+            row["payload_json"] = unless(text_of(checkpoint.payload), "{}")
             defaults = {"status": checkpoint.name or "", "payload_json": "{}"}
             self.out.write("checkpoints", f"checkpoints {checkpoint.id}", row, defaults)
             self.report.leave_out_fields("checkpoints", found, _CHECKPOINT)
@@ -216,8 +215,3 @@ class RunStoreExport:
 def time_text(moment: datetime) -> str:
     """Write a time with milliseconds and Z, as its program does, which sorts times as texts."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
-
-
-def _unless(value: Any, stand_in: Any) -> Any:
-    """Return None for a placeholder of an unknown value, so that a kept column can be restored."""
-    return None if value == stand_in else value
