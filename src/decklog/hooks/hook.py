@@ -9,13 +9,14 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any
 
 from decklog.agents.spool import Spool
 from decklog.agents.texts import as_name
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from decklog.location.locate import LogLocation
     from decklog.log import Decklog
 
@@ -156,7 +157,7 @@ class Hook:
             answer = {"hookEventName": self.event, "additionalContext": "\n".join(lines)}
             out.write(json.dumps({"hookSpecificOutput": answer}) + "\n")
 
-    def _last_here(self, log: "Decklog") -> datetime | None:
+    def _last_here(self, log: "Decklog") -> "datetime | None":
         from decklog.agents.entries import run_of_session
         from decklog.core.errors import NotFound
 

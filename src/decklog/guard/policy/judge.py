@@ -13,7 +13,7 @@ from decklog.guard.policy.use import Call
 from decklog.guard.policy.verdict import CommandVerdict, Event, Publication
 from decklog.guard.policy.words import Word
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 # Bash sets these when it starts.
 _SET_BY_BASH = frozenset(
     ["IFS", "PWD", "OLDPWD", "UID", "EUID", "PPID", "SHLVL", "RANDOM", "SECONDS", "LINENO", "BASHPID", "HOSTNAME", "OPTIND", "_"]
@@ -71,7 +71,7 @@ def examine(
 
 def is_name(text: str) -> bool:
     """Return whether a text can name a variable."""
-    return _NAME.fullmatch(text) is not None
+    return re.fullmatch(_NAME, text) is not None
 
 
 def _variables(env: Mapping[str, str]) -> dict[str, Word]:

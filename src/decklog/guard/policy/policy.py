@@ -20,20 +20,20 @@ from decklog.guard.policy.verdict import Decision, Event
 
 _SHIPPED = os.path.join(os.path.dirname(__file__), "policy.json")
 ALLOWED = "Nothing in this command needs a person's attention."
-_PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+(?![a-z])")
+_PARTS = r"[A-Z]?[a-z0-9]+|[A-Z0-9]+(?![a-z])"
 _NEGATIONS = ("no-", "skip-", "without-", "ignore-", "disable-", "exclude-")
 _SHORTEST_PART = 4
 # A compiler's tool for another machine, such as `arm-none-eabi-size`.
 _FOR_TARGET = re.compile(
     r"(?:[a-z0-9_]+-)+(gcc|g\+\+|cpp|ld|as|ar|nm|objcopy|objdump|size|strip|readelf|ranlib|gdb|strings|addr2line)(?:-\d+)?"
 )
-_VERSION = re.compile(r"[-_]?v?\d+(\.\d+)*$")
-_SEPARATED = re.compile(r"[-_]v?\d+(\.\d+)*$")
-_ENDING = re.compile(r"\.(?:exe|cmd|bat|ps1)$", re.IGNORECASE)
+_VERSION = r"[-_]?v?\d+(\.\d+)*$"
+_SEPARATED = r"[-_]v?\d+(\.\d+)*$"
+_ENDING = r"(?i)\.(?:exe|cmd|bat|ps1)$"
 
 
-_GLOB = re.compile(r"[*?\[]")
-_WILD = re.compile(r"\*\*/|/\*\*$|\*|\?")
+_GLOB = r"[*?\[]"
+_WILD = r"\*\*/|/\*\*$|\*|\?"
 
 
 @cache
@@ -50,7 +50,7 @@ class PathList:
     def __init__(self, patterns: list[str]) -> None:
         self.patterns = patterns
         # Most paths lack the longest literal part of most patterns, so few patterns are compiled.
-        self._literals = [(max(_WILD.split(pattern), key=len).casefold(), pattern) for pattern in patterns]
+        self._literals = [(max(re.split(_WILD, pattern), key=len).casefold(), pattern) for pattern in patterns]
 
     def covers(self, path: str) -> bool:
         """Return whether a path matches as it is written."""
@@ -61,13 +61,15 @@ class PathList:
 
     def match(self, path: str) -> bool:
         """Return whether a path matches, or a pattern in a command could expand to one that does."""
-        return self.covers(path) or (bool(_GLOB.search(path)) and any(_could_expand(path, pattern) for pattern in self.patterns))
+        return self.covers(path) or (
+            bool(re.search(_GLOB, path)) and any(_could_expand(path, pattern) for pattern in self.patterns)
+        )
 
 
 def _could_expand(path: str, pattern: str) -> bool:
     """Return whether a command's pattern, with a hidden name or two plain characters in it, covers a listed path."""
     name = path.rsplit("/", 1)[-1]
-    is_plain = not _GLOB.search(pattern.removeprefix("**/"))
+    is_plain = not re.search(_GLOB, pattern.removeprefix("**/"))
     if is_plain and len(re.sub(r"[*?\[\]]", "", name)) >= 2 and not name.startswith("*"):
         literal = pattern.removeprefix("**/")
         if fnmatchcase(literal, path if "/" in literal else name):
@@ -82,10 +84,10 @@ def _overlap(parts: list[str], pattern: list[str]) -> bool:
     if pattern[0] == "**":
         return _overlap(parts, pattern[1:]) or _overlap(parts[1:], pattern)
     part, name = parts[0], pattern[0]
-    if not _GLOB.search(part):
+    if not re.search(_GLOB, part):
         fits = fnmatchcase(part.lower(), name.lower())
     else:
-        fits = part.startswith(".") and name.startswith(".") and not _GLOB.search(name) and fnmatchcase(name, part)
+        fits = part.startswith(".") and name.startswith(".") and not re.search(_GLOB, name) and fnmatchcase(name, part)
     return fits and _overlap(parts[1:], pattern[1:])
 
 
@@ -293,10 +295,10 @@ class Policy:
 
     def canonical(self, name: str) -> str:
         """Return the name a program is listed under, without version or ending."""
-        for candidate in (name, name.lower(), _ENDING.sub("", name)):
+        for candidate in (name, name.lower(), re.sub(_ENDING, "", name)):
             if candidate in self._entries:
                 return candidate
-        for candidate in (_VERSION.sub("", name), name.split(".")[0]):
+        for candidate in (re.sub(_VERSION, "", name), name.split(".")[0]):
             if candidate in self._entries and self._may_stand_for(name, candidate):
                 return candidate
         found = _FOR_TARGET.fullmatch(name)
@@ -305,7 +307,7 @@ class Policy:
     def _may_stand_for(self, name: str, candidate: str) -> bool:
         """Return whether a longer name is the listed program: `gcc-12`, `python3.11` and `mkfs.ext4` are, `uname26` is not."""
         is_held = self._entries[candidate].get("decision", "allow") != Decision.ALLOW
-        return _SEPARATED.search(name) is not None or candidate.lower() in self.names("versioned") or is_held
+        return re.search(_SEPARATED, name) is not None or candidate.lower() in self.names("versioned") or is_held
 
     def option_role(self, program: PolicyTable, option: str) -> str:
         """Return the role of an option's value: from the program's entry, else from the words of the option's name."""
@@ -318,7 +320,7 @@ class Policy:
         """Return the role that the words of a name suggest."""
         if name.lstrip("-").lower().startswith(_NEGATIONS):
             return "text"
-        parts = {part.lower() for part in _PARTS.findall(name)}
+        parts = {part.lower() for part in re.findall(_PARTS, name)}
         option_words: dict[str, str] = self.data.get("option_words", {})
         roles = {role: frozenset(words(named)) for role, named in option_words.items()}
         for role, named in roles.items():

@@ -8,7 +8,7 @@ from decklog.guard.policy.use import Use
 from decklog.guard.policy.verdict import Event
 from decklog.guard.policy.words import UNKNOWN, UNKNOWN_WORD, Word, sort_arguments
 
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_ASSIGNMENT = r"(?s)([A-Za-z_]\w*)=(.*)"
 _STDIN = {"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
 _NAME_TESTS = ("-name", "-iname", "-path", "-ipath", "-wholename")
 _MOST_ITEMS = 20
@@ -70,7 +70,7 @@ def _assign(use: Use, operands: list[Word]) -> None:
     """Judge the variables that env sets, and leave the command behind them."""
     if operands and operands[0].text == "-":
         operands.pop(0)
-    while operands and (found := _ASSIGNMENT.fullmatch(operands[0].text)):
+    while operands and (found := re.fullmatch(_ASSIGNMENT, operands[0].text)):
         use.judge.check_variable(found[1], Word(found[2], operands.pop(0).taint), use.call, use.scope)
 
 

@@ -9,10 +9,10 @@ from decklog.guard.policy.use import Use
 from decklog.guard.policy.verdict import Event
 from decklog.guard.policy.words import UNKNOWN, Word, decode_ansi, split_words
 
-_COMMAND_LINE = re.compile(r"[\s;|&`]|\$\(")
-_SETTING = re.compile(r"-*([\w.-]+)[=:](.+)", re.DOTALL)
-_STRINGS = re.compile(r"""(["'])((?:\\.|(?!\1)[^\\])*)\1""", re.DOTALL)
-_SHEBANG = re.compile(r"#!\S*?(?:env\s+(?:-S\s+)?)?(\w+?)[\d.]*\s")
+_COMMAND_LINE = r"[\s;|&`]|\$\("
+_SETTING = r"(?s)-*([\w.-]+)[=:](.+)"
+_STRINGS = r"""(?s)(["'])((?:\\.|(?!\1)[^\\])*)\1"""
+_SHEBANG = r"#!\S*?(?:env\s+(?:-S\s+)?)?(\w+?)[\d.]*\s"
 _MOST_WORDS = 40
 
 
@@ -23,14 +23,14 @@ def _shell(use: Use, word: Word) -> None:
 
 def _shebang(use: Use, word: Word) -> None:
     """Judge a script by its interpreter."""
-    found = _SHEBANG.match(word.text)
+    found = re.match(_SHEBANG, word.text)
     program = use.policy.program(found[1]) if found else None
     use.run_text((program.get("language") if program else "") or "shell", word)
 
 
 def _strings(use: Use, word: Word) -> None:
     """Judge a list of quoted strings as a command."""
-    argv = [Word(found[2], word.taint) for found in _STRINGS.finditer(word.text)]
+    argv = [Word(found[2], word.taint) for found in re.finditer(_STRINGS, word.text)]
     if argv:
         use.run(argv, keeps_stdin=False)
 
@@ -93,7 +93,7 @@ def _settings(use: Use, word: Word) -> None:
 
 def _assignment(use: Use, word: Word) -> None:
     """Judge `NAME=VALUE` by the words of its name; a bare word is loaded."""
-    found = _SETTING.fullmatch(word.text)
+    found = re.fullmatch(_SETTING, word.text)
     if found is None:
         if not word.text.startswith("-"):
             use.check("load", word)
@@ -102,7 +102,7 @@ def _assignment(use: Use, word: Word) -> None:
         return
     # The type of a setting may follow its name, as in `NAME:PATH=value`.
     value = found[2].partition("=")[2] if "=" in found[2] and "/" not in found[2].partition("=")[0] else found[2]
-    first = value.split(maxsplit=1)[0] if _COMMAND_LINE.search(value.strip()) else ""
+    first = value.split(maxsplit=1)[0] if re.search(_COMMAND_LINE, value.strip()) else ""
     if first and use.policy.knows(first.rsplit("/", 1)[-1]):
         use.run_text("shell", Word(value, word.taint))
     use.check(use.policy.role_by_name(found[1]), Word(value, word.taint))
@@ -129,16 +129,16 @@ def _python(use: Use, word: Word) -> None:
 
 _IDENTIFIER = re.compile(r"(?<![\w.$@%])[A-Za-z_]\w*(?!\w|\s*:(?!:))")
 _DOTTED_IDENTIFIER = re.compile(r"(?<![\w.$@%:])[A-Za-z_.][\w.]*(?:::[\w.]+)?(?!\w)")
-_METHOD = re.compile(r"(?:(?<!\.)\.|\?\.|->|::)\s*([A-Za-z_]\w*[!?]?)")
-_NAME = re.compile(r"[A-Za-z_]\w*")
-_STRING = re.compile(r"""(["'])((?:\\.|(?!\1)[^\\\n]){0,400})\1""", re.DOTALL)
-_INSERTED = re.compile(r"[#@$]\{[^}]*\}?|\{\$[^}]*\}?|\$\([^)]*\)?")
+_METHOD = r"(?:(?<!\.)\.|\?\.|->|::)\s*([A-Za-z_]\w*[!?]?)"
+_NAME = r"[A-Za-z_]\w*"
+_STRING = r"""(?s)(["'])((?:\\.|(?!\1)[^\\\n]){0,400})\1"""
+_INSERTED = r"[#@$]\{[^}]*\}?|\{\$[^}]*\}?|\$\([^)]*\)?"
 # A slash with no value before it begins a regular expression.
 _REGEX = re.compile(
     r"(?:(?<=[(=,~!&|;{}\n])|(?<=\bif)|(?<=\bunless)|(?<=\band)|(?<=\bor)|(?<=\breturn)|(?<=\bfor)|^)\s*/(?![/*])(?:\\.|(?![#@?]\{)[^/\\\n`]){1,200}/[gimsuxy]*"
 )
-_COMMENT = re.compile(r"(?m)(?<![\w:'\"])//[^\n]*$|(?<![$\w'\"])#(?!\{)[^\n]*$")
-_PROPERTY = re.compile(r"->\s*[A-Za-z_]\w*+(?!\s*\()")
+_COMMENT = r"(?m)(?<![\w:'\"])//[^\n]*$|(?<![$\w'\"])#(?!\{)[^\n]*$"
+_PROPERTY = r"->\s*[A-Za-z_]\w*+(?!\s*\()"
 _LONGEST = 8_000
 
 
@@ -170,23 +170,23 @@ def _is_harmless(use: Use, code: str, language: str) -> bool:
         bare = patterns("strings").sub(" ", patterns("local_module").sub(" ", code))
         own = {next(filter(None, found.groups())) for found in patterns("declared").finditer(code)}
         return not patterns("risky_code").search(code) and own | names("safe_code") >= set(_IDENTIFIER.findall(bare))
-    known = names("safe_" + language) | _declared(use, _STRING.sub(_keep_inserted, code))
+    known = names("safe_" + language) | _declared(use, re.sub(_STRING, _keep_inserted, code))
     for part in ("loopback_fetch", "module_use", "local_module"):
         code = patterns(part).sub(" ", code)
-    bare = _COMMENT.sub("", _REGEX.sub(" 0 ", _STRING.sub(_keep_inserted, code)))
+    bare = re.sub(_COMMENT, "", _REGEX.sub(" 0 ", re.sub(_STRING, _keep_inserted, code)))
     bare = patterns("harmless_parts").sub(" 0 ", bare)
     if patterns("made_up_call").search(bare):
         return False
-    bare = _PROPERTY.sub(" ", bare)
+    bare = re.sub(_PROPERTY, " ", bare)
     risky = patterns("risky_method_javascript" if language == "javascript" else "risky_method")
-    if any(map(risky.search, _METHOD.findall(bare))):
+    if any(map(risky.search, re.findall(_METHOD, bare))):
         return False
     return known >= set((_DOTTED_IDENTIFIER if language == "r" else _IDENTIFIER).findall(bare))
 
 
 def _keep_inserted(found: re.Match[str]) -> str:
     """Leave of a string only the code inserted into it."""
-    inserted = " ".join(_INSERTED.findall(found[2])) if found[1] == '"' else ""
+    inserted = " ".join(re.findall(_INSERTED, found[2])) if found[1] == '"' else ""
     return f'"" {inserted} ' if inserted else '""'
 
 
@@ -194,9 +194,9 @@ def _declared(use: Use, bare: str) -> set[str]:
     """Return the names that code declares: parameters, and variables that it never calls."""
     names: set[str] = set()
     for found in use.policy.patterns("declared_names").finditer(bare):
-        names.update(_NAME.findall(next(filter(None, found.groups()), "")))
+        names.update(re.findall(_NAME, next(filter(None, found.groups()), "")))
     for found in use.policy.patterns("assigned_names").finditer(bare):
-        names.update(name for name in _NAME.findall(found[1]) if not re.search(rf"\b{name}\s*[(\"]", bare))
+        names.update(name for name in re.findall(_NAME, found[1]) if not re.search(rf"\b{name}\s*[(\"]", bare))
     return names
 
 

@@ -30,7 +30,7 @@ _WORDS = {
 }  # fmt: skip
 # The grammar leaves out a lone dash right before a here-document.
 _LOST_DASH = re.compile(rb"[ \t]+-[ \t]*<<(?!<)")
-_SUBSCRIPT_COMMAND = re.compile(r"\w\[[^\]]*(?:\$\(|`)")
+_SUBSCRIPT_COMMAND = r"\w\[[^\]]*(?:\$\(|`)"
 
 
 class Redirections:
@@ -93,7 +93,7 @@ class Reader:
                 return self._declare(node)
             case "function_definition":
                 self._define(node)
-            case "test_command" if _SUBSCRIPT_COMMAND.search(self._text(node)):
+            case "test_command" if re.search(_SUBSCRIPT_COMMAND, self._text(node)):
                 self.judge.report(Event.SUBSCRIPT_COMMAND, self._text(node))
                 return self._children(node, stdin)
             case "for_statement":
@@ -166,7 +166,7 @@ class Reader:
         if first.type == "subscript":
             self._expander().fields(first)
         word = Word("") if last.type in ("=", "+=") else self._expander().single(last)
-        if _SUBSCRIPT_COMMAND.search(word.text):
+        if re.search(_SUBSCRIPT_COMMAND, word.text):
             # Arithmetic expands the value of a variable, and runs commands in its subscripts.
             self.judge.report(Event.SUBSCRIPT_COMMAND, self._text(node))
         return self._text(first).split("[")[0], word, any(child.type == "+=" for child in node.children)
