@@ -6,7 +6,6 @@ Documents and queries are split here, in Python. SQLite and PostgreSQL get words
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -150,7 +149,6 @@ def _decoded(value: bytes | None) -> str | None:
     return None if value is None else value.decode(errors="replace")
 
 
-@dataclass(frozen=True)
 class Found:
     """Rows that were found, each beginning with its position.
 
@@ -158,9 +156,10 @@ class Found:
     entry that was searched, where a prefix has too many words to search all of them.
     """
 
-    rows: list[tuple[Any, ...]] = field(default_factory=list)
-    not_indexed: int = 0
-    stopped_at: int | None = None
+    def __init__(self, rows: list[tuple[Any, ...]] | None = None, not_indexed: int = 0, stopped_at: int | None = None) -> None:
+        self.rows = rows or []
+        self.not_indexed = not_indexed
+        self.stopped_at = stopped_at
 
 
 class Search:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Busy, Denied, Invalid, LeaseLost
@@ -17,7 +17,6 @@ from decklog.stores.base import StoreParts
 from decklog.stores.of_run import no_run
 from decklog.stores.overview import attention, recent, run_list, spending, task_counts, waiting
 from decklog.stores.overview.attention import AttentionGroup
-from decklog.stores.overview.board import BoardColumn, columns, workloads
 from decklog.stores.overview.budgets import BudgetOverview, budget_overviews
 from decklog.stores.overview.families import Base, Families
 from decklog.stores.overview.recent import Recent
@@ -32,13 +31,17 @@ from decklog.stores.overview.run_list import (
     place_in,
     place_of,
 )
-from decklog.stores.overview.run_view import Comparison, RunView, Wished, compared, contents, drawn, graph, kinds
-from decklog.stores.overview.search import SearchQuery, SearchResult, searched
 from decklog.stores.overview.spending import SpendingView, SpendKey, SpendKeyLike, spent
 from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, TaskFacts, of_task
 from decklog.stores.overview.summary import Summary, by_status, sentence
 from decklog.stores.overview.waiting import WaitingItem
 from decklog.stores.results.overview import DaySpending, EndedRun, FailedTask, StatusWords, TaskSummary, Workload
+
+# Parts with large records of their own are imported by their verbs: `now` is called before every prompt and needs none of them.
+if TYPE_CHECKING:
+    from decklog.stores.overview.board import BoardColumn
+    from decklog.stores.overview.run_view import Comparison, RunView
+    from decklog.stores.overview.search import SearchResult
 
 T = TypeVar("T")
 
@@ -207,7 +210,7 @@ class Overview(Families):
         first_tasks: int = 0,
         spent: int = 0,
         milestones: int = 0,
-    ) -> RunView:
+    ) -> "RunView":
         """Show one run, now or as of an entry or a time: its head, counts, activity strip, timeline, tasks and latest entries.
 
         The timeline starts at `since`, an entry or a time, and ends at the shown moment; the strip covers the whole run. Entries
@@ -217,6 +220,8 @@ class Overview(Families):
         held-up ones first. `spent` is the number of entries at which spending is reported, `milestones` the number of failures,
         questions and checkpoints. A size of 0 leaves a part out. Tools and changes are searched in the newest 20,000 entries.
         """
+        from decklog.stores.overview.run_view import Wished, drawn, kinds
+
         of_kind = None if kind is None else enum_of(EntryKind, kind, "kind")
         sizes = {name: size and page_size(size) for name, size in (("lanes", lanes), ("entries", entries), ("tasks", tasks))}
         counts = {"board": board, "spent": spent, "first_tasks": first_tasks, "milestones": milestones}
@@ -225,13 +230,15 @@ class Overview(Families):
         named = {"records": kinds(classes, records or []), "roles": roles or []}
         wanted = Wished(at, since, before, of_kind, buckets, **sizes, **more, **named)  # type: ignore[arg-type]
 
-        def look(*past: Any) -> RunView:
+        def look(*past: Any) -> "RunView":
             return drawn(self._db, wanted, self._base(), classes["tasks"], *past)
 
         return self._past().with_history(run_id, look)
 
     def contents(self, run_id: str) -> dict[str, Any]:
         """Count the records of a run, for the tabs of its page."""
+        from decklog.stores.overview.run_view import contents
+
         return self._db.read(lambda: contents(self._db, run_id))
 
     def labels(self, task_ids: list[str]) -> list[dict[str, Any]]:
@@ -242,14 +249,18 @@ class Overview(Families):
 
     def graph(self, run_id: str, *, most: int) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
         """Load the tasks of a run and their dependencies, for a drawing."""
+        from decklog.stores.overview.run_view import graph
+
         return self._db.read(lambda: graph(self._db, run_id, most))
 
     @reads_in_steps
-    def compare(self, before: str, after: str) -> Comparison:
+    def compare(self, before: str, after: str) -> "Comparison":
         """Show two moments side by side, each given as RUN, RUN:ENTRY or RUN@TIME: their status, and which records differ.
 
         Runs of more than 2,000 entries are shown without `differences`; use `runs diff`.
         """
+        from decklog.stores.overview.run_view import compared
+
         return self._past().with_comparison((before, after), lambda *past: compared(self._db, self._base(), *past))
 
     @reads_in_steps
@@ -275,11 +286,13 @@ class Overview(Families):
         return self._looked(lambda base: spent(self._db, base, (first, last), key.column or "model", size))
 
     @reads_in_steps
-    def board(self, run_id: str, *, per_column: int = 30) -> list[BoardColumn]:
+    def board(self, run_id: str, *, per_column: int = 30) -> "list[BoardColumn]":
         """Show a run's tasks in columns (to do, doing, blocked or paused, finished), each with its count and first tasks."""
+        from decklog.stores.overview.board import columns
+
         size = page_size(per_column)
 
-        def look(_history: Any, _place: Any, story: Any) -> list[BoardColumn]:
+        def look(_history: Any, _place: Any, story: Any) -> "list[BoardColumn]":
             base = self._base()
             return columns(self._db, run_id, size, story, base.tasks, base.moment.now, base.moment.steady_now)
 
@@ -297,13 +310,15 @@ class Overview(Families):
         going_on: bool = False,
         limit: int = 20,
         after: str | None = None,
-    ) -> SearchResult:
+    ) -> "SearchResult":
         """Search runs, tasks, lessons, questions, files and entries by words, newest first; `word*` matches a prefix.
 
         Only the newest entry of each record counts. Kinds, runs and agents are counted among the newest 1,000 hits; `next`
         continues after them. Entries that are not indexed yet are read directly; `going_on` reads only those of unfinished runs:
         its cost does not depend on the number of finished runs.
         """
+        from decklog.stores.overview.search import SearchQuery, searched
+
         if not words.strip():
             raise Invalid("search needs at least one word", field="words")
         size, place = page_size(limit), cursor_of(after)
@@ -338,6 +353,8 @@ class Overview(Families):
         Tasks count for their role, running ones without a role for their worker, and groups for their assignee. `who` is null if
         there is none. Counts stop at 1,000 of each kind.
         """
+        from decklog.stores.overview.board import workloads
+
         return workloads(self._db)
 
     @reads
