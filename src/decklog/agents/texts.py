@@ -1,9 +1,11 @@
 """Conversion of values that other programs send: storable texts, counts and times."""
 
 import json
-from datetime import UTC, datetime
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 def as_text(value: Any) -> str:
@@ -130,8 +132,11 @@ def whole(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_COUNTED else 0
 
 
-def as_time(text: Any) -> datetime | None:
+def as_time(text: Any) -> "datetime | None":
     """Parse a timestamp; return None if it is invalid."""
+    # Here, and not at the top: hooks need no times.
+    from datetime import UTC, datetime
+
     if not isinstance(text, str):
         return None
     try:

@@ -5,8 +5,6 @@ Every message names the thing, its state and the next step; `details` has the sa
 
 from typing import Any
 
-from decklog.core.metrics import UNAVAILABLE
-
 
 class DecklogError(Exception):
     """The base of every error Decklog raises."""
@@ -63,6 +61,9 @@ class Unavailable(DecklogError):
     code = "unavailable"
 
     def __init__(self, message: str, *, hint: str | None = None, **details: Any) -> None:
+        # Here, and not at the top: hooks import the errors at every step, and count none.
+        from decklog.core.metrics import UNAVAILABLE
+
         super().__init__(message, hint=hint, **details)
         UNAVAILABLE.add(self.code)
 

@@ -19,12 +19,12 @@ _KINDS = frozenset(
 # Ids that model providers and agents give to answers, calls and sessions, and the keys of entries with such ids. They are random
 # and no secrets, and every entry of a session has three.
 _THEIR_NUMBER = r"(?:(?:toolu|msg|req|call|resp)_[0-9A-Za-z]{8,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
-_theirs = re.compile(rf"(?:[a-z]{{2,8}}:)?{_THEIR_NUMBER}(?::(?:{_THEIR_NUMBER}|[0-9]{{1,4}})?)?")
+_THEIRS = rf"(?:[a-z]{{2,8}}:)?{_THEIR_NUMBER}(?::(?:{_THEIR_NUMBER}|[0-9]{{1,4}})?)?"
 _MOST_THEIRS = 160
 # The shortest id, ours or theirs: a prefix of three letters, an underscore and eight characters.
 SHORTEST_ID = 12
 # One of them as a whole string of a JSON text.
-_theirs_quoted = re.compile(rf'"{_THEIR_NUMBER}"')
+_THEIRS_QUOTED = rf'"{_THEIR_NUMBER}"'
 
 
 def is_ours(text: str) -> bool:
@@ -34,12 +34,12 @@ def is_ours(text: str) -> bool:
 
 def is_theirs(text: str) -> bool:
     """Return whether a text is an id of a provider or an agent."""
-    return len(text) <= _MOST_THEIRS and " " not in text and ("_" in text or "-" in text) and bool(_theirs.fullmatch(text))
+    return len(text) <= _MOST_THEIRS and " " not in text and ("_" in text or "-" in text) and bool(re.fullmatch(_THEIRS, text))
 
 
 def without_theirs(text: str) -> str:
     """Replace each string of a JSON text that is an id of a provider or an agent by `"id"`."""
-    return _theirs_quoted.sub('"id"', text)
+    return re.sub(_THEIRS_QUOTED, '"id"', text)
 
 
 def _base32(number: int) -> str:

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from decklog.agents.setup import files
-from decklog.agents.setup.examining import (
-    found_program,
-)
+from decklog.agents.setup.examining import found_program
 from decklog.agents.setup.guard_trial import BY_HAND, COMMAND, CodexTrust, ListedHook, listed, tried, trust_of
 from decklog.agents.setup.installing import SetupState, SetupStep, state_of
 from decklog.agents.setup.parts import AGENTS, FilePart, WholeFile, entries

@@ -1,7 +1,7 @@
 """Look for problems of a log and of the coding agents that are set up here."""
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -27,9 +27,6 @@ from decklog.core.errors import Damaged, DecklogError
 from decklog.core.figures import counted
 from decklog.core.plugins import find_ignored_entries
 from decklog.location.locate import LogLocation, locate, spool_folder
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command()

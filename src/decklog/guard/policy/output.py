@@ -1,8 +1,7 @@
 """What a command prints and leaves behind, as far as that is known without running it."""
 
-import base64
-import binascii
 import posixpath
+from binascii import a2b_base64
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -86,8 +85,8 @@ def _decoder(use: "Use") -> Word | None:
     if stdin is None or not stdin.is_known or not use.arguments.has(_DECODE):
         return None
     try:
-        decoded = base64.b64decode(stdin.text.strip()) if use.name == "base64" else bytes.fromhex(stdin.text.strip())
-    except (ValueError, binascii.Error):
+        decoded = a2b_base64(stdin.text.strip()) if use.name == "base64" else bytes.fromhex(stdin.text.strip())
+    except ValueError:
         return None
     return Word(decoded.decode("utf-8", "replace").replace("\0", ""), stdin.taint | {"decoded"})
 
