@@ -1,4 +1,4 @@
-"""Choose the sandbox of a command: bubblewrap, else Landlock, else none. The record says which."""
+"""Choose the sandbox of a command: bubblewrap, else Landlock, else none. The record names it."""
 
 import os
 import shutil
