@@ -77,11 +77,11 @@ class Remarks(Store):
         where.equal(run_id=run_id)
         return self._page(Remark, where, order=("created_at", "id"), limit=limit, after=after)
 '''
-PROPERTY = '''\
+PROPERTY = """\
     remarks: Any = _store("approvals.remarks.Remarks", "Keeps what was said about a run.", "remarks")
 
     def record_classes(self) -> Mapping[str, type[Record]]:
-'''
+"""
 PROGRAM = """
 import sys
 from decklog import Decklog

@@ -61,6 +61,30 @@ def test_docstrings_and_comments_have_no_word_of_the_avoid_list() -> None:
     assert [(where, text) for where, text in texts if _AVOIDED.search(text)] == []
 
 
+def messages(module: str) -> Iterator[str]:
+    """Yield the texts of a module that users read: strings of several words that are no docstrings."""
+    tree = ast.parse(module)
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    bodies = [node.body for node in ast.walk(tree) if isinstance(node, documented)]
+    docstrings = {id(body[0].value) for body in bodies if body and isinstance(body[0], ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value and id(node) not in docstrings:
+            yield node.value
+
+
+def test_messages_have_no_word_of_the_avoid_list() -> None:
+    texts = [(name(path), text) for path in MODULES for text in messages(path.read_text(encoding="utf-8"))]
+    assert len(texts) > 1000
+    assert [(where, text) for where, text in texts if _AVOIDED.search(text)] == []
+
+
+@pytest.mark.parametrize("kind", ["css", "html", "js", "md", "sql", "toml"])
+def test_data_and_templates_have_no_word_of_the_avoid_list(kind: str) -> None:
+    paths = [path for path in (ROOT / "src/decklog").rglob(f"*.{kind}") if path.name != "words.toml"]
+    assert paths
+    assert [(name(path), found[0]) for path in paths for found in _AVOIDED.finditer(path.read_text(encoding="utf-8"))] == []
+
+
 def sentences(text: str) -> list[str]:
     """Return the sentences of paragraphs and list items; tables and headings have none."""
     lines = [line.strip() for line in text.splitlines()]

@@ -31,7 +31,7 @@ export const Decklog = async ({ directory }) => {
   const parents = new Map()
   const answers = new Set()
   const texts = new Map()
-  // An editor's connection is told what a turn cost.
+  // An editor's connection gets the cost of a turn.
   const isPaidOnTheWire = process.argv.slice(2).find((word) => !word.startsWith("-")) === "acp"
   const root = (session) => (parents.has(session) ? root(parents.get(session)) : session)
   const event = (session, name, fields) => {
@@ -54,7 +54,7 @@ export const Decklog = async ({ directory }) => {
     answers.add(id)
     await event(sessionID, "ModelAnswer", { message_id: id, model: modelID, tokens, cost })
   }
-  // The texts of an answer are told apart by their number in it.
+  // The texts of an answer are distinguished by their number.
   const named = (message, part) => {
     const parts = texts.get(message) ?? []
     if (!parts.includes(part)) texts.set(message, [...parts, part])

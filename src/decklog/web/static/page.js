@@ -275,7 +275,7 @@ function unmark() {
   chosen = null
   document.activeElement?.blur()
 }
-// Previews the page of a row beside the list. A second press closes it.
+// Previews the page of a row next to the list. A second press closes it.
 let looks = 0
 async function peek(turn) {
   const mine = ++looks, dialog = $('#peek'), link = here() && $('a', here())

@@ -1,5 +1,5 @@
 -- Bazinga's tables, each as a question to a log, whose own tables have `log.` before them.
--- time(…) stands for a time as bazinga spells it.
+-- time(…) is a time as bazinga spells it.
 
 -- sessions
 select r.id as session_id,

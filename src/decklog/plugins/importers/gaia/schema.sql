@@ -1,4 +1,4 @@
--- gaia-coder's tables, each in a database of its own.
+-- gaia-coder's tables, each in its own database.
 
 -- em_inbox
 CREATE TABLE em_inbox (id TEXT PRIMARY KEY, received_at TEXT NOT NULL, from_handle TEXT NOT NULL,
