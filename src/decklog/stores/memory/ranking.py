@@ -37,7 +37,7 @@ WEIGHTS = {"usefulness": 0.45, "confidence": 0.3, "recency": 0.25}
 # weak word in common counts little, and most of the words in common count more than any similarity.
 COVER, COVER_SQUARED = 3.0, 40.0
 # What a hit has of its lesson.
-_SHOWN = (*("id", "topic", "body", "payload", "project", "confidence", "sightings", "source_kind", "source_id", "outdated_by"),)
+_SHOWN = ("id", "topic", "body", "payload", "project", "confidence", "sightings", "source_kind", "source_id", "outdated_by")
 
 
 class RankingQuestion:
