@@ -292,7 +292,9 @@ def publish(
     facts: dict[str, object] = {**about, "approval": approval}
 
     def push() -> None:
-        remote.offer(wanted.branch, wanted.commit, known=_earlier(context))
+        # The branch at the remote may be at any earlier commit of the target.
+        earlier = context.log.effects.find(context.run_id, tool="conductor.push", limit=200)
+        remote.offer(wanted.branch, wanted.commit, known=[str(effect.facts["commit"]) for effect in earlier])
 
     def is_pushed(_effect: object) -> EffectCheck:
         return EffectCheck(remote.refs(ref).get(ref) == wanted.commit)
@@ -310,19 +312,14 @@ def publish(
     )
 
 
-def _earlier(context: RunContext) -> list[str]:
-    """List the earlier commits of the target: the branch at the remote may be at any of them."""
-    found = context.log.effects.find(context.run_id, tool="conductor.push", limit=200)
-    return [str(effect.facts["commit"]) for effect in found]
-
-
 # The text of the request
 
 
 def _request_body(context: RunContext, commit: str) -> str:
     log, run_id, tree = context.log, context.run_id, context.repository.tree(commit)
     landed = [task for task in all_tasks(log, run_id) if task.role == LAND and task.state == "done"]
-    items = [f"- {task.title.removeprefix('Land: ')} ({_commit_of(task.result)})" for task in landed]
+    commits = [str(task.result["commit"])[:12] if isinstance(task.result, dict) else "no change" for task in landed]
+    items = [f"- {task.title.removeprefix('Land: ')} ({commit})" for task, commit in zip(landed, commits, strict=True)]
     outcomes = {one.name: one.outcome.value for one in reversed(list(log.verdicts.find(run_id, tree=tree, limit=200)))}
     checks = [f"- {check.name}: {outcomes.get(check.name, 'not run')}" for check in context.configuration.checks]
     found = reversed(list(log.reviews.find(run_id, limit=200)))
@@ -332,7 +329,3 @@ def _request_body(context: RunContext, commit: str) -> str:
     parts = [log.runs.get(run_id).goal, "## Work items", "\n".join(items) or "None.", "## Checks", "\n".join(checks)]
     parts += ["## Review", "\n".join(reviews) or no_review, "## Cost", f"{spent[0].upper()}{spent[1:]}."]
     return "\n\n".join([*parts, f"Decklog-Run: {run_id}"]) + "\n"
-
-
-def _commit_of(result: object) -> str:
-    return str(result["commit"])[:12] if isinstance(result, dict) else "no change"

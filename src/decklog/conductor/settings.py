@@ -295,7 +295,7 @@ def parse(content: bytes) -> Configuration:
     for section, names in _SECTIONS.items():
         check_names(f"[{section}]", table.get(section, {}), names)
     agents = {name: describe(name, given) for name, given in table.get("agents", {}).items()}
-    run = table.get("run", {})
+    run, roles = table.get("run", {}), table.get("roles", {})
     return Configuration(
         digest=hashlib.sha256(content).hexdigest(),
         agents_at_once=_whole(run, "agents", 4, 256),
@@ -307,9 +307,9 @@ def parse(content: bytes) -> Configuration:
         remote=_remote(run),
         lease_seconds=float(_whole(run, "lease_seconds", 60, 3600)),
         agents=agents,
-        workers=(workers := _named("worker", table.get("roles", {}), agents, list(agents)[:1])),
-        # The last worker is the strongest.
-        strategists=_strategists(table.get("roles", {}), agents, list(workers[-1:])),
+        workers=(workers := _named("worker", roles, agents, list(agents)[:1])),
+        # The last worker is the strongest. With an empty list, goals need a plan, and a person decides about stuck work items.
+        strategists=() if roles.get("strategist") == [] else _named("strategist", roles, agents, list(workers[-1:])),
         is_plan_asked=_word(run, "plan", ("ask", "auto")) == "ask",
         is_reviewed="review" in table,
         captures_edits=read_settings(content).capture,
@@ -368,11 +368,6 @@ def _named(role: str, roles: Mapping[str, Any], agents: Mapping[str, Description
             field=role,
         )
     return named
-
-
-def _strategists(roles: Mapping[str, Any], agents: Mapping[str, Description], otherwise: Sequence[str]) -> tuple[str, ...]:
-    """Return the agents that plan. With an empty list, goals need a plan, and a person decides about stuck work items."""
-    return () if roles.get("strategist") == [] else _named("strategist", roles, agents, otherwise)
 
 
 def _checks(tables: Any) -> tuple[Check, ...]:

@@ -49,8 +49,8 @@ def begin(
     All checks that could refuse it come before the first write.
     """
     repository = Repository.find(cwd, state)
-    key = _key(wanted.identity, repository)
-    earlier = _of_plan(log, key)
+    key = "conductor:" + hashlib.sha256(wanted.identity + os.fsencode(repository.common)).hexdigest()
+    earlier = [run for run in every_page(log.runs.find) if (run.key or "").startswith(f"{key}:")]
     for run in (one for one in earlier if one.status.value in ("planning", "active", "paused")):
         say(f"goes on with run {run.id}")
         context = resume(log, run.id, cwd=cwd, state=state)
@@ -219,14 +219,6 @@ def first_commit(run: Run) -> str:
     facts = run.metadata["conductor"]
     assert isinstance(facts, dict)
     return str(facts["commit"])
-
-
-def _key(content: bytes, repository: Repository) -> str:
-    return "conductor:" + hashlib.sha256(content + os.fsencode(repository.common)).hexdigest()
-
-
-def _of_plan(log: Decklog, key: str) -> list[Run]:
-    return [run for run in every_page(log.runs.find) if (run.key or "").startswith(f"{key}:")]
 
 
 def check_agents(settings: Configuration, given: WorkPlan | None = None) -> None:

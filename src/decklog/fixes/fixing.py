@@ -64,8 +64,9 @@ def _message(context: FixContext, change: Change, title: str) -> str:
     shown = ", ".join(one.path for one in change.paths if one.status != "D" and tests.covers(one.path)) or "none"
     why = str(mend.triage.get("root_cause") or "").strip()
     how = str(mend.triage.get("proposed_change") or "").strip()
+    line = " ".join(_plain(title).split())[:_LONGEST_TITLE].strip() or "reported problem"
     parts = [
-        _title(title, is_typed=rules.titles == "conventional"),
+        f"{'fix' if rules.titles == 'conventional' else 'Mend'}: {line}",
         f"It was said:\n\n{quoted}",
         *(f"{head}: {_plain(text)}" for head, text in (("Cause", why), ("Change", how)) if text),
         f"Test, which fails without this change: {shown}",
@@ -74,11 +75,6 @@ def _message(context: FixContext, change: Change, title: str) -> str:
     lacking = [needed for needed in rules.body_needs if needed.lower() not in text.lower()]
     more = [f"{needed}\n\nWhat was said, what is changed for it, and the test that shows it are above." for needed in lacking]
     return "\n\n".join((text, *more, f"Feedback: {mend.feedback_id}")) + "\n"
-
-
-def _title(words: str, *, is_typed: bool) -> str:
-    line = " ".join(_plain(words).split())[:_LONGEST_TITLE].strip() or "what was said"
-    return f"fix: {line}" if is_typed else f"Mend: {line}"
 
 
 def _plain(text: str) -> str:

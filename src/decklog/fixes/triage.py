@@ -94,20 +94,15 @@ def _ask_model(context: FixContext) -> ModelAnswer:
     feedback = context.feedback
     listed = context.repository.on_objects("ls-tree", "-r", "-z", "--name-only", context.base).out.split(b"\0")
     files = [name.decode(errors="replace") for name in listed if name][:_MOST_FILES]
+    lessons = context.log.memory.recall(feedback.body[:_LONGEST], topic="failure_patterns", limit=_MOST_LESSONS)
     data = [
         ("feedback", feedback.body),
         ("severity", feedback.severity.value),
         ("files", "\n".join(files)),
-        ("earlier", "\n".join(_earlier(context))),
+        ("earlier", "\n".join(f"- {hit.body} (lesson {hit.id}, {hit.confidence} of 100)" for hit in lessons)),
     ]
     given = [(name, text) for name, text in data if text]
     return context.models.ask(context.log, SITE, FORM, given, run_id=context.mend.run_id)
-
-
-def _earlier(context: FixContext) -> list[str]:
-    """Recall lessons from similar failures, as hints for the model."""
-    found = context.log.memory.recall(context.feedback.body[:_LONGEST], topic="failure_patterns", limit=_MOST_LESSONS)
-    return [f"- {hit.body} (lesson {hit.id}, {hit.confidence} of 100)" for hit in found]
 
 
 def _taken(context: FixContext, data: Mapping[str, Any], by: str) -> Mend:

@@ -370,7 +370,8 @@ class Conversation:
     def _guessed(self, message: Message, *, with_model: bool) -> Understood:
         if not with_model or not self._models.has(SITE):
             return Understood(intent=Intent.FREE_FORM, why="it is no exact command, and no model was asked")
-        run_id = message.run_id or self._own_run(message)
+        title = " ".join(message.body.split())[:_LONGEST_TITLE]
+        run_id = message.run_id or self._log.runs.start(f"Understand: {title}", key=f"message:{message.id}").id
         data = [("message", message.body)]
         # Temperature 0: the same message must mean the same each time.
         answer = self._models.ask(self._log, SITE, FORM, data, run_id=run_id, task_id=message.task_id, temperature=0)
@@ -379,10 +380,6 @@ class Conversation:
         if answer.data is None:
             return Understood(intent=Intent.FREE_FORM, by=answer.model or "nobody", why=answer.why)
         return from_answer(answer.data, answer.model or "a model")
-
-    def _own_run(self, message: Message) -> str:
-        title = " ".join(message.body.split())[:_LONGEST_TITLE]
-        return self._log.runs.start(f"Understand: {title}", key=f"message:{message.id}").id
 
     def _record(self, message: Message, understood: Understood, problem: DecklogError | None = None) -> None:
         """Record the intent of a message before acting on it, or why it was refused."""

@@ -83,9 +83,13 @@ class Critic:
 
         No error stops the work: critique helps, it is not a gate.
         """
-        if not self.settings.enabled or not self.models.has(SITE) or self._spent() >= self.settings.most_usd * _MICRO:
+        if not self.settings.enabled or not self.models.has(SITE):
             return []
-        data = [("task", self._task()), ("known faults", self._known(arguments)), ("call", _describe(tool, arguments, outcome))]
+        spent = self.log.ledger.summary(self.run_id, call_site=SITE)["total"]["cost_microdollars"]
+        if spent >= self.settings.most_usd * _MICRO:
+            return []
+        call = f"{tool}\n{to_json(arguments)[:_LONGEST]}\n{to_json(outcome)[:_LONGEST]}"
+        data = [("task", self._task()), ("known faults", self._known(arguments)), ("call", call)]
         answer = self.models.ask(self.log, SITE, FORM, data, run_id=self.run_id, task_id=self.task_id)
         findings: list[dict[str, Any]] = [] if answer.data is None else answer.data["findings"]
         return [line for one in findings if (line := self._record(tool, one)) is not None]
@@ -107,9 +111,6 @@ class Critic:
         )
         return f"Critique ({finding['severity']}, {confidence} of 100 sure): {line}" if is_shown else None
 
-    def _spent(self) -> int:
-        return self.log.ledger.summary(self.run_id, call_site=SITE)["total"]["cost_microdollars"]
-
     def _task(self) -> str:
         if self.task_id is None:
             return self.log.runs.get(self.run_id).goal
@@ -120,10 +121,6 @@ class Critic:
         words = to_json(arguments)[:_LONGEST_TEXT]
         found = self.log.memory.recall(words, topic="failure_patterns", limit=_PATTERNS)
         return "\n".join(f"- {lesson.body}" for lesson in found) or "none"
-
-
-def _describe(tool: str, arguments: object, outcome: object) -> str:
-    return f"{tool}\n{to_json(arguments)[:_LONGEST]}\n{to_json(outcome)[:_LONGEST]}"
 
 
 def kept_for_review(log: Decklog, run_id: str, task_id: str | None) -> str:

@@ -63,12 +63,13 @@ def faults(repository: Repository, base: str, start: str, tip: str, allowed: Seq
     if not repository.is_ancestor(start, tip):
         return [Fault("history", "the tip does not descend from the commit that the attempt began with")]
     changed = changes(repository, base, tip)
+    marked = (path for path, line in added_lines(repository, base, tip) if line.startswith(_MARKERS))
     found = [
         Fault("out-of-bounds", "paths that the task does not allow were changed", _outside(changed, allowed)),
         Fault("submodule", "a submodule was added or moved", tuple(one.path for one in changed if one.mode == SUBMODULE)),
         Fault("link-out", "a link leads out of the tree", _links_out(repository, changed)),
         Fault("too-large", f"files are larger than {LARGEST_FILE} bytes", _too_large(repository, changed)),
-        Fault("conflict-marker", "conflict markers were left", _marked(repository, base, tip)),
+        Fault("conflict-marker", "conflict markers were left", tuple(dict.fromkeys(marked))),
     ]
     return [fault for fault in found if fault.paths]
 
@@ -95,10 +96,6 @@ def _too_large(repository: Repository, changed: Sequence[PathChange]) -> tuple[s
     files = [one for one in changed if one.status != "D" and one.mode not in (LINK, SUBMODULE)]
     sizes = repository.sizes([one.blob for one in files])
     return tuple(one.path for one, size in zip(files, sizes, strict=True) if int(size) > LARGEST_FILE)
-
-
-def _marked(repository: Repository, base: str, tip: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(path for path, line in added_lines(repository, base, tip) if line.startswith(_MARKERS)))
 
 
 # Patches

@@ -148,7 +148,9 @@ class AgentModel:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         scratch = Path(tempfile.mkdtemp(prefix="call-", dir=self.folder))
         try:
-            return self._reply_in(scratch, f"{prompt.text}\n{_form(wish)}\n", wish)
+            schema = json.dumps(wish.schema, sort_keys=True, ensure_ascii=False)
+            form = f"Answer with one JSON object of this JSON Schema, and with nothing else; use no tools:\n{schema}"
+            return self._reply_in(scratch, f"{prompt.text}\n{form}\n", wish)
         finally:
             remove_folder(scratch)
 
@@ -200,7 +202,8 @@ class AgentModel:
         common: dict[str, Any] = {"model": self.description.model or model, "usage": _usage(events)}
         # A later import of the program's sessions knows it by this.
         common["answer_id"] = charge_of_session(session, 1)
-        if error is not None and error is _last_word(events):
+        # An error that the agent recovered from is followed by another event about the end.
+        if error is not None and error is next((one for one in reversed(events) if one.kind in ("error", "end")), None):
             return ModelReply(
                 error_class=error.error_class, error=_text(error)[-500:], retry_seconds=self._seconds(error), **common
             )
@@ -232,16 +235,6 @@ def _input(prompt: str, prompt_file: Path, text: str) -> Path | None:
     path = prompt_file.with_suffix(".jsonl")
     path.write_text(json.dumps({"type": "user", "message": message}) + "\n", encoding="utf-8")
     return path
-
-
-def _form(wish: ModelRequest) -> str:
-    schema = json.dumps(wish.schema, sort_keys=True, ensure_ascii=False)
-    return f"Answer with one JSON object of this JSON Schema, and with nothing else; use no tools:\n{schema}"
-
-
-def _last_word(events: Sequence[StreamEvent]) -> StreamEvent | None:
-    """Return the last event about the end; an error that the agent recovered from is followed by another one."""
-    return next((event for event in reversed(events) if event.kind in ("error", "end")), None)
 
 
 def _text(event: StreamEvent) -> str:
