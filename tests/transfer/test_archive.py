@@ -9,7 +9,7 @@ import pytest
 
 from decklog import Conflict, Damaged, Decklog, Invalid, NotFound
 from decklog.journal.verify import Verification
-from decklog.transfer.archive import Archive, where_archived
+from decklog.transfer.archive import Archive
 from decklog.transfer.jsonl import JsonlExport
 from decklog.transfer.move import Move
 from tests import programs
@@ -67,8 +67,9 @@ def test_archived_entries_are_in_files_and_come_back_as_they_were(url: str, tmp_
 def test_a_partition_with_a_run_that_goes_on_stays(url: str, tmp_path: Path) -> None:
     with Decklog.open(url) as log:
         create(log, tmp_path)
-        assert where_archived(log, "run_0") is not None
-        assert where_archived(log, "run_7") is None
+        archived = log.db.read(log.db.archived)
+        assert "run_0" in archived
+        assert "run_7" not in archived
         assert Archive(log, str(tmp_path)).create(log.clock.now() - timedelta(days=1)).files == []
 
 
@@ -111,7 +112,7 @@ def test_overviews_and_pages_show_archived_runs(url: str, tmp_path: Path) -> Non
         create(log, tmp_path)
         for run in log.overview.runs(limit=20):
             was = before.pop(run.id)
-            is_archived = where_archived(log, run.id) is not None
+            is_archived = run.id in log.db.read(log.db.archived)
             assert run.last_said == ("archived" if is_archived else was.last_said)
             assert (run.tasks, run.entries, run.status, run.last_at) == (was.tasks, was.entries, was.status, was.last_at)
         assert before == {}

@@ -288,11 +288,6 @@ class Archive:
         return None
 
 
-def where_archived(log: Decklog, run_id: str) -> str | None:
-    """Return the name of the file that has the entries of a run; None for a run that is not archived."""
-    return log.db.read(log.db.archived).get(run_id)
-
-
 @contextmanager
 def archived_run(log: Decklog, file: str, run_id: str) -> Iterator[Decklog]:
     """Open a run of an archive as a separate log, which is removed afterwards."""

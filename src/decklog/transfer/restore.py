@@ -164,7 +164,10 @@ def _replace(path: str, partial: str, now: str) -> str | None:
     if not os.path.lexists(path):
         publish(partial, path, overwrite=False)
         return None
-    kept = _unused(f"{path}.before-{now[:19].replace(':', '')}Z")
+    name = f"{path}.before-{now[:19].replace(':', '')}Z"
+    # Two may be kept within a second.
+    numbered = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    kept = next(one for one in numbered if not os.path.lexists(one))
     lock = FairLock(f"{path}-lock", _PATIENCE_SECONDS)
     lock.acquire()
     try:
@@ -178,12 +181,6 @@ def _replace(path: str, partial: str, now: str) -> str | None:
         lock.release()
         lock.close()
     return kept
-
-
-def _unused(name: str) -> str:
-    """Return a name that no file has: two may be kept within a second."""
-    numbered = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
-    return next(one for one in numbered if not os.path.lexists(one))
 
 
 @contextmanager
@@ -231,19 +228,17 @@ class BackedUp(WorkResult):
     entries: int
 
 
-def default_path(log: Decklog) -> str:
-    """Name a new backup: next to a SQLite log, in the present folder for a server."""
-    moment = to_text(log.clock.now())[:19].replace(":", "")
-    folder = os.path.dirname(log.db.target) if log.db.engine == "sqlite" else os.getcwd()
-    return os.path.join(folder, f"decklog-{moment}Z.backup.db")
-
-
 def back_up(log: Decklog, path: str | None = None, *, overwrite: bool = False, progress: Progress = silent) -> BackedUp:
     """Write a consistent copy as a SQLite file that only its owner can read.
 
-    An existing file is kept, unless `overwrite` is set.
+    Without a path it is next to a SQLite log, and in the present folder for a server. An existing file is kept, unless
+    `overwrite` is set.
     """
-    path = os.path.abspath(path or default_path(log))
+    if path is None:
+        moment = to_text(log.clock.now())[:19].replace(":", "")
+        folder = os.path.dirname(log.db.target) if log.db.engine == "sqlite" else os.getcwd()
+        path = os.path.join(folder, f"decklog-{moment}Z.backup.db")
+    path = os.path.abspath(path)
     if os.path.lexists(path) and (not overwrite or is_same(path, log.db.target)):
         raise Conflict(f"{path} is there already, and was left as it is", hint="Name another file.", path=path)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)

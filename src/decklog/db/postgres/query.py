@@ -1,4 +1,4 @@
-"""Questions in SQL from outside, on a connection of their own that can only read and has little time."""
+"""Connections of their own that only read: for questions in SQL from outside, and for the databases of other programs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -47,3 +47,32 @@ def answered(
         raise Denied(f"a query only reads: {problem}", hint="Use the commands to write.") from None
     except psycopg.Error as problem:
         raise errors.translate(problem) from problem
+
+
+_BATCH = 200
+_BEGIN = "begin transaction isolation level repeatable read read only"
+
+
+class OtherDatabase:
+    """A database of another program, read at one moment; each statement may take so many seconds."""
+
+    def __init__(self, url: str, *, seconds: float) -> None:
+        try:
+            self._connection = psycopg.connect(url, autocommit=True)
+            self._connection.execute(_BEGIN)
+            self._connection.execute(f"set local statement_timeout = {int(seconds * 1000)}".encode())
+        except psycopg.Error as problem:
+            raise errors.translate(problem) from problem
+
+    def each(self, sql: str, parameters: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """Yield rows one by one; the server keeps the others."""
+        try:
+            with self._connection.cursor(name="decklog") as cursor:
+                cursor.itersize = _BATCH
+                cursor.execute(sql.encode(), parameters)
+                yield from cursor
+        except psycopg.Error as problem:
+            raise errors.translate(problem) from problem
+
+    def close(self) -> None:
+        self._connection.close()

@@ -72,12 +72,6 @@ def check_version(database: Database) -> int:
     return latest
 
 
-def may_append(database: Database) -> bool:
-    """Return whether this role may write entries; one that may not has a log that is for reading only."""
-    row = database.one("select has_table_privilege('entries', 'insert')", {})
-    return bool(row and row[0])
-
-
 def facts(database: Database) -> dict[str, Any]:
     """Describe the server and the schema for `doctor`."""
     row = database.one("select version(), pg_database_size(current_database()), current_database()", {})

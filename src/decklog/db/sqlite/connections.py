@@ -223,7 +223,7 @@ class SqliteConnections:
         address = self.address() if shared_memory else file.address_of(self.path) + "?readonly_shm=1"
         lacks_index = self.read_only and file.lacks_wal_index(self.path)
         # Nobody can change a file on a read-only disk, so no locks are needed.
-        is_unlocked = lacks_index and file.is_on_read_only_disk(self.path)
+        is_unlocked = lacks_index and os.statvfs(self.path).f_flag & os.ST_RDONLY
         vfs = "unix-none" if is_unlocked else None
         try:
             connection = apsw.Connection(address, flags=flags, vfs=vfs, statementcachesize=_STATEMENTS_KEPT)
@@ -339,15 +339,12 @@ class SqliteConnections:
         try:
             return self.connect()
         except DiskFull:
-            return self._connect_without_room()
-
-    def _connect_without_room(self) -> apsw.Connection:
-        """Open a reader on a full disk: SQLite keeps the WAL index in memory instead of in the shared memory file."""
-        # SQLite wants the file to exist. It must not be opened here: closing it would drop this process's locks on it.
-        with suppress(OSError):
-            os.mknod(self.path + "-shm", stat.S_IFREG | 0o600)
-        self._reads_without_room = True
-        return self.connect(shared_memory=False)
+            # SQLite then keeps the WAL index in memory instead of in the shared memory file, which it wants to exist. It must
+            # not be opened here: closing it would drop this process's locks on it.
+            with suppress(OSError):
+                os.mknod(self.path + "-shm", stat.S_IFREG | 0o600)
+            self._reads_without_room = True
+            return self.connect(shared_memory=False)
 
     def writing(self) -> apsw.Connection:
         """Return the one connection that writes."""

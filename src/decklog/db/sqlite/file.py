@@ -109,10 +109,6 @@ def lacks_wal_index(path: str) -> bool:
     return has_wal(path) and not os.path.exists(f"{path}-shm")
 
 
-def is_on_read_only_disk(path: str) -> bool:
-    return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
-
-
 def no_wal_index(path: str) -> Denied:
     """Build the error for a reader who may not create the shared memory file."""
     name = os.path.basename(path)

@@ -109,7 +109,7 @@ class ServerCheckpoints(SqliteSource):
     def __init__(self, url: str, shown: str, *, seconds: float) -> None:
         self.path = shown
         # psycopg comes with an extra.
-        from decklog.db.postgres.other_database import OtherDatabase
+        from decklog.db.postgres.query import OtherDatabase
 
         self._db: OtherDatabase = OtherDatabase(url, seconds=seconds)  # type: ignore[assignment]
         found: dict[str, list[str]] = {}

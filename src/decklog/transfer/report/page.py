@@ -72,7 +72,7 @@ def story(log: Decklog, run_id: str, until: int) -> Iterator[str]:
     """Yield a run's entries up to a number, by day."""
     yield "<h2>What happened</h2>\n"
     day, quiet = "", list[str]()
-    for entry in _entries(log, run_id, until):
+    for entry in chain.from_iterable(entries_of(log, run_id, after=0, until=until)):
         words = sentence_of(entry)
         if words.is_bookkeeping and entry["at"][:10] == day:
             quiet.append(words.text)
@@ -86,11 +86,6 @@ def story(log: Decklog, run_id: str, until: int) -> Iterator[str]:
         yield _line(entry, words)
     yield from _folded(quiet)
     yield "</ol>\n" if day else ""
-
-
-def _entries(log: Decklog, run_id: str, until: int) -> Iterator[dict[str, Any]]:
-    for batch in entries_of(log, run_id, after=0, until=until):
-        yield from batch
 
 
 def _folded(quiet: list[str]) -> Iterator[str]:
@@ -178,9 +173,11 @@ class RunPage:
         )
         more = f", {total['unpriced_calls']} unpriced" if total["unpriced_calls"] else ""
         yield dollars(total["cost_microdollars"]), f"in {counted(total['calls'], 'call')}{more}"
-        yield f"{_count(self._tasks, 'done')} of {len(self._tasks)}", "tasks done"
+        yield f"{sum(task.state == 'done' for task in self._tasks)} of {len(self._tasks)}", "tasks done"
         if self._criteria:
-            yield f"{sum(is_met(one) for one in self._criteria)} of {len(self._criteria)}", "criteria met"
+            # By evidence that still holds.
+            met = sum(one.status == "met" and not one.is_stale for one in self._criteria)
+            yield f"{met} of {len(self._criteria)}", "criteria met"
         yield (
             took((run.ended_at or self._log.clock.now()) - run.started_at),
             "from start to end" if run.ended_at else "so far",
@@ -234,15 +231,6 @@ class RunPage:
             heads = ("task", "state", "attempts", "outcome", "changed")
             tasks = sorted(self._tasks, key=lambda task: (_URGENT.index(task.state.value), task.created_at, -task.priority))
             yield from table(heads, map(_task, tasks), numbers=("attempts",))
-
-
-def _count(tasks: list[Task], state: str) -> int:
-    return sum(task.state == state for task in tasks)
-
-
-def is_met(criterion: Criterion) -> bool:
-    """Return whether a criterion is met by evidence that still holds."""
-    return criterion.status == "met" and not criterion.is_stale
 
 
 def toned(word: str) -> Any:

@@ -193,7 +193,8 @@ def markdown(week: Week) -> Iterator[str]:
         yield from ("", "## Runs", "", *_aligned(_RUN_HEADS, [_cells(run) for run in week.runs], numbers=3))
     yield from _listed("Answered", [_decision(one) for one in week.decided])
     if week.calls:
-        yield from ("", "## Money", "", f"{_spent(week)}. By day: {_days(week)} `{_chart(week)}`", "")
+        chart = sparkline([int(day["microdollars"]) for day in week.days])
+        yield from ("", "## Money", "", f"{_spent(week)}. By day: {_days(week)} `{chart}`", "")
         yield from _aligned(_MODEL_HEADS, list(_models(week)), numbers=2)
     yield from _listed("Learned", week.lessons)
 
@@ -263,10 +264,6 @@ def _spent(week: Week) -> str:
     unknown = f", {week.unpriced_calls} of them unpriced" if week.unpriced_calls else ""
     before = dollars(week.spent_before_microdollars)
     return f"{dollars(week.spent_microdollars)} in {counted(week.calls, 'call')}{unknown}; {before} the week before"
-
-
-def _chart(week: Week) -> str:
-    return sparkline([int(day["microdollars"]) for day in week.days])
 
 
 def _days(week: Week) -> str:
