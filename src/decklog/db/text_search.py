@@ -163,31 +163,19 @@ class Found:
     stopped_at: int | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
 class Search:
     """What is searched for: words, tags, or both, among entries that meet a condition."""
 
-    def __init__(
-        self,
-        query: Query,
-        *,
-        tags: Mapping[str, str] | None = None,
-        condition: str = "",
-        bound: Mapping[str, Any] | None = None,
-        oldest_first: bool = False,
-        limit: int,
-        after: int | None = None,
-        stream_no: int | None = None,
-        going_on: bool = False,
-    ) -> None:
-        self.query = query
-        self.tags = tags or {}
-        self.condition = condition
-        self.bound = bound or {}
-        self.oldest_first = oldest_first
-        self.limit = limit
-        self.after = after
-        self.stream_no = stream_no
-        self.going_on = going_on
+    query: Query
+    tags: Mapping[str, str] = field(default_factory=dict)
+    condition: str = ""
+    bound: Mapping[str, Any] = field(default_factory=dict)
+    oldest_first: bool = False
+    limit: int
+    after: int | None = None
+    stream_no: int | None = None
+    going_on: bool = False
 
     @property
     def order(self) -> str:

@@ -19,9 +19,7 @@ from decklog.cli.signing import asked, key_path, passphrase_of, proving
 from decklog.cli.terminal import visible, written_out
 from decklog.core.errors import Denied, Invalid
 from decklog.core.folders import state_home
-from decklog.location.locate import (
-    locate,
-)
+from decklog.location.locate import locate
 from decklog.log import Decklog
 
 
@@ -158,7 +156,7 @@ def _own_key(log: Decklog) -> str:
     if passphrase is None and sys.stdin.isatty():
         passphrase = asked(f"A passphrase for the new key {path}", twice=True)
     if not passphrase:
-        raise WrongUsage("give a public key: one is made only with a passphrase, which is asked for at a terminal")
+        raise WrongUsage("give a public key: one is created only with a passphrase, typed at a terminal")
     return log.trust.make_key(path, passphrase)
 
 

@@ -7,11 +7,11 @@ from fnmatch import fnmatchcase
 from decklog.guard.policy.policy import Policy
 from decklog.guard.policy.words import UNKNOWN
 
-_HOME = re.compile(r"(/home/[^/]+|/root|/Users/[^/]+|/var/root|~[\w.-]*)(?=/|$)")
-_WILD_PART = re.compile(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")
+_HOME = r"(/home/[^/]+|/root|/Users/[^/]+|/var/root|~[\w.-]*)(?=/|$)"
+_WILD_PART = r"[*?.\[\]!^]*[*?][*?.\[\]!^]*"
 _LISTS = ("harmless", "socket", "guard", "hooks", "ssh", "secret", "env", "sensitive", "startup", "git")
-_PROCESS_VIEW = re.compile(r"/+proc/[^/]+/(?:task/[^/]+/)?(root|cwd)(?:/|$)")
-_PARENTS = re.compile(r"\.\.(/\.\.)*")
+_PROCESS_VIEW = r"/+proc/[^/]+/(?:task/[^/]+/)?(root|cwd)(?:/|$)"
+_PARENTS = r"\.\.(/\.\.)*"
 _MOST_LINKS = 16
 
 
@@ -24,7 +24,7 @@ def _normalise(text: str, cwd: str) -> str:
     if text.startswith("~") and "/../" in text + "/":
         text = "/home/user" + text[1:]
     path = posixpath.normpath(text) if text else "."
-    while found := _PROCESS_VIEW.match(path):
+    while found := re.match(_PROCESS_VIEW, path):
         # A process sees the same files from its own root and its own directory.
         path = posixpath.normpath(f"{'/' if found[1] == 'root' else cwd}/{path[found.end() :]}")
     return "/" + path.lstrip("/") if path.startswith("//") else path
@@ -68,7 +68,7 @@ class Paths:
                 return path[len(root) :] or "."
             if path != "/" and root.startswith(path.rstrip("/") + "/"):
                 return ".."
-        found = _HOME.match(path)
+        found = re.match(_HOME, path)
         return "~" + path[found.end() :] if found else path
 
     def classify(self, text: str, cwd: str = ".") -> str:
@@ -76,7 +76,11 @@ class Paths:
         path = self.locate(text, cwd)
         if path.startswith(UNKNOWN) or (UNKNOWN in path and "/" not in path and path.startswith("~")):
             return "unknown"
-        path = self._from_root(_shorten(path))
+        path = _shorten(path)
+        rest = path.lstrip("./")
+        if path.startswith("../../../") and rest.split("/")[0] in self.policy.names("system"):
+            # A path that climbs far and goes down into a system directory.
+            path = "/" + rest
         for name in _LISTS:
             if self.policy.globs(name).match(path):
                 may_be_exempt = name in ("secret", "env", "ssh")
@@ -85,17 +89,11 @@ class Paths:
                 return ("vault" if path[0] in "/~" else "secret") if name in ("secret", "ssh") else name
         return self._place(path)
 
-    def _from_root(self, path: str) -> str:
-        """Take a path that climbs far and goes down into a system directory for one from `/`."""
-        rest = path.lstrip("./")
-        is_far = path.startswith("../../../") and rest.split("/")[0] in self.policy.names("system")
-        return "/" + rest if is_far else path
-
     def _place(self, path: str) -> str:
         """Classify by where a path lies."""
         if path in ("/", "."):
             return "root" if path == "/" else "top"
-        if _PARENTS.fullmatch(path):
+        if re.fullmatch(_PARENTS, path):
             return "parent"
         if path.startswith("~"):
             return ("home", "home-part", "home-deep")[min(path.count("/"), 2)]
@@ -118,6 +116,6 @@ def _shorten(path: str) -> str:
     """Take a pattern for everything in a directory for the directory, an unknown ending for a child."""
     while True:
         head, _, last = path.rpartition("/")
-        if not _WILD_PART.fullmatch(last) or path in ("/", "."):
+        if not re.fullmatch(_WILD_PART, last) or path in ("/", "."):
             return path.replace(UNKNOWN, "x")
         path = head or ("/" if path.startswith("/") else ".")

@@ -18,9 +18,9 @@ _SPECIAL = "{},.*?[]~ \t\n\\"
 _SEALED = {ord(char): chr(0xE000 + ord(char)) for char in _SPECIAL}
 _UNSEALED = {0xE000 + ord(char): char for char in _SPECIAL}
 _MOST_BRACES = 64
-_BRACES = re.compile(r"(?<!\$)\{([^{}]*)\}")
-_RANGE = re.compile(r"(-?\d{1,6}|[A-Za-z])\.\.(-?\d{1,6}|[A-Za-z])(?:\.\.-?\d{1,3})?")
-_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,6})|([0-7]{1,3})|c(.)|(.))", re.DOTALL)
+_BRACES = r"(?<!\$)\{([^{}]*)\}"
+_RANGE = r"(-?\d{1,6}|[A-Za-z])\.\.(-?\d{1,6}|[A-Za-z])(?:\.\.-?\d{1,3})?"
+_ESCAPE = r"(?s)\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,6})|([0-7]{1,3})|c(.)|(.))"
 _ESCAPED = dict(zip("ntrabeEfv", "\n\t\r\a\b\x1b\x1b\f\v", strict=True))
 
 NO_TAINT: frozenset[str] = frozenset()
@@ -64,7 +64,7 @@ def unseal(text: str) -> str:
 
 def decode_ansi(text: str) -> str:
     """Decode the escapes of a `$'...'` string, `printf` or `echo -e`."""
-    return _ESCAPE.sub(_decode_escape, text)
+    return re.sub(_ESCAPE, _decode_escape, text)
 
 
 def _decode_escape(match: re.Match[str]) -> str:
@@ -95,7 +95,7 @@ def expand_braces(text: str) -> list[str]:
             return [*results, UNKNOWN]
         current = waiting.pop()
         # The innermost braces come first, so that none are nested.
-        found = next((found for found in _BRACES.finditer(current) if _alternatives(found[1])), None)
+        found = next((found for found in re.finditer(_BRACES, current) if _alternatives(found[1])), None)
         if found is None:
             results[current] = None
         else:
@@ -108,7 +108,7 @@ def _alternatives(body: str) -> list[str]:
     """Return the alternatives of a brace expression, none if the braces are plain text."""
     if "," in body:
         return body.split(",")
-    found = _RANGE.fullmatch(body)
+    found = re.fullmatch(_RANGE, body)
     if not found:
         return []
     if found[1].lstrip("-").isdigit() and found[2].lstrip("-").isdigit():
@@ -151,11 +151,11 @@ class Arguments:
 
     def has(self, wanted: Iterable[str]) -> bool:
         """Return whether one of the flags is given, in full or abbreviated."""
-        return any(flag == name or self._abbreviates(flag, name) for flag in self.flags for name in wanted)
-
-    def _abbreviates(self, flag: str, name: str) -> bool:
-        is_long = flag.startswith("--") and len(flag) >= _SHORTEST_ABBREVIATION
-        return is_long and name.startswith(flag) and flag not in self.known
+        for flag in self.flags:
+            may_abbreviate = flag.startswith("--") and len(flag) >= _SHORTEST_ABBREVIATION and flag not in self.known
+            if any(flag == name or (may_abbreviate and name.startswith(flag)) for name in wanted):
+                return True
+        return False
 
     def value(self, *names: str) -> Word | None:
         """Return the value of an option, None if it is absent."""
@@ -171,56 +171,43 @@ def sort_arguments(words: list[Word], takes_value: Iterable[str] = (), *, single
     valued, place = frozenset(takes_value), 0
     found = Arguments(valued)
     while place < len(words):
-        text = words[place].text
-        is_operand = len(text) < 2 or text[0] != "-" or text[1:].isspace()
-        if text == "--" or (stop and is_operand and text[:1] != "+"):
-            found.flags += ["--"] if text == "--" else []
-            found.operands += words[place + (text == "--") :]
+        word, following = words[place], words[place + 1] if place + 1 < len(words) else None
+        name, equals, value = word.text.partition("=")
+        is_operand = len(word.text) < 2 or word.text[0] != "-" or word.text[1:].isspace()
+        place += 1
+        if word.text == "--" or (stop and is_operand and word.text[:1] != "+"):
+            found.flags += ["--"] if word.text == "--" else []
+            found.operands += words[place - (word.text != "--") :]
             break
         if is_operand:
-            found.operands.append(words[place])
-        else:
-            place += _option(words, place, found, valued, single)
-        place += 1
+            found.operands.append(word)
+            continue
+        if equals and (single or name.startswith("--")):
+            found.flags.append(name)
+            found.values.append((name, Word(value, word.taint, word.content)))
+            continue
+        is_cluster = not single and not name.startswith("--") and word.text not in valued
+        flag, rest = _read_cluster(word.text, found, valued) if is_cluster else (word.text, "")
+        if not is_cluster:
+            found.flags.append(flag)
+        if rest:
+            found.values.append((flag, Word(rest, word.taint, word.content)))
+        elif following is None:
+            continue
+        elif flag in valued:
+            # A word that looks like an option is no value.
+            if not re.match(r"--?[A-Za-z]", following.text):
+                found.values.append((flag, following))
+                place += 1
+        elif not is_cluster and not following.text.startswith("-"):
+            found.followed.append((flag, following))
     return found
 
 
-def _option(words: list[Word], place: int, found: Arguments, valued: frozenset[str], single: bool) -> int:
-    """Sort one option and return the number of further words it used."""
-    word = words[place]
-    name, equals, value = word.text.partition("=")
-    if equals and (single or name.startswith("--")):
-        found.flags.append(name)
-        found.values.append((name, Word(value, word.taint, word.content)))
-        return 0
-    if not single and not name.startswith("--") and word.text not in valued:
-        return _cluster(words, place, found, valued)
-    found.flags.append(word.text)
-    if word.text in valued:
-        return _take(words, place, word.text, found)
-    if place + 1 < len(words) and not words[place + 1].text.startswith("-"):
-        found.followed.append((word.text, words[place + 1]))
-    return 0
-
-
-def _take(words: list[Word], place: int, name: str, found: Arguments) -> int:
-    """Take the next word as an option's value, unless it looks like an option."""
-    if place + 1 >= len(words) or re.match(r"--?[A-Za-z]", words[place + 1].text):
-        return 0
-    found.values.append((name, words[place + 1]))
-    return 1
-
-
-def _cluster(words: list[Word], place: int, found: Arguments, valued: frozenset[str]) -> int:
-    """Sort a cluster of short flags; one with a value takes the rest, or the next word."""
-    word = words[place]
-    for index, char in enumerate(word.text[1:], start=1):
-        flag = "-" + char
-        found.flags.append(flag)
-        if flag in valued:
-            rest = word.text[index + 1 :]
-            if not rest:
-                return _take(words, place, flag, found)
-            found.values.append((flag, Word(rest, word.taint, word.content)))
-            return 0
-    return 0
+def _read_cluster(text: str, found: Arguments, valued: frozenset[str]) -> tuple[str, str]:
+    """Sort a cluster of short flags; return the one with a value, and the rest of the cluster, which is the value."""
+    for index, char in enumerate(text[1:], start=1):
+        found.flags.append("-" + char)
+        if "-" + char in valued:
+            return "-" + char, text[index + 1 :]
+    return "", ""
