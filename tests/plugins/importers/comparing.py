@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Iterable
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -69,6 +71,12 @@ def said_in(log: Decklog) -> list[tuple[object, ...]]:
         return [tuple(row) for row in log.db.rows(sql, {})[1]]
 
     return log.db.read(read)
+
+
+def execute(path: Path, *statements: str, bound: Any = ()) -> list[Any]:
+    """Run statements on a database of another system, and return the rows."""
+    with closing(apsw.Connection(str(path))) as db:
+        return db.execute(";".join(statements), bound).fetchall()
 
 
 def settings_of(path: Path) -> tuple[str, int, str]:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
 from decklog import Conflict, Decklog, Invalid, NotFound
@@ -28,6 +27,7 @@ from decklog.plugins.importers.vibekanban import VibeKanbanImport
 from tests.plugins.importers import claims, other_files
 from tests.plugins.importers.bazinga import bazinga_files
 from tests.plugins.importers.beads import beads_files
+from tests.plugins.importers.comparing import execute
 from tests.plugins.importers.github import github_files
 from tests.plugins.importers.hermes import hermes_files
 from tests.plugins.importers.langgraph import langgraph_files
@@ -116,9 +116,7 @@ def test_a_dry_run_of_an_older_system_changes_nothing(log: Decklog, tmp_path: Pa
     ],
 )
 def test_another_database_is_refused(log: Decklog, tmp_path: Path, kind: Any, named: dict[str, str], message: str) -> None:
-    db = apsw.Connection(str(tmp_path / "x.db"))
-    db.execute("create table tasks (id)")
-    db.close()
+    execute(tmp_path / "x.db", "create table tasks (id)")
 
     with pytest.raises(Invalid, match=message):
         kind(log, str(tmp_path / "x.db"), **named).run()

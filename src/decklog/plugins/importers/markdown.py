@@ -65,7 +65,7 @@ def section(task_id: str, entry: int, item: dict[str, Any]) -> str:
     named = f"<!-- task {_spelled_id(task_id)} as of entry {entry} -->"
     text = f"\n## {one_line(item['title'])}\n\n{named}\n\n" + "\n".join(facts) + "\n"
     if item.get("objective"):
-        text += f"\n{_MEANS_MORE.sub(_escape, item['objective'])}\n"
+        text += "\n" + _MEANS_MORE.sub(r"\\\g<0>", item["objective"]) + "\n"
     for name in LISTS:
         if item.get(name):
             text += f"\n### {name.capitalize()}\n\n" + "".join(f"- {one_line(one)}\n" for one in item[name])
@@ -190,10 +190,6 @@ def _read_id(text: str) -> str:
     except ValueError:
         return text
     return str(found)
-
-
-def _escape(found: re.Match[str]) -> str:
-    return f"\\{found[0]}"
 
 
 def one_line(text: str) -> str:

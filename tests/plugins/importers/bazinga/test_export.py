@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import apsw
 import pytest
 
 from decklog import Decklog, ManualClock
@@ -12,6 +11,7 @@ from decklog.plugins.importers.bazinga.export import BazingaExport
 from decklog.plugins.importers.bazinga.importer import BazingaImport
 from tests.conftest import on_both
 from tests.plugins.importers.bazinga.bazinga_files import ROWS, build
+from tests.plugins.importers.comparing import execute
 
 
 def _all(path: Path) -> dict[str, list[dict[str, object]]]:
@@ -86,24 +86,15 @@ def test_times_are_spelled_so_that_they_sort_as_texts(log: Decklog, clock: Manua
 
     BazingaExport(log, str(tmp_path / "out.db")).run()
 
-    written = apsw.Connection(str(tmp_path / "out.db"))
-    found = written.execute("select content, timestamp from orchestration_logs order by timestamp").fetchall()
-    written.close()
+    found = execute(tmp_path / "out.db", "select content, timestamp from orchestration_logs order by timestamp")
     assert [content for content, _ in found] == [f"said {number}" for number in range(4)]
     assert not [time for _, time in found if "T" in time]
-
-
-def _edited(path: Path, *statements: str) -> None:
-    db = apsw.Connection(str(path))
-    for statement in statements:
-        db.execute(statement)
-    db.close()
 
 
 def test_values_come_back_as_they_were_spelled(log: Decklog, tmp_path: Path) -> None:
     original, written = tmp_path / "in.db", tmp_path / "out.db"
     build(original, 19)
-    _edited(
+    execute(
         original,
         "update sessions set metadata = '{}'",
         "update state_snapshots set state_data = 'no JSON at all' where state_type = 'pm'",

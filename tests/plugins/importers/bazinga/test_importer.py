@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import apsw
 import pytest
 
 from decklog import Decklog
@@ -14,6 +13,7 @@ from decklog.plugins.importers.bazinga.importer import BazingaImport
 from tests.conftest import on_both
 from tests.plugins.importers import claims
 from tests.plugins.importers.bazinga.bazinga_files import HISTORY, build
+from tests.plugins.importers.comparing import execute
 
 VERSIONS = range(1, 20)
 
@@ -89,8 +89,8 @@ def test_old_files_hold_every_save_of_a_state_and_each_becomes_a_version(log: De
 def test_a_later_import_brings_what_is_new_and_what_moved_on(log: Decklog, file: Path) -> None:
     build(file, 19)
     BazingaImport(log, str(file)).run()
-    _change(file, "insert into orchestration_logs (session_id, agent_type, content) values ('bazinga_2', 'pm', 'later')")
-    _change(file, "update sessions set status = 'failed', end_time = '2025-11-13 08:00:00' where session_id = 'bazinga_2'")
+    execute(file, "insert into orchestration_logs (session_id, agent_type, content) values ('bazinga_2', 'pm', 'later')")
+    execute(file, "update sessions set status = 'failed', end_time = '2025-11-13 08:00:00' where session_id = 'bazinga_2'")
 
     report = BazingaImport(log, str(file)).run()
 
@@ -103,7 +103,7 @@ def test_a_record_that_went_on_here_is_not_taken_back(log: Decklog, file: Path) 
     build(file, 19)
     BazingaImport(log, str(file)).run()
     log.groups.update("bazinga_2", "G1", status="in_progress")
-    _change(file, "update task_groups set status = 'failed', updated_at = '2025-11-13 08:00:00' where session_id = 'bazinga_2'")
+    execute(file, "update task_groups set status = 'failed', updated_at = '2025-11-13 08:00:00' where session_id = 'bazinga_2'")
 
     BazingaImport(log, str(file)).run()
 
@@ -123,9 +123,9 @@ def test_what_no_record_can_hold_is_kept_and_reported(log: Decklog, file: Path) 
             "task_groups": [{"id": "G2", "session_id": "bazinga_1", "name": "n", "last_review_status": "MAYBE"}],
         },
     )
-    _change(file, "alter table sessions add column colour text")
-    _change(file, "update sessions set colour = 'blue' where session_id = 'bazinga_1'")
-    _change(file, "create table extras (id integer)")
+    execute(file, "alter table sessions add column colour text")
+    execute(file, "update sessions set colour = 'blue' where session_id = 'bazinga_1'")
+    execute(file, "create table extras (id integer)")
 
     report = BazingaImport(log, str(file)).run()
 
@@ -144,24 +144,17 @@ def test_what_no_record_can_hold_is_kept_and_reported(log: Decklog, file: Path) 
 
 def test_a_newer_file_is_refused(log: Decklog, file: Path) -> None:
     build(file, 19)
-    _change(file, "insert into schema_version (version) values (20)")
+    execute(file, "insert into schema_version (version) values (20)")
 
     with pytest.raises(SchemaTooNew, match="20"):
         BazingaImport(log, str(file)).run()
 
 
-def _change(file: Path, *statements: str) -> None:
-    db = apsw.Connection(str(file))
-    for statement in statements:
-        db.execute(statement)
-    db.close()
-
-
 def test_a_second_import_brings_what_was_saved_again_meanwhile(log: Decklog, file: Path) -> None:
     build(file, 19)
     BazingaImport(log, str(file)).run()
-    name, group = apsw.Connection(str(file)).execute("select state_type, group_id from state_snapshots limit 1").get
-    _change(
+    name, group = execute(file, "select state_type, group_id from state_snapshots limit 1")[0]
+    execute(
         file,
         f"""update state_snapshots set state_data = '{{"step": "later"}}', timestamp = '2026-06-01 00:00:00'
              where state_type = '{name}' and group_id = '{group}'""",
@@ -190,7 +183,7 @@ def test_what_was_changed_here_is_not_undone_by_the_source_and_that_is_said(log:
     BazingaImport(log, str(file)).run()
     pattern = log.patterns.get("ab" * 32, "parser")
     log.patterns.judge(pattern.pattern_hash, pattern.project, "success")
-    _change(file, "update error_patterns set solution = 'another one'")
+    execute(file, "update error_patterns set solution = 'another one'")
 
     report = BazingaImport(log, str(file)).run()
 
@@ -203,7 +196,7 @@ def test_values_of_the_source_that_went_back_are_followed(log: Decklog, file: Pa
     BazingaImport(log, str(file)).run()
     older = tmp_path / "older.db"
     older.write_bytes(file.read_bytes())
-    _change(file, "update strategies set helpfulness = 41", "update error_patterns set confidence = 0.25")
+    execute(file, "update strategies set helpfulness = 41", "update error_patterns set confidence = 0.25")
     BazingaImport(log, str(file)).run()
 
     report = BazingaImport(log, str(older)).run()
@@ -216,14 +209,12 @@ def test_values_of_the_source_that_went_back_are_followed(log: Decklog, file: Pa
 def test_a_phase_with_a_status_of_its_own_leaves_the_plan_a_plan(log: Decklog, file: Path, tmp_path: Path) -> None:
     build(file, 19)
     phases = '[{"phase": 1, "name": "Lexer", "status": "nearly"}, {"phase": 2, "name": "Parser", "status": "completed"}]'
-    _change(file, f"update development_plans set phases = '{phases}'")
+    execute(file, f"update development_plans set phases = '{phases}'")
 
     report = BazingaImport(log, str(file)).run()
 
     assert report.tables["development_plans"]["kept"] == 0
     assert [phase.status for phase in log.plans.phases("bazinga_1")] == ["pending", "completed"]
     BazingaExport(log, str(tmp_path / "out.db")).run()
-    written = apsw.Connection(str(tmp_path / "out.db"))
-    [back] = [json.loads(text) for (text,) in written.execute("select phases from development_plans")]
-    written.close()
+    [back] = [json.loads(text) for (text,) in execute(tmp_path / "out.db", "select phases from development_plans")]
     assert [phase["status"] for phase in back] == ["nearly", "completed"]

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
 from decklog.cli import run
 from decklog.plugins.importers.bazinga.take_over import TakeOver
 from tests.plugins.importers.bazinga.bazinga_files import build
 from tests.plugins.importers.bazinga.recorded_calls import DASHBOARD, MORE, POLLED, PROMPT_BUILDER, SCRIPTS, VALUES
+from tests.plugins.importers.comparing import execute
 
 BY_SQL = {"dashboard": DASHBOARD, "prompt builder": PROMPT_BUILDER}
 # Readers are programs of their own, with a SQLite of their own, that open the file for reading alone.
@@ -47,9 +47,7 @@ def projects(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     old, new = root / "old.db", root / "project/bazinga/bazinga.db"
     new.parent.mkdir(parents=True)
     build(old, 19, more=MORE)
-    db = apsw.Connection(str(old))
-    db.execute("update task_groups set context_references = '[1]' where context_references is not null")
-    db.close()
+    execute(old, "update task_groups set context_references = '[1]' where context_references is not null")
     new.write_bytes(old.read_bytes())
     TakeOver(str(root / "project")).run()
     return old, new

@@ -15,6 +15,7 @@ from decklog.core.errors import Busy
 from decklog.plugins.importers.bazinga.take_over import TakeOver
 from decklog.stores.workflow.document import digest_of, shipped
 from tests.plugins.importers.bazinga.bazinga_files import build
+from tests.plugins.importers.comparing import execute
 
 SCRIPT = ".claude/skills/bazinga-db/scripts/bazinga_db.py"
 
@@ -208,9 +209,7 @@ def test_take_over_of_an_unchanged_workflow_loads_the_default(project: Path) -> 
 
 
 def test_take_over_refuses_a_workflow_that_it_can_not_route_by_unless_losses_are_accepted(project: Path) -> None:
-    db = apsw.Connection(str(project / "bazinga/bazinga.db"))
-    db.execute("update workflow_transitions set next_agent = 'nobody'")
-    db.close()
+    execute(project / "bazinga/bazinga.db", "update workflow_transitions set next_agent = 'nobody'")
 
     with pytest.raises(Conflict, match="sends for nobody, which has no model"):
         TakeOver(str(project)).run()

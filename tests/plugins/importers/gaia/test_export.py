@@ -16,7 +16,7 @@ from decklog.plugins.importers.gaia.export import GaiaExport
 from decklog.plugins.importers.gaia.importer import DATABASES, TABLES, GaiaImport
 from decklog.plugins.importers.runstore.importer import RunStoreImport
 from tests.conftest import on_both
-from tests.plugins.importers.comparing import records_of, rows_of, said_in, schema_of, settings_of
+from tests.plugins.importers.comparing import execute, records_of, rows_of, said_in, schema_of, settings_of
 from tests.plugins.importers.gaia.gaia_home import LEARNINGS, build_full_home, record_everything
 from tests.plugins.importers.other_files import GAIA_ROWS, SELF_EDIT, build_runstore
 
@@ -96,9 +96,9 @@ def test_times_are_spelled_as_its_programs_spell_them(log: Decklog, written: Pat
 
     GaiaExport(log, str(written)).run()
 
-    db = apsw.Connection(str(written / "ci_history.db"))
-    assert list(db.execute("select started_at, completed_at from ci_history where workflow_name = 'nightly'")) == [spelled]
-    db.close()
+    assert execute(
+        written / "ci_history.db", "select started_at, completed_at from ci_history where workflow_name = 'nightly'"
+    ) == [spelled]
 
 
 @pytest.mark.slow

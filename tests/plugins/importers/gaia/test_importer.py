@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import apsw
 import pytest
 
 from decklog import Decklog, Invalid
@@ -12,6 +11,7 @@ from decklog.plugins.importers.gaia.export import GaiaExport
 from decklog.plugins.importers.gaia.importer import DATABASES, TABLES, GaiaImport
 from tests.conftest import on_both
 from tests.plugins.importers import claims
+from tests.plugins.importers.comparing import execute
 from tests.plugins.importers.other_files import build_gaia
 
 
@@ -59,12 +59,6 @@ def test_what_the_home_says_is_what_the_log_says(log: Decklog, home: Path) -> No
 def test_another_kind_of_folder_is_refused(log: Decklog, tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="no home of gaia-coder"):
         GaiaImport(log, str(tmp_path)).run()
-
-
-def _edit(home: Path, table: str, statement: str) -> None:
-    db = apsw.Connection(str(home / DATABASES[table]))
-    db.execute(statement)
-    db.close()
 
 
 T9 = "2026-03-09T09:09:09Z"
@@ -154,7 +148,7 @@ ROWS = {"feedback": "fb-1", "em_inbox": "m-1", "tasks": "gt-3", "audit": 1, "mem
 def test_second_import_brings_that_a_message_was_closed(log: Decklog, home: Path) -> None:
     build_gaia(home)
     GaiaImport(log, str(home)).run()
-    _edit(home, "em_inbox", f"update em_inbox set state = 'closed', closed_at = '{T9}' where id = 'm-3'")
+    execute(home / DATABASES["em_inbox"], f"update em_inbox set state = 'closed', closed_at = '{T9}' where id = 'm-3'")
 
     GaiaImport(log, str(home)).run()
 
@@ -163,22 +157,14 @@ def test_second_import_brings_that_a_message_was_closed(log: Decklog, home: Path
 
 
 def _row(home: Path, table: str, row_id: object) -> dict[str, object]:
-    db = apsw.Connection(str(home / DATABASES[table]))
-    try:
-        cursor = db.execute(f"select * from {table} where rowid = ?", (row_id,))
-        names = [name for name, _ in cursor.get_description()]
-        return dict(zip(names, cursor.get, strict=True))
-    finally:
-        db.close()
+    [row] = execute(home / DATABASES[table], f"select * from {table} where rowid = {row_id}")
+    return dict(zip(TABLES[table], row, strict=True))
 
 
 def _rowid(home: Path, table: str) -> int:
-    db = apsw.Connection(str(home / DATABASES[table]))
-    try:
-        found = db.execute(f"select rowid from {table} where id = ?", (ROWS[table],)) if table in ROWS else None
-        return int((found or db.execute(f"select min(rowid) from {table}")).get)
-    finally:
-        db.close()
+    condition = f"where id = '{ROWS[table]}'" if table in ROWS else ""
+    [(found,)] = execute(home / DATABASES[table], f"select min(rowid) from {table} {condition}")
+    return int(found)
 
 
 @pytest.mark.parametrize("table", CHANGES)
@@ -190,9 +176,9 @@ def test_second_import_brings_every_changed_field(log: Decklog, home: Path, tmp_
     row_id = _rowid(home, table)
     assert {*CHANGES[table]} | {"id", "workflow_name", "branch", "run_id"} >= {*TABLES[table]}
     sets = ", ".join(f"{name} = :{name}" for name in CHANGES[table])
-    db = apsw.Connection(str(home / DATABASES[table]))
-    db.execute(f"update {table} set {sets} where rowid = :row_id", {**CHANGES[table], "row_id": row_id})
-    db.close()
+    execute(
+        home / DATABASES[table], f"update {table} set {sets} where rowid = :row_id", bound={**CHANGES[table], "row_id": row_id}
+    )
 
     report = GaiaImport(log, str(home)).run()
     third = GaiaImport(log, str(home)).run()
@@ -204,9 +190,7 @@ def test_second_import_brings_every_changed_field(log: Decklog, home: Path, tmp_
     GaiaExport(log, str(tmp_path / "back")).run()
     key = "id" if "id" in TABLES[table] else "run_id"
     wanted = _row(home, table, row_id)
-    back = apsw.Connection(str(tmp_path / "back" / DATABASES[table]))
-    [place] = back.execute(f"select rowid from {table} where {key} = ?", (wanted[key],)).fetchall()
-    back.close()
+    [place] = execute(tmp_path / "back" / DATABASES[table], f"select rowid from {table} where {key} = '{wanted[key]}'")
     assert _row(tmp_path / "back", table, place[0]) == wanted
     assert log.journal.verify().ok
 

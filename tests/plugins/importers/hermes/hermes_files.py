@@ -6,6 +6,7 @@ from typing import Any
 import apsw
 
 from decklog.plugins.importers.hermes import STATES, HermesImport
+from tests.plugins.importers.comparing import execute
 
 T0 = 1_767_225_600
 FULL: dict[str, Any] = {
@@ -131,11 +132,8 @@ def build_home(home: Path) -> Path:
     build(home / "kanban.db")
     side = home / "kanban/boards/side/kanban.db"
     side.parent.mkdir(parents=True)
-    db = apsw.Connection(str(side))
-    db.execute("create table tasks (id, title, status, created_at)")
-    db.execute("create table task_events (id, task_id, kind, created_at)")
-    db.execute("insert into tasks values ('t_5', 'Early', 'ready', ?)", (T0,))
-    db.close()
+    tables = "create table tasks (id, title, status, created_at); create table task_events (id, task_id, kind, created_at)"
+    execute(side, tables, f"insert into tasks values ('t_5', 'Early', 'ready', {T0})")
     return home
 
 

@@ -11,7 +11,7 @@ from decklog import Decklog, ManualClock
 from decklog.plugins.importers.runstore.export import RunStoreExport
 from decklog.plugins.importers.runstore.importer import TABLES, RunStoreImport
 from tests.conftest import on_both
-from tests.plugins.importers.comparing import records_of, rows_of, said_in, schema_of, settings_of
+from tests.plugins.importers.comparing import execute, records_of, rows_of, said_in, schema_of, settings_of
 from tests.plugins.importers.other_files import T0, T1, T2, build_runstore
 
 # What a caller, a crash or another version may have left: own words, broken JSON, times that are none, ids that no run can have.
@@ -67,9 +67,7 @@ def test_times_are_spelled_as_its_program_spells_them(log: Decklog, source: Path
 
     RunStoreExport(log, str(written)).run()
 
-    db = apsw.Connection(str(written))
-    assert list(db.execute("select created_at, updated_at from runs where id = 'r-1'")) == [(T0, T2)]
-    db.close()
+    assert execute(written, "select created_at, updated_at from runs where id = 'r-1'") == [(T0, T2)]
 
 
 def test_what_was_written_is_imported_as_the_same_records(log: Decklog, source: Path, written: Path, tmp_path: Path) -> None:

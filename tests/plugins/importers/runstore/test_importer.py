@@ -11,6 +11,7 @@ from decklog.plugins.importers.runstore.export import RunStoreExport
 from decklog.plugins.importers.runstore.importer import RunStoreImport
 from tests.conftest import on_both
 from tests.plugins.importers import claims
+from tests.plugins.importers.comparing import execute
 from tests.plugins.importers.other_files import T1, build_runstore
 
 
@@ -87,9 +88,7 @@ def test_a_plans_tasks_keep_the_order_of_their_rows_though_all_have_one_time(log
     RunStoreImport(log, str(file)).run()
     RunStoreImport(log, str(file)).run()
     RunStoreExport(log, str(tmp_path / "out.db")).run()
-    written = apsw.Connection(str(tmp_path / "out.db"))
-    found = list(written.execute("select id, created_at, updated_at from tasks order by created_at"))
-    written.close()
+    found = execute(tmp_path / "out.db", "select id, created_at, updated_at from tasks order by created_at")
     claimed = [log.tasks.claim("r-1", worker="w").task.id for _ in names]
 
     assert claimed == names
@@ -99,12 +98,11 @@ def test_a_plans_tasks_keep_the_order_of_their_rows_though_all_have_one_time(log
 def test_a_later_attempt_is_added_to_the_history(log: Decklog, file: Path) -> None:
     build_runstore(file)
     RunStoreImport(log, str(file)).run()
-    db = apsw.Connection(str(file))
-    db.execute(
-        "insert into task_attempts values ('a-9', 'r-1', 't-3', 2, 'completed', 'online', null, '{}', '2026-02-02T08:00:00Z')"
+    execute(
+        file,
+        "insert into task_attempts values ('a-9', 'r-1', 't-3', 2, 'completed', 'online', null, '{}', '2026-02-02T08:00:00Z')",
+        "update tasks set status = 'completed', updated_at = '2026-02-02T08:00:00Z' where id = 't-3'",
     )
-    db.execute("update tasks set status = 'completed', updated_at = '2026-02-02T08:00:00Z' where id = 't-3'")
-    db.close()
 
     report = RunStoreImport(log, str(file)).run()
 
