@@ -366,7 +366,7 @@ def run_stage(log: Decklog, change: Change, number: int, **given: Any) -> StageR
 def _open_gate(
     log: Decklog, change: Change, settings: ReviewSettings, *, feedback_id: str | None = None, **given: Any
 ) -> Iterator[ReviewGate]:
-    """Build the gate of a review in a run and a folder of its own."""
+    """Build the gate of a review, with its own run and folder."""
     require_consent(change.repository, change.base)
     run_id = _run_of(log, change, settings, feedback_id)
     folder = change.repository.state / "reviews" / ref_part(run_id)
