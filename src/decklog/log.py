@@ -373,7 +373,8 @@ class RecordClasses(Mapping[str, type[Record]]):
     """The record classes by table. A store is imported when one of its classes is looked up."""
 
     def __getitem__(self, table: str) -> type[Record]:
-        return next(record for record in store_class(_STORE_OF[table]).records if record.table == table)
+        found: type[Record] = next(record for record in store_class(_STORE_OF[table]).records if record.table == table)
+        return found
 
     def __iter__(self) -> Iterator[str]:
         return iter(_STORE_OF)

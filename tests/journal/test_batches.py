@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock, NotFound
+from decklog.journal.new_entry import prepare_entry
 from decklog.journal.rows import COLUMNS
-from decklog.journal.writer import prepare_entry
 from decklog.records.values import Values
 from decklog.stores.money.bulk import Bulk
 

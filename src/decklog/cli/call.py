@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 # Verbs with a command of their own: the module in `commands`, and the function.
 HAND_WRITTEN = {
     "approvals": {"show": ("records", "show_approval")},
-    "runs": {"show": ("records", "show_run"), "timeline": ("sessions", "timeline"), "diff": ("records", "diff")},
+    "runs": {"show": ("records", "show_run"), "timeline": ("records", "timeline"), "diff": ("records", "diff")},
     "tasks": {"board": ("records", "board")},
     "ledger": {"burn": ("overview", "burn")},
-    "memory": {"model": ("records", "model")},
+    "memory": {"model": ("recall_model", "model")},
     "trust": {"bind": ("access", "bind"), "sign": ("access", "sign"), "apply": ("access", "apply")},
 }
 # Stores that accept a sentence instead of a verb, and the command that takes it.

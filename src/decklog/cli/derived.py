@@ -1,18 +1,13 @@
 """Run a store's verb from its signature, and add the status of runs and tasks to its answer."""
 
 import os
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from decklog.cli.call import HAND_WRITTEN, SENTENCES, Invocation, WrongUsage
 from decklog.cli.exits import use_shape_of
 from decklog.cli.parameters import parameters_of, read_words
-from decklog.cli.screens import approval as approval_screen
-from decklog.cli.screens.lines import written
-from decklog.cli.terminal import width
-from decklog.core.characters import revealed
 from decklog.core.figures import dollars
 from decklog.log import Decklog, store_class
 from decklog.records.operations import Operation, operations_of
@@ -172,6 +167,7 @@ def _proving(
 ) -> AbstractContextManager[None]:
     if not operation.manager_only:
         return nullcontext()
+    from decklog.cli.screens.approval import show_signed
     from decklog.cli.signing import proving
 
     show_signed(log, f"{store}.{operation.name}", arguments)
@@ -188,38 +184,3 @@ def acting(log: Decklog, call: Invocation) -> AbstractContextManager[None]:
     if fence is not None and not fence.isdecimal():
         raise WrongUsage(f"DECKLOG_FENCE is {fence!r}; it is the number that a claim gave")
     return log.acting(**given, fence=None if fence is None else int(fence))
-
-
-_LONGEST = 2_000
-
-
-def show_signed(log: Decklog, operation: str, arguments: Mapping[str, Any]) -> None:
-    """Show the owner at a terminal what is about to be signed; nothing without a registered owner."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()) or not log.trust.status()["is_bound"]:
-        return
-    for line in [*_describe_subject(log, operation, arguments), _describe_call(operation, arguments)]:
-        sys.stderr.write(f"{line}\n")
-
-
-def _describe_call(operation: str, arguments: Mapping[str, Any]) -> str:
-    given = (_argument(name, value) for name, value in arguments.items() if value is not None)
-    return revealed(f"You sign: {operation} {' '.join(given)}"[:_LONGEST])
-
-
-def _argument(name: str, value: object) -> str:
-    if name.endswith(("_microdollars", "_price")) and isinstance(value, int):
-        return f"{name.removesuffix('_microdollars')}={dollars(value, exact=True)}"
-    return f"{name}={value}"
-
-
-def _describe_subject(log: Decklog, operation: str, arguments: Mapping[str, Any]) -> list[str]:
-    """Describe the record that the decision is about."""
-    if operation == "approvals.decide":
-        shown = log.approvals.show(arguments["approval_id"])
-        found = approval_screen.lines(shown, log.clock.now(), width(100), with_next=False)
-        return [written(line, colour=False) for line in found]
-    if operation == "effects.reconcile":
-        effect = log.effects.get(arguments["effect_id"])
-        lines = [f"{effect.tool} in step {effect.step}, {effect.state}", f"arguments {effect.arguments}", f"note {effect.note}"]
-        return [revealed(line[:_LONGEST]) for line in lines]
-    return []

@@ -1,11 +1,5 @@
 """Examples of commands, which their help shows first. A test types them in this order, as they stand."""
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
-
-
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "init": ("decklog init", "decklog --db postgresql://you@host/agents init"),
     "where": ("decklog where",),

@@ -3,13 +3,16 @@
 import os
 from importlib import import_module
 from keyword import iskeyword
+from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
 
 from decklog import __version__
 from decklog.cli.call import SHORTCUTS, Invocation, WrongUsage
 from decklog.cli.groups import SuggestingGroup, with_examples
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 # Where each hand-written command lives, and what it does: it is imported when it is called, and a line of help is not worth that.
 COMMANDS = {
@@ -187,8 +190,10 @@ class Menu(SuggestingGroup):
         super().format_help(ctx, formatter)
         return formatter.getvalue()
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """Complete a command from the table of summaries: importing every command for one word takes too long."""
+        from click.shell_completion import CompletionItem
+
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
         summaries = self._summaries()

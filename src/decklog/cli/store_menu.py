@@ -31,6 +31,17 @@ class StoreMenu(SuggestingGroup):
         operation = operations(self._store).get(name)
         return None if operation is None else with_examples(_describe_verb(self._store, name, operation), f"{self.name} {name}")
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the verbs by their summaries: describing every parameter of each for one line takes too long."""
+        known = operations(self._store)
+        summaries = [(name, known[name].summary if name in known else self._summary(name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(summaries)
+
+    def _summary(self, verb: str) -> str:
+        """Return the summary of a hand-written verb."""
+        return (self._load(*HAND_WRITTEN[self._store][verb]).help or "").partition("\n")[0]
+
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Take a sentence where a verb could stand, for stores that accept one."""
         if self._store in SENTENCES and " " in args[0].strip():

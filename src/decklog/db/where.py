@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -156,6 +155,9 @@ def nearest(db: Database, table: str, wanted: str, *, column: str = "id") -> str
     begun = [one for one in known if one.startswith(wanted)] if len(wanted) >= _SHORTEST_BEGINNING else []
     if begun:
         return str(begun[0]) if len(begun) == 1 else None
+    # Here, and not at the top: only for an error.
+    from difflib import get_close_matches
+
     # Who counts things knows the number that was meant: run-8 is no slip for run-7.
     others = [one for one in known if _without_numbers(one) != _without_numbers(wanted)]
     return next(iter(get_close_matches(wanted, others, 1, _ALIKE)), None)

@@ -29,23 +29,14 @@ Items = dict[str, Item]
 _DIGITS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class FieldConflict:
-    """A field that both sides changed in different ways, with both values."""
-
-    item: str
-    field: str
-    here: Any
-    there: Any
-
-
 @dataclass(slots=True)
 class MergedItem:
     """The new version of an item on either side; None where it stays unchanged."""
 
     here: Item | None = None
     there: Item | None = None
-    differences: list[FieldConflict] = field(default_factory=list)
+    # Each field that both sides changed in different ways, with both values, as it is reported.
+    conflicts: list[dict[str, object]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -75,7 +66,7 @@ class ThreeWay:
             elif was == _digest(mine):
                 is_taken = True
             else:
-                merged.differences.append(FieldConflict(name, one, mine, other))
+                merged.conflicts.append({"item": name, "field": one, "here": _text(mine), "there": _text(other)})
                 _put(here, one, ours.get(one))
         for one in self._sets:
             members, mine_differs, other_differs = self._members(one, base, ours, theirs)
@@ -235,7 +226,7 @@ class Sync(ABC):
                 take[name] = merged.here
             if merged.there is not None:
                 give[name] = merged.there
-            self.report.disputed += [shown(one) for one in merged.differences]
+            self.report.disputed += merged.conflicts
         return take, give
 
     def _named(self, what: str, names: Collection[str]) -> list[str]:
@@ -345,11 +336,6 @@ def report_conflicts(log: Decklog, system: str, run_id: str, disputed: list[tupl
         )
         key = f"sync:{system}:{run_id}:{sha256(to_json(one).encode()).hexdigest()[:32]}"
         log.inbox.post(f"sync-{system}", body, severity=MessageSeverity.QUESTION, run_id=run_id, task_id=task_id, key=key)
-
-
-def shown(one: FieldConflict) -> dict[str, object]:
-    """Return a conflict as it is reported."""
-    return {"item": one.item, "field": one.field, "here": _text(one.here), "there": _text(one.there)}
 
 
 def _text(value: Any) -> str:

@@ -36,7 +36,6 @@ from decklog.journal.rows import (
 from decklog.journal.tail import Tail, cursor_at_heads, moved
 from decklog.journal.time_index import Times
 from decklog.journal.undo import Undo
-from decklog.journal.verify import Audit, Verification, Verifier
 from decklog.journal.writer import Writer, WrittenEntries
 from decklog.records.operations import (
     WaitStep,
@@ -50,6 +49,9 @@ from decklog.records.operations import (
     writes_in_steps,
 )
 from decklog.records.record import Page, Record
+
+if TYPE_CHECKING:
+    from decklog.journal.verify import Audit, Verification, Verifier
 
 R = TypeVar("R", bound=Record)
 _Span = tuple[datetime | None, datetime | None]
@@ -75,7 +77,7 @@ class Journal:
         db: Database,
         writer: Writer,
         record_classes: Callable[[], Mapping[str, type[Record]]],
-        audits: Callable[[], dict[str, Audit]],
+        audits: "Callable[[], dict[str, Audit]]",
     ) -> None:
         self._db = db
         self._writer = writer
@@ -425,7 +427,7 @@ class Journal:
     @reads_in_steps
     def verify(
         self, stream: str | None = None, *, anchor: str | None = None, since_anchor: bool = False, full: bool = False
-    ) -> Verification:
+    ) -> "Verification":
         """Walk the hash chains and rebuild every record from the journal; name the first thing that is wrong.
 
         Without a stream, what is derived is checked too: indexes, sums, words, the schema and the manager's signatures.
@@ -439,8 +441,11 @@ class Journal:
             raise Invalid("since_anchor needs an anchor file, and is for all streams", field="since_anchor")
         return self.verifier().run_since(anchor)
 
-    def verifier(self, *, full: bool = False) -> Verifier:
+    def verifier(self, *, full: bool = False) -> "Verifier":
         """Return what verifies this log, with all its checks."""
+        # Here, and not at the top: every command imports the journal, and few verify it.
+        from decklog.journal.verify import Verifier
+
         return Verifier(self._db, self.record_classes(), self._audits(), full=full)
 
 

@@ -392,26 +392,20 @@ def _before_marker(text: str, start: int, end: int) -> int:
 
 
 def _extend_all(text: str, found: list[SecretFinding]) -> list[SecretFinding]:
-    """Lengthen findings that go on in the next lines; one inside another is left alone."""
+    """Lengthen findings that go on in the next line; one inside another is left alone."""
     extended, reached = [], 0
     for one in sorted(found, key=lambda one: one.start):
-        longer = _extend(text, one) if one.end > reached else one
-        reached = max(reached, longer.end)
-        extended.append(longer)
+        if (
+            one.end > reached
+            and text[one.end : one.end + 1] == "\n"
+            and one.end - one.start > 5
+            and _WRAPPABLE.match(text[one.end - 1])
+            and not text[one.start : one.end].isdigit()
+        ):
+            one = one._replace(end=wrapped_end(text, one.end))
+        reached = max(reached, one.end)
+        extended.append(one)
     return extended
-
-
-def _extend(text: str, found: SecretFinding) -> SecretFinding:
-    """Return a finding that goes on in the next line with its whole range."""
-    end = found.end
-    if (
-        text[end : end + 1] != "\n"
-        or end - found.start < 6
-        or not _WRAPPABLE.match(text[end - 1])
-        or text[found.start : end].isdigit()
-    ):
-        return found
-    return found._replace(end=wrapped_end(text, end))
 
 
 def _repeated(text: str, found: list[SecretFinding]) -> list[SecretFinding]:

@@ -13,7 +13,8 @@ from decklog.db.where import Where, page_size, suggest_id
 from decklog.journal import chain
 from decklog.journal.attribution import attributed, proving
 from decklog.journal.journal import Journal
-from decklog.journal.writer import EntryRow, Writer
+from decklog.journal.new_entry import EntryRow
+from decklog.journal.writer import Writer
 from decklog.records.record import Page, Record
 from decklog.records.values import from_json, to_json
 from decklog.stores.fields import bound_whole, check_fields, check_identity, facts_of

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from decklog.journal.new_entry import Identity, positions_of
 from decklog.journal.rows import rows_at
-from decklog.journal.writer import Identity, positions_of
 from decklog.records.record import Record
 from decklog.stores.base import Store
 

@@ -382,9 +382,6 @@ def test_a_secret_in_a_question_is_not_kept(log: Decklog, run_id: str) -> None:
     assert log.journal.find(run_id)[0].redacted
 
 
-# The journal
-
-
 # Several processes
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from decklog import BudgetScope, Conflict, Decklog, EntryKind
-from decklog.journal.writer import prepare_entry
+from decklog.journal.new_entry import prepare_entry
 from decklog.records.values import Values
 from decklog.stores.money.bulk import Bulk
 from decklog.stores.money.records import Charge

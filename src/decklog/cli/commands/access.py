@@ -19,9 +19,7 @@ from decklog.cli.signing import asked, key_path, passphrase_of, proving
 from decklog.cli.terminal import visible, written_out
 from decklog.core.errors import Denied, Invalid
 from decklog.core.folders import state_home
-from decklog.location.locate import (
-    locate,
-)
+from decklog.location.locate import locate
 from decklog.log import Decklog
 
 

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from decklog.agents.setup import files
-from decklog.agents.setup.examining import (
-    found_program,
-)
+from decklog.agents.setup.examining import found_program
 from decklog.agents.setup.guard_trial import BY_HAND, COMMAND, CodexTrust, ListedHook, listed, tried, trust_of
 from decklog.agents.setup.installing import SetupState, SetupStep, state_of
 from decklog.agents.setup.parts import AGENTS, FilePart, WholeFile, entries
@@ -97,7 +95,7 @@ def _check(call: Invocation, parts: list[FilePart], trust: dict[str, SetupState]
 
 def _remove(call: Invocation, program: SupportedProgram, setting: Setting, parts: list[FilePart]) -> int:
     if program.name == "codex":
-        parts = [*parts, CodexTrust(_config(setting), files.real(parts[0].path), {})]
+        parts = [*parts, CodexTrust(_config(setting), {}, files.real(parts[0].path))]
     steps = installer().taking_out(parts)
     installer().carry_out(steps)
     return _report(call, program, setting, steps, [])
@@ -362,7 +360,7 @@ def _set_up_editor(call: Invocation, name: str, agents: tuple[str, ...], enforce
 def zed(call: Invocation, agents: tuple[str, ...], enforce: bool, **asked: bool) -> int:
     """Have Zed start agents by `decklog acp`: entries below agent_servers in ~/.config/zed/settings.json.
 
-    They appear in Zed's list of agents as "Claude Code, on record" and so on.
+    They appear in Zed's list of agents as "Claude Code (recorded)" and so on.
     """
     return _set_up_editor(call, "zed", agents, enforce, asked)
 

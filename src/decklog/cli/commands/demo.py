@@ -11,7 +11,7 @@ import click
 
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.screens.lines import print_lines
-from decklog.cli.screens.session import timeline
+from decklog.cli.screens.timeline import timeline
 from decklog.cli.show import entry_line, show
 from decklog.cli.terminal import ProgressMeter
 from decklog.demo import SMALLEST, Demo

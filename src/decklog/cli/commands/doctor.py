@@ -1,7 +1,7 @@
 """Look for problems of a log and of the coding agents that are set up here."""
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,7 +16,6 @@ from decklog.agents.setup.examining import (
     waiting_in,
 )
 from decklog.agents.setup.guard_trial import COMMAND, tried
-from decklog.agents.setup.parts import JsonServer, TomlServer
 from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, SupportedProgram
 from decklog.agents.spool import Spool
 from decklog.cli.agent_settings import find_project, setting_of
@@ -28,9 +27,6 @@ from decklog.core.errors import Damaged, DecklogError
 from decklog.core.figures import counted
 from decklog.core.plugins import find_ignored_entries
 from decklog.location.locate import LogLocation, locate, spool_folder
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command()
@@ -50,7 +46,7 @@ def doctor(call: Invocation, part: str | None, deep: bool) -> int:
     facts |= {"guard": ", ".join(f"{name} {result}" for name, result in guards.items())} if guards else {}
     findings += unguarded
     if ignored := find_ignored_entries():
-        facts["ignored_plugins"] = "; ".join(f"{one.entry.name} of {one.package}: {one.why}" for one in ignored)
+        facts["ignored_plugins"] = "; ".join(f"{one.entry.name} of {one.package}: {one.why_ignored}" for one in ignored)
     if call.json:
         first = findings[0] if findings else None
         return print_findings({**facts, "findings": findings}, Trouble(first["what"], hint=first["mend"]) if first else None)
@@ -184,4 +180,4 @@ def _has_server_doctor(program: SupportedProgram, settings: dict[SetupScope, Set
         parts = [part for scope in program.scopes for part in program.parts(settings[scope])]
     except DecklogError:
         return False
-    return any(isinstance(part, (JsonServer, TomlServer)) for part in parts)
+    return any(part.owner == "mcp" for part in parts)

@@ -123,9 +123,7 @@ def verify(call: Invocation, stream: str | None, anchor: str | None, since_ancho
         is_derived = all(problem.table in log.derived_tables() or problem.column == "head_seq" for problem in result.problems)
     hint = REBUILD if result.problems and is_derived else None
     if call.json:
-        return print_findings(
-            result.as_dict(), NotWhole(f"verification failed: {result.first.what}", hint=hint) if result.first else None
-        )
+        return print_findings(result.as_dict(), _failure(result, hint))
     for problem in result.problems:
         place = f"{problem.stream}:{problem.seq}  " if problem.stream else ""
         say(f"WRONG  {place}{problem.what}")

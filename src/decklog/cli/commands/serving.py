@@ -18,7 +18,6 @@ from decklog.core.extras import install_hint
 from decklog.location.locate import LogLocation
 
 if TYPE_CHECKING:
-    from decklog.location.locate import LogLocation
     from decklog.log import Decklog
     from decklog.mcp.token import Token
     from decklog.web.hosts import Elsewhere
@@ -70,7 +69,7 @@ def _far(given: dict[str, str | None]) -> "Elsewhere | None":
     return Elsewhere(**given) if any(given.values()) else None
 
 
-def _site(log: "Decklog", place: "LogLocation", port: int | None, key: str | None, far: "Elsewhere | None") -> "DashboardSite":
+def _site(log: "Decklog", place: LogLocation, port: int | None, key: str | None, far: "Elsewhere | None") -> "DashboardSite":
     from decklog.web.hosts import FIRST_PORT, remembered
     from decklog.web.live import Feed
     from decklog.web.sessions import BrowserSessions
@@ -83,7 +82,7 @@ def _site(log: "Decklog", place: "LogLocation", port: int | None, key: str | Non
     return DashboardSite(log, _name(place), remembered(place.target, port), sessions, Feed(log), key)
 
 
-def _name(place: "LogLocation") -> str:
+def _name(place: LogLocation) -> str:
     """Name the log as its people do: by the folder that it is kept for, or by its database."""
     if place.is_server:
         return place.shown.partition("?")[0].rpartition("/")[2] or "decklog"
@@ -132,11 +131,9 @@ def serve_mcp(call: Invocation, port: int | None, token_file: str | None) -> int
 
 def _prepare() -> None:
     """Make a program that lives on of one that was meant to live for a moment."""
-    import gc
     import logging
     import signal
 
-    gc.enable()
     # A thread that waits for input can't be stopped, so end at once.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # What clients send is no business of a log on standard error, and neither is what they show.

@@ -152,16 +152,3 @@ def _found(one: SessionSummary, entries: "list[Entry]", now: datetime) -> Iterat
     yield from screen.listed([one], now, places)
     for entry in entries[:_HITS_SHOWN]:
         yield [StyledText(f"          {fit(entry.body or '', max(20, places - 10)).rstrip()}", DIM)]
-
-
-@click.command()
-@click.argument("run_id", metavar="RUN")
-@click.option("--width", type=click.IntRange(10, 1000), metavar="N", help="characters for the bars, default by the terminal")
-@click.pass_obj
-def timeline(call: Invocation, run_id: str, width: int | None) -> int:
-    """Draw who worked on which task when, and how each attempt ended."""
-    with call.open(writing=False) as log:
-        if call.json:
-            return show_data(log.runs.snapshot(run_id).attempts, as_json=True)
-        print_lines(screen.timeline(log, run_id, width))
-    return 0

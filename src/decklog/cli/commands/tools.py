@@ -205,8 +205,6 @@ def _arguments(text: str) -> dict[str, Any]:
 @click.option("--explain", is_flag=True, help="print what was found and the rule or features that decided, instead of the text")
 def redact(file: IO[str], jsonl: bool, explain: bool) -> int:
     """Copy text from a file or stdin to stdout with its secrets replaced by `[redacted:KIND]`."""
-    from decklog.cli.call import WrongUsage
-
     if jsonl and explain:
         raise WrongUsage("--explain and --jsonl exclude each other")
     sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")  # type: ignore[union-attr]
@@ -243,8 +241,6 @@ def _as_json(text: str) -> str:
 
 
 def _redact_line(number: int, line: str) -> str:
-    from decklog.cli.call import WrongUsage
-
     try:
         text = json.loads(line)
     except ValueError:

@@ -1,7 +1,6 @@
 """Descriptions of the parameters of store verbs and shortcuts, read from `texts.toml`."""
 
 import os
-import tomllib
 from functools import cache
 from typing import Any
 
@@ -10,6 +9,9 @@ SHORT = "short"
 
 @cache
 def _texts() -> dict[str, dict[str, Any]]:
+    # Slow to import, and needed only for the help of one verb.
+    import tomllib
+
     with open(os.path.join(os.path.dirname(__file__), "texts.toml"), "rb") as file:
         return tomllib.load(file)
 

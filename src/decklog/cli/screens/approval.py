@@ -1,15 +1,17 @@
 """An approval as lines of a screen. Its subject is behind a rule, so that it can't imitate our own text."""
 
 import json
+import sys
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from decklog.cli.screens.lines import Line, StyledText, wrapped
-from decklog.cli.terminal import DIM, LOUD, PLAIN, STRONG
+from decklog.cli.screens.lines import Line, StyledText, wrapped, written
+from decklog.cli.terminal import DIM, LOUD, PLAIN, STRONG, width
 from decklog.core.characters import revealed
 from decklog.core.clock import from_text
-from decklog.core.figures import span
+from decklog.core.figures import dollars, span
+from decklog.log import Decklog
 
 _SAID = {
     "matches": "digest matches: this is exactly what was asked about",
@@ -17,6 +19,8 @@ _SAID = {
     "not in the log": "not in the log: only its digest was given; to grant it, give the digest of what you looked at",
 }
 MOST_LINES = 400
+# The most characters of a call that are shown before it is signed.
+_LONGEST = 2_000
 
 
 def lines(approval: Mapping[str, Any], now: datetime, width: int, *, with_next: bool = True) -> list[Line]:
@@ -103,3 +107,35 @@ def _next(approval: Mapping[str, Any], is_open: bool) -> list[Line]:
         [StyledText(f"{said} granted --by NAME{reason}{digest}")],
         [StyledText(f"{said} denied --by NAME --rationale WHY")],
     ]
+
+
+def show_signed(log: Decklog, operation: str, arguments: Mapping[str, Any]) -> None:
+    """Show the owner at a terminal what is about to be signed; nothing without a registered owner."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()) or not log.trust.status()["is_bound"]:
+        return
+    for line in [*_describe_subject(log, operation, arguments), _describe_call(operation, arguments)]:
+        sys.stderr.write(f"{line}\n")
+
+
+def _describe_call(operation: str, arguments: Mapping[str, Any]) -> str:
+    given = (_argument(name, value) for name, value in arguments.items() if value is not None)
+    return revealed(f"You sign: {operation} {' '.join(given)}"[:_LONGEST])
+
+
+def _argument(name: str, value: object) -> str:
+    if name.endswith(("_microdollars", "_price")) and isinstance(value, int):
+        return f"{name.removesuffix('_microdollars')}={dollars(value, exact=True)}"
+    return f"{name}={value}"
+
+
+def _describe_subject(log: Decklog, operation: str, arguments: Mapping[str, Any]) -> list[str]:
+    """Describe the record that the decision is about."""
+    if operation == "approvals.decide":
+        shown = log.approvals.show(arguments["approval_id"])
+        described = lines(shown, log.clock.now(), width(100), with_next=False)
+        return [written(line, colour=False) for line in described]
+    if operation == "effects.reconcile":
+        effect = log.effects.get(arguments["effect_id"])
+        facts = [f"{effect.tool} in step {effect.step}, {effect.state}", f"arguments {effect.arguments}", f"note {effect.note}"]
+        return [revealed(line[:_LONGEST]) for line in facts]
+    return []

@@ -23,6 +23,8 @@ from decklog.log import Decklog
 if TYPE_CHECKING:
     from decklog import RunOverview, Summary, WaitingItem
 
+    Thing = WaitingItem | RunOverview
+
 KEYS = "j k move · Enter open · a approve · d deny · / find · ? help · q quit"
 HELP = (
     "j, k, arrows   move, or scroll what is open",
@@ -45,9 +47,9 @@ class ScreenPage:
 
     lines: list[Line] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
-    things: "list[WaitingItem | RunOverview]" = field(default_factory=list)
+    things: "list[Thing]" = field(default_factory=list)
 
-    def add(self, line: Line, thing: "WaitingItem | RunOverview | None" = None) -> None:
+    def add(self, line: Line, thing: "Thing | None" = None) -> None:
         if thing is not None:
             self.rows.append(len(self.lines))
             self.things.append(thing)
@@ -91,7 +93,7 @@ def _item_line(item: "WaitingItem", summary: "Summary", width: int) -> Line:
     ]
 
 
-def thing_page(log: Decklog, thing: "WaitingItem | RunOverview", width: int) -> ScreenPage:
+def thing_page(log: Decklog, thing: "Thing", width: int) -> ScreenPage:
     """Write what something is that was opened."""
     # Only waiting items have a kind.
     if not hasattr(thing, "kind"):
@@ -136,11 +138,6 @@ def _run_page(log: Decklog, run_id: str, width: int) -> ScreenPage:
     latest = [[StyledText(revealed(fit(entry_line(entry, of_one_stream=True), width)))] for entry in entries]
     return ScreenPage([*head, [], [StyledText("Latest entries first", STRONG)], *latest])
 
-
-if TYPE_CHECKING:
-    from decklog import RunOverview, Summary, WaitingItem
-
-    Thing = WaitingItem | RunOverview
 
 _TICK_MILLISECONDS = 200
 _ESCAPE, _ENTER = "\x1b", ("\n", "\r")

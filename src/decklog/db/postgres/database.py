@@ -281,7 +281,7 @@ class PostgresDatabase(PostgresSearch, PostgresTransactions):
     def _locked(self, rows: list[Row]) -> None:
         """Remember the head of a stream that is locked now; there is none without a name."""
         version, name, number, position, hashed, at, is_listened_to = rows[0]
-        self.check_version(version)
+        self.check_version(self.session(), version)
         if name is None:
             return
         memo = self.memo

@@ -235,13 +235,10 @@ class PostgresTransactions(Database):
     def _check_version(self, session: Session) -> None:
         """Refuse to write to a log that was migrated while it was open, unless a statement of this transaction has checked."""
         if self.version and not session.is_checked:
-            self._compare(session, session.rows_of(session.run(REQUIRED.encode()))[0][0])
+            self.check_version(session, session.rows_of(session.run(REQUIRED.encode()))[0][0])
 
-    def check_version(self, found: int) -> None:
+    def check_version(self, session: Session, found: int) -> None:
         """Refuse to go on with a schema that is not the one this process knows."""
-        self._compare(self.session(), found)
-
-    def _compare(self, session: Session, found: int) -> None:
         session.is_checked = True
         if self.version:
             check_open(found, self.version, "this database")

@@ -1,6 +1,5 @@
 """Search in journal entries: the text index first, then what is not indexed yet."""
 
-import random
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -128,6 +127,9 @@ def sampled(db: Database) -> list[Span] | None:
     spans = indexed(db)
     if entries_in(spans) <= MOST_COMPARED:
         return None
+    # Here, and not at the top: only `verify` takes samples.
+    import random
+
     chosen = random.choices(spans, [end - start for _, start, end in spans], k=MOST_COMPARED // _PIECE)
     marks = [(number, random.randrange(start, end), end) for number, start, end in chosen]
     return [(number, mark, min(end, mark + _PIECE)) for number, mark, end in marks]

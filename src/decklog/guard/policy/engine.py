@@ -67,7 +67,7 @@ def examine(
             hint = "Use letters, digits and underscores, a letter or an underscore first."
             raise Invalid(f"{name!r} is no name of a variable.", hint=hint, name=name)
     given = {name: Word(value.replace("\0", "")) for name, value in (env or {}).items()}
-    judgement = Judgement(policy or Policy.default(), root, text)
+    judgement = PolicyJudgement(policy or Policy.default(), root, text)
     scope = Scope(judgement.policy.patterns("secret_names"), cwd=judgement.paths.locate(cwd, "."))
     if "\0" in text or "\ufffd" in text.encode("utf-8", "replace").decode("utf-8"):
         judgement.report(Event.UNPARSED, text[:200])
@@ -80,7 +80,7 @@ def examine(
             scope.assign(name, given[name])
         argv = [] if isinstance(command, str) else [Word(part.replace("\0", "")) for part in command]
         use = Use(judgement, Call(argv, text), scope)
-        use.check_printed(use.review() if argv else use.run_script(text.replace("\0", "")))
+        use.report_taint(_PRINTED, use.review() if argv else use.run_script(text.replace("\0", "")))
     except (TooComplex, RecursionError):
         judgement.report(Event.TOO_COMPLEX, text[:200])
     return judgement.verdict, judgement.published
@@ -103,7 +103,7 @@ def _as_text(command: str | list[str]) -> str:
     return shlex.join(command)
 
 
-class Judgement:
+class PolicyJudgement:
     """The state of judging one command line; `verdict` is the strictest so far."""
 
     def __init__(self, policy: Policy, root: str | None, text: str) -> None:
@@ -136,8 +136,8 @@ class Judgement:
 class Use:
     """A simple command in a scope, and the use of a program that it is."""
 
-    def __init__(self, judgement: Judgement, call: Call, scope: Scope) -> None:
-        self.judgement: Judgement = judgement
+    def __init__(self, judgement: PolicyJudgement, call: Call, scope: Scope) -> None:
+        self.judgement: PolicyJudgement = judgement
         self.policy: Policy = judgement.policy
         self.paths: Paths = judgement.paths
         self.call: Call = call
@@ -195,7 +195,7 @@ class Use:
 
     def run_text(self, language: str, word: Word) -> Word:
         """Judge text that is run as code, by its origin and its content."""
-        self._report_taint(_CODE_TAINTS, word)
+        self.report_taint(_CODE_TAINTS, word)
         if language != "shell":
             self.at(self.call).check(language, word)
         elif word.text.strip() == UNKNOWN:
@@ -254,7 +254,7 @@ class Use:
         for redirect in self.call.redirects:
             if redirect.is_output:
                 appends = redirect.operator.endswith(">>")
-                plain.check_printed(output)
+                plain.report_taint(_PRINTED, output)
                 plain.write(redirect.target.text, output, append=appends)
                 if not output.text and not appends:
                     plain.check("emptied", redirect.target)
@@ -270,11 +270,8 @@ class Use:
                 if self.is_refused(role, content):
                     self.report(Event.REFUSED_LATER)
 
-    def check_printed(self, output: Word) -> None:
-        """Judge what a script prints or writes in the end."""
-        self._report_taint(_PRINTED, output)
-
-    def _report_taint(self, events: dict[str, Event], word: Word) -> None:
+    def report_taint(self, events: dict[str, Event], word: Word) -> None:
+        """Report the events of a word's taint."""
         for taint, event in events.items():
             if taint in word.taint:
                 self.report(event)
@@ -313,7 +310,7 @@ class Use:
         first = self.call.argv[0]
         name = self.policy.canonical(first.text.rsplit("/", 1)[-1].removesuffix(".exe"))
         if UNKNOWN in name or not name:
-            self._report_taint(_CODE_TAINTS, first)
+            self.report_taint(_CODE_TAINTS, first)
             self.report(Event.UNKNOWN_NAME)
             return Word(UNKNOWN, first.taint)
         program, written = self.policy.program(name), self.scope.written(first.text)

@@ -1,8 +1,8 @@
 """What a command prints and leaves behind, as far as that is known without running it."""
 
-import base64
-import binascii
 import posixpath
+from binascii import a2b_base64
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from decklog.guard.policy.policy import phrases
@@ -17,7 +17,6 @@ _DECODE = ("-d", "-D", "--decode", "-r", "-i")
 # The parent of a directory that is not written by its own name.
 _ABOVE = {"~": "/home", ".": "..", "..": "../.."}
 _LISTS = ("-l", "--files-with-matches", "--files", "-L", "--files-without-match", "--name-only", "--name-status")
-_TAINTS = ("network", "decoded", "environment", "settings", "endless", "secret")
 
 
 def output_of(use: "Use") -> Word:
@@ -28,78 +27,18 @@ def output_of(use: "Use") -> Word:
         if condition is None or condition.search(text):
             kind = case.get("output")
             break
-    known = _known_output(use, kind)
-    if known is not None:
-        return known
+    known = _KINDS.get(kind)
+    word = known(use) if known is not None else None
+    if word is not None:
+        return word
     taint = use.stdin_taint if use.name in use.policy.names("passing") else use.stdin_taint - {"endless"}
-    if kind in _TAINTS:
+    if kind in ("network", "decoded", "environment", "settings", "endless", "secret"):
         taint |= {kind}
     if kind == "decoder" and use.arguments.has(_DECODE):
         taint |= {"decoded"}
     if use.program.get("language") == "shell":
         taint |= {"shell"}
     return Word(UNKNOWN, taint)
-
-
-def _known_output(use: "Use", kind: str) -> Word | None:
-    """Return the output of a kind that the policy names; None if nothing is known of it."""
-    stdin, operands = use.call.stdin, use.arguments.operands
-    match kind:
-        case "arguments":
-            return _arguments(use)
-        case "format":
-            return _format(use)
-        case "contents":
-            return _contents(use)
-        case "matches":
-            return _matches(use)
-        case "path":
-            return _path(use)
-        case "decoder" if stdin is not None and stdin.is_known and use.arguments.has(_DECODE):
-            try:
-                decoded = base64.b64decode(stdin.text.strip()) if use.name == "base64" else bytes.fromhex(stdin.text.strip())
-            except (ValueError, binascii.Error):
-                return None
-            return Word(decoded.decode("utf-8", "replace").replace("\0", ""), stdin.taint | {"decoded"})
-        case "reversed" if stdin is not None:
-            return Word("\n".join(line[::-1] for line in stdin.text.split("\n")), stdin.taint | {"decoded"})
-        case "found":
-            return Word("\n".join(word.text for word in found_by(use)), join_taint(use.call.argv))
-        case "directory":
-            names = [word.text.rstrip("/") for word in use.operands if word.text]
-            return Word(f"{names[0]}/*" if names and "*" not in names[0] else names[0] if names else "./*")
-        case "variables":
-            # With no names, `set`, `export` and `declare` print every variable.
-            flags = set(use.arguments.flags)
-            shows_all = not operands and (not flags or (use.name != "set" and flags <= {"-p", "-x"}))
-            return Word(UNKNOWN, frozenset({"environment"})) if shows_all and not use.call.assigned else Word("")
-        case "all-variables":
-            named = [word for word in operands if use.name == "printenv" or "=" not in word.text]
-            if not named:
-                return Word(UNKNOWN, frozenset({"environment"}))
-            is_secret = any(use.policy.patterns("secret_names").search(word.text) for word in named)
-            return Word(UNKNOWN, frozenset({"secret"}) if is_secret and use.name == "printenv" else use.stdin_taint)
-        case "variable-names":
-            return Word(UNKNOWN, use.stdin_taint - {"environment", "endless"})
-        case "names":
-            return Word(f"./{UNKNOWN}", use.stdin_taint - {"endless"})
-        case "stdin":
-            return stdin or Word(UNKNOWN)
-        case "operand":
-            return next(iter(operands), None)
-        case "cwd":
-            return Word(use.scope.cwd)
-        case "root":
-            return Word(".")
-        case "branch":
-            return Word(use.scope.branch or UNKNOWN)
-        case "scratch":
-            return Word(f"/tmp/tmp.{UNKNOWN}")
-        case "nothing":
-            return Word("")
-        case "unknown":
-            return Word(UNKNOWN)
-    return None
 
 
 def _arguments(use: "Use") -> Word:
@@ -140,6 +79,23 @@ def _contents(use: "Use") -> Word | None:
     return Word("\n".join(word.text for word in contents), join_taint(contents)) if contents else None
 
 
+def _decoder(use: "Use") -> Word | None:
+    """Return what a decoder prints where its input is known."""
+    stdin = use.call.stdin
+    if stdin is None or not stdin.is_known or not use.arguments.has(_DECODE):
+        return None
+    try:
+        decoded = a2b_base64(stdin.text.strip()) if use.name == "base64" else bytes.fromhex(stdin.text.strip())
+    except ValueError:
+        return None
+    return Word(decoded.decode("utf-8", "replace").replace("\0", ""), stdin.taint | {"decoded"})
+
+
+def _reversed(use: "Use") -> Word | None:
+    stdin = use.call.stdin
+    return Word("\n".join(line[::-1] for line in stdin.text.split("\n")), stdin.taint | {"decoded"}) if stdin else None
+
+
 def _path(use: "Use") -> Word | None:
     """Return what dirname, basename and realpath print for a known path."""
     operands = [word for word in use.call.argv[1:] if not word.text.startswith("-")]
@@ -153,6 +109,16 @@ def _path(use: "Use") -> Word | None:
     return word
 
 
+def _found(use: "Use") -> Word:
+    return Word("\n".join(word.text for word in found_by(use)), join_taint(use.call.argv))
+
+
+def _directory(use: "Use") -> Word:
+    """Return what ls prints: everything in the directory."""
+    names = [word.text.rstrip("/") for word in use.operands if word.text]
+    return Word(f"{names[0]}/*" if names and "*" not in names[0] else names[0] if names else "./*")
+
+
 def _matches(use: "Use") -> Word | None:
     """Return what grep prints: names, or lines; of the environment only what is no secret by its name."""
     if use.arguments.has(_LISTS) and use.call.stdin is None:
@@ -164,6 +130,47 @@ def _matches(use: "Use") -> Word | None:
     if not is_secret and len(pattern.strip(".*^$")) > 1 and not use.arguments.has(("-v",)):
         return Word(UNKNOWN, use.stdin_taint - {"environment"})
     return None
+
+
+def _environment(use: "Use") -> Word | None:
+    """Return what env and printenv print: all variables, or one."""
+    operands = [word for word in use.arguments.operands if use.name == "printenv" or "=" not in word.text]
+    if not operands:
+        return Word(UNKNOWN, frozenset({"environment"}))
+    is_secret = any(use.policy.patterns("secret_names").search(word.text) for word in operands)
+    return Word(UNKNOWN, frozenset({"secret"}) if is_secret and use.name == "printenv" else use.stdin_taint)
+
+
+def _variables(use: "Use") -> Word:
+    """Return what set, export and declare print: every variable if they are given none."""
+    flags = set(use.arguments.flags)
+    shows_all = not use.arguments.operands and (not flags or (use.name != "set" and flags <= {"-p", "-x"}))
+    return Word(UNKNOWN, frozenset({"environment"})) if shows_all and not use.call.assigned else Word("")
+
+
+_KINDS: dict[str, Callable[["Use"], Word | None]] = {
+    "arguments": _arguments,
+    "format": _format,
+    "contents": _contents,
+    "decoder": _decoder,
+    "reversed": _reversed,
+    "path": _path,
+    "found": _found,
+    "directory": _directory,
+    "matches": _matches,
+    "variables": _variables,
+    "all-variables": _environment,
+    "stdin": lambda use: use.call.stdin or Word(UNKNOWN),
+    "names": lambda use: Word(f"./{UNKNOWN}", use.stdin_taint - {"endless"}),
+    "variable-names": lambda use: Word(UNKNOWN, use.stdin_taint - {"environment", "endless"}),
+    "operand": lambda use: next(iter(use.arguments.operands), None),
+    "cwd": lambda use: Word(use.scope.cwd),
+    "root": lambda _use: Word("."),
+    "branch": lambda use: Word(use.scope.branch or UNKNOWN),
+    "scratch": lambda _use: Word(f"/tmp/tmp.{UNKNOWN}"),
+    "nothing": lambda _use: Word(""),
+    "unknown": lambda _use: Word(UNKNOWN),
+}
 
 
 # What a command leaves behind

@@ -32,9 +32,9 @@ LONGEST = 64 * 1024
 DEEPEST = 48
 MOST_STEPS = 20_000
 MOST_OPERATORS = 1_000
-_HEREDOC = re.compile(r"<<-?[ \t]*['\"\\]?(\w+)")
-_QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*["]""", re.DOTALL)
-_OPERATORS = re.compile(r"[|&;()<>`{}\n$'\"]")
+_HEREDOC = r"<<-?[ \t]*['\"\\]?(\w+)"
+_QUOTED = r"""(?s)'[^']*'|"(?:[^"\\]|\\.)*["]"""
+_OPERATORS = r"[|&;()<>`{}\n$'\"]"
 _LETTERS = bytes(code if code < 0x80 else ord("x") for code in range(256))
 
 
@@ -78,7 +78,7 @@ def is_tangled(text: str) -> bool:
     """Return whether a text has too many unquoted operators for the parser, whose error recovery is quadratic."""
     if len(text) <= MOST_OPERATORS:
         return False
-    return len(_OPERATORS.findall(_QUOTED.sub("", _without_heredocs(text)))) > MOST_OPERATORS
+    return len(re.findall(_OPERATORS, re.sub(_QUOTED, "", _without_heredocs(text)))) > MOST_OPERATORS
 
 
 def _without_heredocs(text: str) -> str:
@@ -89,7 +89,7 @@ def _without_heredocs(text: str) -> str:
     for line in text.split("\n"):
         if ending is None:
             kept.append(line)
-            found = _HEREDOC.search(line)
+            found = re.search(_HEREDOC, line)
             ending = found[1] if found else None
         elif line.strip() == ending:
             ending, body = None, []
@@ -103,14 +103,14 @@ def text_of(node: Node, source: bytes) -> str:
     return source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
-_BRACED = re.compile(r"\$\{([#!]?)(\w+|[@*?$!#-])(\[[^\]]*\])?(.*)\}", re.DOTALL)
-_REPLACED = re.compile(r"(//?)([^/*?\[\]$`\\#%]+)(?:/([^$`\\]*))?")
-_SUBSTRING = re.compile(r":\s*(\d{1,5})(?::(\d{1,5}))?")
-_BACKTICKS = re.compile(r"`([^`]+)`")
-_HIDDEN = re.compile(r"\$\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
-_CUT = re.compile(r"(%%?|##?)([^$`\\]*)")
-_NAMED = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
-_QUOTES = re.compile(r"['\"\\`(){}](?<!\$\{)(?<!\w\})")
+_BRACED = r"(?s)\$\{([#!]?)(\w+|[@*?$!#-])(\[[^\]]*\])?(.*)\}"
+_REPLACED = r"(//?)([^/*?\[\]$`\\#%]+)(?:/([^$`\\]*))?"
+_SUBSTRING = r":\s*(\d{1,5})(?::(\d{1,5}))?"
+_BACKTICKS = r"`([^`]+)`"
+_HIDDEN = r"\$\(([^()]*(?:\([^()]*\)[^()]*)*)\)"
+_CUT = r"(%%?|##?)([^$`\\]*)"
+_NAMED = r"\$(?:(\w+)|\{(\w+)\})"
+_QUOTES = r"['\"\\`(){}](?<!\$\{)(?<!\w\})"
 _LITERAL = {"word", "number", "variable_name", "special_variable_name", "brace_expression", "extglob_pattern", "regex"}
 
 
@@ -131,9 +131,9 @@ class Expander:
 
     def joined(self, text: str) -> list[Word]:
         """Return the arguments of a word that the grammar split at a `$`; unknown if it is quoted."""
-        if _QUOTES.search(text):
+        if re.search(_QUOTES, text):
             return [Word(UNKNOWN)]
-        return finish(_NAMED.sub(lambda found: self._insert(self.scope.value(found[1] or found[2]), False), text), self.taint)
+        return finish(re.sub(_NAMED, lambda found: self._insert(self.scope.value(found[1] or found[2]), False), text), self.taint)
 
     def single(self, node: Node) -> Word:
         """Return the text of a word that the shell does not split, as in assignments."""
@@ -210,12 +210,12 @@ class Expander:
     def _braced(self, node: Node, text: str, quoted: bool) -> str:
         """Expand `${name}` with the operators whose result is known."""
         self._visit(node)
-        found = _BRACED.fullmatch(text)
+        found = re.fullmatch(_BRACED, text)
         if not found or found[1] == "#":
             return UNKNOWN
         name, operator = found[2], found[4]
         # The grammar takes backticks in here for plain text.
-        for command in _BACKTICKS.findall(operator):
+        for command in re.findall(_BACKTICKS, operator):
             self.taint |= self.run(command).taint
         if found[1] == "!":
             name = self.scope.value(name).text
@@ -241,7 +241,7 @@ class Expander:
             # A prompt is expanded once more, with the commands in it.
             self._run_hidden(word.text)
             return Word(UNKNOWN, word.taint | self.taint)
-        replaced = _REPLACED.fullmatch(operator)
+        replaced = re.fullmatch(_REPLACED, operator)
         if replaced and word.is_known:
             old, new = (part.strip("\"'") for part in (replaced[2], replaced[3] or ""))
             return Word(word.text.replace(old, new, -1 if replaced[1] == "//" else 1), word.taint)
@@ -251,8 +251,8 @@ class Expander:
         """Return the value of `${name:-default}` for a name the script does not set."""
         if "`" in default or "$(" in default:
             return Word(UNKNOWN, word.taint)
-        names = [found[1] or found[2] for found in _NAMED.finditer(default)]
-        text = _NAMED.sub(lambda found: self.scope.value(found[1] or found[2]).text, default)
+        names = [found[1] or found[2] for found in re.finditer(_NAMED, default)]
+        text = re.sub(_NAMED, lambda found: self.scope.value(found[1] or found[2]).text, default)
         return Word(UNKNOWN if "$" in text else text, word.taint | join_taint([self.scope.value(name) for name in names]))
 
     def _visit(self, node: Node) -> None:
@@ -269,7 +269,7 @@ class Expander:
 
     def _run_hidden(self, text: str) -> None:
         """Judge commands that the grammar took for plain text within an expansion."""
-        for found in _HIDDEN.finditer(text):
+        for found in re.finditer(_HIDDEN, text):
             self.taint |= self.run(found[1]).taint
 
 
@@ -279,7 +279,7 @@ def _transformed(text: str, operator: str) -> str:
         return UNKNOWN
     if operator in ("^^", ",,", "@Q", "@E"):
         return text.upper() if operator == "^^" else text.lower() if operator == ",," else text
-    trimmed, cut = _CUT.fullmatch(operator), _SUBSTRING.fullmatch(operator)
+    trimmed, cut = re.fullmatch(_CUT, operator), re.fullmatch(_SUBSTRING, operator)
     if trimmed and text in (".", ".."):
         # The name of the current directory is not known.
         return f"{text}/.." if operator == "%/*" else UNKNOWN

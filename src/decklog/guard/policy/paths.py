@@ -7,11 +7,11 @@ from fnmatch import fnmatchcase
 from decklog.guard.policy.policy import Policy
 from decklog.guard.policy.words import UNKNOWN
 
-_HOME = re.compile(r"(/home/[^/]+|/root|/Users/[^/]+|/var/root|~[\w.-]*)(?=/|$)")
-_WILD_PART = re.compile(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")
+_HOME = r"(/home/[^/]+|/root|/Users/[^/]+|/var/root|~[\w.-]*)(?=/|$)"
+_WILD_PART = r"[*?.\[\]!^]*[*?][*?.\[\]!^]*"
 _LISTS = ("harmless", "socket", "guard", "hooks", "ssh", "secret", "env", "sensitive", "startup", "git")
-_PROCESS_VIEW = re.compile(r"/+proc/[^/]+/(?:task/[^/]+/)?(root|cwd)(?:/|$)")
-_PARENTS = re.compile(r"\.\.(/\.\.)*")
+_PROCESS_VIEW = r"/+proc/[^/]+/(?:task/[^/]+/)?(root|cwd)(?:/|$)"
+_PARENTS = r"\.\.(/\.\.)*"
 _MOST_LINKS = 16
 
 
@@ -24,7 +24,7 @@ def _normalise(text: str, cwd: str) -> str:
     if text.startswith("~") and "/../" in text + "/":
         text = "/home/user" + text[1:]
     path = posixpath.normpath(text) if text else "."
-    while found := _PROCESS_VIEW.match(path):
+    while found := re.match(_PROCESS_VIEW, path):
         # A process sees the same files from its own root and its own directory.
         path = posixpath.normpath(f"{'/' if found[1] == 'root' else cwd}/{path[found.end() :]}")
     return "/" + path.lstrip("/") if path.startswith("//") else path
@@ -68,7 +68,7 @@ class Paths:
                 return path[len(root) :] or "."
             if path != "/" and root.startswith(path.rstrip("/") + "/"):
                 return ".."
-        found = _HOME.match(path)
+        found = re.match(_HOME, path)
         return "~" + path[found.end() :] if found else path
 
     def classify(self, text: str, cwd: str = ".") -> str:
@@ -93,7 +93,7 @@ class Paths:
         """Classify by where a path lies."""
         if path in ("/", "."):
             return "root" if path == "/" else "top"
-        if _PARENTS.fullmatch(path):
+        if re.fullmatch(_PARENTS, path):
             return "parent"
         if path.startswith("~"):
             return ("home", "home-part", "home-deep")[min(path.count("/"), 2)]
@@ -116,6 +116,6 @@ def _shorten(path: str) -> str:
     """Take a pattern for everything in a directory for the directory, an unknown ending for a child."""
     while True:
         head, _, last = path.rpartition("/")
-        if not _WILD_PART.fullmatch(last) or path in ("/", "."):
+        if not re.fullmatch(_WILD_PART, last) or path in ("/", "."):
             return path.replace(UNKNOWN, "x")
         path = head or ("/" if path.startswith("/") else ".")

@@ -12,23 +12,19 @@ from decklog.guard.policy.words import UNKNOWN, Word, decode_ansi, split_words
 if TYPE_CHECKING:
     from decklog.guard.policy.engine import Use
 
-_COMMAND_LINE = re.compile(r"[\s;|&`]|\$\(")
-_SETTING = re.compile(r"-*([\w.-]+)[=:](.+)", re.DOTALL)
-_STRINGS = re.compile(r"""(["'])((?:\\.|(?!\1)[^\\])*)\1""", re.DOTALL)
-_SHEBANG = re.compile(r"#!\S*?(?:env\s+(?:-S\s+)?)?(\w+?)[\d.]*\s")
 _MOST_WORDS = 40
 
 
 def _shebang(use: "Use", word: Word) -> None:
     """Judge a script by its interpreter."""
-    found = _SHEBANG.match(word.text)
+    found = use.policy.patterns("shebang").match(word.text)
     program = use.policy.program(found[1]) if found else None
     use.run_text((program.get("language") if program else "") or "shell", word)
 
 
 def _strings(use: "Use", word: Word) -> None:
     """Judge a list of quoted strings as a command."""
-    argv = [Word(found[2], word.taint) for found in _STRINGS.finditer(word.text)]
+    argv = [Word(found[2], word.taint) for found in use.policy.patterns("quoted_strings").finditer(word.text)]
     if argv:
         use.run(argv, keeps_stdin=False)
 
@@ -91,7 +87,7 @@ def _settings(use: "Use", word: Word) -> None:
 
 def _assignment(use: "Use", word: Word) -> None:
     """Judge `NAME=VALUE` by the words of its name; a bare word is loaded."""
-    found = _SETTING.fullmatch(word.text)
+    found = use.policy.patterns("setting").fullmatch(word.text)
     if found is None:
         if not word.text.startswith("-"):
             use.check("load", word)
@@ -100,7 +96,7 @@ def _assignment(use: "Use", word: Word) -> None:
         return
     # The type of a setting may follow its name, as in `NAME:PATH=value`.
     value = found[2].partition("=")[2] if "=" in found[2] and "/" not in found[2].partition("=")[0] else found[2]
-    first = value.split(maxsplit=1)[0] if _COMMAND_LINE.search(value.strip()) else ""
+    first = value.split(maxsplit=1)[0] if use.policy.patterns("command_line").search(value.strip()) else ""
     if first and use.policy.knows(first.rsplit("/", 1)[-1]):
         use.run_text("shell", Word(value, word.taint))
     use.check(use.policy.role_by_name(found[1]), Word(value, word.taint))
@@ -125,18 +121,7 @@ def _python(use: "Use", word: Word) -> None:
 
 # Inline code in languages without a parser here: judged by its calls, names and strings.
 
-_IDENTIFIER = re.compile(r"(?<![\w.$@%])[A-Za-z_]\w*(?!\w|\s*:(?!:))")
-_DOTTED_IDENTIFIER = re.compile(r"(?<![\w.$@%:])[A-Za-z_.][\w.]*(?:::[\w.]+)?(?!\w)")
-_METHOD = re.compile(r"(?:(?<!\.)\.|\?\.|->|::)\s*([A-Za-z_]\w*[!?]?)")
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_STRING = re.compile(r"""(["'])((?:\\.|(?!\1)[^\\\n]){0,400})\1""", re.DOTALL)
-_INSERTED = re.compile(r"[#@$]\{[^}]*\}?|\{\$[^}]*\}?|\$\([^)]*\)?")
-# A slash with no value before it begins a regular expression.
-_REGEX = re.compile(
-    r"(?:(?<=[(=,~!&|;{}\n])|(?<=\bif)|(?<=\bunless)|(?<=\band)|(?<=\bor)|(?<=\breturn)|(?<=\bfor)|^)\s*/(?![/*])(?:\\.|(?![#@?]\{)[^/\\\n`]){1,200}/[gimsuxy]*"
-)
-_COMMENT = re.compile(r"(?m)(?<![\w:'\"])//[^\n]*$|(?<![$\w'\"])#(?!\{)[^\n]*$")
-_PROPERTY = re.compile(r"->\s*[A-Za-z_]\w*+(?!\s*\()")
 _LONGEST = 8_000
 
 
@@ -167,25 +152,29 @@ def _is_harmless(use: "Use", code: str, language: str) -> bool:
     if language == "code":
         bare = patterns("strings").sub(" ", patterns("local_module").sub(" ", code))
         own = {next(filter(None, found.groups())) for found in patterns("declared").finditer(code)}
-        return not patterns("risky_code").search(code) and own | names("safe_code") >= set(_IDENTIFIER.findall(bare))
-    known = names("safe_" + language) | _declared(use, _STRING.sub(_keep_inserted, code))
+        return not patterns("risky_code").search(code) and own | names("safe_code") >= set(patterns("identifier").findall(bare))
+    known = names("safe_" + language) | _declared(use, _without_strings(use, code))
     for part in ("loopback_fetch", "module_use", "local_module"):
         code = patterns(part).sub(" ", code)
-    bare = _COMMENT.sub("", _REGEX.sub(" 0 ", _STRING.sub(_keep_inserted, code)))
+    bare = patterns("code_comment").sub("", patterns("code_regex").sub(" 0 ", _without_strings(use, code)))
     bare = patterns("harmless_parts").sub(" 0 ", bare)
     if patterns("made_up_call").search(bare):
         return False
-    bare = _PROPERTY.sub(" ", bare)
+    bare = patterns("code_property").sub(" ", bare)
     risky = patterns("risky_method_javascript" if language == "javascript" else "risky_method")
-    if any(map(risky.search, _METHOD.findall(bare))):
+    if any(map(risky.search, patterns("code_method").findall(bare))):
         return False
-    return known >= set((_DOTTED_IDENTIFIER if language == "r" else _IDENTIFIER).findall(bare))
+    return known >= set(patterns("dotted_identifier" if language == "r" else "identifier").findall(bare))
 
 
-def _keep_inserted(found: re.Match[str]) -> str:
-    """Leave of a string only the code inserted into it."""
-    inserted = " ".join(_INSERTED.findall(found[2])) if found[1] == '"' else ""
-    return f'"" {inserted} ' if inserted else '""'
+def _without_strings(use: "Use", code: str) -> str:
+    """Leave of each string only the code inserted into it."""
+
+    def kept(found: re.Match[str]) -> str:
+        inserted = " ".join(use.policy.patterns("inserted_code").findall(found[2])) if found[1] == '"' else ""
+        return f'"" {inserted} ' if inserted else '""'
+
+    return use.policy.patterns("code_string").sub(kept, code)
 
 
 def _declared(use: "Use", bare: str) -> set[str]:

@@ -76,10 +76,7 @@ class Reader:
             case "command":
                 return self._command(node, Call([], "", stdin=stdin))
             case "pipeline":
-                for child in node.children:
-                    if child.is_named and child.type != "comment":
-                        stdin = self.walk(child, stdin)
-                return stdin or Word("")
+                return self._pipeline(node, stdin)
             case "redirected_statement":
                 return self._redirected(node, stdin)
             case "subshell":
@@ -114,6 +111,13 @@ class Reader:
                 self.scope.conditional -= kind in _BRANCHING
                 return output
         return Word("")
+
+    def _pipeline(self, node: Node, stdin: Word | None) -> Word:
+        """Read a pipeline, each command's output going into the next."""
+        for child in node.children:
+            if child.is_named and child.type != "comment":
+                stdin = self.walk(child, stdin)
+        return stdin or Word("")
 
     def _text(self, node: Node) -> str:
         return text_of(node, self.source)
@@ -310,7 +314,9 @@ class Reader:
         while waiting:
             child = last = waiting.pop(0)
             # The grammar splits a word behind a `$`.
-            while waiting and waiting[0].type == "word" and self._joins(last, waiting[0]):
+            while waiting and waiting[0].type == "word" and self._text(last).endswith("$"):
+                if last.end_byte != waiting[0].start_byte:
+                    break
                 last = waiting.pop(0)
             if last is not child:
                 call.argv += Expander(self).joined(self.source[child.start_byte : last.end_byte].decode("utf-8", "replace"))
@@ -328,9 +334,6 @@ class Reader:
         for child in call.extra:
             call.argv += Expander(self).fields(child)
         return self._run(call)
-
-    def _joins(self, first: Node, second: Node) -> bool:
-        return bool(first.end_byte == second.start_byte) and self._text(first).endswith("$")
 
     def _run(self, call: Call) -> Word:
         """Judge a command, and the function or alias of its name."""

@@ -18,9 +18,9 @@ _SPECIAL = "{},.*?[]~ \t\n\\"
 _SEALED = {ord(char): chr(0xE000 + ord(char)) for char in _SPECIAL}
 _UNSEALED = {0xE000 + ord(char): char for char in _SPECIAL}
 _MOST_BRACES = 64
-_BRACES = re.compile(r"(?<!\$)\{([^{}]*)\}")
-_RANGE = re.compile(r"(-?\d{1,6}|[A-Za-z])\.\.(-?\d{1,6}|[A-Za-z])(?:\.\.-?\d{1,3})?")
-_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,6})|([0-7]{1,3})|c(.)|(.))", re.DOTALL)
+_BRACES = r"(?<!\$)\{([^{}]*)\}"
+_RANGE = r"(-?\d{1,6}|[A-Za-z])\.\.(-?\d{1,6}|[A-Za-z])(?:\.\.-?\d{1,3})?"
+_ESCAPE = r"(?s)\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,6})|([0-7]{1,3})|c(.)|(.))"
 _ESCAPED = dict(zip("ntrabeEfv", "\n\t\r\a\b\x1b\x1b\f\v", strict=True))
 
 NO_TAINT: frozenset[str] = frozenset()
@@ -64,7 +64,7 @@ def unseal(text: str) -> str:
 
 def decode_ansi(text: str) -> str:
     """Decode the escapes of a `$'...'` string, `printf` or `echo -e`."""
-    return _ESCAPE.sub(_decode_escape, text)
+    return re.sub(_ESCAPE, _decode_escape, text)
 
 
 def _decode_escape(match: re.Match[str]) -> str:
@@ -95,7 +95,7 @@ def expand_braces(text: str) -> list[str]:
             return [*results, UNKNOWN]
         current = waiting.pop()
         # The innermost braces come first, so that none are nested.
-        found = next((found for found in _BRACES.finditer(current) if _alternatives(found[1])), None)
+        found = next((found for found in re.finditer(_BRACES, current) if _alternatives(found[1])), None)
         if found is None:
             results[current] = None
         else:
@@ -108,7 +108,7 @@ def _alternatives(body: str) -> list[str]:
     """Return the alternatives of a brace expression, none if the braces are plain text."""
     if "," in body:
         return body.split(",")
-    found = _RANGE.fullmatch(body)
+    found = re.fullmatch(_RANGE, body)
     if not found:
         return []
     if found[1].lstrip("-").isdigit() and found[2].lstrip("-").isdigit():

@@ -25,7 +25,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Symbols:
-    """The symbols found, by path and line, and the files that could not be looked into."""
+    """The symbols found, by path and line, and the files that could not be searched."""
 
     symbols: tuple[Symbol, ...]
     skipped: tuple[Skipped, ...]

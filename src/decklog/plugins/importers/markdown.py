@@ -11,7 +11,7 @@ from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.importing.exports import TASK_FIELDS, TextExport, each
 from decklog.importing.files import text_of
 from decklog.importing.report import Outcome, Report
-from decklog.importing.sync import Base, ThreeWay, report_conflicts, shown
+from decklog.importing.sync import Base, ThreeWay, report_conflicts
 from decklog.importing.writer import RowWriter
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
@@ -330,10 +330,9 @@ class MarkdownImport:
         theirs["part of"] = self._names.get(str(theirs.get("part of")), theirs.get("part of"))
         base = base_of(self._log, task_id, entry, {*ours["needs"], *theirs["needs"], *filter(None, (ours["part of"],))})
         merged = THREE_WAY.merge(task_id, base, ours, theirs)
-        disputed = [shown(one) for one in merged.differences]
-        for one in disputed:
+        for one in merged.conflicts:
             self.report.note(f"{task_id}: {one['field']} was changed here and in the plan; what is here stays")
-        report_conflicts(self._log, _SYSTEM, self._run_id, [(one, task_id) for one in disputed])
+        report_conflicts(self._log, _SYSTEM, self._run_id, [(one, task_id) for one in merged.conflicts])
         if merged.here is None:
             return Outcome.NEW if is_new else Outcome.ALREADY
         return self._changed(task_id, ours, merged.here, Outcome.NEW if is_new else Outcome.CHANGED)

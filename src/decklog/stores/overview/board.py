@@ -92,12 +92,10 @@ class BoardColumn(View):
     cards: list[BoardCard]
 
 
-def columns(
-    db: Database, run_id: str, size: int, story: Any, waiting: set[str | None], now: datetime, steady_now: datetime
-) -> list[BoardColumn]:
+def columns(db: Database, run_id: str, size: int, story: Any, base: Any) -> list[BoardColumn]:
     """Load the columns. `story` is the run's history, with the tasks that ended after its mark.
 
-    `waiting` has the tasks that wait for a person.
+    `base` is what every overview starts with.
     """
     just_over = list(dict.fromkeys(one.record_id for one in reversed(story.moments) if one.what == "ended"))[:size]
     marks, ids = placed(just_over)
@@ -107,10 +105,10 @@ def columns(
         place = {task_id: number for number, task_id in enumerate(just_over)}
         rows.sort(key=lambda row: place.get(row[1], -1) if row[0] == 5 else -1)
     waits_for = _waits_for(db, [row[1] for row in rows if row[0] == 1])
-    found: list[BoardColumn] = []
+    found, waiting = list[BoardColumn](), base.tasks
     for name, ranks in COLUMNS.items():
         wanted = list({row[1]: row for rank in ranks for row in rows if row[0] == rank}.values())[:size]
-        cards = [_card(dict(zip(_CARD, row[1:], strict=True)), waits_for, waiting, now, steady_now) for row in wanted]
+        cards = [_card(dict(zip(_CARD, row[1:], strict=True)), waits_for, waiting, base) for row in wanted]
         found.append(BoardColumn(name=name, count=sum(story.tally[state] for state in _COUNTED[name]), cards=cards))
     return found
 
@@ -125,19 +123,17 @@ def _waits_for(db: Database, ids: Sequence[str]) -> dict[str, list[str]]:
     return found
 
 
-def _card(
-    task: dict[str, Any], waits_for: Mapping[str, list[str]], waiting: set[str | None], now: datetime, steady_now: datetime
-) -> BoardCard:
+def _card(task: dict[str, Any], waits_for: Mapping[str, list[str]], waiting: set[str | None], base: Any) -> BoardCard:
     until = from_text(task["leased_until"]) if task["leased_until"] else None
-    left = None if until is None else round((until - steady_now).total_seconds())
-    status = of_task(task, needs_person=task["id"] in waiting, steady_now=steady_now)
+    left = None if until is None else round((until - base.steady_now).total_seconds())
+    status = of_task(task, needs_person=task["id"] in waiting, steady_now=base.steady_now)
     same = ("id", "title", "state", "priority", "attempts", "failures", "max_attempts", "role", "worker", "stage", "assigned_to")
     return BoardCard(
         **{name: task[name] for name in same},
         status=status,
         updated_at=from_text(task["updated_at"]),
         lease_seconds_left=left,
-        why=_why(task, waits_for.get(task["id"], []), left, now),
+        why=_why(task, waits_for.get(task["id"], []), left, base.now),
     )
 
 

@@ -17,7 +17,7 @@ from decklog.records.values import to_json
 from decklog.stores.base import Store
 from decklog.stores.overview import recent, task_counts, waiting
 from decklog.stores.overview.budgets import BudgetOverview, budget_overviews
-from decklog.stores.overview.run_facts import OverviewMoment, OverviewOutdated, RunOverview, look
+from decklog.stores.overview.run_facts import OverviewMoment, OverviewOutdated, RunOverview, load_runs
 from decklog.stores.overview.run_list import NEWEST_GOING_ON, STATES, RunFilter, place_in
 from decklog.stores.overview.status import Status, StatusLike
 from decklog.stores.overview.waiting import WaitingItem
@@ -25,18 +25,12 @@ from decklog.stores.overview.waiting import WaitingItem
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Base:
+@dataclass(frozen=True, kw_only=True)
+class Base(OverviewMoment):
     """What every overview starts with."""
 
-    moment: OverviewMoment
     budgets: list[BudgetOverview]
     items: list[WaitingItem]
-
-    @property
-    def by_run(self) -> dict[str, int]:
-        """The number of items that hold up each run."""
-        return waiting.by_run(self.items)
 
     @property
     def tasks(self) -> set[str | None]:
@@ -45,7 +39,7 @@ class Base:
 
     def look(self, db: Database, sql: str, given: Mapping[str, Any]) -> list[RunOverview]:
         """Load the runs of a statement."""
-        return look(db, sql, db.values.bind(given)[0], self.moment, self.by_run)
+        return load_runs(db, sql, db.values.bind(given)[0], self)
 
     def runs_of(self, db: Database, run_ids: Sequence[str]) -> list[RunOverview]:
         """Load runs by their ids, newest first."""
@@ -252,7 +246,7 @@ def _in_order(first: str, known: Mapping[str, Row], below: Mapping[str, list[str
 class Families(Store):
     """Loads what overviews consist of, and lists runs with their descendants."""
 
-    def _looked(self, job: Callable[[Base], T]) -> T:
+    def _read_with_base(self, job: Callable[[Base], T]) -> T:
         """Read one consistent state. If marks are far behind, move them first, unless the log is read-only."""
         # In an outer read transaction, moved marks would not be visible.
         if not (self._db.read_only or self._db.is_reading):
@@ -265,9 +259,17 @@ class Families(Store):
         return self._db.read(lambda: job(self._base()), same_plans=True)
 
     def _base(self, *, can_move_marks: bool = False) -> Base:
-        moment = OverviewMoment(now=self._now(), steady_now=self._steady_now(), can_move_marks=can_move_marks)
-        budgets = budget_overviews(self._db, moment.now)
-        return Base(moment, budgets, waiting.decisions(self._db, moment.now, budgets))
+        now = self._now()
+        budgets = budget_overviews(self._db, now)
+        items = waiting.decisions(self._db, now, budgets)
+        return Base(
+            now=now,
+            steady_now=self._steady_now(),
+            can_move_marks=can_move_marks,
+            waiting=waiting.by_run(items),
+            budgets=budgets,
+            items=items,
+        )
 
     @reads_in_steps
     def families(
@@ -291,7 +293,7 @@ class Families(Store):
         size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since, until)
         word = None if status is None else enum_of(Status, status, "status")
         query = FamilyQuery(word, wanted, size, after)
-        return self._looked(lambda base: read_families(self._db, query, base))
+        return self._read_with_base(lambda base: read_families(self._db, query, base))
 
     def families_table(
         self, *, status: Status | None = None, limit: int = 20, after: str | None = None, **filters: Any
@@ -302,6 +304,6 @@ class Families(Store):
         def read(base: Base) -> FamiliesTable:
             page = read_families(self._db, query, base)
             runs = [member.run for family in page for member in family.runs]
-            return FamiliesTable(page, len(base.items), recent.last_hour(self._db, runs, base.moment.now))
+            return FamiliesTable(page, len(base.items), recent.last_hour(self._db, runs, base.now))
 
-        return self._looked(read)
+        return self._read_with_base(read)

@@ -16,7 +16,7 @@ from decklog.records.record import Page, Record
 from decklog.records.values import to_json
 from decklog.stores.base import StoreParts
 from decklog.stores.of_run import no_run
-from decklog.stores.overview import attention, recent, run_list, spending, task_counts, waiting
+from decklog.stores.overview import attention, recent, run_list, run_view, spending, task_counts, waiting
 from decklog.stores.overview.attention import AttentionGroup
 from decklog.stores.overview.board import BoardColumn, columns, workloads
 from decklog.stores.overview.budgets import BudgetOverview, budget_overviews, global_budget
@@ -33,8 +33,8 @@ from decklog.stores.overview.run_list import (
     place_in,
     place_of,
 )
-from decklog.stores.overview.run_view import Comparison, RunView, Wished, compared, contents, drawn, graph, kinds, labels
-from decklog.stores.overview.search import SearchQuery, SearchResult, searched
+from decklog.stores.overview.run_view import Comparison, RunView
+from decklog.stores.overview.search import SearchQuery, SearchResult, find_hits
 from decklog.stores.overview.spending import SpendingView, SpendKey, SpendKeyLike, spent
 from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, of_task
 from decklog.stores.overview.summary import Summary, by_status, sentence
@@ -82,7 +82,7 @@ class Overview(Families):
         if not self._db.read_only and self._schedules().is_any_due():
             with suppress(Denied, Busy, LeaseLost):
                 self._schedules().run_due()
-        return self._looked(lambda base: self._summary(base, size))
+        return self._read_with_base(lambda base: self._summary(base, size))
 
     @reads_in_steps
     def runs(
@@ -105,7 +105,7 @@ class Overview(Families):
         """
         size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since, until)
         word = None if status is None else enum_of(Status, status, "status")
-        return self._looked(lambda base: self._listed(word, wanted, size, after, base))
+        return self._read_with_base(lambda base: self._listed(word, wanted, size, after, base))
 
     def table(
         self,
@@ -131,15 +131,15 @@ class Overview(Families):
             else:
                 page, going, is_cut = run_list.by_column(look, status, wanted, size, after, sort, descending=descending)
             counts, is_many = run_list.counts(self._db, wanted, going)
-            activity = recent.last_hour(self._db, page, base.moment.now)
+            activity = recent.last_hour(self._db, page, base.now)
             return RunsTable(page, len(base.items), activity, counts, is_cut or is_many)
 
-        return self._looked(read)
+        return self._read_with_base(read)
 
     @reads_in_steps
     def run(self, run_id: str) -> RunOverview:
         """Show the status of one run."""
-        found = self._looked(lambda base: base.runs_of(self._db, [run_id]))
+        found = self._read_with_base(lambda base: base.runs_of(self._db, [run_id]))
         if not found:
             raise no_run(self._db, run_id, "List them: decklog overview runs")
         return found[0]
@@ -160,7 +160,7 @@ class Overview(Families):
             found = {run.id: run.status.value for run in base.runs_of(self._db, runs)}
             return {"runs": found, "tasks": self._words_of_tasks(base, tasks)}
 
-        return self._looked(read)
+        return self._read_with_base(read)
 
     @reads
     def names(self, *, run_ids: list[str] | None = None, task_ids: list[str] | None = None) -> dict[str, str]:
@@ -188,7 +188,7 @@ class Overview(Families):
             stalled = [waiting.stalled(run) for run in runs if run.status is Status.STALLED]
             return sorted([*base.items, *waiting.blocked(self._db), *stalled], key=lambda item: item.place)
 
-        items = self._looked(read)
+        items = self._read_with_base(read)
         left = [item for item in items if place is None or item.place > place]
         return Page(left[:size], next=to_json(left[size - 1].place) if len(left) > size else None)
 
@@ -223,7 +223,7 @@ class Overview(Families):
         questions and checkpoints. A size of 0 leaves a part out. Tools and changes are searched in the newest 20,000 entries.
         """
         classes = self._journal.record_classes()
-        wanted = Wished(
+        wanted = run_view.ViewRequest(
             at=at,
             since=since,
             before=before,
@@ -234,7 +234,7 @@ class Overview(Families):
             tasks=tasks and page_size(tasks),
             after=after,
             board=board and page_size(board),
-            records=kinds(classes, records or []),
+            records=run_view.kinds(classes, records or []),
             roles=roles or [],
             first_tasks=first_tasks and page_size(first_tasks),
             spent=spent and page_size(spent),
@@ -242,21 +242,21 @@ class Overview(Families):
         )
 
         def look(*past: Any) -> RunView:
-            return drawn(self._db, wanted, self._base(), classes["tasks"], *past)
+            return run_view.build_view(self._db, wanted, self._base(), classes["tasks"], *past)
 
         return self._past().with_history(run_id, look)
 
     def contents(self, run_id: str) -> dict[str, Any]:
         """Count the records of a run, for the tabs of its page."""
-        return self._db.read(lambda: contents(self._db, run_id))
+        return self._db.read(lambda: run_view.contents(self._db, run_id))
 
     def labels(self, task_ids: list[str]) -> list[dict[str, Any]]:
         """Load what labels tasks on a timeline: the tags, and the result of a work task."""
-        return self._db.read(lambda: labels(self._db, task_ids))
+        return self._db.read(lambda: run_view.labels(self._db, task_ids))
 
     def graph(self, run_id: str, *, most: int) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
         """Load the tasks of a run and their dependencies, for a drawing."""
-        return self._db.read(lambda: graph(self._db, run_id, most))
+        return self._db.read(lambda: run_view.graph(self._db, run_id, most))
 
     @reads_in_steps
     def compare(self, before: str, after: str) -> Comparison:
@@ -264,7 +264,9 @@ class Overview(Families):
 
         Runs of more than 2,000 entries are shown without `differences`; use `runs diff`.
         """
-        return self._past().with_comparison((before, after), lambda *past: compared(self._db, self._base(), *past))
+        return self._past().with_comparison(
+            (before, after), lambda *past: run_view.build_comparison(self._db, self._base(), *past)
+        )
 
     @reads_in_steps
     def money(
@@ -286,7 +288,7 @@ class Overview(Families):
             field = "days" if since is None else "since"
             raise Invalid(f"from {first} to {last} is no span of 1 to {MOST_DAYS} days", field=field)
         key, size = enum_of(SpendKey, by, "by"), page_size(limit)
-        return self._looked(lambda base: spent(self._db, base, (first, last), key.column or "model", size))
+        return self._read_with_base(lambda base: spent(self._db, base, (first, last), key.column or "model", size))
 
     @reads_in_steps
     def board(self, run_id: str, *, per_column: int = 30) -> list[BoardColumn]:
@@ -294,8 +296,7 @@ class Overview(Families):
         size = page_size(per_column)
 
         def look(_history: Any, _place: Any, story: Any) -> list[BoardColumn]:
-            base = self._base()
-            return columns(self._db, run_id, size, story, base.tasks, base.moment.now, base.moment.steady_now)
+            return columns(self._db, run_id, size, story, self._base())
 
         return self._past().with_history(run_id, look)
 
@@ -326,7 +327,7 @@ class Overview(Families):
             raise no_run(self._db, run_id, "List them: decklog overview runs")
         beginning = None if since is None else to_text(since)
         query = SearchQuery(words, kind, agent, size, place, number, going_on, beginning)
-        return self._db.read(lambda: searched(self._db, query))
+        return self._db.read(lambda: find_hits(self._db, query))
 
     @reads_in_steps
     def days(
@@ -411,7 +412,7 @@ class Overview(Families):
         bound, _ = self._db.values.bind(ids)
         names, rows = self._db.rows(TASK_FACTS.format(ids=marks), bound)
         found: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in rows]
-        steady_now, held_up = base.moment.steady_now, base.tasks
+        steady_now, held_up = base.steady_now, base.tasks
         return {task["id"]: of_task(task, needs_person=task["id"] in held_up, steady_now=steady_now).value for task in found}
 
     def _summary(self, base: Base, size: int) -> Summary:
@@ -424,7 +425,7 @@ class Overview(Families):
         agents = len({agent for run in at_work for agent in run.agents})
         is_new = not runs and self._db.one("select 1 from runs limit 1", {}) is None
         return Summary(
-            at=base.moment.now,
+            at=base.now,
             sentence=sentence(len(base.items), counts, (agents, len(at_work)), cost, base.budgets, is_new=is_new, is_cut=is_cut),
             decisions=len(base.items),
             waiting=base.items[:size],
@@ -442,7 +443,7 @@ class Overview(Families):
         """Return today's spending and the number of calls without a price. A global budget has both."""
         if (budget := global_budget(base.budgets)) is not None:
             return budget.today, budget.unpriced_today
-        today = base.moment.now.astimezone(UTC).date().isoformat()
+        today = base.now.astimezone(UTC).date().isoformat()
         spent = spending.by(self._db, ("day",), today, today)
         return (spent[0]["cost_microdollars"], spent[0]["unpriced_calls"]) if spent else (0, 0)
 

@@ -124,16 +124,15 @@ class OverviewOutdated(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class OverviewMoment:
-    """The time of an overview, and whether it may move marks that are far behind."""
+    """The time of an overview, whether it may move marks that are far behind, and the number of items that hold up each run."""
 
     now: datetime
     steady_now: datetime
     can_move_marks: bool
+    waiting: dict[str, int]
 
 
-def look(
-    db: Database, runs: str, bound: Mapping[str, Any], moment: OverviewMoment, waiting: Mapping[str, int]
-) -> list[RunOverview]:
+def load_runs(db: Database, runs: str, bound: Mapping[str, Any], moment: OverviewMoment) -> list[RunOverview]:
     """Load the runs of a statement as an overview shows them. Raise `OverviewOutdated` if marks must be moved first."""
     facts = [dict(zip(_COLUMNS, row, strict=True)) for row in db.rows(_FACTS.format(runs=runs), bound)[1]]
     ids = [fact["id"] for fact in facts]
@@ -149,18 +148,16 @@ def look(
         task_counts.add_later(db, counts, [(start + fact["mark"], start + fact["seq"]) for start, fact in later])
     at_work = [run_id for run_id in ids if counts[run_id]["running"]]
     leases = _leases(db, at_work) if at_work else {}
-    return [_overview(fact, counts[fact["id"]], leases, moment, waiting) for fact in facts]
+    return [_overview(fact, counts[fact["id"]], leases, moment) for fact in facts]
 
 
-def look_at_one(
-    db: Database, run_id: str, counts: Mapping[str, int], moment: OverviewMoment, waiting: Mapping[str, int]
-) -> RunOverview:
+def load_run(db: Database, run_id: str, counts: Mapping[str, int], moment: OverviewMoment) -> RunOverview:
     """Load one run whose task counts are known already."""
     rows = db.rows(_ONE, {"run_id": run_id})[1]
     fact = dict(zip(_COLUMNS, rows[0], strict=False))
     leases = sorted((tuple(row[len(_COLUMNS) :]) for row in rows if row[-1] is not None), key=lambda lease: lease[-1])
     tasks = {name: counts[name] for name in task_counts.FIELDS}
-    return _overview(fact, tasks, {run_id: leases}, moment, waiting, _SHOWN_OF_ONE)
+    return _overview(fact, tasks, {run_id: leases}, moment, _SHOWN_OF_ONE)
 
 
 def _leases(db: Database, ids: Sequence[str]) -> dict[str, list[tuple[Any, ...]]]:
@@ -177,7 +174,6 @@ def _overview(
     counts: dict[str, int],
     all_leases: Mapping[str, Sequence[tuple[Any, ...]]],
     moment: OverviewMoment,
-    waiting: Mapping[str, int],
     shown_tasks: int = _SHOWN_TASKS,
 ) -> RunOverview:
     leases, last_at = all_leases.get(fact["id"], ()), from_text(fact["at"])
@@ -186,7 +182,7 @@ def _overview(
     gap = timedelta()
     if fact["earlier_at"] is not None:
         gap = (last_at - from_text(fact["earlier_at"])) / max(1, fact["seq"] - fact["earlier_seq"])
-    needs_person, silent = waiting.get(fact["id"], 0), moment.now - last_at
+    needs_person, silent = moment.waiting.get(fact["id"], 0), moment.now - last_at
     steady_now = moment.steady_now
     status = of_run(
         fact["state"], needs_person=needs_person > 0, leases=ends, counts=counts, silent=silent, gap=gap, steady_now=steady_now

@@ -14,7 +14,7 @@ from decklog.journal.rows import COLUMNS, SELECT
 from decklog.records.record import Page, Record
 from decklog.stores.overview import spending
 from decklog.stores.overview.board import BoardColumn, columns
-from decklog.stores.overview.run_facts import RunOverview, look_at_one
+from decklog.stores.overview.run_facts import RunOverview, load_run
 from decklog.stores.overview.view import View
 from decklog.stores.overview.waiting import WaitingItem
 
@@ -141,7 +141,7 @@ class RunSpending(View):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wished:
+class ViewRequest:
     """The requested parts of a run view and their sizes; 0 leaves a part out."""
 
     at: str | None
@@ -170,14 +170,15 @@ def kinds(classes: Mapping[str, type[Record]], tables: list[str]) -> list[type[R
     return [known[table] for table in dict.fromkeys(tables)]
 
 
-def drawn(db: Database, wanted: Wished, base: Any, record: type[Record], history: Any, place: Any, story: Any) -> RunView:
+def build_view(
+    db: Database, wanted: ViewRequest, base: Any, record: type[Record], history: Any, place: Any, story: Any
+) -> RunView:
     """Build the view of a run. `base` is what every overview starts with; the last three are the run's history."""
     run_id, is_now = place.run_id, wanted.at is None
     seq, first = history.entry_for(place, wanted.at), history.entry_for(place, wanted.since, is_end=False)
     counts, span = history.tally(place, story, seq), (min(first, seq), seq)
     entries = _latest(db, place.start, seq, wanted) if wanted.entries else []
     tasks = history.records(place, story, record, str(seq), wanted.tasks, wanted.after) if wanted.tasks else Page()
-    times = base.moment.now, base.moment.steady_now
     cost = counts["cost_microdollars"]
     line = history.spent(place, story, seq, wanted.spent, cost) if wanted.spent else []
     newest = history.newest(place, story, wanted.records, seq, MOST_RECORDS, wanted.before)
@@ -190,7 +191,7 @@ def drawn(db: Database, wanted: Wished, base: Any, record: type[Record], history
         texts=texts(db, entries),
         tasks=list(tasks),
         next_tasks=tasks.next,
-        board=columns(db, run_id, wanted.board, story, base.tasks, *times) if wanted.board else [],
+        board=columns(db, run_id, wanted.board, story, base) if wanted.board else [],
         records={table: records for table, (records, _) in newest.items()},
         older={table: older for table, (_, older) in newest.items()},
         of_roles=_of_roles(db, record, run_id, wanted.roles) if wanted.roles else [],
@@ -224,7 +225,7 @@ def _spent(db: Database, base: Any, place: Any, is_now: bool, line: list[tuple[i
     return RunSpending(line, by, [one for one in base.budgets if one.run_id == place.run_id])
 
 
-def head_of(db: Database, base: Any, history: Any, side: Any) -> RunView:
+def build_head(db: Database, base: Any, history: Any, side: Any) -> RunView:
     """Build only the head of a run's page at a moment."""
     parts: dict[str, Any] = {"activity": {}, "entries": [], "texts": {}, "tasks": [], "next_tasks": None, "board": []}
     lanes = _no_lanes(side.place.run_id, 1, side.seq)
@@ -241,7 +242,7 @@ def _head(db: Database, base: Any, history: Any, place: Any, at: str | None, seq
         "decisions": len(base.items),
     }
     if at is None:
-        shown = look_at_one(db, place.run_id, counts, base.moment, base.by_run)
+        shown = load_run(db, place.run_id, counts, base)
         asks = [item for item in base.items if item.run_id == place.run_id]
         asks.sort(key=lambda item: (not item.holds_up, item.place))
         return {**head, "moment": shown.last_at, "waiting": shown.waiting, "overview": shown, "asks": asks}
@@ -256,7 +257,7 @@ def _no_lanes(run_id: str, first: int, last: int) -> dict[str, Any]:
     return {"run_id": run_id, "first": first, "last": last, "attempts": [], "left_out": 0}
 
 
-def _latest(db: Database, start: int, seq: int, wanted: Wished) -> list[Entry]:
+def _latest(db: Database, start: int, seq: int, wanted: ViewRequest) -> list[Entry]:
     """List the latest entries of a run up to a moment, or before a number. `start` is its first position.
 
     Texts that entries refer to by digest are not loaded.
@@ -344,7 +345,7 @@ class Comparison(View):
     decisions: int
 
 
-def compared(db: Database, base: Any, history: Any, comparison: Any) -> Comparison:
+def build_comparison(db: Database, base: Any, history: Any, comparison: Any) -> Comparison:
     """Build both sides as of their moments."""
-    sides = [head_of(db, base, history, side) for side in comparison.sides]
+    sides = [build_head(db, base, history, side) for side in comparison.sides]
     return Comparison(sides=sides, differences=comparison.differences, decisions=len(base.items))

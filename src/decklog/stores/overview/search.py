@@ -101,7 +101,7 @@ class SearchQuery:
     since: str | None = None
 
 
-def searched(db: Database, query: SearchQuery) -> SearchResult:
+def find_hits(db: Database, query: SearchQuery) -> SearchResult:
     """Find a page of the newest hits: the newest entry of each record, with texts only for the shown ones."""
     inside: dict[str, Any] = {}
     conditions = []

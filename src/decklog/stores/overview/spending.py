@@ -120,7 +120,7 @@ class SpendingView(View):
 
 def spent(db: Database, base: Any, span: tuple[date, date], column: str, most: int) -> SpendingView:
     """Load the days of a span. `base` is what every overview starts with."""
-    now = base.moment.now.astimezone(UTC).date()
+    now = base.now.astimezone(UTC).date()
     since, until, today = (day.isoformat() for day in (*span, now))
     begins = {"today": today, "week": (now - timedelta(days=now.weekday())).isoformat(), "month": f"{today[:8]}01"}
     shown, lately = by(db, ("day", "model"), since, until), by(db, ("day",), min(begins.values()), today)
@@ -130,7 +130,7 @@ def spent(db: Database, base: Any, span: tuple[date, date], column: str, most: i
     by_run = sorted((row for row in by_run if row["run_id"]), key=_dearest_first)
     whole, listed = _summed(shown), _summed(dearest)
     ids = [row["run_id"] for row in by_run[:_MOST_RUNS]]
-    held = db.one(_HELD, {"now": to_text(base.moment.now)}) or (0, 0)
+    held = db.one(_HELD, {"now": to_text(base.now)}) or (0, 0)
     return SpendingView(
         since=since,
         until=until,

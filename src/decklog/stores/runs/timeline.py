@@ -5,6 +5,7 @@ A reader evaluates the entries after the last mark; if there are many, it writes
 """
 
 from collections.abc import Iterable, Iterator
+from copy import copy
 from typing import Any, NamedTuple
 
 from decklog.db.base import Database, Row
@@ -77,10 +78,8 @@ class RunStory:
 
     def copied(self) -> "RunStory":
         """Return a copy to continue from, while others read this one."""
-        new = RunStory(self.since, self.tally)
-        new.seq, new.attempts, new.under_way = self.seq, dict(self.attempts), dict(self.under_way)
-        new.earlier, new.later = list(self.earlier), dict(self.later)
-        new.marks, new.moments, new.spent = list(self.marks), list(self.moments), list(self.spent)
+        new = copy(self)
+        vars(new).update({name: copy(value) for name, value in vars(self).items() if isinstance(value, (dict, list))})
         new.firsts = {table: list(found) for table, found in self.firsts.items()}
         return new
 

@@ -29,6 +29,7 @@ def lease_check(task_id: str, fence: int) -> Callable[[Database], None]:
 
 
 def ending(outcome: AttemptOutcome, state: TaskState, **fields: Any) -> dict[str, Any]:
+    """Return the changes that end an attempt."""
     return {"state": state, "outcome": outcome, "worker": None, "leased_until": None, **fields}
 
 

@@ -83,11 +83,6 @@ def spelled_tag(tag: str) -> str:
     return f",{to_json(tag)},"
 
 
-def narrowed(wanted: dict[str, str | None]) -> dict[str, str]:
-    """Return the filters that a claim sets, as bound parameters."""
-    return {name: value for name, value in wanted.items() if value is not None}
-
-
 def _ready(asked: tuple[str, ...], of_run: str | None, *, whose: str | None = None, due: str = _DUE) -> str:
     """Build the FROM and WHERE part that finds ready tasks, with the given filters.
 

@@ -108,13 +108,12 @@ def read_criteria(given: object) -> list[dict[str, Any]]:
     """Parse a list of criteria, each an object or just its text; null means not given."""
     if not isinstance(given, (list, tuple)) or not given:
         raise Invalid(f"criteria are a list of one or more texts or objects; got {given!r}", field="criteria")
-    return [_read_criterion(item) for item in given]
-
-
-def _read_criterion(item: object) -> dict[str, Any]:
-    left = {"criterion": item} if isinstance(item, str) else mapping("a criterion", item)
-    named = {_OTHER_NAMES.get(name, name): value for name, value in left.items() if value is not None}
-    return checked({"criterion": None} | named)
+    found = []
+    for item in given:
+        left = {"criterion": item} if isinstance(item, str) else mapping("a criterion", item)
+        named = {_OTHER_NAMES.get(name, name): value for name, value in left.items() if value is not None}
+        found.append(checked({"criterion": None} | named))
+    return found
 
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {

@@ -23,7 +23,6 @@ from decklog.stores.tasks.claimable import (
     Patience,
     held_update,
     look,
-    narrowed,
     runs_with_work,
     take_after,
     take_at_once,
@@ -84,7 +83,7 @@ class Leases(Store):
         check_span(lease_seconds, "lease_seconds")
         if wait_seconds > 0:
             check_may_wait(self._db)
-        wanted = {"group_id": group_id, "role": role, "tag": tag}
+        wanted: dict[str, str] = given_of({"group_id": group_id, "role": role, "tag": tag})
         if task_id is not None:
             from decklog.stores.tasks.why import refuse_claim, run_of
 
@@ -125,14 +124,14 @@ class Leases(Store):
         self._db.if_undone(act)
 
     def _awaited(
-        self, run_id: str | None, worker: str, wanted: dict[str, str | None], patience: Patience
+        self, run_id: str | None, worker: str, wanted: dict[str, str], patience: Patience
     ) -> Generator[WaitStep, Any, bool]:
         """Wait until there may be a task to claim. The check takes no lock; only a claim locks the run."""
-        asked = narrowed({**wanted, "run_id": run_id, "worker": worker})
+        asked = given_of({**wanted, "run_id": run_id, "worker": worker})
         found = Outlook(is_ready=False, is_shared=True, seconds=0.0)
         while not found.is_ready and not patience.over():
             # With assigned tasks one waiter can't check for the others, so each checks separately.
-            queue = ("claim", run_id, *wanted.values(), None if found.is_shared else worker)
+            queue = ("claim", run_id, *wanted.items(), None if found.is_shared else worker)
             yield waiting(patience.step(found.seconds), run_id, queue=queue, patience=patience.left())
             found = yield reading(lambda: look(self._db, asked, self._times()))
         return found.is_ready
@@ -141,13 +140,13 @@ class Leases(Store):
         self,
         run_id: str | None,
         worker: str,
-        wanted: dict[str, str | None],
+        wanted: dict[str, str],
         lease_seconds: float,
         amounts: dict[str, int | None] | None = None,
     ) -> Task | None:
         now = self._now()
         for run in [run_id] if run_id is not None else runs_with_work(self._db, worker, now):
-            if (task := self._take(run, worker, narrowed(wanted), now, lease_seconds)) is not None:
+            if (task := self._take(run, worker, wanted, now, lease_seconds)) is not None:
                 until = now + timedelta(seconds=lease_seconds)
                 return self._reserve(task, amounts, until) if amounts and any(amounts.values()) else task
         if run_id is not None:
@@ -222,9 +221,9 @@ class Leases(Store):
         Filters and reservations for the next task work as in `claim`. If a budget refuses, the first task is not finished either.
         """
         check_span(lease_seconds, "lease_seconds")
-        wanted = {"group_id": group_id, "role": role, "tag": tag}
+        wanted: dict[str, str] = given_of({"group_id": group_id, "role": role, "tag": tag})
         amounts = {"microdollars": reserve_microdollars, "tokens": reserve_tokens}
-        taken = self._take_ahead(task_id, narrowed(wanted), lease_seconds)
+        taken = self._take_ahead(task_id, wanted, lease_seconds)
         done, worker = self._finish(task_id, fence, summary, result)
         task = taken()
         if task is None:

@@ -1,5 +1,6 @@
 """Plans: the phases of a run, and the progress of each."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -89,11 +90,9 @@ def read_phases(given: object) -> list[dict[str, Any]]:
     if not isinstance(given, (list, tuple)):
         raise Invalid(f"phases are a list of names or objects; got {given!r}", field="phases")
     phases = [_read_phase(item, place) for place, item in enumerate(given, 1)]
-    seen: set[int] = set()
-    for phase in phases:
-        if phase["number"] in seen:
-            raise Invalid(f"two phases have the number {phase['number']}; give each its own", field="phases")
-        seen.add(phase["number"])
+    for number, count in Counter(phase["number"] for phase in phases).items():
+        if count > 1:
+            raise Invalid(f"two phases have the number {number}; give each its own", field="phases")
     return phases
 
 
@@ -102,7 +101,10 @@ def _read_phase(item: object, place: int) -> dict[str, Any]:
     left: dict[str, Any] = {"name": item} if isinstance(item, str) else dict(mapping(f"phase {place}", item))
     if left.get("number") is None:
         left["number"] = left.pop("phase", None)
-    number = _number(_taken(left, "number", place))
+    number: Any = _taken(left, "number", place)
+    if isinstance(number, str) and len(number) < 19 and number.isascii() and number.isdecimal():
+        number = int(number)
+    whole("a phase's number", number)
     phase: dict[str, Any] = {"number": number, "name": filled("a phase's name", _taken(left, "name", f"Phase {number}"))}
     if (status := left.pop("status", None)) is not None:
         phase["status"] = enum_of(PhaseStatus, str(status), "status")
@@ -118,12 +120,6 @@ def _read_phase(item: object, place: int) -> dict[str, Any]:
 def _taken(left: dict[str, Any], name: str, default: object) -> object:
     value = left.pop(name, None)
     return default if value is None else value
-
-
-def _number(value: object) -> int:
-    if isinstance(value, str) and len(value) < 19 and value.isascii() and value.isdecimal():
-        value = int(value)
-    return whole("a phase's number", value)
 
 
 def same_phases(wanted: dict[int, str], present: list[PlanPhase]) -> dict[int, PlanPhase]:

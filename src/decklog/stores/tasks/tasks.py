@@ -48,6 +48,14 @@ _CLAIMABLE = f"""
 """
 
 
+# A change from outside. The fencing token grows, so that the worker is refused.
+_TAKE_BACK = """
+update tasks set
+  state = :state, reason = :reason, fence = fence + 1, worker = null, leased_until = null,
+  outcome = case when state = 'running' then :outcome else outcome end, updated_at = :now
+"""
+
+
 class Tasks(Links):
     """Plans tasks, gives them to workers one at a time, and records the result of each attempt."""
 
@@ -343,18 +351,13 @@ class Tasks(Links):
     def _move(
         self, task_id: str, state: TaskState, outcome: AttemptOutcome, reason: str, snapshot: dict[str, object] | None = None
     ) -> Task:
-        """Change an unfinished task's state from outside. The fencing token grows, so that its worker is refused."""
-        kept = "snapshot = :snapshot," if snapshot is not None else ""
+        """Change an unfinished task's state from outside."""
+        kept = ", snapshot = :snapshot" if snapshot is not None else ""
+        condition = "id = :id and state <> :state and state <> 'done' and state <> 'abandoned'"
         moved = self._change(
             Task,
             task_id,
-            f"""
-            update tasks set
-              state = :state, reason = :reason, {kept} fence = fence + 1, worker = null, leased_until = null,
-              outcome = case when state = 'running' then :outcome else outcome end, updated_at = :now
-             where id = :id and state <> :state and state <> 'done' and state <> 'abandoned'
-            returning *
-            """,
+            f"{_TAKE_BACK}{kept} where {condition} returning *",
             note=f"{state}: {reason}",
             state=state,
             outcome=outcome,
@@ -374,15 +377,11 @@ class Tasks(Links):
         also = " or state = 'running'" if include_running else ""
         abandoned = self._change_all(
             Task,
-            f"""
-            update tasks set
-              state = 'abandoned', reason = :reason, fence = fence + 1, worker = null, leased_until = null,
-              outcome = case when state = 'running' then 'abandoned' else outcome end, updated_at = :now
-             where run_id = :run_id and (state = 'pending'{also})
-            returning *
-            """,
+            f"{_TAKE_BACK} where run_id = :run_id and (state = 'pending'{also}) returning *",
             note=f"abandoned: {reason}",
             run_id=run_id,
+            state=TaskState.ABANDONED,
+            outcome=AttemptOutcome.ABANDONED,
             reason=reason,
             now=self._now(),
         )

@@ -112,9 +112,18 @@ class Templates(Store):
             if made := self._made(run_id, key):
                 return [task.marked_already() for task in made]
         template = self.get(name, version=version)
-        given = mapping("values", values or {})
-        if given.keys() != set(template.places):
-            raise _unfilled(template, given)
+        given, places = mapping("values", values or {}), set(template.places)
+        missing, extra = sorted(places - given.keys()), sorted(given.keys() - places)
+        if missing or extra:
+            problems = [f"needs {', '.join(missing)}"] if missing else []
+            problems += [f"has no place for {', '.join(extra)}"] if extra else []
+            raise Invalid(
+                f"template {template.name} {' and '.join(problems)}",
+                hint=f"A place is written {{{{name}}}} in its texts. See them: decklog templates show {template.name}",
+                field="values",
+                missing=missing,
+                extra=extra,
+            )
         return self._tasks().add_many(run_id, self._instances(template, given, key))
 
     def _made(self, run_id: str, key: str) -> list[Task]:
@@ -182,16 +191,3 @@ def fill_in(value: Any, values: dict[str, Any]) -> Any:
     if isinstance(value, list):
         return [fill_in(part, values) for part in value]
     return {name: fill_in(part, values) for name, part in value.items()} if isinstance(value, dict) else value
-
-
-def _unfilled(template: Template, given: dict[str, Any]) -> Invalid:
-    missing, extra = sorted(set(template.places) - given.keys()), sorted(given.keys() - set(template.places))
-    problems = [f"needs {', '.join(missing)}"] if missing else []
-    problems += [f"has no place for {', '.join(extra)}"] if extra else []
-    return Invalid(
-        f"template {template.name} {' and '.join(problems)}",
-        hint=f"A place is written {{{{name}}}} in its texts. See them: decklog templates show {template.name}",
-        field="values",
-        missing=missing,
-        extra=extra,
-    )

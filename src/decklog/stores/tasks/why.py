@@ -8,7 +8,7 @@ from decklog.core.errors import Conflict, Invalid
 from decklog.core.figures import counted
 from decklog.db.base import Database
 from decklog.stores.results.tasks import BlockingTask, ClaimExplanation, TaskExplanation
-from decklog.stores.tasks.claimable import GOES_ON, first_later, is_ready, narrowed
+from decklog.stores.tasks.claimable import GOES_ON, first_later, is_ready
 from decklog.stores.tasks.task import Task, TaskState
 
 _RUNNING = """
@@ -17,13 +17,11 @@ select count(*), min(leased_until) from (
 ) as few
 """
 _OPEN = """
-select state, count(*), min(title) from (
-  select state, title from tasks where run_id = :run_id and state <> 'done' and state <> 'abandoned' limit 1000
+select state, count(*) from (
+  select state from tasks where run_id = :run_id and state <> 'done' and state <> 'abandoned' limit 1000
 ) as few
 group by state
 """
-
-
 _UNFINISHED = """
 select d.depends_on, t.state
   from dependencies d join tasks t on t.id = d.depends_on
@@ -33,10 +31,10 @@ select d.depends_on, t.state
 _SCHEDULED = "select name, next_at from schedules where run_id = :run_id and next_at is not null order by next_at limit 1"
 
 
-def run_of(task: Task, run_id: str | None, wanted: dict[str, str | None]) -> str:
+def run_of(task: Task, run_id: str | None, wanted: dict[str, str]) -> str:
     """Return the run of a task that is claimed by id. Raise an error for filters that conflict with it."""
     if any(wanted.values()):
-        raise Invalid(f"a task is claimed by its id, or by {', '.join(narrowed(wanted))}; give one of them", field="task_id")
+        raise Invalid(f"a task is claimed by its id, or by {', '.join(wanted)}; give one of them", field="task_id")
     if run_id not in (None, task.run_id):
         raise Conflict(f"task {task.id} is of run {task.run_id}, not of {run_id}", task_id=task.id, run_id=task.run_id)
     return task.run_id
@@ -115,10 +113,8 @@ def _of_running(db: Database, run_id: str, steady_now: datetime) -> ClaimExplana
 
 
 def _of_open(db: Database, run_id: str) -> ClaimExplanation:
-    _, rows = db.rows(_OPEN, {"run_id": run_id})
-    states = {state: count for state, count, _ in rows}
-    if states:
-        listed = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    if rows := db.rows(_OPEN, {"run_id": run_id})[1]:
+        listed = ", ".join(f"{count} {state}" for state, count in sorted(rows))
         return _explanation("held", run_id=run_id, states=listed)
     if (scheduled := db.one(_SCHEDULED, {"run_id": run_id})) is not None:
         return _explanation("scheduled", name=scheduled[0], at=from_text(scheduled[1]))

@@ -79,7 +79,7 @@ function say() {
   const text = $('[data-live=none]') ? 'as of an entry, not live'
     // A static page shows the time of its load instead.
     : !isLive() ? ''
-    : live.held ? 'held still: . goes on'
+    : live.held ? 'paused: . resumes'
     : live.state === 'live' ? 'live' + (live.lastAt ? `, entry ${span(Date.now() - live.lastAt)} ago` : '')
     : live.state === 'lost' ? 'reconnecting; a restarted server needs a new login'
     : ''

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -49,104 +50,79 @@ def export_html(call: Invocation, run_id: str, out: str | None, overwrite: bool)
         return show(write_page(log, run_id, out, overwrite=overwrite), as_json=call.json)
 
 
-_run = click.option("--run", "run_id", metavar="RUN", help="only this run")
+def _tracker_export(
+    name: str, exporter: str, text: str, *options: Callable[[Any], Any], argument: str = "file", has_progress: bool = True
+) -> None:
+    """Add the command of an exporter; `exporter` names its class below `decklog.plugins.importers`."""
+
+    def run(call: Invocation, /, **given: Any) -> int:
+        module, _, kind = exporter.partition(":")
+        made = getattr(import_module(f"decklog.plugins.importers.{module}"), kind)
+        with call.open(writing=False) as log, ProgressMeter() as meter:
+            progress = {"progress": meter} if has_progress else {}
+            return _show_written(call, made(log, given.pop(argument), **given, **progress).run())
+
+    command: Any = click.pass_obj(run)
+    for option in reversed([click.argument(argument), *options]):
+        command = option(command)
+    export.command(name, help=text)(command)
+
+
+def _run(text: str, **settings: Any) -> Callable[[Any], Any]:
+    return click.option("--run", "run_id", metavar="RUN", help=text, **settings)
+
+
 _replace = click.option("--replace", is_flag=True, help="overwrite an existing file")
-
-
-@export.command("bazinga")
-@click.argument("file")
-@click.pass_obj
-def export_bazinga(call: Invocation, file: str) -> int:
+_tracker_export(
+    "bazinga",
+    "bazinga.export:BazingaExport",
     """Write the log as a bazinga database of its newest version (19); FILE must not be there yet.
 
-    Tasks, approvals and what else that system has no table for stay here.
-    """
-    from decklog.plugins.importers.bazinga.export import BazingaExport
-
-    with call.open(writing=False) as log:
-        written = BazingaExport(log, file).run()
-    return _show_written(call, written)
-
-
-@export.command("runstore")
-@click.argument("file")
-@click.pass_obj
-def export_runstore(call: Invocation, file: str) -> int:
+    Tasks, approvals and what else that system has no table for stay here.""",
+    has_progress=False,
+)
+_tracker_export(
+    "runstore",
+    "runstore.export:RunStoreExport",
     """Write the log as a RunStore database; FILE must not be there yet.
 
-    A task that is paused is in progress there, so that nobody is given it. Questions without a verdict stay here.
-    """
-    from decklog.plugins.importers.runstore.export import RunStoreExport
-
-    with call.open(writing=False) as log, ProgressMeter() as meter:
-        written = RunStoreExport(log, file, meter).run()
-    return _show_written(call, written)
-
-
-@export.command("gaia")
-@click.argument("directory")
-@click.pass_obj
-def export_gaia(call: Invocation, directory: str) -> int:
+    A task that is paused is in progress there, so that nobody is given it. Questions without a verdict stay here.""",
+)
+_tracker_export(
+    "gaia",
+    "gaia.export:GaiaExport",
     """Write the log as a gaia-coder home: seven databases, paused tasks, self-edits and learnings.
 
-    DIRECTORY must not be there yet, or be empty. The tasks of all runs come together in it.
-    """
-    from decklog.plugins.importers.gaia.export import GaiaExport
-
-    with call.open(writing=False) as log, ProgressMeter() as meter:
-        written = GaiaExport(log, directory, meter).run()
-    return _show_written(call, written)
-
-
-@export.command("beads")
-@click.argument("file")
-@_run
-@_replace
-@click.pass_obj
-def export_beads(call: Invocation, file: str, run_id: str | None, replace: bool) -> int:
+    DIRECTORY must not be there yet, or be empty. The tasks of all runs come together in it.""",
+    argument="directory",
+)
+_tracker_export(
+    "beads",
+    "beads:BeadsExport",
     """Write tasks as beads' issues, a line each in the order of their ids, with links, comments and memories.
 
-    What was imported from there comes back as it was, unless it was changed here. `bd import -i FILE` takes it in.
-    """
-    from decklog.plugins.importers.beads import BeadsExport
-
-    with call.open(writing=False) as log, ProgressMeter() as meter:
-        written = BeadsExport(log, file, run_id=run_id, replace=replace, progress=meter).run()
-    return _show_written(call, written)
-
-
-@export.command("taskmaster")
-@click.argument("file")
-@click.option("--run", "run_id", metavar="RUN", default="taskmaster", show_default=True, help="the run of the tag master")
-@_replace
-@click.pass_obj
-def export_taskmaster(call: Invocation, file: str, run_id: str, replace: bool) -> int:
+    What was imported from there comes back as it was, unless it was changed here. `bd import -i FILE` takes it in.""",
+    _run("only this run"),
+    _replace,
+)
+_tracker_export(
+    "taskmaster",
+    "taskmaster.sync:TaskMasterExport",
     """Write a run's tasks as Task Master's tasks.json, parts as subtasks; runs that came from other tags go along.
 
-    What was imported from there comes back as it was, unless it was changed here.
-    """
-    from decklog.plugins.importers.taskmaster.sync import TaskMasterExport
-
-    with call.open(writing=False) as log, ProgressMeter() as meter:
-        written = TaskMasterExport(log, file, run_id=run_id, replace=replace, progress=meter).run()
-    return _show_written(call, written)
-
-
-@export.command("markdown")
-@click.argument("file")
-@click.option("--run", "run_id", metavar="RUN", required=True, help="the run whose plan is written")
-@_replace
-@click.pass_obj
-def export_markdown(call: Invocation, file: str, run_id: str, replace: bool) -> int:
+    What was imported from there comes back as it was, unless it was changed here.""",
+    _run("the run of the tag master", default="taskmaster", show_default=True),
+    _replace,
+)
+_tracker_export(
+    "markdown",
+    "markdown:MarkdownExport",
     """Write a run's plan as Markdown, a section a task, to be read and edited; `decklog import markdown` takes it back.
 
-    git merges two such files where they changed different tasks.
-    """
-    from decklog.plugins.importers.markdown import MarkdownExport
-
-    with call.open(writing=False) as log, ProgressMeter() as meter:
-        written = MarkdownExport(log, file, run_id=run_id, replace=replace, progress=meter).run()
-    return _show_written(call, written)
+    git merges two such files where they changed different tasks.""",
+    _run("the run whose plan is written", required=True),
+    _replace,
+)
 
 
 def _show_written(call: Invocation, written: dict[str, Any]) -> int:
@@ -168,60 +144,38 @@ def sync() -> None:
     """Sync a run with another tracker, both ways."""
 
 
-_dry_run = click.option("--dry-run", is_flag=True, help="show what would happen, and change nothing")
+def _tracker_sync(name: str, syncer: str, text: str, argument: Callable[[Any], Any], *options: Callable[[Any], Any]) -> None:
+    """Add the command that syncs with a tracker; `syncer` names its class below `decklog.plugins.importers`."""
+
+    def run(call: Invocation, /, path: str, **settings: Any) -> int:
+        module, _, kind = syncer.partition(":")
+        return _sync(call, getattr(import_module(f"decklog.plugins.importers.{module}"), kind), path, **settings)
+
+    run_option = _run("the run that has the tasks", default=name, show_default=True)
+    dry_run = click.option("--dry-run", is_flag=True, help="show what would happen, and change nothing")
+    command: Any = click.pass_obj(run)
+    for option in reversed([argument, run_option, dry_run, *options]):
+        command = option(command)
+    sync.command(name, help=f"{text}\n\n{_BOTH_SIDES}")(command)
 
 
-def _synced_run(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return click.option("--run", "run_id", metavar="RUN", default=default, show_default=True, help="the run that has the tasks")
-
-
-@sync.command("beads")
-@click.argument("path", default=".")
-@_synced_run("beads")
-@_dry_run
-@click.pass_obj
-def sync_beads(call: Invocation, path: str, run_id: str, dry_run: bool) -> int:
-    """Keep a run and beads' issues.jsonl in step: a repository, or the file.
-
-    Each side gets what only the other changed since the last time. What both changed stays as it is on either side, and is a
-    message in the inbox.
-    """
-    from decklog.plugins.importers.beads import BeadsSync
-
-    return _sync(call, BeadsSync, path, run_id=run_id, dry_run=dry_run)
-
-
-@sync.command("taskmaster")
-@click.argument("path", default=".")
-@_synced_run("taskmaster")
-@_dry_run
-@click.pass_obj
-def sync_taskmaster(call: Invocation, path: str, run_id: str, dry_run: bool) -> int:
-    """Keep runs and Task Master's tasks.json in step: a repository, or the file.
-
-    Each side gets what only the other changed since the last time. What both changed stays as it is on either side, and is a
-    message in the inbox.
-    """
-    from decklog.plugins.importers.taskmaster.sync import TaskMasterSync
-
-    return _sync(call, TaskMasterSync, path, run_id=run_id, dry_run=dry_run)
-
-
-@sync.command("github")
-@click.argument("repository", metavar="OWNER/REPOSITORY")
-@_synced_run("github")
-@_dry_run
-@click.option("--seconds", type=float, default=600, show_default=True, help="how long a call of gh may take")
-@click.pass_obj
-def sync_github(call: Invocation, repository: str, run_id: str, dry_run: bool, seconds: float) -> int:
-    """Keep a run and a repository's issues in step, by the program gh and the login that it has.
-
-    Each side gets what only the other changed since the last time. What both changed stays as it is on either side, and is a
-    message in the inbox.
-    """
-    from decklog.plugins.importers.github import GithubSync
-
-    return _sync(call, GithubSync, repository, run_id=run_id, dry_run=dry_run, seconds=seconds)
+_BOTH_SIDES = """Each side gets what only the other changed since the last time. What both changed stays as it is on either side,
+and is a message in the inbox."""
+_path = click.argument("path", default=".")
+_tracker_sync("beads", "beads:BeadsSync", "Keep a run and beads' issues.jsonl in step: a repository, or the file.", _path)
+_tracker_sync(
+    "taskmaster",
+    "taskmaster.sync:TaskMasterSync",
+    "Keep runs and Task Master's tasks.json in step: a repository, or the file.",
+    _path,
+)
+_tracker_sync(
+    "github",
+    "github:GithubSync",
+    "Keep a run and a repository's issues in step, by the program gh and the login that it has.",
+    click.argument("path", metavar="OWNER/REPOSITORY"),
+    click.option("--seconds", type=float, default=600, show_default=True, help="how long a call of gh may take"),
+)
 
 
 def _sync(call: Invocation, kind: "type[Sync]", path: str, **settings: Any) -> int:

@@ -35,38 +35,6 @@ _OF_LANGGRAPH = frozenset({"v", "id", "ts", "channel_versions", "versions_seen",
 _MOST_REMEMBERED = 100_000
 
 
-class Encoder:
-    """Writes the values of one saver."""
-
-    def __init__(self) -> None:
-        # Digests of values without secrets. Scanning a long conversation at each step takes longer than all else.
-        self._clean: set[bytes] = set()
-
-    def encoded(self, serde: Any, value: Any) -> Encoded:
-        """Write a value by a graph's serializer, and take the secrets out."""
-        kind, content = serde.dumps_typed(value)
-        if kind != "msgpack":
-            # Null, bytes as they are, or what the serializer has encrypted.
-            return Encoded(kind, content, False)
-        opened = unpack(content)
-        if all(self._is_clean(name, piece) for name, pieces in _pieces(opened) for piece in pieces):
-            return Encoded(kind, content, False)
-        clean, changed = redaction.scan_json(opened)
-        return Encoded(kind, pack(clean) if changed else content, changed)
-
-    def _is_clean(self, name: str, piece: Any) -> bool:
-        """Return whether a piece of a value holds no secret; most pieces were in the checkpoint before, too."""
-        digest = sha256(pack([name, piece])).digest()
-        if digest in self._clean:
-            return True
-        if redaction.scan_json({name: piece})[1]:
-            return False
-        if len(self._clean) >= _MOST_REMEMBERED:
-            self._clean.clear()
-        self._clean.add(digest)
-        return True
-
-
 def _pieces(opened: Any) -> Iterator[tuple[str, list[Any]]]:
     """Take a value apart as far as it grows from step to step: the channels of a checkpoint, and the items of lists."""
     if isinstance(opened, dict) and _CHANNELS in opened:
@@ -93,9 +61,34 @@ class DecklogSaver(BaseCheckpointSaver[int]):
         super().__init__(serde=serde)
         self.log = log.log if isinstance(log, AsyncDecklog) else log
         self._known: set[str] = set()
-        self._encoder = Encoder()
+        # Digests of values without secrets. Scanning a long conversation at each step takes longer than all else.
+        self._clean: set[bytes] = set()
 
     # Saving
+
+    def _encoded(self, value: Any) -> Encoded:
+        """Write a value by a graph's serializer, and take the secrets out."""
+        kind, content = self.serde.dumps_typed(value)
+        if kind != "msgpack":
+            # Null, bytes as they are, or what the serializer has encrypted.
+            return Encoded(kind, content, False)
+        opened = unpack(content)
+        if all(self._is_clean(name, piece) for name, pieces in _pieces(opened) for piece in pieces):
+            return Encoded(kind, content, False)
+        clean, changed = redaction.scan_json(opened)
+        return Encoded(kind, pack(clean) if changed else content, changed)
+
+    def _is_clean(self, name: str, piece: Any) -> bool:
+        """Return whether a piece of a value holds no secret; most pieces were in the checkpoint before, too."""
+        digest = sha256(pack([name, piece])).digest()
+        if digest in self._clean:
+            return True
+        if redaction.scan_json({name: piece})[1]:
+            return False
+        if len(self._clean) >= _MOST_REMEMBERED:
+            self._clean.clear()
+        self._clean.add(digest)
+        return True
 
     def put(
         self,
@@ -131,7 +124,7 @@ class DecklogSaver(BaseCheckpointSaver[int]):
             "parent_id": config["configurable"].get("checkpoint_id"),
         }
         values = storable_value(dict(get_checkpoint_metadata(config, metadata)))
-        return partial(self._save, place, self._encoder.encoded(self.serde, checkpoint), values)
+        return partial(self._save, place, self._encoded(checkpoint), values)
 
     def _save(self, place: dict[str, Any], content: Any, metadata: dict[str, Any]) -> None:
         self._begin(place["thread_id"])
@@ -169,8 +162,7 @@ class DecklogSaver(BaseCheckpointSaver[int]):
             "task_path": task_path,
         }
         values = [
-            (WRITES_IDX_MAP.get(channel, number), channel, self._encoder.encoded(self.serde, value))
-            for number, (channel, value) in enumerate(writes)
+            (WRITES_IDX_MAP.get(channel, number), channel, self._encoded(value)) for number, (channel, value) in enumerate(writes)
         ]
         # Errors and interrupts of a task have fixed numbers, and the newest counts.
         replace = all(channel in WRITES_IDX_MAP for channel, _ in writes)

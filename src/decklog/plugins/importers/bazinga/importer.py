@@ -45,22 +45,6 @@ _LONGEST_SUMMARY = 200
 _CONFIGURATION = "configuration of the old system; decklog workflow load bazinga/config/transitions.json routes by it"
 
 
-def version_of(source: SqliteSource) -> int:
-    """Return a file's schema version; refuse other databases and newer versions."""
-    if "sessions" not in source or "orchestration_logs" not in source:
-        raise Invalid(
-            f"{source.path} is no bazinga database: it has no sessions or no orchestration_logs",
-            hint=f"It has {', '.join(source.columns) or 'no tables'}.",
-        )
-    versions = [row.get("version") for row in source.rows("schema_version")]
-    newest = max((version for version in versions if type(version) is int), default=1)
-    if newest > NEWEST:
-        raise SchemaTooNew(
-            f"{source.path} has schema version {newest}, and {NEWEST} is the newest known", version=newest, newest=NEWEST
-        )
-    return newest
-
-
 class BazingaImport(Import):
     """One file, table by table, in the order in which rows refer to each other."""
 
@@ -107,7 +91,16 @@ class BazingaImport(Import):
 
     def check(self, source: SqliteSource) -> None:
         """Refuse other databases and newer versions."""
-        self.report.version = version_of(source)
+        if "sessions" not in source or "orchestration_logs" not in source:
+            raise Invalid(
+                f"{source.path} is no bazinga database: it has no sessions or no orchestration_logs",
+                hint=f"It has {', '.join(source.columns) or 'no tables'}.",
+            )
+        versions = [row.get("version") for row in source.rows("schema_version")]
+        newest = self.report.version = max((version for version in versions if type(version) is int), default=1)
+        if newest > NEWEST:
+            why = f"{source.path} has schema version {newest}, and {NEWEST} is the newest known"
+            raise SchemaTooNew(why, version=newest, newest=NEWEST)
 
     def configuration(self, row: Row) -> Outcome:
         """Keep a row that configured the old system."""

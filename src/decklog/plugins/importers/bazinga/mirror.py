@@ -222,17 +222,17 @@ class MirrorExport(BazingaExport):
     def _begin(self) -> None:
         super()._begin()
         for statement in _OWN:
-            self.out.db.execute(statement)
+            self.db.execute(statement)
 
     def _place_log(self, entry: Any, row: dict[str, Any], number: int | None) -> None:
-        if number is None or self.out.has("orchestration_logs", number):
+        if number is None or self.has("orchestration_logs", number):
             return
         stream = entry.stream
         if stream not in self._numbers:
             self._numbers[stream] = number_of(self.log.db, stream) or 0
-        if self.out.insert("orchestration_logs", {**row, "id": number}):
+        if self.insert("orchestration_logs", {**row, "id": number}):
             position = self._numbers[stream] * STREAM_SIZE + entry.seq
-            self.out.db.execute(f"insert into {ENTRIES} values (?, ?)", (number, position))
+            self.db.execute(f"insert into {ENTRIES} values (?, ?)", (number, position))
 
 
 def make(log: Decklog, path: str) -> None:

@@ -94,14 +94,10 @@ def workflow_of(database: str, root: str) -> dict[str, Any] | None:
     """Return a project's workflow, checked, or None where it routes by the default."""
     found: dict[str, Any] = {}
     with SqliteSource(database) as source:
-        readers = {"transitions": _transitions, "markers": _markers, "rules": _rules}
-        tables = {"transitions": "workflow_transitions", "markers": "agent_markers", "rules": "workflow_special_rules"}
-        for section, table in tables.items():
-            rows = list(source.rows(table)) if table in source else []
-            if rows:
-                found[section] = readers[section](rows)
-    models = _models(os.path.join(root, MODELS))
-    if models:
+        for section, table, read in _SECTIONS:
+            if rows := list(source.rows(table)):
+                found[section] = read(rows)
+    if models := _models(os.path.join(root, MODELS)):
         found["models"] = models
     if not found:
         return None
@@ -140,6 +136,13 @@ def _rules(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
             settings = {key: value for key, value in config.items() if key in known[name]["config"]}
             found[name] = {"description": row.get("description"), "config": settings}
     return found
+
+
+_SECTIONS: tuple[tuple[str, str, Callable[[Iterable[dict[str, Any]]], dict[str, Any]]], ...] = (
+    ("transitions", "workflow_transitions", _transitions),
+    ("markers", "agent_markers", _markers),
+    ("rules", "workflow_special_rules", _rules),
+)
 
 
 def _models(path: str) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -106,14 +105,14 @@ class GaiaExport:
         return self.report.as_dict()
 
     def _write(self, made: str) -> None:
-        kept = LeftoverRows(self.log, SYSTEM)
+        self._made, self.kept = made, LeftoverRows(self.log, SYSTEM)
         for table, name in DATABASES.items():
             path = os.path.join(made, name)
-            with Export(self.log, path, SYSTEM, report=self.report, kept=kept, spell=time_text, wal=True) as out:
+            with Export(self.log, path, SYSTEM, report=self.report, kept=self.kept, spell=time_text, wal=True) as out:
                 self._table(table, out)
                 out.finish()
-        GaiaHomeFiles(self.log, made, kept, self.report).write()
-        self.report.leave_out_kept(kept.of_others)
+        self._write_files()
+        self.report.leave_out_kept(self.kept.of_others)
         self._leave_out()
 
     def _table(self, table: str, out: Export) -> None:
@@ -224,6 +223,112 @@ class GaiaExport:
             placed = (*_LESSON, "sightings") if lesson.sightings == 1 else _LESSON
             out.report.leave_out_fields("lessons", lesson, placed)
 
+    # Files
+
+    def _write_files(self) -> None:
+        """Write snapshots, the two logs and the settings files. A log without lines is not made."""
+        os.mkdir(os.path.join(self._made, PAUSED), 0o700)
+        self._snapshots()
+        self._log(SELF_EDITS, EDITS, self._self_edits())
+        self._log(LEARNINGS, NOTES, self._learnings())
+        self._settings(EM, em_text(self.log))
+        self._settings(BINDING, binding_text(self.log))
+
+    def _settings(self, name: str, text: str | None) -> None:
+        """Write a settings file: its content here, or the kept text of one that could not be parsed."""
+        for _, row in self.kept.rows(name):
+            text = text if text is not None else str(row.get("text"))
+        if text is not None:
+            _write(os.path.join(self._made, name), [text])
+            self.report.count(name)
+
+    # Paused tasks
+
+    def _snapshots(self) -> None:
+        """Write the newest snapshot of each task: what was only kept, then what tasks have, then what was saved as such."""
+        for _, row in self.kept.rows(SNAPSHOTS):
+            self._snapshot(str(row.get("task_id")), row.get("document"))
+        paused = "where state = :state and snapshot is not null"
+        for task in each(self.log, Task, "id", paused, state=TaskState.PAUSED.value):
+            known = {"task_id": task.id, "paused_at": time_text(task.updated_at), "reason": task.reason or "paused"}
+            self._snapshot(task.id, {**known, **(task.snapshot or {})})
+        before = None
+        for snapshot in each(self.log, TaskSnapshot, "task_id, saved_at, run_id"):
+            self._snapshot(snapshot.task_id, self._document(snapshot))
+            self.report.leave_out("snapshots of a task in another run", int(snapshot.task_id == before))
+            before = snapshot.task_id
+        for _ in os.listdir(os.path.join(self._made, PAUSED)):
+            self.report.count(SNAPSHOTS)
+
+    def _document(self, snapshot: TaskSnapshot) -> Any:
+        try:
+            return self.log.states.get_snapshot(snapshot.run_id, snapshot.task_id).document
+        except NotFound as problem:
+            self.report.refuse(f"{PAUSED}/{snapshot.task_id}.json", problem.message)
+            return None
+
+    def _snapshot(self, task_id: str, document: Any) -> None:
+        """Write one snapshot under its task's name, if a file can be called so."""
+        name = f"{task_id}.json"
+        if not _is_file_name(task_id):
+            self.report.refuse(f"{PAUSED}/{name}", "no file can have this name")
+        elif document is not None:
+            text = document if isinstance(document, str) else json.dumps(document, indent=2, sort_keys=True)
+            _write(os.path.join(self._made, PAUSED, name), [text])
+
+    # The two logs
+
+    def _log(self, name: str, table: str, found: Iterator[tuple[int | None, datetime, str]]) -> None:
+        """Write lines in the order they had; those that came here since follow by their time."""
+        lines = [(number, to_text(moment), line) for number, moment, line in found]
+        lines += [(whole_number(row_id), "", str(row.get("line"))) for row_id, row in self.kept.rows(table)]
+        if lines:
+            lines.sort(key=lambda line: (line[0] is None, line[0] or 0, line[1]))
+            _write(os.path.join(self._made, name), self._spaced(table, ((number, line) for number, _, line in lines)))
+
+    def _spaced(self, table: str, lines: Iterable[tuple[int | None, str]]) -> Iterator[str]:
+        """Yield lines with the blank ones between them, so that line numbers stay the same."""
+        place = 0
+        for number, line in lines:
+            if number is not None and place < number <= place + _MOST_BLANK:
+                yield "\n" * (number - place - 1)
+            place = max(place + 1, number or 0)
+            self.report.count(table)
+            yield f"{line}\n"
+
+    def _self_edits(self) -> Iterator[tuple[int | None, datetime, str]]:
+        marks = self._marks()
+        for edit in each(self.log, SelfEdit, "edited_at, id"):
+            line = self.kept.restored(f"self_edit {edit.id}", {"line": edit_line(edit)})["line"]
+            yield marks.get(edit.id), edit.edited_at, line
+
+    def _marks(self) -> dict[str, int | None]:
+        """Find the number of each line that became a self-edit, by the entry after its mark."""
+        found = every(lambda **page: self.log.journal.find(_DESK, subtype="imported", oldest_first=True, **page))
+        return {made: whole_number(mark.payload["id"]) for mark in found if (made := self._after(mark)) is not None}
+
+    def _after(self, mark: Entry) -> str | None:
+        """Return the self-edit in the entry after a mark; None for other marks."""
+        values = mark.payload if isinstance(mark.payload, dict) else {}
+        if (values.get("system"), values.get("table")) != (SYSTEM, EDITS):
+            return None
+        try:
+            made = self.log.journal.get(_DESK, mark.seq + 1)
+        except NotFound:
+            return None
+        return made.record_id if made.record_table == SelfEdit.table else None
+
+    def _learnings(self) -> Iterator[tuple[int | None, datetime, str]]:
+        prefix = f"import:{SYSTEM}:{NOTES}:"
+        for learning in each(self.log, Learning, "noted_at, id"):
+            imported = learning.key if (learning.key or "").startswith(prefix) else None
+            number = whole_number((imported or "").removeprefix(prefix).partition(":")[0])
+            line = self.kept.restored(f"learning {learning.id}", {"line": learning_line(learning)})["line"]
+            # A line shows that a learning was dismissed, but not that it was promoted.
+            placed = [*_LEARNING, *(["key"] if imported else []), *(["state"] if learning.candidate == DISMISSED else [])]
+            self.report.leave_out_fields("learnings", learning, placed)
+            yield number, learning.noted_at, line
+
 
 def asked_of(task: Task) -> dict[str, Any]:
     """Return the inputs of a task, with the fields that only Decklog has."""
@@ -284,120 +389,6 @@ def _lesson_payload(lesson: Lesson) -> dict[str, Any]:
     except Invalid:
         is_said = False
     return lesson.payload if is_said else {"body": lesson.body, **lesson.payload}
-
-
-@dataclass
-class GaiaHomeFiles:
-    """Writes the file stores of one home. A log that nothing was written to is not made, so that this can be seen."""
-
-    log: Decklog
-    folder: str
-    kept: LeftoverRows
-    report: ExportReport
-
-    def write(self) -> None:
-        """Write all three, and the two settings files."""
-        os.mkdir(os.path.join(self.folder, PAUSED), 0o700)
-        self._snapshots()
-        self._log(SELF_EDITS, EDITS, self._self_edits())
-        self._log(LEARNINGS, NOTES, self._learnings())
-        self._settings(EM, em_text(self.log))
-        self._settings(BINDING, binding_text(self.log))
-
-    def _settings(self, name: str, text: str | None) -> None:
-        """Write a settings file: its content here, or the kept text of one that could not be parsed."""
-        for _, row in self.kept.rows(name):
-            text = text if text is not None else str(row.get("text"))
-        if text is not None:
-            _write(os.path.join(self.folder, name), [text])
-            self.report.count(name)
-
-    # Paused tasks
-
-    def _snapshots(self) -> None:
-        """Write the newest snapshot of each task: what was only kept, then what tasks have, then what was saved as such."""
-        for _, row in self.kept.rows(SNAPSHOTS):
-            self._snapshot(str(row.get("task_id")), row.get("document"))
-        paused = "where state = :state and snapshot is not null"
-        for task in each(self.log, Task, "id", paused, state=TaskState.PAUSED.value):
-            known = {"task_id": task.id, "paused_at": time_text(task.updated_at), "reason": task.reason or "paused"}
-            self._snapshot(task.id, {**known, **(task.snapshot or {})})
-        before = None
-        for snapshot in each(self.log, TaskSnapshot, "task_id, saved_at, run_id"):
-            self._snapshot(snapshot.task_id, self._document(snapshot))
-            self.report.leave_out("snapshots of a task in another run", int(snapshot.task_id == before))
-            before = snapshot.task_id
-        for _ in os.listdir(os.path.join(self.folder, PAUSED)):
-            self.report.count(SNAPSHOTS)
-
-    def _document(self, snapshot: TaskSnapshot) -> Any:
-        try:
-            return self.log.states.get_snapshot(snapshot.run_id, snapshot.task_id).document
-        except NotFound as problem:
-            self.report.refuse(f"{PAUSED}/{snapshot.task_id}.json", problem.message)
-            return None
-
-    def _snapshot(self, task_id: str, document: Any) -> None:
-        """Write one snapshot under its task's name, if a file can be called so."""
-        name = f"{task_id}.json"
-        if not _is_file_name(task_id):
-            self.report.refuse(f"{PAUSED}/{name}", "no file can have this name")
-        elif document is not None:
-            text = document if isinstance(document, str) else json.dumps(document, indent=2, sort_keys=True)
-            _write(os.path.join(self.folder, PAUSED, name), [text])
-
-    # The two logs
-
-    def _log(self, name: str, table: str, found: Iterator[tuple[int | None, datetime, str]]) -> None:
-        """Write lines in the order they had; those that came here since follow by their time."""
-        lines = [(number, to_text(moment), line) for number, moment, line in found]
-        lines += [(whole_number(row_id), "", str(row.get("line"))) for row_id, row in self.kept.rows(table)]
-        if lines:
-            lines.sort(key=lambda line: (line[0] is None, line[0] or 0, line[1]))
-            _write(os.path.join(self.folder, name), self._spaced(table, ((number, line) for number, _, line in lines)))
-
-    def _spaced(self, table: str, lines: Iterable[tuple[int | None, str]]) -> Iterator[str]:
-        """Yield lines with the blank ones between them, so that line numbers stay the same."""
-        place = 0
-        for number, line in lines:
-            if number is not None and place < number <= place + _MOST_BLANK:
-                yield "\n" * (number - place - 1)
-            place = max(place + 1, number or 0)
-            self.report.count(table)
-            yield f"{line}\n"
-
-    def _self_edits(self) -> Iterator[tuple[int | None, datetime, str]]:
-        marks = self._marks()
-        for edit in each(self.log, SelfEdit, "edited_at, id"):
-            line = self.kept.restored(f"self_edit {edit.id}", {"line": edit_line(edit)})["line"]
-            yield marks.get(edit.id), edit.edited_at, line
-
-    def _marks(self) -> dict[str, int | None]:
-        """Find the number of each line that became a self-edit, by the entry after its mark."""
-        found = every(lambda **page: self.log.journal.find(_DESK, subtype="imported", oldest_first=True, **page))
-        return {made: whole_number(mark.payload["id"]) for mark in found if (made := self._after(mark)) is not None}
-
-    def _after(self, mark: Entry) -> str | None:
-        """Return the self-edit in the entry after a mark; None for other marks."""
-        values = mark.payload if isinstance(mark.payload, dict) else {}
-        if (values.get("system"), values.get("table")) != (SYSTEM, EDITS):
-            return None
-        try:
-            made = self.log.journal.get(_DESK, mark.seq + 1)
-        except NotFound:
-            return None
-        return made.record_id if made.record_table == SelfEdit.table else None
-
-    def _learnings(self) -> Iterator[tuple[int | None, datetime, str]]:
-        prefix = f"import:{SYSTEM}:{NOTES}:"
-        for learning in each(self.log, Learning, "noted_at, id"):
-            imported = learning.key if (learning.key or "").startswith(prefix) else None
-            number = whole_number((imported or "").removeprefix(prefix).partition(":")[0])
-            line = self.kept.restored(f"learning {learning.id}", {"line": learning_line(learning)})["line"]
-            # A line shows that a learning was dismissed, but not that it was promoted.
-            placed = [*_LEARNING, *(["key"] if imported else []), *(["state"] if learning.candidate == DISMISSED else [])]
-            self.report.leave_out_fields("learnings", learning, placed)
-            yield number, learning.noted_at, line
 
 
 def _is_file_name(task_id: str) -> bool:

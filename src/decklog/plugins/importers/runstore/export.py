@@ -37,9 +37,9 @@ _PLACED = (
 )
 
 
-def write_tasks(log: Decklog, out: Export, run_id: str, there: str) -> None:
+def write_tasks(out: Export, run_id: str, there: str) -> None:
     """Write a run's tasks; the run is called `there` in RunStore."""
-    for task in each(log, Task, "created_at, id", "where run_id = :run_id", run_id=run_id):
+    for task in each(out.log, Task, "created_at, id", "where run_id = :run_id", run_id=run_id):
         names = "id title objective attempt_count=attempts implementation_summary=summary blocker_signature=blocker"
         row = columns_of(task, names) | {"run_id": there, "status": STATUS[task.state]}
         row |= {name: text_of(value or None) for name, value in columns_of(task, _LISTS).items()}
@@ -100,33 +100,31 @@ _CHECKPOINT = ("id", "run_id", "status", "payload", "created_at", "number", "dig
 _APPROVAL = ("id", "run_id", "source", "verdict", "rationale", "payload", "asked_at", "decided_at", "state", "number")
 
 
-class RunStoreExport:
+class RunStoreExport(Export):
     """Runs with what belongs to them. What people asked and was not answered, and what has no run, has no place there."""
 
     def __init__(self, log: Decklog, path: str, progress: Callable[[str, int, int], None] | None = None) -> None:
-        self.log = log
-        self.out = Export(log, path, SYSTEM, report=ExportReport(path, progress), spell=time_text, wal=True)
-        self.report = self.out.report
+        super().__init__(log, path, SYSTEM, report=ExportReport(path, progress), spell=time_text, wal=True)
 
     def run(self) -> dict[str, Any]:
         """Write everything as it is at one moment; say how many rows each table has, and what had no place."""
-        with self.out:
+        with self:
             return self.log.db.read(self._write)
 
     def _write(self) -> dict[str, Any]:
-        SCHEMA.create(self.out.db)
+        SCHEMA.create(self.db)
         for run in each(self.log, Run, "started_at, id"):
             there = self._run(run)
             self._agents(run.id, there)
-            write_tasks(self.log, self.out, run.id, there)
+            write_tasks(self, run.id, there)
             self._journal(run.id, there)
             self._artifacts(run.id, there)
             self._checkpoints(run.id, there)
             self._approvals(run.id, there)
-        self.out.write_kept(TABLES)
-        self.out.insert_waiting("events")
+        self.write_kept(TABLES)
+        self.insert_waiting("events")
         self._leave_out()
-        return self.out.finish()
+        return self.finish()
 
     def _run(self, run: Run) -> str:
         """Write a run; give what it is called there, which is something else where no run here can be called so."""
@@ -135,13 +133,13 @@ class RunStoreExport:
         row |= {"created_at": unless(run.started_at, EPOCH), "updated_at": unless(run.updated_at, run.started_at)}
         defaults = {"repo_path": "", "created_at": EPOCH, "updated_at": run.started_at}
         self.report.leave_out_fields("runs", run, _RUN)
-        return str(self.out.write("runs", f"runs {run.id}", row, defaults)["id"])
+        return str(self.write("runs", f"runs {run.id}", row, defaults)["id"])
 
     def _agents(self, run_id: str, there: str) -> None:
         for agent in each(self.log, Agent, "role", "where run_id = :run_id", run_id=run_id):
             names = "role session_id=session turns rotation_count=rotations last_prompt_path last_response_path"
             row = columns_of(agent, names) | {"run_id": there, "updated_at": unless(agent.updated_at, EPOCH)}
-            self.out.write("agents", f"agents {there}/{agent.role}", row, {"updated_at": EPOCH})
+            self.write("agents", f"agents {there}/{agent.role}", row, {"updated_at": EPOCH})
 
     def _journal(self, run_id: str, there: str) -> None:
         """Write a run's events, and the attempts at its tasks from the same entries."""
@@ -149,7 +147,7 @@ class RunStoreExport:
         for entry in every(lambda **page: self.log.journal.find(run_id, oldest_first=True, **page)):
             ended = trail.follow(entry)
             if ended is not None:
-                write_attempt(self.out, *ended, there)
+                write_attempt(self, *ended, there)
             elif entry.kind is not EntryKind.CHANGE and not (entry.subtype or "").startswith("imported"):
                 self._event(entry, there)
 
@@ -157,9 +155,7 @@ class RunStoreExport:
         row = columns_of(entry, "ts=at source=agent kind=subtype message=body")
         row |= {"run_id": there, "payload_json": text_of(entry.payload or None)}
         defaults = {"source": "system", "kind": entry.kind.value, "message": "", "payload_json": "{}"}
-        self.out.insert_numbered(
-            "events", self.out.kept.restored(entry.id, row, defaults), number_of(entry.key, SYSTEM, "events")
-        )
+        self.insert_numbered("events", self.kept.restored(entry.id, row, defaults), number_of(entry.key, SYSTEM, "events"))
         for name in _EVENT:
             if getattr(entry, name) is not None:
                 self.report.leave_out(f"entries.{name}")
@@ -168,7 +164,7 @@ class RunStoreExport:
         for artifact in every(lambda **page: self.log.artifacts.find(run_id=run_id, oldest_first=True, **page)):
             row = columns_of(artifact, "id role kind path") | {"run_id": there}
             row |= {"created_at": unless(artifact.created_at, EPOCH), "metadata_json": text_of(artifact.metadata or None)}
-            self.out.write("artifacts", f"artifacts {artifact.id}", row, {"created_at": EPOCH, "metadata_json": "{}"})
+            self.write("artifacts", f"artifacts {artifact.id}", row, {"created_at": EPOCH, "metadata_json": "{}"})
             self.report.leave_out_fields("artifacts", artifact, _ARTIFACT)
 
     def _checkpoints(self, run_id: str, there: str) -> None:
@@ -181,7 +177,7 @@ class RunStoreExport:
             row = columns_of(checkpoint, "id status created_at") | {"run_id": there}
             row["payload_json"] = unless(text_of(checkpoint.payload), "{}")
             defaults = {"status": checkpoint.name or "", "payload_json": "{}"}
-            self.out.write("checkpoints", f"checkpoints {checkpoint.id}", row, defaults)
+            self.write("checkpoints", f"checkpoints {checkpoint.id}", row, defaults)
             self.report.leave_out_fields("checkpoints", found, _CHECKPOINT)
 
     def _approvals(self, run_id: str, there: str) -> None:
@@ -197,7 +193,7 @@ class RunStoreExport:
         row |= {"run_id": there, "payload_json": text_of(approval.payload or None)}
         source = approval.decided_by or approval.asked_of or "unknown"
         defaults = {"source": source, "rationale": "", "payload_json": "{}", "created_at": approval.asked_at}
-        written = self.out.write("approvals", f"approvals {approval.id}", row, defaults)
+        written = self.write("approvals", f"approvals {approval.id}", row, defaults)
         placed = (*_APPROVAL, "decided_by") if written["source"] == approval.decided_by else _APPROVAL
         self.report.leave_out_fields("approvals", approval, placed)
 
@@ -208,7 +204,7 @@ class RunStoreExport:
              where substr(stream, 1, 1) = '@' and kind <> 'change' and coalesce(substr(subtype, 1, 8), '') <> 'imported'
             """
         self.report.leave_out("entries of no run", self.log.db.rows(sql, {})[1][0][0])
-        self.report.leave_out_kept(self.out.kept.of_others)
+        self.report.leave_out_kept(self.kept.of_others)
         self.report.leave_out_tables(self.log, _TABLES)
 
 
