@@ -15,7 +15,6 @@ from decklog.conductor.git.repository import HOME, SESSIONS, Repository, ref_par
 from decklog.conductor.git.workspaces import remove_folder
 from decklog.conductor.recovery import Recovery
 from decklog.conductor.stages import LAND, PLAN, all_tasks, item_tag
-from decklog.core.errors import NotFound
 from decklog.log import Decklog
 from decklog.stores.runs.run import Run
 
@@ -100,19 +99,13 @@ class Cleaner:
         # A run without a target has only a folder.
         folders = {path.name for path in self._repository.state.iterdir() if path.is_dir()}
         for name in sorted(held | folders):
-            run = self._run(name)
+            run = starting.find_run(self._log, name)
             why = self._why_it_stays(run)
             if run is not None and why is None:
                 self._clean_run(run, name)
             elif name in held:
                 self.cleaned.stays[f"{HOME}/{name}"] = str(why)
         return self.cleaned
-
-    def _run(self, name: str) -> Run | None:
-        try:
-            return self._log.runs.get(name)
-        except NotFound:
-            return None
 
     def _why_it_stays(self, run: Run | None) -> str | None:
         if run is None:

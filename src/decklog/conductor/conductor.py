@@ -164,7 +164,8 @@ class Conductor:
         self._log = context.log
         self._stopping = threading.Event()
         self._ending = threading.Event()
-        self._wanted_stop = False
+        # Whether it was stopped before there was nothing left to do.
+        self.is_interrupted = False
         # Set when a stage has ended: for the claims of the next stages, and for the search for overlaps.
         self._changed, self._handed_on = threading.Event(), threading.Event()
         self._slots = {LAND: 1, CHECK: CHECKS_AT_ONCE, PLAN: 1, WORK: context.configuration.agents_at_once}
@@ -183,14 +184,9 @@ class Conductor:
         """Whether it claims nothing more."""
         return self._stopping.is_set()
 
-    @property
-    def is_interrupted(self) -> bool:
-        """Whether it was stopped before there was nothing left to do."""
-        return self._wanted_stop
-
     def stop(self) -> None:
         """Claim nothing more."""
-        self._wanted_stop = True
+        self.is_interrupted = True
         self._end()
 
     def stop_now(self) -> None:

@@ -247,7 +247,7 @@ def fork(
     budget_microdollars: int | None = None,
 ) -> RunContext:
     """Fork a run of this repository at an entry or a time; with the id of an existing fork, go on with it."""
-    if new_run_id is not None and (known := _known(log, new_run_id)) is not None:
+    if new_run_id is not None and (known := find_run(log, new_run_id)) is not None:
         if known.parent_run_id != run_id:
             raise Conflict(f"there is a run {new_run_id} already, and it is no fork of {run_id}", hint="Choose another id.")
         return resume(log, new_run_id, cwd=cwd, state=state)
@@ -265,7 +265,8 @@ def fork(
     return resume(log, made.id, cwd=cwd, state=state)
 
 
-def _known(log: Decklog, run_id: str) -> Run | None:
+def find_run(log: Decklog, run_id: str) -> Run | None:
+    """Return a run; None if the log has no run of this id."""
     try:
         return log.runs.get(run_id)
     except NotFound:

@@ -44,7 +44,7 @@ _NAMED = re.compile(r"(?<![\w/.-])([\w.-]+(?:/[\w.-]+)*\.\w+(?::\d+(?:-\d+)?)?)"
 _LONGEST_LINE = 200
 AROUND, LEAST_LINES = 5, 10
 _ALWAYS_LARGE = (FixClass.ARCHITECTURAL, FixClass.STATE_MACHINE)
-_CRITERION = "a test that fails without the fix by an assertion passes with it, and what was said no longer happens"
+_CRITERION = "a test that fails without the fix by an assertion passes with it, and the problem no longer happens"
 
 
 def drop(context: FixContext, reason: str, *, by: str = "mend", **changes: Any) -> Mend:
@@ -259,13 +259,13 @@ def _document(context: FixContext) -> dict[str, Any]:
         "task": feedback.body.strip().split("\n", 1)[0][:200],
         "fix_class": mend.fix_class,
         "root_cause": triage.get("root_cause") or "not known yet",
-        "approach": triage.get("proposed_change") or "mend it where its words are found",
-        "test": triage.get("test_sketch") or "a test of what was said, which fails without the fix",
+        "approach": triage.get("proposed_change") or "fix it where its words are found",
+        "test": triage.get("test_sketch") or "a test of the reported problem, which fails without the fix",
         "success_criterion": triage.get("success_criterion") or _CRITERION,
         "files": [{"path": path, "lines": lines} for path, lines in files.items()],
         "missing": missing(context),
         "lines": estimate,
-        "alternatives": ["leave it and say so: decklog mend drop", "fix it by hand: decklog mend --branch"],
+        "alternatives": ["drop it with a reason: decklog mend drop", "fix it by hand: decklog mend --branch"],
         "cost": f"at most {context.rules.rounds} rounds of an agent and their reviews; their price is not known before",
         "risks": "what else uses these files; their tests are run with it",
         "large": _why_large(context, files, estimate),

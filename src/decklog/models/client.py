@@ -147,34 +147,25 @@ class ModelAnswer:
         return self.data is not None
 
 
+@dataclass(frozen=True)
 class Models:
     """Asks models for one run, and for one task of it if there is one."""
 
-    def __init__(
-        self,
-        log: Decklog,
-        settings: ModelSettings,
-        make: Callable[[ModelChoice], Provider],
-        *,
-        run_id: str,
-        task_id: str | None = None,
-        wait: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self.log = log
-        self._settings = settings
-        self._make = make
-        self.run_id = run_id
-        self.task_id = task_id
-        self.wait = wait
+    log: Decklog
+    settings: ModelSettings
+    make: Callable[[ModelChoice], Provider]
+    run_id: str = field(kw_only=True)
+    task_id: str | None = field(default=None, kw_only=True)
+    wait: Callable[[float], None] = field(default=time.sleep, kw_only=True)
 
     def ask(self, call: ModelCall) -> ModelAnswer:
         """Ask the model of a call site. After an error the answer has a reason and no data."""
-        choice = self._settings.choice_for(call.site)
+        choice = self.settings.choice_for(call.site)
         if choice is None:
             return ModelAnswer(site=call.site, prompt_digest=call.prompt.digest, why=f"no model is configured for {call.site}")
         asking = _Asking(self, call, choice)
         try:
-            return asking.ask(self._make(choice))
+            return asking.ask(self.make(choice))
         except BudgetExceeded as problem:
             return asking.answer(why=f"no money for {call.site}: {problem.message}")
         except DecklogError as problem:

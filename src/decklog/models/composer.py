@@ -130,12 +130,12 @@ class Composed:
         return self.prompt.tokens <= self.most_tokens
 
 
+@dataclass(frozen=True)
 class Composer:
     """Composes prompts from the files of one commit; `read` returns a file's content, None if it is missing."""
 
-    def __init__(self, settings: PromptSettings, read: Reader) -> None:
-        self.settings = settings
-        self.read = read
+    settings: PromptSettings
+    read: Reader
 
     def instructions(self, site: str) -> str:
         """Return the instructions of a call site: the repository's own, or those of Decklog."""

@@ -132,7 +132,7 @@ def skip(number: int, why: str) -> StageResult:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class GateVerdict:
     """The verdict on seven results, with the reasons for its confidence."""
 
     verdict: ReviewVerdict
@@ -141,7 +141,7 @@ class Judgement:
     results: tuple[StageResult, ...] = field(default=())
 
 
-def judge(results: Sequence[StageResult], *, block_below: int, change_below: int) -> Judgement:
+def judge(results: Sequence[StageResult], *, block_below: int, change_below: int) -> GateVerdict:
     """Return one verdict for seven results: the worst counts, and unproven is worse than to be changed."""
     failing = [one for one in results if one.status is StageStatus.FAIL]
     blocking = [one for one in failing if any(finding.severity is Severity.BLOCKING for finding in one.findings)]
@@ -158,7 +158,7 @@ def judge(results: Sequence[StageResult], *, block_below: int, change_below: int
         verdict = ReviewVerdict.PASS
     confidence, reasons = _confidence(results, verdict, low)
     ordered = tuple(sorted(results, key=lambda one: one.number))
-    return Judgement(verdict, confidence, tuple(reasons), ordered)
+    return GateVerdict(verdict, confidence, tuple(reasons), ordered)
 
 
 def _confidence(results: Sequence[StageResult], verdict: ReviewVerdict, score: int | None) -> tuple[int | None, list[str]]:

@@ -103,33 +103,31 @@ class SessionOutcome:
         )
 
 
+@dataclass
 class SessionMessages:
-    """The messages of people to one session. `pending` lists the undelivered ones, `delivered` records a delivery."""
+    """The messages of people to one session. `pending` lists the undelivered ones, `on_delivery` records a delivery."""
 
-    def __init__(
-        self, folder: Path, pending: Callable[[], Sequence[Message]], delivered: Callable[[str], object], *, is_taken: bool
-    ) -> None:
-        self._folder = folder
-        self._pending = pending
-        self._delivered = delivered
-        # Whether the agent's client takes messages while it works.
-        self._is_taken = is_taken
-        self._looked = -_MESSAGE_SECONDS
+    folder: Path
+    pending: Callable[[], Sequence[Message]]
+    on_delivery: Callable[[str], object]
+    # Whether the agent's client takes messages while it works.
+    is_taken: bool
+    _looked: float = -_MESSAGE_SECONDS
 
     def look(self) -> None:
         """Write new messages to where the client finds them."""
-        if not self._is_taken or time.monotonic() - self._looked < _MESSAGE_SECONDS:
+        if not self.is_taken or time.monotonic() - self._looked < _MESSAGE_SECONDS:
             return
         self._looked = time.monotonic()
-        for message in self._pending():
-            path = self._folder / f"message-{message.id}.json"
+        for message in self.pending():
+            path = self.folder / f"message-{message.id}.json"
             if not path.exists():
                 _write_json(path, {"id": message.id, "text": message.body})
 
     def delivered(self, message_id: object) -> None:
         """Record that the client has delivered a message to the agent, if there is such a message."""
-        if (self._folder / f"message-{os.path.basename(str(message_id))}.json").exists():
-            self._delivered(str(message_id))
+        if (self.folder / f"message-{os.path.basename(str(message_id))}.json").exists():
+            self.on_delivery(str(message_id))
 
 
 class Questions:
@@ -201,40 +199,33 @@ def _write_json(path: Path, content: Mapping[str, object]) -> None:
     new.rename(path)
 
 
+@dataclass
 class AgentSession:
     """Watches one agent from the beginning of its stream to its end."""
 
-    def __init__(
-        self,
-        log: Decklog,
-        description: Description,
-        terms: Terms,
-        running: Running,
-        on_answer: Callable[[], object] = lambda: None,
-        messages: SessionMessages | None = None,
-    ) -> None:
-        self._log = log
-        self._description = description
-        self._terms = terms
-        self._running = running
-        self._follower = Follower(running.folder)
-        self._reader = StreamReader(description)
-        self._calls = CallPairs(description)
+    log: Decklog
+    description: Description
+    terms: Terms
+    running: Running
+    on_answer: Callable[[], object] = lambda: None
+    messages: SessionMessages | None = None
+    outcome: SessionOutcome = field(default_factory=SessionOutcome)
+
+    def __post_init__(self) -> None:
+        self._follower = Follower(self.running.folder)
+        self._reader = StreamReader(self.description)
+        self._calls = CallPairs(self.description)
+        self._questions = Questions(self.log, self.terms.run_id, self.terms.task_id, answers_of(self.running.folder))
         self._number = 0
         self._started: str | None = None
-        self._model = description.model
-        self._overdrawn = False
-        self._on_answer = on_answer
-        self._is_answered = False
+        self._model = self.description.model
+        self._overdrawn = self._is_answered = False
         # Reported by the program: no model has answered.
         self._is_unasked = False
-        self._messages = messages
-        self._questions = Questions(log, terms.run_id, terms.task_id, answers_of(running.folder))
-        self.outcome = SessionOutcome()
 
     def watch(self, wanted_end: Callable[[], str | None]) -> SessionOutcome:
         """Follow the agent to its end; `wanted_end` gives a reason as soon as it is to be ended."""
-        with self._running.watched() as wait:
+        with self.running.watched() as wait:
             ended = self._followed(wanted_end, wait)
         self._take(self._follower.rest())
         self._note_all(self._reader.rest())
@@ -248,7 +239,7 @@ class AgentSession:
 
     def _charge_unreported(self) -> None:
         """Charge a session that reported no spending, as if ended early: by its transcript, or as a call of unknown price."""
-        session, transcript = self.outcome.session, self._description.transcript
+        session, transcript = self.outcome.session, self.description.transcript
         found = tokens_in_transcript(self._home, transcript, session) if transcript and session is not None else {}
         for model, tokens in found.items():
             self._charge(dict(zip(FIGURES, tokens, strict=True)), model)
@@ -258,12 +249,12 @@ class AgentSession:
     @property
     def _home(self) -> Path:
         """The private home of its program, where it has its transcripts."""
-        return self._running.folder / "home"
+        return self.running.folder / "home"
 
     def _take_errors(self) -> None:
         """Keep the end of standard error, which may name the error of an agent that failed."""
         outcome = self.outcome
-        outcome.stderr = "\n".join(Follower(self._running.folder, "stderr").rest())[-LONGEST_TEXT:].strip()
+        outcome.stderr = "\n".join(Follower(self.running.folder, "stderr").rest())[-LONGEST_TEXT:].strip()
         if outcome.exit_code and outcome.error_class is None and outcome.ended_for is None:
             outcome.error_class = self._reader.class_of({"text": outcome.stderr})
 
@@ -280,13 +271,13 @@ class AgentSession:
         """Read the agent's output until its end; return how it ended."""
         heard = progressed = time.monotonic()
         seconds, is_ending, may_be_over = SHORTEST_WAIT, False, True
-        longest = min(LONGEST_WAIT, 15 * (self._description.stall_minutes or 1))
-        while not may_be_over or (ended := self._running.ending()) is None:
+        longest = min(LONGEST_WAIT, 15 * (self.description.stall_minutes or 1))
+        while not may_be_over or (ended := self.running.ending()) is None:
             events = self._take(self._follower.lines())
             now = time.monotonic()
             self._questions.look()
-            if self._messages is not None:
-                self._messages.look()
+            if self.messages is not None:
+                self.messages.look()
             # An agent that waits for a person is not stalled.
             is_waiting = self._questions.newest is not None
             heard = now if events or is_waiting else heard
@@ -295,33 +286,33 @@ class AgentSession:
             if why is not None:
                 self.outcome.ended_for, is_ending = why, True
                 self.outcome.approval = self._questions.newest if why == ASKED else None
-                self._running.stop(KINDLY)
+                self.running.stop(KINDLY)
             seconds = SHORTEST_WAIT if events or is_ending else min(seconds * 1.5, longest)
             may_be_over = wait(min(seconds, self._until_stall(now - heard, now - progressed)))
         return ended
 
     def end(self) -> None:
         """End the agent and wait until nothing of it is left."""
-        self._running.stop(KINDLY)
-        while self._running.ending() is None:
+        self.running.stop(KINDLY)
+        while self.running.ending() is None:
             time.sleep(SHORTEST_WAIT)
 
     def _why_end(self, silent: float, without_progress: float) -> str | None:
         """Return why to end an agent: its budget is used up, nobody answers it, or it is stalled."""
         if self._overdrawn:
             return "budget"
-        if self._questions.seconds > 60 * self._description.ask_minutes:
+        if self._questions.seconds > 60 * self.description.ask_minutes:
             return ASKED
-        if self._description.stall_minutes is None:
+        if self.description.stall_minutes is None:
             return None
-        stall = self._description.stall_minutes * 60
+        stall = self.description.stall_minutes * 60
         return "stalled" if silent > stall or without_progress > 2 * stall else None
 
     def _until_stall(self, silent: float, without_progress: float) -> float:
         """Return the seconds until an agent without output counts as stalled."""
-        if self._description.stall_minutes is None:
+        if self.description.stall_minutes is None:
             return LONGEST_WAIT
-        stall = self._description.stall_minutes * 60
+        stall = self.description.stall_minutes * 60
         return max(SHORTEST_WAIT, min(stall - silent, 2 * stall - without_progress))
 
     def _take(self, lines: Iterable[str]) -> list[StreamEvent]:
@@ -337,7 +328,7 @@ class AgentSession:
     def _append(self, found: Iterable[SessionEntry]) -> None:
         entries = [self._row(one) for one in found]
         if entries:
-            self._log.journal.append_many(entries)
+            self.log.journal.append_many(entries)
 
     def _entries(self, event: StreamEvent) -> Iterable[SessionEntry]:
         """Return the entries to record of an event."""
@@ -349,7 +340,7 @@ class AgentSession:
                 # Some programs name the session with each answer.
                 return []
             self._started = named.get("session")
-            named |= {"folder": self._terms.folder} if self._terms.folder else {}
+            named |= {"folder": self.terms.folder} if self.terms.folder else {}
         text, cut = cut_of(str(event.taken.get("text") or event.kind))
         if event.problem is not None:
             text = event.problem if event.kind == "noise" else f"{text} ({event.problem})"
@@ -360,15 +351,15 @@ class AgentSession:
     def _row(self, entry: SessionEntry) -> dict[str, Any]:
         self._number += 1
         return {
-            "stream": self._terms.run_id,
+            "stream": self.terms.run_id,
             "body": entry.body,
             "kind": _ENTRY_KINDS.get(entry.kind, "event"),
             "subtype": f"agent.{entry.kind}",
-            "agent": self._description.name,
-            "task_id": self._terms.task_id,
+            "agent": self.description.name,
+            "task_id": self.terms.task_id,
             "payload": entry.payload,
             # After an adoption the stream is read from its start; recorded entries are not written again.
-            "key": f"{self._running.mark}:{self._number}",
+            "key": f"{self.running.mark}:{self._number}",
         }
 
     def _note(self, event: StreamEvent) -> None:
@@ -377,53 +368,53 @@ class AgentSession:
         outcome.session = taken.get("session") or outcome.session
         if event.kind != "thought":
             outcome.text = str(taken.get("text") or outcome.text)[-LONGEST_TEXT:]
-        self._model = self._description.model or taken.get("model") or self._model
+        self._model = self.description.model or taken.get("model") or self._model
         # A later event replaces an error that the agent recovered from.
         outcome.error_class = event.error_class if event.kind in ("error", "end") else outcome.error_class
         if outcome.error_class is not None:
             stated = taken.get("until") or taken.get("text")
-            outcome.until = parse_reset_time(stated, self._log.clock.now()) or outcome.until
+            outcome.until = parse_reset_time(stated, self.log.clock.now()) or outcome.until
         elif event.kind in _ANSWERS and not self._is_answered:
             self._is_answered = True
-            self._on_answer()
+            self.on_answer()
         if event.usage:
             self._charge(event.usage)
         elif event.usage is not None:
             self._is_unasked = True
-        if event.kind == "delivered" and self._messages is not None:
-            self._messages.delivered(taken.get("message"))
+        if event.kind == "delivered" and self.messages is not None:
+            self.messages.delivered(taken.get("message"))
         if event.kind == "ask":
-            self._questions.ask(self._description.name, taken)
+            self._questions.ask(self.description.name, taken)
 
     def _charge(self, usage: Any, model: str | None = None) -> None:
         """Record spending; over the budget the session is ended."""
         number = self.outcome.counts.get("charged", 0) + 1
         self.outcome.counts["charged"] = number
-        charge = self._log.ledger.charge(
-            model or self._named_model() or self._description.name,
+        charge = self.log.ledger.charge(
+            model or self._named_model() or self.description.name,
             **usage,
-            run_id=self._terms.run_id,
-            task_id=self._terms.task_id,
+            run_id=self.terms.run_id,
+            task_id=self.terms.task_id,
             # The reservation is for the worker that claimed the task.
-            agent=self._terms.worker or self._description.name,
-            agent_id=self._description.name,
+            agent=self.terms.worker or self.description.name,
+            agent_id=self.description.name,
             call_site="conductor.work",
-            reservation_id=self._terms.reservation_id,
+            reservation_id=self.terms.reservation_id,
             enforce=False,
-            key=f"{self._running.mark}:{number}",
+            key=f"{self.running.mark}:{number}",
             answer_id=charge_of_session(self.outcome.session, number),
         )
         self.outcome.is_priced = charge.cost_microdollars is not None
         self.outcome.microdollars += charge.cost_microdollars or 0
-        limit = self._terms.budget_microdollars
+        limit = self.terms.budget_microdollars
         # An unknown price does not end the session; its time limit does.
         is_over = charge.overdrew and charge.cost_microdollars is not None
         self._overdrawn = self._overdrawn or is_over or (limit is not None and self.outcome.microdollars > limit)
 
     def _named_model(self) -> str | None:
         """Return the model of the session; where the output names none, that of the transcript in the private home."""
-        if self._model is None and self._description.transcript and self.outcome.session is not None:
-            self._model = model_in_transcript(self._home, self._description.transcript, self.outcome.session)
+        if self._model is None and self.description.transcript and self.outcome.session is not None:
+            self._model = model_in_transcript(self._home, self.description.transcript, self.outcome.session)
         return self._model
 
 

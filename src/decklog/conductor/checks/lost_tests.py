@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from decklog.conductor.checks.removed_code import RemovedCode, gone
+from decklog.conductor.checks.removed_code import RemovedCode, bound_names, gone
 from decklog.conductor.checks.running import PASSED
 from decklog.conductor.git.changes import changes
 from decklog.conductor.git.repository import Repository
@@ -248,7 +248,7 @@ def _sight(module: ast.Module, gone: RemovedCode, shared: frozenset[str] = froze
     looking = frozenset(node.name for node in functions if any(isinstance(one, ast.Assert) for one in ast.walk(node)))
     sight = _Sight(gone, modules, imported, looking, shared)
     while True:
-        own = {name for node in module.body if not _has_tests(node) for name in _named(node) if sight.sees(node)}
+        own = {name for node in module.body if not _has_tests(node) for name in bound_names(node) if sight.sees(node)}
         if own <= sight.own:
             return sight
         sight = replace(sight, own=sight.own | own)
@@ -262,16 +262,6 @@ def _shared(files: Sequence[TestFile], gone: RemovedCode) -> frozenset[str]:
 
 def _has_tests(node: ast.stmt) -> bool:
     return is_test(node) or (isinstance(node, ast.ClassDef) and any(is_test(one) for one in node.body))
-
-
-def _named(node: ast.stmt) -> set[str]:
-    match node:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return {name}
-        case ast.Assign() | ast.AnnAssign():
-            return {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
-        case _:
-            return set()
 
 
 def with_their_code(lost: Sequence[str], old: Sequence[TestFile], gone: RemovedCode, tree: "RemovedTests") -> set[str]:

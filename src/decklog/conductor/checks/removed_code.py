@@ -69,17 +69,20 @@ def gone(before: Files, after: Files, named: Callable[[Collection[str]], Collect
 
 def bound(tree: ast.Module) -> dict[str, ast.AST]:
     """Return the top-level names of a module, each with its definition."""
-    found: dict[str, ast.AST] = {}
-    for node in tree.body:
-        match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                found[name] = node
-            case ast.Import(names=names) | ast.ImportFrom(names=names):
-                found |= {(one.asname or one.name).partition(".")[0]: node for one in names}
-            case ast.Assign() | ast.AnnAssign():
-                stored = (one for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
-                found |= {one.id: node for one in stored}
-    return found
+    return {name: node for node in tree.body for name in bound_names(node)}
+
+
+def bound_names(node: ast.stmt) -> set[str]:
+    """Return the names that a statement defines."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return {name}
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            return {(one.asname or one.name).partition(".")[0] for one in names}
+        case ast.Assign() | ast.AnnAssign():
+            return {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+        case _:
+            return set()
 
 
 def _settled(lost: Mapping[tuple[str, str], ast.AST]) -> Iterator[tuple[str, str]]:

@@ -1,9 +1,10 @@
 """The statements of Python files that a change adds or removes."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from decklog.conductor.git.changes import lines_of
+from decklog.core.python_source import parsed
 from decklog.review.change import Change
 
 Lines = Mapping[str, Sequence[int]]
@@ -26,12 +27,7 @@ def changed_lines(change: Change, paths: Sequence[str]) -> tuple[Lines, Lines]:
 def added_statements(change: Change, path: str) -> list[range]:
     """Return the added statements of a Python file by their lines, without definitions and docstrings."""
     wanted = {line.number for line in change.added_by_file.get(path, ())}
-    try:
-        tree = ast.parse(change.content(path) or b"")
-    except (SyntaxError, ValueError):
-        return []
-    spans = [range(node.lineno, _end_of_head(node) + 1) for node in ast.walk(tree) if isinstance(node, ast.stmt) and _runs(node)]
-    return sorted((span for span in spans if wanted.intersection(span)), key=lambda span: span.start)
+    return sorted(_spans(change.content(path), wanted, _runs), key=lambda span: span.start)
 
 
 def _runs(node: ast.stmt) -> bool:
@@ -43,17 +39,14 @@ def _runs(node: ast.stmt) -> bool:
 
 def _statements(content: bytes | None, lines: Sequence[int]) -> list[int]:
     """Extend lines to their whole statements: a tracer reports a statement by its first line."""
-    try:
-        tree = ast.parse(content or b"")
-    except (SyntaxError, ValueError):
-        return sorted(set(lines))
-    wanted, found = set(lines), set(lines)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.stmt):
-            span = range(node.lineno, _end_of_head(node) + 1)
-            if wanted.intersection(span):
-                found.update(span)
-    return sorted(found)
+    return sorted(set(lines).union(*_spans(content, set(lines))))
+
+
+def _spans(content: bytes | None, lines: set[int], is_counted: Callable[[ast.stmt], bool] = lambda _: True) -> list[range]:
+    """Return the lines of each statement that has one of some lines."""
+    nodes = (node for node in ast.walk(parsed(content or b"") or ast.Module([], [])) if isinstance(node, ast.stmt))
+    spans = [range(node.lineno, _end_of_head(node) + 1) for node in nodes if is_counted(node)]
+    return [span for span in spans if lines.intersection(span)]
 
 
 def _end_of_head(node: ast.stmt) -> int:
