@@ -139,7 +139,7 @@ class Invocation:
     @staticmethod
     @contextmanager
     def open_temporary() -> "Iterator[Decklog]":
-        """Open a log of its own, which is deleted at the end."""
+        """Open a temporary log, which is deleted at the end."""
         from tempfile import TemporaryDirectory
 
         from decklog.log import Decklog
