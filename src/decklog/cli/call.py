@@ -1,6 +1,8 @@
 """One call of the program: its words, and the options that every command shares."""
 
-from collections.abc import Container
+import os
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from decklog.core.errors import Invalid
@@ -133,6 +135,17 @@ class Invocation:
         if not (create and place.is_named):
             place.must_exist()
         return place.open(read_only=not writing and place.is_read_only)
+
+    @staticmethod
+    @contextmanager
+    def open_temporary() -> "Iterator[Decklog]":
+        """Open a temporary log, which is deleted at the end."""
+        from tempfile import TemporaryDirectory
+
+        from decklog.log import Decklog
+
+        with TemporaryDirectory(prefix="decklog-import-") as folder, Decklog.open(os.path.join(folder, "log.db")) as log:
+            yield log
 
     def place(self) -> "LogLocation":
         """Return the location of the log of this call."""

@@ -8,6 +8,7 @@ from typing import Any
 from decklog.cli.call import HAND_WRITTEN, SENTENCES, Invocation, WrongUsage
 from decklog.cli.exits import use_shape_of
 from decklog.cli.parameters import parameters_of, read_words
+from decklog.cli.show import confirm, show
 from decklog.core.figures import dollars
 from decklog.log import Decklog, store_class
 from decklog.records.operations import Operation, operations_of
@@ -101,8 +102,6 @@ def run_operation(call: Invocation) -> int:
     if operation.manager_only:
         words = call.take_key(words, flags)
     arguments = read_words(parameters, words)
-    from decklog.cli.show import show
-
     with call.open(writing=operation.writes) as log, acting(log, call), _proving(log, call, store, operation, arguments):
         if store == "runs" and not operation.writes:
             from decklog.agents.closing import close_killed_sessions
@@ -112,12 +111,12 @@ def run_operation(call: Invocation) -> int:
         reason = _reason(log, store, operation, arguments) if result is None else None
         warnings = list(getattr(result, "warnings", ()))
         if operation.writes and isinstance(result, Record) and not (call.json or call.fields):
-            from decklog.cli.show import confirm
-
             return confirm(result, warnings)
         if (store, operation.name) in _AMOUNTS and not call.json:
             return show(dollars(result, exact=True), as_json=False)
-        return show(_shown(log, store, operation, result), as_json=call.json, warnings=warnings, reason=reason)
+        if store in ("runs", "tasks") and not operation.writes:
+            result = with_words(log, result)
+        return show(result, as_json=call.json, warnings=warnings, reason=reason)
 
 
 def _unknown(store: str, verb: str) -> WrongUsage:
@@ -136,14 +135,6 @@ def _unknown(store: str, verb: str) -> WrongUsage:
     sentence = f'A sentence is filed as it is: decklog {spelled} "…". ' if store in SENTENCES else ""
     hint = f"{sentence}Commands: {', '.join(verbs)}. See: decklog {spelled} --help"
     return WrongUsage(f"unknown command: {spelled} {verb}", hint=hint, known=verbs)
-
-
-def _shown(log: Decklog, store: str, operation: Operation, result: Any) -> Any:
-    """Return the result to show: runs and tasks that were read get their status."""
-    if store not in ("runs", "tasks") or operation.writes:
-        return result
-
-    return with_words(log, result)
 
 
 # Verbs that return an amount in microdollars, which people read in dollars.

@@ -47,10 +47,16 @@ def doctor(call: Invocation, part: str | None, deep: bool) -> int:
     findings += unguarded
     if ignored := find_ignored_entries():
         facts["ignored_plugins"] = "; ".join(f"{one.entry.name} of {one.package}: {one.why_ignored}" for one in ignored)
+    if not call.json:
+        show({name: value for name, value in facts.items() if name != "steps"}, as_json=False)
+    return _conclude(call, facts, findings)
+
+
+def _conclude(call: Invocation, facts: dict[str, Any], findings: list[dict[str, str]]) -> int:
+    """Print the problems, with --json together with the facts; return the exit code."""
     if call.json:
         first = findings[0] if findings else None
         return print_findings({**facts, "findings": findings}, Trouble(first["what"], hint=first["mend"]) if first else None)
-    show({name: value for name, value in facts.items() if name != "steps"}, as_json=False)
     for finding in findings:
         say(f"PROBLEM  {finding['what']}\n         {finding['mend']}")
     click.echo("No problems found." if not findings else f"{counted(len(findings), 'problem')} found.")
@@ -87,15 +93,9 @@ def examine_agents(call: Invocation) -> int:
     """Show the set-up of each coding agent, and its problems."""
     findings = SetupFindings()
     facts = _programs(locate(call.db), findings)
-    if call.json:
-        first = findings.all[0] if findings.all else None
-        problem = Trouble(first["what"], hint=first["mend"]) if first else None
-        return print_findings({**facts, "findings": findings.all}, problem)
-    _show_agents(facts)
-    for finding in findings.all:
-        say(f"PROBLEM  {finding['what']}\n         {finding['mend']}")
-    click.echo("No problems found." if not findings.all else f"{counted(len(findings.all), 'problem')} found.")
-    return 1 if findings.all else 0
+    if not call.json:
+        _show_agents(facts)
+    return _conclude(call, facts, findings.all)
 
 
 def _show_agents(facts: dict[str, Any]) -> None:

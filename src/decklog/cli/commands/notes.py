@@ -1,10 +1,7 @@
 """`decklog notes`: exchange attribution with other tools and clones."""
 
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from tempfile import TemporaryDirectory
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -180,7 +177,7 @@ def attribute(call: Invocation, merged: str, result: str, dry_run: bool) -> int:
     from decklog.agents.origins.statistics import attribute_merged
     from decklog.provenance.settings import git_failures, repository_at
 
-    with _log_or_private(call) as log, git_failures():
+    with call.open() if call.place().exists else call.open_temporary() as log, git_failures():
         found = attribute_merged(repository_at(), log, merged, result, dry_run=dry_run)
     if call.json:
         return show({"dry_run": dry_run, **found.as_dict()}, as_json=True, warnings=found.left_out)
@@ -188,16 +185,3 @@ def attribute(call: Invocation, merged: str, result: str, dry_run: bool) -> int:
     say(f"{'Would write' if dry_run else 'Wrote'} {counted(found.written, 'note')}; lines: {lines or 'none'}.")
     print_warnings(found.left_out)
     return 0
-
-
-@contextmanager
-def _log_or_private(call: Invocation) -> "Iterator[Decklog]":
-    """Open the log of this folder; where there is none, a private one that is deleted at the end."""
-    if call.place().exists:
-        with call.open() as log:
-            yield log
-        return
-    from decklog.log import Decklog
-
-    with TemporaryDirectory(prefix="decklog-import-") as folder, Decklog.open(os.path.join(folder, "log.db")) as log:
-        yield log

@@ -104,31 +104,6 @@ def _more_links(site: "DashboardSite") -> None:
         _tell(site)
 
 
-def serve_mcp(call: Invocation, port: int | None, token_file: str | None) -> int:
-    """Answer on standard input and output, or on HTTP."""
-    if token_file is not None and port is None:
-        raise WrongUsage("--token-file needs --http", hint="Add --http PORT, or leave it out.")
-    _prepare()
-    try:
-        from decklog.mcp.server import build
-        from decklog.mcp.source import LogSource
-    except ModuleNotFoundError as missing:
-        what = f"the MCP server needs the package mcp, and {missing.name} is not installed"
-        raise Unavailable(what, hint=install_hint("mcp")) from None
-    source = LogSource(call.db)
-    if port is not None:
-        return _over_http(build(source), port, token_file)
-    from decklog.mcp.stdio import serve
-
-    if sys.stdin.isatty():
-        # A person at a terminal does not type JSON-RPC.
-        sys.stderr.write(
-            "Waiting for an MCP client on standard input; `decklog setup claude --mcp` registers this server. Ctrl-C stops.\n"
-        )
-    serve(build(source))
-    return 0
-
-
 def _prepare() -> None:
     """Make a program that lives on of one that was meant to live for a moment."""
     import logging
@@ -203,7 +178,27 @@ def mcp(call: Invocation, port: int | None, token_file: str | None) -> int:
     read, from DECKLOG_MCP_TOKEN, or a new one that is shown on the terminal once. The header Decklog-Worker names the client's
     worker; without it the session does.
     """
-    return serve_mcp(call, port, token_file)
+    if token_file is not None and port is None:
+        raise WrongUsage("--token-file needs --http", hint="Add --http PORT, or leave it out.")
+    _prepare()
+    try:
+        from decklog.mcp.server import build
+        from decklog.mcp.source import LogSource
+    except ModuleNotFoundError as missing:
+        what = f"the MCP server needs the package mcp, and {missing.name} is not installed"
+        raise Unavailable(what, hint=install_hint("mcp")) from None
+    source = LogSource(call.db)
+    if port is not None:
+        return _over_http(build(source), port, token_file)
+    from decklog.mcp.stdio import serve
+
+    if sys.stdin.isatty():
+        # A person at a terminal does not type JSON-RPC.
+        sys.stderr.write(
+            "Waiting for an MCP client on standard input; `decklog setup claude --mcp` registers this server. Ctrl-C stops.\n"
+        )
+    serve(build(source))
+    return 0
 
 
 @for_the_manager

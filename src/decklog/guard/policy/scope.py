@@ -3,7 +3,6 @@
 import posixpath
 import re
 from collections.abc import Iterable
-from copy import copy
 from typing import Any, NamedTuple
 
 from decklog.guard.policy.words import NO_TAINT, SPLIT, UNKNOWN, UNKNOWN_WORD, Word, join_taint
@@ -79,7 +78,8 @@ class Scope:
 
     def inner(self, positional: list[Word] | None = None) -> "Scope":
         """Open a scope for a subshell: it sees this one and keeps its own changes."""
-        scope = copy(self)
+        scope = Scope.__new__(Scope)
+        vars(scope).update(vars(self))
         for name in ("variables", "functions", "aliases", "chosen"):
             setattr(scope, name, dict(getattr(self, name)))
         scope.positional = self.positional if positional is None else positional

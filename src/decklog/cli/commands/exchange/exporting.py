@@ -52,8 +52,8 @@ def export_html(call: Invocation, run_id: str, out: str | None, overwrite: bool)
 
 def _tracker_export(
     name: str, exporter: str, text: str, *options: Callable[[Any], Any], argument: str = "file", has_progress: bool = True
-) -> None:
-    """Add the command of an exporter; `exporter` names its class below `decklog.plugins.importers`."""
+) -> click.Command:
+    """Add and return the command of an exporter; `exporter` names its class below `decklog.plugins.importers`."""
 
     def run(call: Invocation, /, **given: Any) -> int:
         module, _, kind = exporter.partition(":")
@@ -65,7 +65,7 @@ def _tracker_export(
     command: Any = click.pass_obj(run)
     for option in reversed([click.argument(argument), *options]):
         command = option(command)
-    export.command(name, help=text)(command)
+    return export.command(name, help=text)(command)
 
 
 def _run(text: str, **settings: Any) -> Callable[[Any], Any]:
@@ -73,7 +73,7 @@ def _run(text: str, **settings: Any) -> Callable[[Any], Any]:
 
 
 _replace = click.option("--replace", is_flag=True, help="overwrite an existing file")
-_tracker_export(
+export_bazinga = _tracker_export(
     "bazinga",
     "bazinga.export:BazingaExport",
     """Write the log as a bazinga database of its newest version (19); FILE must not be there yet.
@@ -81,14 +81,14 @@ _tracker_export(
     Tasks, approvals and what else that system has no table for stay here.""",
     has_progress=False,
 )
-_tracker_export(
+export_runstore = _tracker_export(
     "runstore",
     "runstore.export:RunStoreExport",
     """Write the log as a RunStore database; FILE must not be there yet.
 
     A task that is paused is in progress there, so that nobody is given it. Questions without a verdict stay here.""",
 )
-_tracker_export(
+export_gaia = _tracker_export(
     "gaia",
     "gaia.export:GaiaExport",
     """Write the log as a gaia-coder home: seven databases, paused tasks, self-edits and learnings.
@@ -96,7 +96,7 @@ _tracker_export(
     DIRECTORY must not be there yet, or be empty. The tasks of all runs come together in it.""",
     argument="directory",
 )
-_tracker_export(
+export_beads = _tracker_export(
     "beads",
     "beads:BeadsExport",
     """Write tasks as beads' issues, a line each in the order of their ids, with links, comments and memories.
@@ -105,7 +105,7 @@ _tracker_export(
     _run("only this run"),
     _replace,
 )
-_tracker_export(
+export_taskmaster = _tracker_export(
     "taskmaster",
     "taskmaster.sync:TaskMasterExport",
     """Write a run's tasks as Task Master's tasks.json, parts as subtasks; runs that came from other tags go along.
@@ -114,7 +114,7 @@ _tracker_export(
     _run("the run of the tag master", default="taskmaster", show_default=True),
     _replace,
 )
-_tracker_export(
+export_markdown = _tracker_export(
     "markdown",
     "markdown:MarkdownExport",
     """Write a run's plan as Markdown, a section a task, to be read and edited; `decklog import markdown` takes it back.

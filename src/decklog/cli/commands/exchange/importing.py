@@ -3,10 +3,9 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from importlib import import_module
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +16,7 @@ from decklog.cli.plugin_group import PluginGroup
 from decklog.cli.projects import Consent, accept_project
 from decklog.cli.show import print_warnings, show
 from decklog.cli.terminal import ProgressMeter
-from decklog.core.errors import NotFound
+from decklog.core.errors import Invalid, NotFound
 from decklog.core.figures import sized
 from decklog.core.plugins import PluginKind
 from decklog.location.locate import found_above
@@ -239,18 +238,22 @@ def import_otlp(call: Invocation, file: str, by_conversation: bool, dry_run: boo
 _everywhere = click.option("--all", "everywhere", is_flag=True, help="import sessions of all folders, not only this one")
 
 
-def _agent_command(name: str, text: str) -> click.Command:
-    """Build the command that imports the sessions of an agent of which each session has its folder."""
+def _agent_command(name: str, text: str, folder: Callable[[], str] | None = None) -> click.Command:
+    """Build the command that imports the sessions of a coding agent.
 
-    @click.command(name, help=text)
-    @click.argument("path", required=False)
-    @_everywhere
-    @_dry_run
-    @click.pass_obj
-    def command(call: Invocation, path: str | None, everywhere: bool, dry_run: bool) -> int:
+    `folder` has the sessions of an agent that does not keep them by folder; those of others are of this repository, or all.
+    """
+
+    def run(call: Invocation, path: str | None, dry_run: bool, everywhere: bool = False) -> int:
+        if folder is not None:
+            return _history(call, name, path or folder(), dry_run)
         return _sessions(call, name, path, everywhere, dry_run)
 
-    return command
+    command: Any = click.pass_obj(run)
+    options = [click.argument("path", required=False), *([_everywhere] if folder is None else []), _dry_run]
+    for option in reversed(options):
+        command = option(command)
+    return click.command(name, help=text)(command)
 
 
 import_claude = _agent_command(
@@ -266,31 +269,21 @@ import_codex = _agent_command(
 
     The files are only read. Sessions that hooks or an earlier import recorded are not written again.""",
 )
-
-
-@click.command("gemini")
-@click.argument("path", required=False)
-@_dry_run
-@click.pass_obj
-def import_gemini(call: Invocation, path: str | None, dry_run: bool) -> int:
+import_gemini = _agent_command(
+    "gemini",
     """Import Gemini CLI's sessions from its chat files: all of this user's, those below a folder, or one file.
 
-    The files are only read. Sessions that hooks or an earlier import recorded are not written again.
-    """
-    return _history(call, "gemini", path or os.path.expanduser("~/.gemini/tmp"), dry_run)
-
-
-@click.command("opencode")
-@click.argument("path", required=False)
-@_dry_run
-@click.pass_obj
-def import_opencode(call: Invocation, path: str | None, dry_run: bool) -> int:
+    The files are only read. Sessions that hooks or an earlier import recorded are not written again.""",
+    lambda: os.path.expanduser("~/.gemini/tmp"),
+)
+import_opencode = _agent_command(
+    "opencode",
     """Import opencode's sessions from its database: this user's, those below a folder, or one file.
 
     A copy of the file is read, and of that only sessions, messages and their parts. Sessions that hooks or an earlier import
-    recorded are not written again.
-    """
-    return _history(call, "opencode", path or os.path.join(_data_home(), "opencode"), dry_run)
+    recorded are not written again.""",
+    lambda: os.path.join(_data_home(), "opencode"),
+)
 
 
 def _sessions(call: Invocation, program: str, path: str | None, everywhere: bool, dry_run: bool) -> int:
@@ -333,24 +326,14 @@ def _history(call: Invocation, program: str, path: str, dry_run: bool, roots: li
     return 0
 
 
-@contextmanager
-def _log(call: Invocation, source: str, dry_run: bool) -> "Iterator[Decklog]":
-    """Open the log that gets the records. What only asks what would happen makes none, nor does a source that is not there."""
-    from decklog.core.errors import Invalid
-    from decklog.location.locate import locate
-
+def _log(call: Invocation, source: str, dry_run: bool) -> "AbstractContextManager[Decklog]":
+    """Open the log that gets the records. A dry run creates none, nor does a source that is not there."""
     if not os.path.exists(source):
         raise NotFound(f"no such file or folder: {source}", path=source)
     if os.path.isfile(source) and os.path.getsize(source) == 0:
         raise Invalid(f"{source} is empty: nothing to import", path=source)
-    if not dry_run or locate(call.db).exists:
-        with call.open(create=True) as log:
-            yield log
-        return
-    from decklog.log import Decklog
-
-    with TemporaryDirectory(prefix="decklog-import-") as folder, Decklog.open(os.path.join(folder, "log.db")) as log:
-        yield log
+    is_here = not dry_run or call.place().exists
+    return call.open(create=True) if is_here else call.open_temporary()
 
 
 def _show(call: Invocation, report: "Report") -> int:
