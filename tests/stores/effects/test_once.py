@@ -54,7 +54,7 @@ def test_a_bare_decorator_takes_the_run_of_the_claim(log: Decklog, run_id: str) 
         calls.append(1)
         return len(calls)
 
-    with pytest.raises(Invalid, match="which run"):
+    with pytest.raises(Invalid, match="run is unknown"):
         build()
     log.tasks.add(run_id, "work")
     claim = claimed(log, run_id)
