@@ -54,7 +54,7 @@ _BEGIN = "begin transaction isolation level repeatable read read only"
 
 
 class OtherDatabase:
-    """A database of another program, read at one moment; each statement may take so many seconds."""
+    """A database of another program, read at one moment, with a time limit for each statement."""
 
     def __init__(self, url: str, *, seconds: float) -> None:
         try:
