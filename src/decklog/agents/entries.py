@@ -36,46 +36,10 @@ def run_of(program: str, session_id: str, agent_id: str | None = None) -> str:
 
 def entry_of(program: str, run_id: str, event: SessionEvent) -> dict[str, Any] | None:
     """Return the entry arguments of an event, with storable texts of limited length; None for an event without an entry."""
-    agent, facts = program, dict[str, Any]()
-    text: str | None
-    key: str | None
-    match event:
-        case Begun():
-            kind, name, text = EntryKind.EVENT, "session", f"session {event.source}"
-            # Two starts at the same moment count as one.
-            key = f"begun:{event.source}:{event.at.isoformat()}" if event.at else None
-            facts = {"cwd": event.cwd, "model": event.model, "version": event.version, "transcript": event.transcript}
-        case Prompted():
-            kind, name, text, agent = EntryKind.INTERACTION, "prompt", event.text, event.by
-            key = f"prompt:{event.prompt_id}" if event.prompt_id else key_of("prompt", event, event.text)
-        case Called():
-            # The key omits the tool, because sources name it differently.
-            kind, name = EntryKind.TOOL, "call"
-            text, key, facts = describe_call(event.call_id, event.tool, event.arguments)
-        case Returned():
-            kind, name, key = EntryKind.TOOL, "result", f"result:{event.call_id}"
-            output, cut = cut_of(event.output)
-            text = output or event.outcome.value
-            facts = {"call": event.call_id, "tool": event.tool, "outcome": event.outcome.value, **event.facts, **cut}
-        case Said():
-            kind, name, text = EntryKind.INTERACTION, "said", event.text
-            key = event.message_id and f"said:{event.message_id}"
-        case Thought():
-            kind, name, text, key = EntryKind.REASONING, "thought", event.text, f"thought:{event.message_id}"
-        case Compacted():
-            kind, name = EntryKind.EVENT, "compacted" if event.is_over else "compacting"
-            text, key = event.summary or event.trigger, key_of(name, event, event.summary)
-        case Noted():
-            kind, name, text, facts = EntryKind.EVENT, event.name, event.text, event.facts
-            key = event.note_id or key_of(event.name, event, event.text)
-        case Rested():
-            kind, name, said = EntryKind.EVENT, "turn", event.error or event.text
-            text, key, facts = said or "turn ended", key_of("turn", event, said), {**event.facts, "error": event.error}
-        case Ended() | Joined():
-            kind, name, reason = EntryKind.EVENT, "session", event.reason if isinstance(event, Ended) else None
-            text, key = f"session ended: {reason or 'done'}", key_of("ended", event, reason)
-        case _:
-            return None
+    content = _content_of(event)
+    if content is None:
+        return None
+    kind, subtype, text, key, facts = content
     body, cut = cut_of(storable(text)) if text else (text, {})
     payload = {name: value for name, value in facts.items() if value is not None and name != "way"} | cut
     if event.way is not None:
@@ -84,13 +48,50 @@ def entry_of(program: str, run_id: str, event: SessionEvent) -> dict[str, Any] |
         "stream": run_id,
         "body": body,
         "kind": kind.value,
-        "subtype": name,
-        "agent": agent,
+        "subtype": subtype,
+        "agent": event.by if isinstance(event, Prompted) else program,
         "agent_id": storable(event.agent_id or event.session_id),
         "payload": storable_value(payload) if payload else None,
         "key": storable(key) if key else key,
         "at": event.at,
     }
+
+
+def _content_of(event: SessionEvent) -> tuple[EntryKind, str, str | None, str | None, dict[str, Any]] | None:
+    """Return the kind, subtype, text, key and facts of an event's entry."""
+    match event:
+        case Begun():
+            # Two starts at the same moment count as one.
+            key = f"begun:{event.source}:{event.at.isoformat()}" if event.at else None
+            facts = {"cwd": event.cwd, "model": event.model, "version": event.version, "transcript": event.transcript}
+            return EntryKind.EVENT, "session", f"session {event.source}", key, facts
+        case Prompted():
+            key = f"prompt:{event.prompt_id}" if event.prompt_id else key_of("prompt", event, event.text)
+            return EntryKind.INTERACTION, "prompt", event.text, key, {}
+        case Called():
+            # The key omits the tool, because sources name it differently.
+            return EntryKind.TOOL, "call", *describe_call(event.call_id, event.tool, event.arguments)
+        case Returned():
+            output, cut = cut_of(event.output)
+            result = {"call": event.call_id, "tool": event.tool, "outcome": event.outcome.value, **event.facts, **cut}
+            return EntryKind.TOOL, "result", output or event.outcome.value, f"result:{event.call_id}", result
+        case Said():
+            return EntryKind.INTERACTION, "said", event.text, event.message_id and f"said:{event.message_id}", {}
+        case Thought():
+            return EntryKind.REASONING, "thought", event.text, f"thought:{event.message_id}", {}
+        case Compacted():
+            name = "compacted" if event.is_over else "compacting"
+            return EntryKind.EVENT, name, event.summary or event.trigger, key_of(name, event, event.summary), {}
+        case Noted():
+            key = event.note_id or key_of(event.name, event, event.text)
+            return EntryKind.EVENT, event.name, event.text, key, event.facts
+        case Rested():
+            said, facts_of_turn = event.error or event.text, {**event.facts, "error": event.error}
+            return EntryKind.EVENT, "turn", said or "turn ended", key_of("turn", event, said), facts_of_turn
+        case Ended() | Joined():
+            reason = event.reason if isinstance(event, Ended) else None
+            return EntryKind.EVENT, "session", f"session ended: {reason or 'done'}", key_of("ended", event, reason), {}
+    return None
 
 
 def describe_call(call_id: str, tool: str, arguments: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:

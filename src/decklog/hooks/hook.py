@@ -85,7 +85,7 @@ class Hook:
         except Exception as unrecorded:
             if not denied:
                 raise
-            err.write(f"It is not on record: {unrecorded}\n")
+            err.write(f"The call could not be recorded: {unrecorded}\n")
         return BLOCKED if denied else 0
 
     def _record(self, location: "LogLocation", denied: str | None, out: IO[str]) -> None:
@@ -209,7 +209,7 @@ class Hook:
 
 _USAGE = """Usage: decklog hook claude|codex|gemini|opencode
 
-  Put one event of an agent's program on record, which comes as JSON on standard input. Programs call it themselves:
+  Record one event of a coding agent, given as JSON on standard input. The agents call it themselves:
   `decklog setup claude` has Claude Code do so.
 """
 
