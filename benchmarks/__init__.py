@@ -1,1 +1,1 @@
-"""Measurements, each beside a floor or a peer in the same run, as a ratio: machines differ and are noisy, ratios less so."""
+"""Measurements, each compared with a baseline or a peer in the same run, as a ratio: machines differ more than ratios."""

@@ -32,7 +32,7 @@ ALL = (
 
 
 def main(names: list[str]) -> int:
-    """Run measurements; the exit code says whether all targets were met."""
+    """Run measurements; the exit code shows whether all targets were met."""
     missed = []
     for name in names or ALL:
         print(f"\n== {name}", flush=True)

@@ -24,17 +24,17 @@ import json, sys
 def say(message):
     sys.stdout.write(json.dumps(message) + "\\n"); sys.stdout.flush()
 for line in sys.stdin:
-    told = json.loads(line)
-    if told["method"] == "initialize":
+    request = json.loads(line)
+    if request["method"] == "initialize":
         result = {"protocolVersion": 1, "agentInfo": {"name": "echo", "version": "1"}}
-    elif told["method"] == "session/new":
+    elif request["method"] == "session/new":
         result = {"sessionId": "s1"}
     else:
-        text = {"type": "text", "text": told["params"]["prompt"][0]["text"]}
-        update = {"sessionUpdate": "agent_message_chunk", "messageId": str(told["id"]), "content": text}
+        text = {"type": "text", "text": request["params"]["prompt"][0]["text"]}
+        update = {"sessionUpdate": "agent_message_chunk", "messageId": str(request["id"]), "content": text}
         say({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s1", "update": update}})
         result = {"stopReason": "end_turn"}
-    say({"jsonrpc": "2.0", "id": told["id"], "result": result})
+    say({"jsonrpc": "2.0", "id": request["id"], "result": result})
 """
 _PIPE = """
 import os, subprocess, sys, threading
@@ -51,7 +51,7 @@ os._exit(0)
 
 
 class Editor:
-    """Talks to an agent, whatever stands between."""
+    """Talks to an agent, with or without a program between."""
 
     def __init__(self, words: list[str], folder: Path) -> None:
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder)
@@ -113,8 +113,8 @@ def main() -> list[Row]:
         for editor in editors.values():
             editor.close()
     notes = (
-        "an agent that says back what it was told; a turn is a prompt, an update and an answer, all of them on record",
-        "`takes longer by`: beside the same agent with nothing between; a plain pipe copies bytes and reads none of them",
+        "an agent that repeats each prompt; a turn is a prompt, an update and an answer, all of them on record",
+        "`takes longer by`: compared with the same agent with nothing between; a plain pipe copies bytes and reads none of them",
         f"medians of {ROUNDS} rounds in turns",
     )
     write("acp", "A proxy between editor and agent", rows, notes)

@@ -1,6 +1,6 @@
 """What a bazinga call costs on a log of a million rows, compared with the same call on one of a thousand.
 
-bazinga's own program is in no registry, so it can't be installed to be measured beside. What each of its calls begins with is
+bazinga's own program is in no registry, so it can't be installed and measured. What each of its calls begins with is
 known: an interpreter, the modules it imports, and a check of the whole file. That much of it is measured, as the least it takes.
 """
 
@@ -52,7 +52,7 @@ _PHASES = ("understanding", "approach", "completion")
 
 
 def fill(path: Path, count: int) -> None:
-    """Make a log with one session and so many rows in it: interactions mostly, a tenth events, a tenth reasoning."""
+    """Make a log with one session and `count` rows in it: interactions mostly, a tenth events, a tenth reasoning."""
     with Decklog.open(path, durability="relaxed") as log:
         log.runs.start("Grow", run_id=SESSION)
         log.groups.add(SESSION, "G7", name="Lexer")
@@ -75,7 +75,7 @@ def _entry(number: int, count: int) -> dict[str, object]:
 
 
 def best(commands: dict[str, list[str]]) -> dict[str, float]:
-    """Run all commands in turns; give each one's least processor time, which other programs disturb least."""
+    """Run all commands in turns; give each one's least CPU time, which other programs disturb least."""
     times: dict[str, list[float]] = {name: [] for name in commands}
     for turn in range(ROUNDS + 1):
         for name, command in commands.items():
@@ -86,7 +86,7 @@ def best(commands: dict[str, list[str]]) -> dict[str, float]:
 
 
 def beginnings(folder: Path, sizes: tuple[int, ...]) -> dict[int, float]:
-    """Measure what bazinga's own calls begin with, in files of its own with so many rows."""
+    """Measure what bazinga's own calls begin with, in its own files with `count` rows."""
     found = {}
     for size in sizes:
         path = folder / f"bazinga-{size}.db"
@@ -111,13 +111,13 @@ def main() -> list[Row]:
         found = best(commands)
         own = beginnings(Path(name), (1_000, count))
     rows = [
-        row(f"{call}, {count:,} rows beside {FEW:,}", found[f"{call} large"], "ms", floor=found[call], target="<= 1.1")
+        row(f"{call}, {count:,} rows compared with {FEW:,}", found[f"{call} large"], "ms", floor=found[call], target="<= 1.1")
         for call in CALLS
     ]
-    beside = "beside what bazinga's own begins with"
+    baseline = "compared with the first steps of bazinga's"
     rows += [
-        row(f"get-session, 1,000 rows, {beside}", found["get-session"], "ms", floor=own[1_000]),
-        row(f"get-session, {count:,} rows, {beside}", found["get-session large"], "ms", floor=own[count], target="<= 0.0125"),
+        row(f"get-session, 1,000 rows, {baseline}", found["get-session"], "ms", floor=own[1_000]),
+        row(f"get-session, {count:,} rows, {baseline}", found["get-session large"], "ms", floor=own[count], target="<= 0.0125"),
     ]
     write("bazinga", "Processor time of a bazinga call on a large log", rows)
     return rows

@@ -1,6 +1,6 @@
 """This tree compared with an earlier commit, interleaved: `python -m benchmarks.before COMMIT`.
 
-It measures appends, claims, reads, verification and command-line calls. Each tree works on a log of its own.
+It measures appends, claims, reads, verification and command-line calls. Each tree works on its own log.
 """
 
 import os

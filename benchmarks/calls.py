@@ -1,4 +1,4 @@
-"""What a command-line call costs in processor time, compared with an interpreter that does nothing."""
+"""What a command-line call costs in CPU time, compared with an interpreter that does nothing."""
 
 import os
 import resource
@@ -29,7 +29,7 @@ OTHERS = {
 
 
 def cpu(command: list[str]) -> float:
-    """Run a command; give the processor time it took, in milliseconds."""
+    """Run a command; give the CPU time it took, in milliseconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -78,14 +78,16 @@ def main() -> list[Row]:
             rows.append(row(f"{label}, compared with python -c pass", found[label], "ms", floor=found["bare"], target=target))
         for label in HOT:
             rows.append(
-                row(f"{label}, large log beside small", found[f"{label}, large"], "ms", floor=found[label], target="<= 1.1")
+                row(
+                    f"{label}, large log compared with small", found[f"{label}, large"], "ms", floor=found[label], target="<= 1.1"
+                )
             )
         parts = split()
         rows.append(row("of a hot call: interpreter", parts["interpreter"], "ms"))
         rows.append(row("of a hot call: imports", parts["imports"] - parts["interpreter"], "ms"))
         rows.append(row("of a hot call: work", found["journal append"] - parts["imports"], "ms"))
     notes = [
-        f"processor time of the call and all it starts, medians of {ROUNDS}, in turns",
+        f"CPU time of the call and all it starts, medians of {ROUNDS}, in turns",
         f"the large log has {entries:,} entries",
     ]
     write("calls", "Processor time of a command-line call", rows, notes)

@@ -1,4 +1,4 @@
-"""Children of a measurement: processes that work when they are told to, tell what they saw, and never outlive their time."""
+"""Children of a measurement: processes that work on command, report what they saw, and never outlive their time."""
 
 import json
 import subprocess
@@ -83,4 +83,4 @@ def _line(child: "subprocess.Popen[str]") -> str:
     for line in child.stdout:
         if line.startswith(("ready", "{", "[")):
             return line
-    raise RuntimeError(f"child {child.pid} ended with {child.wait()} and told nothing")
+    raise RuntimeError(f"child {child.pid} ended with {child.wait()} and reported nothing")

@@ -6,8 +6,8 @@ commit of the target is written out and checked again.
 
 `--script` does the same to a script of `git worktree` and `xargs -P`, which cleans up and goes on after each kill.
 
-`--abandon 4` kills the conductors of so many runs and starts none again: ten seconds after `orphan_seconds`, which is a minute,
-nothing of them may be alive. `--idle 600` lets a run wait so many seconds for a quota. `--stall 10` says how long after so many
+`--abandon 4` kills the conductors of 4 runs and starts none again: ten seconds after `orphan_seconds`, which is a minute,
+nothing of them may be alive. `--idle 600` lets a run wait 600 seconds for a quota. `--stall 10` shows how long after 10
 seconds of silence, and after twice as many with signs of life alone, an agent is ended.
 """
 
@@ -106,7 +106,7 @@ class Ground:
         return git(self.repository, *words)
 
     def start(self) -> int:
-        """Work on the plan in a process of its own; give its number."""
+        """Work on the plan in its own process; return its id."""
         return forked(self._conduct)
 
     def _conduct(self) -> None:
@@ -114,7 +114,7 @@ class Ground:
             Conductor(self._context(log)).run()
 
     def work(self, seconds: float | None) -> bool:
-        """Work on the plan in a process of its own, killed after so long; say whether it came to its end."""
+        """Work on the plan in its own process, killed after a while; return whether it finished."""
         return came_to_its_end(self.start(), seconds)
 
     def _context(self, log: Decklog) -> starting.RunContext:
@@ -174,7 +174,7 @@ class Ground:
 
 
 def abandon(runs: int) -> None:
-    """Kill the conductors of so many runs, start none again, and say what is left of them when their time is over."""
+    """Kill the conductors of some runs, start none again, and return what is left when their time is over."""
     with tempfile.TemporaryDirectory(prefix="decklog-kills-") as folder:
         grounds = [Ground(Path(folder) / str(number), HIDING, orphan_seconds=60) for number in range(runs)]
         children = [ground.start() for ground in grounds]
@@ -217,7 +217,7 @@ class ScriptedGround(Ground):
             self.git(*words)
 
     def work(self, seconds: float | None) -> bool:
-        # Whoever wrote it knows that it may be killed.
+        # Its author knows that it may be killed.
         shutil.rmtree(self.folder / "trees", ignore_errors=True)
         self.git("worktree", "prune")
         names = "\n".join(str(number) for number in range(ITEMS))
@@ -284,8 +284,8 @@ def stall(seconds: float) -> None:
                 folder=folder / "agent",
                 sandbox=Sandbox(kind="none"),  # type: ignore[arg-type]
             )
-            told = {"command": ["it"], "stream": "jsonl", "stall_minutes": seconds / 60}
-            agent = describe("it", {**told, "events": [{"when": {"/type": "tool"}, "as": "tool"}]})
+            settings = {"command": ["it"], "stream": "jsonl", "stall_minutes": seconds / 60}
+            agent = describe("it", {**settings, "events": [{"when": {"/type": "tool"}, "as": "tool"}]})
             with Decklog.open(folder / "decklog.db") as log:
                 log.runs.start("Stall", run_id="run_1")
                 log.tasks.add("run_1", "It", task_id="it")
@@ -299,7 +299,7 @@ def stall(seconds: float) -> None:
 
 
 def processor_seconds(pid: int) -> float:
-    """Give the processor time that a process has used."""
+    """Give the CPU time that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -325,7 +325,7 @@ def main() -> None:
 
 
 def kill(wanted: int, chance: random.Random, *, with_supervisors: bool, kind: type[Ground]) -> None:
-    """Work plans until so many kills have fallen, and say what came of them."""
+    """Work plans until all kills have fallen; return the outcomes."""
     kills, runs, total = 0, 0, Counter[str]()
     begun = time.monotonic()
     while kills < wanted:

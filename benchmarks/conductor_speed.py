@@ -1,4 +1,4 @@
-"""What the conductor costs: an item from claim to landed beside a script of worktrees, its lane, streams, restarts, idleness.
+"""Cost of the conductor: an item from claim to landed compared with a script of worktrees, its lane, streams, restarts, idling.
 
 `python -m benchmarks.conductor_speed` needs a quiet machine and about five minutes, and writes its section of
 benchmarks/results/conductor.md; `--items 20` makes it shorter and writes nothing.
@@ -66,7 +66,7 @@ git worktree remove --force ../trees/$name
 
 
 class Ground:
-    """A repository of so many files, and a log."""
+    """A repository of `files` files, and a log."""
 
     def __init__(self, folder: Path, *, agents: int, agent: list[str] = AGENT) -> None:
         self.folder, self.repository = folder, folder / "repository"
@@ -88,7 +88,7 @@ class Ground:
         return subprocess.run(["git", *words], cwd=self.repository, capture_output=True, text=True, check=True).stdout.strip()
 
     def plan(self, items: int, *, in_turn: bool = False) -> bytes:
-        """Plan so many items, each after the one before if they are to be worked in turn."""
+        """Plan `count` items, each after the one before if they depend on each other."""
         needs = [[f"p{number - 1}"] if in_turn and number else [] for number in range(items)]
         made = [{"name": f"p{number}", "needs": needed} for number, needed in enumerate(needs)]
         return json.dumps({"goal": "Be quick", "items": made}).encode()
@@ -99,7 +99,7 @@ class Ground:
 
 
 def conducted(items: int, agents: int, *, in_turn: bool = False) -> tuple[float, float, list[dict[str, float]]]:
-    """Work so many items; give the seconds, the conductor's own processor time, and where the time of each item went."""
+    """Work `count` items; return the seconds, the conductor's own CPU time, and where the time of each item went."""
     with tempfile.TemporaryDirectory(prefix="decklog-speed-") as folder:
         ground = Ground(Path(folder), agents=agents)
         with Decklog.open(ground.target) as log:
@@ -113,7 +113,7 @@ def conducted(items: int, agents: int, *, in_turn: bool = False) -> tuple[float,
 
 
 def _stages(log: Decklog, land: str) -> dict[str, float]:
-    """Give how long an item took from its first claim to the end of its landing, by stage, and between stages, in ms."""
+    """Return how long an item took from its first claim to the end of its landing, by stage, and between stages, in ms."""
     spans = []
     for task_id in (f"{land}.w1", f"{land}.c1", land):
         attempt = log.tasks.attempts(task_id)[-1]
@@ -215,7 +215,7 @@ def streamed(events: int) -> float:
 
 
 def restarted(agents: int, tasks: int) -> float:
-    """Give how long it takes to adopt so many living agents of a conductor that was killed, with so many tasks open."""
+    """Return how long it takes to adopt the living agents of a killed conductor, with tasks open."""
     with tempfile.TemporaryDirectory(prefix="decklog-speed-") as folder:
         ground = Ground(Path(folder), agents=agents, agent=["sleep", "600"])
         with Decklog.open(ground.target) as log:
@@ -266,7 +266,7 @@ def resumed() -> float:
 
 
 def viewed(items: int, seconds: float) -> tuple[float, float]:
-    """Give how many ms it takes a program of its own to tell a run of so many items, and the share of a core to follow it."""
+    """Return the ms that a separate program takes to show a run of `count` items, and the share of a core to follow it."""
     with tempfile.TemporaryDirectory(prefix="decklog-speed-") as folder:
         ground = Ground(Path(folder), agents=1)
         with Decklog.open(ground.target) as log:
@@ -288,7 +288,7 @@ def viewed(items: int, seconds: float) -> tuple[float, float]:
 
 
 def idle(seconds: float, agents: int) -> tuple[float, float]:
-    """Give the share of a core, in percent, and the memory in MiB of a conductor whose agents sleep, in a process of its own."""
+    """Return the share of a core, in percent, and the memory in MiB of a conductor whose agents sleep, in its own process."""
     with tempfile.TemporaryDirectory(prefix="decklog-speed-") as folder:
         ground = Ground(Path(folder), agents=agents, agent=["sleep", "600"])
         with Decklog.open(ground.target) as log:
@@ -325,19 +325,19 @@ def main(items: int = 200) -> list[Row]:
     alone = 1000 * scripted(count, 1) / count
     rows = [row("an item, from its claim to landed, median", statistics.median(whole), "ms", target="<= 250")]
     rows.append(row("the same, 99 of 100", whole[int(0.99 * len(whole))], "ms", target="<= 600"))
-    rows.append(row("the same beside the script, median", statistics.median(whole), "ms", floor=alone, target="<= 4.5"))
+    rows.append(row("the same compared with the script, median", statistics.median(whole), "ms", floor=alone, target="<= 4.5"))
     for stage in (*STAGES, "between"):
         rows.append(row(f"of that: {stage}", statistics.median(one[stage] for one in took), "ms"))
     many, processor, _ = conducted(items, 8)
     rows.append(row(f"{items} items, 8 at once", items / many, "items/s", target=">= 8"))
-    rows.append(row("the same beside the script", items / many, "items/s", floor=items / scripted(items, 8)))
-    rows.append(row("processor time of the conductor meanwhile", 100 * processor / many, "% of a core", target="<= 60"))
+    rows.append(row("the same compared with the script", items / many, "items/s", floor=items / scripted(items, 8)))
+    rows.append(row("CPU time of the conductor meanwhile", 100 * processor / many, "% of a core", target="<= 60"))
     rows.append(row("landings without a check", landings(min(items, 100)), "landings/s", target=">= 10"))
     rows.append(row("events of a stream on record", streamed(100 * items), "events/s", target=">= 2000"))
     rows.append(row("16 living agents adopted, 1,000 tasks open", 1000 * restarted(16, 1000), "ms", target="<= 2000"))
     rows.append(row("from a kill to the next act, started at once", 1000 * resumed(), "ms", target="<= 3000"))
     first, share = viewed(100, 10.0)
-    rows.append(row("100 items told by `run watch`, whole program", first, "ms", target="<= 150"))
+    rows.append(row("100 items shown by `run watch`, whole program", first, "ms", target="<= 150"))
     rows.append(row("following them", share, "% of a core", target="<= 1"))
     share, memory = idle(20.0, min(items, 100))
     rows.append(row(f"{min(items, 100)} agents that sleep, all leases kept", share, "% of a core", target="<= 3"))
@@ -350,8 +350,8 @@ NOTES = (
     "that is `true` through a repository of 200 files. The first rows are of items that wait for each other, so that nothing "
     "else is going on; their times are those of the log, from the claim of the work to the end of the landing. The script makes "
     "a `git worktree` for each item, starts the same agent and check, commits, merges under a lock and removes the worktree; "
-    "several at once by `xargs -P`. It keeps no record and survives no kill. Bernstein's mock adapter, which was to stand beside "
-    "it, can be had (3.23, for Python 3.12 or newer), and plays the mending of its own demonstration project and nothing else: "
+    "several at once by `xargs -P`. It keeps no record and survives no kill. Bernstein's mock adapter "
+    "can be had (3.23, for Python 3.12 or newer), and plays the mending of its demonstration project and nothing else: "
     "there is no item of work that both could do."
 )
 

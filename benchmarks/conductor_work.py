@@ -20,12 +20,12 @@ from decklog.conductor import starting
 from decklog.conductor.conductor import Conductor
 
 FAULTS, PAIRS, AGENTS = 40, 50, 4
-# Follows a script that stands in its item: files to write and texts to replace, another one in a later round.
+# Follows a script in its item: files to write and texts to replace, another one in a later round.
 AGENT = """
 import json, pathlib, re, sys
-told = sys.stdin.read()
-rounds = dict(re.findall(r"^SCRIPT-(\\d) (.*)$", told, re.M))
-number = re.search(r"^Round (\\d+)", told, re.M)[1]
+text = sys.stdin.read()
+rounds = dict(re.findall(r"^SCRIPT-(\\d) (.*)$", text, re.M))
+number = re.search(r"^Round (\\d+)", text, re.M)[1]
 for path, old, new in json.loads(rounds.get(number, rounds["1"])):
     file = pathlib.Path(path)
     file.parent.mkdir(exist_ok=True)
@@ -68,7 +68,7 @@ KINDS = ("rename", "signature", "constant", "default", "registry")
 
 
 def package(count: int) -> dict[str, str]:
-    """Write a package of so many small modules, each with a fault, and a test that does not see it."""
+    """Write a package of `count` small modules, each with a fault, and a test that does not see it."""
     files = {}
     for number in range(count):
         fault = SEEDS[number % len(SEEDS)][0]
@@ -193,8 +193,8 @@ def main() -> None:
         begun = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="decklog-work-") as folder:
             found = Ground(Path(folder)).work(items)
-        told = ", ".join(f"{count} {what}" for what, count in found.items())
-        print(f"{name}: {told}; {time.monotonic() - begun:.0f} s", flush=True)
+        text = ", ".join(f"{count} {what}" for what, count in found.items())
+        print(f"{name}: {text}; {time.monotonic() - begun:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What confinement costs: each tool of an agent beside the plain call it replaces, in one run."""
+"""What confinement costs: each tool of an agent compared with the plain call it replaces, in one run."""
 
 import ctypes
 import os
@@ -37,7 +37,7 @@ def timed(action: Callable[[], object], rounds: int, samples: int = 7) -> float:
     return Figure(taken) * 1e6
 
 
-def beside(name: str, value: float, floor: float, target: float) -> Row:
+def compared(name: str, value: float, floor: float, target: float) -> Row:
     """Make a row of what ours takes, compared with the plain call that keeps no promise."""
     return row(name, value, "µs", floor=floor, target=f"<= {target:g}")
 
@@ -63,7 +63,7 @@ def running(here: Path) -> list[Row]:
         plain = 1000 * (_cpu() - before) / COMMANDS
     return [
         row("guarded command, waited for longer than a bare one", waited, "ms", target="<= 25"),
-        row("guarded command, processor time of all its processes beyond a bare one", guarded - plain, "ms", target="<= 25"),
+        row("guarded command, CPU time of all its processes beyond a bare one", guarded - plain, "ms", target="<= 25"),
     ]
 
 
@@ -78,7 +78,7 @@ def _inherit_orphans() -> None:
 
 
 def _cpu() -> float:
-    """Tell the processor time of this process and of all that have ended below it."""
+    """Tell the CPU time of this process and of all that have ended below it."""
     time.sleep(0.2)
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
@@ -105,19 +105,19 @@ def reading(here: Path) -> list[Row]:
         plain = timed(lambda: _plain_read(file), 2000)
         checked = timed(lambda: _checked_read(str(here), file), 1000)
         return [
-            beside("read, confined", timed(lambda: root.read(PATH), 2000), plain, 10),
-            beside("read, confined, compared with realpath and open", timed(lambda: root.read(PATH), 2000), checked, 1.5),
+            compared("read, confined", timed(lambda: root.read(PATH), 2000), plain, 10),
+            compared("read, confined, compared with realpath and open", timed(lambda: root.read(PATH), 2000), checked, 1.5),
         ]
 
 
 def _plain_edit(file: Path, old: str, new: str) -> None:
     text = file.read_text()
-    beside = file.with_suffix(".tmp")
-    with open(beside, "w") as opened:
+    temporary = file.with_suffix(".tmp")
+    with open(temporary, "w") as opened:
         opened.write(text.replace(old, new, 1))
         opened.flush()
         os.fsync(opened.fileno())
-    os.rename(beside, file)
+    os.rename(temporary, file)
     directory = os.open(file.parent, os.O_RDONLY)
     os.fsync(directory)
     os.close(directory)
@@ -136,7 +136,7 @@ def editing(here: Path) -> list[Row]:
     with Root(here) as root:
         plain = timed(lambda: turn(lambda old, new: _plain_edit(file, f"{old} = 1", f"{new} = 1")), 30)
         ours = timed(lambda: turn(lambda old, new: edit_file(root, "edit.py", f"{old} = 1", f"{new} = 1")), 30)
-    return [beside("edit, durable", ours, plain, 1.5)]
+    return [compared("edit, durable", ours, plain, 1.5)]
 
 
 def searching(here: Path) -> list[Row]:
@@ -152,7 +152,7 @@ def searching(here: Path) -> list[Row]:
         return [row("grep, 3,000 files", ours, "µs")]
     command = ["rg", "--no-config", "--hidden", "--sort=path", "-n", r"needle\s*=", "tree"]
     plain = timed(lambda: subprocess.run(command, cwd=here, capture_output=True, check=True), 1, 5)
-    return [beside("grep, 3,000 files", ours, plain, 8)]
+    return [compared("grep, 3,000 files", ours, plain, 8)]
 
 
 def main() -> list[Row]:
@@ -162,7 +162,7 @@ def main() -> list[Row]:
         (here / PATH).parent.mkdir(parents=True)
         (here / PATH).write_text(LINE * 20)
         rows = [*reading(here), *editing(here), *searching(here), *running(here)]
-    write("confinement", "An agent's tools beside plain calls", rows)
+    write("confinement", "An agent's tools compared with plain calls", rows)
     return rows
 
 

@@ -1,9 +1,9 @@
-"""Kills a writer with SIGKILL at random moments and checks that nothing it was told is written was lost, or half done.
+"""Kills a writer with SIGKILL at random moments and checks that no acknowledged write was lost or half done.
 
     python -m benchmarks.crash                      200 kills on each engine
     python -m benchmarks.crash --engine sqlite --kills 20 --json
 
-A writer tells over a pipe what was acknowledged to it, after it was. After the last kill every acknowledged write must be in the
+A writer reports each acknowledgement over a pipe. After the last kill every acknowledged write must be in the
 log, every operation must be there whole or not at all, and the log must verify.
 """
 
@@ -28,7 +28,7 @@ from decklog import Decklog
 from decklog.journal import journal, tail, verify  # noqa: F401
 
 RUN = "run_crash"
-# A writer is killed so many seconds after so many writes were acknowledged to it.
+# A writer is killed some seconds after some acknowledged writes.
 LONGEST_LIFE = 0.12
 MOST_WRITES = 20
 KILLED_WHILE_OPENING = 0.15
@@ -80,18 +80,18 @@ def place(engine: str, target: str | None) -> Iterator[str]:
 
 def crash(target: str, engine: str, kills: int, luck: random.Random) -> dict[str, Any]:
     """Let one writer after another begin, and end each before it is done; then look what is there."""
-    told: list[dict[str, Any]] = []
+    acknowledged: list[dict[str, Any]] = []
     if engine == "postgres":
         Decklog.open(target, migrate=True).close()
     import_everything()
     for number in range(kills):
         writes = luck.randint(1, MOST_WRITES) if luck.random() > KILLED_WHILE_OPENING else 0
-        told += one_life(target, number, luck.uniform(0.0, LONGEST_LIFE), writes)
-    return {"kills": kills, "acknowledged": len(told), **judge(target, told)}
+        acknowledged += one_life(target, number, luck.uniform(0.0, LONGEST_LIFE), writes)
+    return {"kills": kills, "acknowledged": len(acknowledged), **judge(target, acknowledged)}
 
 
 def import_everything() -> None:
-    """Do everything once in a log of its own, so that the forked writers are not killed while they import modules."""
+    """Do everything once in its own log, so that the forked writers are not killed while they import modules."""
     with tempfile.TemporaryDirectory() as folder, Decklog.open(os.path.join(folder, "warm.db")) as log:
         log.runs.start("warm up", run_id=RUN)
         for deed in DEEDS:
@@ -99,7 +99,7 @@ def import_everything() -> None:
 
 
 def one_life(target: str, number: int, seconds: float, writes: int) -> list[dict[str, Any]]:
-    """Fork a writer, kill it so long after so many acknowledged writes, and return what was acknowledged."""
+    """Fork a writer, kill it a while after some acknowledged writes, and return what was acknowledged."""
     hearing, telling = os.pipe()
     child = os.fork()
     if child == 0:
@@ -114,7 +114,7 @@ def one_life(target: str, number: int, seconds: float, writes: int) -> list[dict
     with os.fdopen(hearing, "rb") as file:
         lines = (heard + file.read()).splitlines()
     if os.WIFEXITED(status):
-        raise SystemExit(f"the writer ended by itself with {os.WEXITSTATUS(status)}")
+        raise SystemExit(f"the writer ended early with {os.WEXITSTATUS(status)}")
     return [json.loads(line) for line in lines]
 
 
@@ -175,8 +175,8 @@ def work(log: Decklog, name: str, tell: Tell) -> None:
 DEEDS = (append, append, append_long, append_three, update, do_both, work)
 
 
-def judge(target: str, told: list[dict[str, Any]]) -> dict[str, Any]:
-    """Compare what writers were told with what is there."""
+def judge(target: str, acknowledged: list[dict[str, Any]]) -> dict[str, Any]:
+    """Compare acknowledged writes with the log."""
     with Decklog.open(target, migrate=True) as log:
         entries = list(log.journal.tail(RUN, follow=False)) if log.journal.heads() else []
         result = log.journal.verify()
@@ -203,7 +203,7 @@ def judge(target: str, told: list[dict[str, Any]]) -> dict[str, Any]:
     )
     return {
         "entries": len(entries),
-        "lost": sum(not checks[deed["did"]](deed) for deed in told),
+        "lost": sum(not checks[deed["did"]](deed) for deed in acknowledged),
         "half_done": halves,
         "whole": result.ok and sorted(hashes) == list(range(1, len(entries) + 1)),
     }

@@ -73,7 +73,7 @@ def hashes_in(path: Path) -> Iterator[str]:
 
 
 def damaged(source: Path, folder: Path, seed: int, tool: str) -> "dict[str, Any]":
-    """Try one copy out in a process of its own; nothing of it stays."""
+    """Try one copy out in its own process; nothing of it stays."""
     place = folder / str(seed)
     place.mkdir()
     try:
@@ -119,7 +119,7 @@ def rows_of(results: "list[dict[str, Any]]", size: str) -> list[Row]:
         row("changed by recovering them", changed, "copies", target="<= 0"),
         count("called whole, and something was left out", "is_falsely_whole"),
         row("nothing recovered, where there was something", nothing, "copies", target="<= 0"),
-        count("damage that neither opening, verify nor doctor tells", "is_unseen"),
+        count("damage that neither opening, verify nor doctor reports", "is_unseen"),
         count("entries in another order than they were", "out_of_order"),
         count("something said to be lost that is not", "falsely_lost"),
         row(f"time to recover a copy of {size}", statistics.mean(result["seconds"] for result in results), "s"),
@@ -146,7 +146,7 @@ def main() -> list[Row]:
 
 
 def notes_on(sizes: list[float], count: int, tool: "sqlite_shell.Shell | None") -> list[str]:
-    beside = f"SQLite's command-line tool {tool.version}" if tool else "no tool: none here has a `.recover` that works"
+    tool_name = f"SQLite's command-line tool {tool.version}" if tool else "no tool: none here has a `.recover` that works"
     kinds = "; ".join(f"{kind}: {(how.__doc__ or '').rstrip('.').lower()}" for kind, how in KINDS.items())
     return [
         f"Copies of one log of {sizes[0]:.0f} MB and a WAL of {sizes[1]:.0f} MB, with {count:,} entries and something in every "
@@ -156,9 +156,9 @@ def notes_on(sizes: list[float], count: int, tool: "sqlite_shell.Shell | None") 
         "recovery. An entry is still in a copy when all its pages are there, byte for byte, wherever they are now; it has come "
         "back when the new log has it word for word, as itself and not inside of another entry. Other entries may come back as "
         "well: from older versions of a page, or from a page that is damaged elsewhere.",
-        f"Beside it: {beside}, on a copy with the same damage, `.recover` read into a new file. What it puts into "
+        f"Compared with: {tool_name}, on a copy with the same damage, `.recover` read into a new file. What it puts into "
         "`lost_and_found` counts as recovered.",
-        "Each copy is recovered in a process of its own, with a limit of time. It is unchanged if each of its files has the "
+        "Each copy is recovered in its own process, with a limit of time. It is unchanged if each of its files has the "
         "digest it had before.",
     ]
 

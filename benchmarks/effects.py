@@ -2,7 +2,7 @@
 
 Two effects are real: a line appended to a file, and a branch pushed to a bare repository, which gets a new name each time the
 push is made. `python -m benchmarks.effects --kills 300` prints where the kills fell and what came of them. A step must never
-happen twice, and never be lost without anybody being told: it is taken up again, or a person is asked.
+happen twice, and never be lost silently: it is resumed, or a person decides.
 """
 
 import argparse
@@ -80,7 +80,7 @@ class Ground:
         with self.log() as log:
             return log.effects.known(RUN, key_of(step, "run", {"command": self.command(step)}))
 
-    # One attempt, in a process of its own
+    # One attempt, in its own process
 
     def begin(self, step: str, *, with_check: bool) -> int:
         """Fork a process that makes a step; give its number."""
@@ -103,7 +103,7 @@ class Ground:
             return PENDING
         except Conflict:
             return UNKNOWN
-        except BaseException:  # noqa: BLE001 - whatever it is must reach the driver as a failure
+        except BaseException:  # noqa: BLE001 - any failure must reach the driver as a failure
             traceback.print_exc()
             return BROKEN
         return DONE
@@ -180,7 +180,7 @@ class Driver:
             end_process_tree(str(effect.facts["mark"]))
 
     def _finish(self, step: str, with_check: bool) -> None:
-        """Take the step over until it is done, answering for a person where one is asked."""
+        """Take the step over until it is done, answering for a person where one is needed."""
         while True:
             _, status = os.waitpid(self.ground.begin(step, with_check=with_check), 0)
             code = os.waitstatus_to_exitcode(status)

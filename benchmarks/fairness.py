@@ -79,10 +79,10 @@ def main() -> list[Row]:
             verified = log.journal.verify()
     rows = [
         row("32 processes: worst wait of all turns", max(ours["worst"].seen), "s", target="<= 1"),
-        row("worst wait beside plain begin immediate", ours["worst"], "s", floor=theirs["worst"], target="<= 0.1"),
+        row("worst wait compared with plain begin immediate", ours["worst"], "s", floor=theirs["worst"], target="<= 0.1"),
         row("least-served writer, share of the mean, least of all turns", min(ours["share"].seen), "", target=">= 0.5"),
         row("least-served writer of plain begin immediate", theirs["share"], ""),
-        row("throughput beside plain begin immediate", ours["rate"], "per s", floor=theirs["rate"], target=">= 0.3"),
+        row("throughput compared with plain begin immediate", ours["rate"], "per s", floor=theirs["rate"], target=">= 0.3"),
     ]
     if not verified.ok:
         raise RuntimeError(f"the log is not whole: {verified.first}")

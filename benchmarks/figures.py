@@ -49,7 +49,7 @@ def spread(value: float) -> tuple[float, float] | None:
     return low, high
 
 
-def beside(value: float, floor: float) -> float:
+def ratio_of(value: float, floor: float) -> float:
     """Give the ratio of two figures; turn by turn where both were taken in the same turns."""
     if isinstance(value, Figure) and isinstance(floor, Figure) and len(value.seen) == len(floor.seen):
         ratios = Figure(one / other for one, other in zip(value.seen, floor.seen, strict=True))

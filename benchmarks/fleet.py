@@ -38,13 +38,13 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Server(tests.postgres.Server):
-    """A server whose processor time is known."""
+    """A server whose CPU time is known."""
 
     def __init__(self, connections: int) -> None:
         super().__init__(max_connections=connections + 50, fsync="off")
 
     def cpu_seconds(self) -> float:
-        """Return the processor time of the server and all its processes, those that have ended included."""
+        """Return the CPU time of the server and all its processes, those that have ended included."""
         own = _stat(self.process)
         stats = (_stat(int(folder.name)) for folder in Path("/proc").glob("[0-9]*"))
         return (sum(own[1:]) + sum(sum(ticks[:2]) for parent, *ticks in stats if parent == self.process)) / _TICKS
@@ -77,7 +77,7 @@ def _environment(source: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(source), str(ROOT)])}
 
 
-# The parts, each in a process of its own with one of the sources
+# The parts, each in its own process with one of the sources
 
 
 def prepare(url: str) -> None:

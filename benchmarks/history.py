@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent
 LINES = int(os.environ.get("DECKLOG_BENCH_LINES", "330000"))
 SESSION_LINES = 2000
 START = datetime(2026, 9, 1, tzinfo=UTC)
-# In a process of its own, so that its peak memory is that of the work alone.
+# In its own process, so that its peak memory is that of the work alone.
 IMPORT = """
 import resource, sys, time
 from decklog import Decklog
@@ -114,7 +114,7 @@ def claude(words: Words, session: str, turns: int) -> Iterator[dict[str, Any]]:
 
 
 def codex(words: Words, session: str, turns: int) -> Iterator[dict[str, Any]]:
-    """Write a thread of Codex: in each turn a call, its end told twice, what was said and what was spent."""
+    """Write a thread of Codex: in each turn a call, its end reported twice, what was said and what was spent."""
     second = 0
 
     def line(kind: str, **payload: Any) -> dict[str, Any]:
@@ -141,7 +141,7 @@ Session = Callable[[Words, str, int], Iterator[dict[str, Any]]]
 
 
 def fill(folder: Path, session: Session, count: int) -> tuple[int, int]:
-    """Write so many lines, in files of some thousand; give how many there are, and their bytes."""
+    """Write `count` lines, in files of some thousand; return their number and bytes."""
     words, lines, size = Words(), 0, 0
     while lines < count:
         name = words.name("s")
@@ -174,8 +174,8 @@ def imports(folder: Path, program: str, session: Session) -> list[Row]:
         row(f"{name}, {lines:,} lines of {size // lines:,} bytes", lines / wall, "per s", target=">= 2000"),
         row(f"{name}, megabytes", size / wall / 1e6, "per s"),
         row(f"{name}, compared with reading each line as JSON", wall, "s", floor=floor),
-        row(f"{name}, processor time of reading and redacting a line", reading / lines * 1e6, "µs"),
-        row(f"{name}, processor time of writing a line", writing / lines * 1e6, "µs"),
+        row(f"{name}, CPU time of reading and redacting a line", reading / lines * 1e6, "µs"),
+        row(f"{name}, CPU time of writing a line", writing / lines * 1e6, "µs"),
         row(f"{name}, the same files again, compared with the first time", again, "s", floor=wall, target="<= 0.05"),
         row(
             f"{name}, peak memory of both processes, compared with a tenth",

@@ -1,4 +1,4 @@
-"""Sources of every system that is taken over, of any size: so many rows, with bodies, links and comments as people leave them.
+"""Sources of every system that has an importer, of any size, with bodies, links and comments as people leave them.
 
 The rows of a source are what the system has in tables or documents: an issue, a link within it and a comment are three of them.
 """
@@ -117,9 +117,9 @@ def beads(path: Path, count: int) -> None:
         for number, other, is_commented in items(count):
             needs = [] if other is None else [{"depends_on_id": f"bd-{other:x}", "type": "blocks"}]
             said = [{"id": number, "author": "ana", "text": BODY, "created_at": at(number)}] if is_commented else []
-            told = {"id": f"bd-{number:x}", "title": f"Issue {number}", "description": BODY, "status": _STATES[number % 4]}
+            fields = {"id": f"bd-{number:x}", "title": f"Issue {number}", "description": BODY, "status": _STATES[number % 4]}
             times = {"created_at": at(number), "updated_at": at(number)}
-            file.write(json.dumps({**told, "priority": number % 5, **times, "dependencies": needs, "comments": said}) + "\n")
+            file.write(json.dumps({**fields, "priority": number % 5, **times, "dependencies": needs, "comments": said}) + "\n")
 
 
 def taskmaster(path: Path, count: int) -> None:
@@ -138,11 +138,11 @@ def github(path: Path, count: int) -> None:
     for number, other, is_commented in items(count):
         body = BODY if other is None else f"{BODY}\n\nDepends on #{other + 1}"
         said = [{"id": f"IC_{number}", "author": {"login": "ana"}, "body": BODY, "createdAt": at(number)}] if is_commented else []
-        told = {"number": number + 1, "id": f"I_{number}", "title": f"Issue {number}", "body": body, "comments": said}
+        fields = {"number": number + 1, "id": f"I_{number}", "title": f"Issue {number}", "body": body, "comments": said}
         state = {"state": "CLOSED", "closedAt": at(number)} if number % 4 == 1 else {"state": "OPEN", "closedAt": None}
         times = {"createdAt": at(number), "updatedAt": at(number)}
         rest = {"author": {"login": "ana"}, "labels": [{"name": "p2"}], "assignees": [], "milestone": None, "stateReason": ""}
-        issues.append({**told, **state, **times, **rest, "url": f"https://github.com/acme/parser/issues/{number + 1}"})
+        issues.append({**fields, **state, **times, **rest, "url": f"https://github.com/acme/parser/issues/{number + 1}"})
     path.write_text(json.dumps(issues))
 
 
@@ -150,20 +150,20 @@ def hermes(path: Path, count: int) -> None:
     """Write a board: of ten rows one is a task, one a comment, and the others are events."""
     tasks, first = max(1, count // 10), int(START.timestamp())
 
-    def row(table: str, told: dict[str, Any]) -> tuple[Any, ...]:
-        return tuple(told.get(name) for name in HermesImport.tables[table])
+    def row(table: str, fields: dict[str, Any]) -> tuple[Any, ...]:
+        return tuple(fields.get(name) for name in HermesImport.tables[table])
 
     def task(number: int) -> tuple[Any, ...]:
-        told = {"id": f"t_{number:08x}", "title": f"Task {number}", "body": BODY, "status": "done" if number % 2 else "todo"}
-        return row("tasks", {**told, "priority": 1, "created_at": first + number})
+        fields = {"id": f"t_{number:08x}", "title": f"Task {number}", "body": BODY, "status": "done" if number % 2 else "todo"}
+        return row("tasks", {**fields, "priority": 1, "created_at": first + number})
 
     def comment(number: int) -> tuple[Any, ...]:
-        told = {"id": number + 1, "task_id": f"t_{number:08x}", "author": "ana", "body": BODY, "created_at": first + number}
-        return row("task_comments", told)
+        fields = {"id": number + 1, "task_id": f"t_{number:08x}", "author": "ana", "body": BODY, "created_at": first + number}
+        return row("task_comments", fields)
 
     def event(number: int) -> tuple[Any, ...]:
-        told = {"id": number + 1, "task_id": f"t_{number % tasks:08x}", "kind": "note", "created_at": first + number}
-        return row("task_events", {**told, "payload": json.dumps({"number": number, "said": BODY})})
+        fields = {"id": number + 1, "task_id": f"t_{number % tasks:08x}", "kind": "note", "created_at": first + number}
+        return row("task_events", {**fields, "payload": json.dumps({"number": number, "said": BODY})})
 
     tables = [f"create table {table} ({', '.join(names)})" for table, names in HermesImport.tables.items()]
     made = {"tasks": map(task, range(tasks)), "task_comments": map(comment, range(tasks))}
@@ -171,7 +171,7 @@ def hermes(path: Path, count: int) -> None:
 
 
 def vibekanban(path: Path, count: int) -> None:
-    """Write a project: of ten rows one is a task, one a workspace of it, and the others are what agents were told there."""
+    """Write a project: of ten rows one is a task, one a workspace of it, and the others are what agents were asked there."""
     tasks = max(1, count // 10)
 
     def name(number: int) -> bytes:
@@ -235,7 +235,7 @@ def langgraph(path: Path, count: int) -> None:
 
 
 def gemini(path: Path, count: int) -> None:
-    """Write chats of a thousand lines: each answer says something and uses a tool."""
+    """Write chats of a thousand lines: each answer has a text and uses a tool."""
     path.mkdir()
     tokens = {"input": 100, "output": 5, "cached": 60, "thoughts": 7, "tool": 0, "total": 112}
     for session in range(max(1, count // 1000)):
@@ -244,8 +244,8 @@ def gemini(path: Path, count: int) -> None:
             for number in range(session * 1000, session * 1000 + 999):
                 call = {"id": f"c{number}", "name": "run_shell_command", "args": {"command": "pytest -q"}, "status": "success"}
                 result = [{"functionResponse": {"id": f"c{number}", "response": {"output": f"Output: {number}: {BODY}"}}}]
-                told = {"id": f"m{number}", "timestamp": at(number), "type": "gemini", "content": f"{number} of them: {BODY}"}
-                line = {**told, "model": "gemini-x", "tokens": tokens, "toolCalls": [{**call, "result": result}]}
+                fields = {"id": f"m{number}", "timestamp": at(number), "type": "gemini", "content": f"{number} of them: {BODY}"}
+                line = {**fields, "model": "gemini-x", "tokens": tokens, "toolCalls": [{**call, "result": result}]}
                 file.write(json.dumps(line) + "\n")
 
 
@@ -258,8 +258,8 @@ def opencode(path: Path, count: int) -> None:
         "create table part (id text primary key, message_id text, session_id text, time_created integer, data text)",
     ]
     tokens = {"input": 100, "output": 20, "reasoning": 0, "cache": {"read": 40, "write": 3}}
-    told = {"role": "assistant", "modelID": "m-1", "providerID": "p", "cost": 0.01, "tokens": tokens}
-    answer = json.dumps({**told, "time": {"created": first, "completed": first}})
+    fields = {"role": "assistant", "modelID": "m-1", "providerID": "p", "cost": 0.01, "tokens": tokens}
+    answer = json.dumps({**fields, "time": {"created": first, "completed": first}})
     answers, sessions = count // 5, max(1, count // 5000)
 
     def message(number: int) -> tuple[Any, ...]:
@@ -286,8 +286,8 @@ def otlp(path: Path, count: int) -> None:
     """Write traces of fifty spans, a request each: within an agent's span half are calls of tools, and half of a model."""
     first = int(START.timestamp()) * 10**9
 
-    def pairs(**told: str) -> list[dict[str, Any]]:
-        return [{"key": name.replace("__", "."), "value": {"stringValue": value}} for name, value in told.items()]
+    def pairs(**fields: str) -> list[dict[str, Any]]:
+        return [{"key": name.replace("__", "."), "value": {"stringValue": value}} for name, value in fields.items()]
 
     def chat(number: int) -> dict[str, Any]:
         said = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": f"{number}: {BODY}"}]}])
@@ -317,8 +317,8 @@ def otlp(path: Path, count: int) -> None:
     with path.open("w") as file:
         for start in range(0, count, 50):
             spans = [span(number) for number in range(start, min(count, start + 50))]
-            told = {"scope": {"name": "library", "version": "1"}, "spans": spans}
-            file.write(json.dumps({"resourceSpans": [{**source, "scopeSpans": [told]}]}) + "\n")
+            fields = {"scope": {"name": "library", "version": "1"}, "spans": spans}
+            file.write(json.dumps({"resourceSpans": [{**source, "scopeSpans": [fields]}]}) + "\n")
 
 
 def _source(fill: Callable[[Path, int], None], system: str, name: str, more: str = "") -> Source:

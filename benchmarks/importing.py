@@ -1,6 +1,6 @@
-"""Taking over from every other system: rate, processor time, and memory that does not grow with the source.
+"""Taking over from every other system: rate, CPU time, and memory that does not grow with the source.
 
-Of the largest kind, an older system's log rows, also the cost beside plain inserts, and that of the same file once more.
+Of the largest kind, an older system's log rows, also the cost compared with plain inserts, and that of the same file again.
 """
 
 import os
@@ -33,11 +33,11 @@ COLUMNS = (
 NOTES = (
     "A row is one of a table of the source, or an issue, a link within it or a comment; a line of a session has some thousand"
     " characters, and for gemini is an answer with a tool's use.",
-    "Every import is a process of its own; what a second one reads ahead counts in its processor time and memory.",
+    "Every import has its own process; what a second one reads ahead counts in its CPU time and memory.",
     "Code, documents and logs that a session's tools print come again line by line, never as a whole, so that no text is known"
     " from before.",
 )
-# Each in a process of its own, so that its peak memory is that of the work alone.
+# Each in its own process, so that its peak memory is that of the work alone.
 IMPORT = """
 import resource, sys, time
 from decklog import Decklog
@@ -87,7 +87,7 @@ print(count, time.perf_counter() - wall, time.process_time() - cpu, resource.get
 
 
 def fill(path: Path, count: int) -> None:
-    """Make a bazinga database with so many log rows: half interactions, a quarter reasoning, a quarter events."""
+    """Create a bazinga database with `count` log rows: half interactions, a quarter reasoning, a quarter events."""
     db = apsw.Connection(str(path))
     SCHEMA.create(db)
     db.execute("insert or ignore into schema_version (version) values (19)")
@@ -104,14 +104,14 @@ def _logs(count: int) -> Iterator[tuple[object, ...]]:
         kind = KINDS[number % 4]
         at = START + timedelta(seconds=number)
         session, agent_id = f"session_{number * SESSIONS // count}", f"developer_{number % 3}"
-        says = (session, f"{at:%Y-%m-%d %H:%M:%S}", number % 50, "developer", agent_id, f"{number}: {BODY}", kind)
+        start = (session, f"{at:%Y-%m-%d %H:%M:%S}", number % 50, "developer", agent_id, f"{number}: {BODY}", kind)
         thought = ("approach", "high", '["src/ledger.py"]') if kind == "reasoning" else (None, None, None)
         event = ("role_check", f'{{"number": {number}, "ok": true}}') if kind == "event" else (None, None)
-        yield (*says, *thought, f"group_{number % 5}", *event)
+        yield (*start, *thought, f"group_{number % 5}", *event)
 
 
 def measured(program: str, *arguments: object) -> list[float]:
-    """Run a program in a process of its own; give the numbers it prints: rows, seconds, processor seconds, peak KiB."""
+    """Run a program in its own process; return the numbers it prints: rows, seconds, processor seconds, peak KiB."""
     words = [sys.executable, "-c", program, *map(str, arguments)]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     return [float(number) for number in done.stdout.split()]
@@ -130,11 +130,11 @@ def imports(folder: Path) -> list[Row]:
     size = f"{ROWS:,} log rows"
     return [
         row(f"import of {size}", new / wall, "per s", target=">= 20000"),
-        row(f"import of {size}, processor time of both processes a row", cpu / new * 1e6, "µs", target="<= 100"),
+        row(f"import of {size}, CPU time of both processes a row", cpu / new * 1e6, "µs", target="<= 100"),
         row(f"import of {size}, compared with plain inserts", wall, "s", floor=plain_wall),
-        row(f"import of {size}, compared with plain inserts, processor time", cpu, "s", floor=plain_cpu),
+        row(f"import of {size}, compared with plain inserts, CPU time", cpu, "s", floor=plain_cpu),
         row("the same file again", known / again_wall, "per s"),
-        row("the same file again, processor time of both processes a row", again_cpu / known * 1e6, "µs"),
+        row("the same file again, CPU time of both processes a row", again_cpu / known * 1e6, "µs"),
         row(f"peak memory at {ROWS:,} rows, compared with {FEWER:,}", most / 1024, "MiB", floor=least / 1024, target="<= 1.3"),
     ]
 
@@ -168,7 +168,7 @@ def _rows(system: str, noun: str, count: int, found: tuple[float, float, float],
     name = f"import {system}, {count:,} {noun}"
     return [
         row(name, count / wall, "per s", target=">= 20000"),
-        row(f"{name}, processor time of both processes each", cpu / count * 1e6, "µs", target="<= 100"),
+        row(f"{name}, CPU time of both processes each", cpu / count * 1e6, "µs", target="<= 100"),
         row(f"{name}, peak memory, compared with half as many", most / 1024, "MiB", floor=least / 1024, target="<= 1.3"),
     ]
 

@@ -1,4 +1,4 @@
-"""Appending to the journal: beside raw inserts of the same text, and beside peers doing the like."""
+"""Appending to the journal: compared with raw inserts of the same text, and with peers."""
 
 import sqlite3
 import subprocess
@@ -139,7 +139,7 @@ def langgraph(folder: Path) -> Callable[[], int] | None:
 
 
 def dbos(folder: Path) -> float | None:
-    """A DBOS step on SQLite, in a process of its own: it wants to be launched once."""
+    """A DBOS step on SQLite, in its own process: it can be launched only once."""
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.peer_dbos", str(folder)], capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""Work in a process of its own that may be killed, and the git of the repositories that it is about."""
+"""Work in its own process that may be killed, and the git of the repositories that it is about."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ _NAMED = ("-c", "user.name=kills", "-c", "user.email=kills@localhost")
 
 
 def git(repository: Path, *words: str) -> str:
-    """Call git as somebody who has a name; give what it says."""
+    """Run git with a name and an address; return its output."""
     done = subprocess.run(["git", *_NAMED, *words], cwd=repository, capture_output=True, text=True, check=True)
     return done.stdout.strip()
 

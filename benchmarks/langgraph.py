@@ -1,7 +1,7 @@
-"""`put` of the checkpointer on a log beside LangGraph's own SQLite savers, plain and awaited: on a disk, in turns, in one run.
+"""`put` of the checkpointer compared with LangGraph's SQLite savers, plain and awaited: on a disk, interleaved, in one run.
 
-Ours keeps a journal and looks for secrets; theirs keeps the row. `python -m benchmarks.langgraph --steps` also says where the
-processor time of ours goes.
+Ours keeps a journal and looks for secrets; theirs keeps the row. `python -m benchmarks.langgraph --steps` also shows where the
+CPU time of ours goes.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def state(messages: int, step: int) -> Any:
 
 
 def turn(saver: BaseCheckpointSaver[Any], thread: str, messages: int) -> float:
-    """Give the processor time of one put, in microseconds."""
+    """Give the CPU time of one put, in microseconds."""
     return plain(saver, thread, messages).processor
 
 
@@ -78,7 +78,7 @@ async def awaited(saver: BaseCheckpointSaver[Any], thread: str, messages: int) -
 
 
 async def measure(folder: Path) -> dict[str, dict[str, Cost]]:
-    """Give the medians of each saver, by the size of the state: processor time and wall time each for itself."""
+    """Give the medians of each saver, by the size of the state: CPU time and wall time each for itself."""
     theirs = sqlite3.connect(folder / "theirs.sqlite", check_same_thread=False)
     found: dict[str, dict[str, Cost]] = {}
     with Decklog.open(folder / "ours.db") as log:
@@ -132,14 +132,14 @@ STEPS: dict[str, tuple[Any, str]] = {
     "ids checked": (Values, "bind"),
     "bytes hashed, packed and kept": (graphs.blobs, "keep"),
     "the row and its entry": (graphs.Graphs, "_add_new"),
-    "of these, the entry told and chained": (Store, "_record"),
+    "of these, the entry built and chained": (Store, "_record"),
     "committed": (SqliteTransactions, "_commit"),
 }
 
 
 @contextmanager
 def timed(spent: dict[str, float]) -> Iterator[None]:
-    """Add the processor time of each step up; the watching itself costs about a microsecond a step."""
+    """Add the CPU time of each step up; the watching itself costs about a microsecond a step."""
     kept = {name: getattr(*place) for name, place in STEPS.items()}
 
     def watched(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
@@ -163,7 +163,7 @@ def timed(spent: dict[str, float]) -> Iterator[None]:
 
 
 def steps(folder: Path) -> dict[str, dict[str, float]]:
-    """Say where the processor time of a put goes, in microseconds, by the size of the state."""
+    """Say where the CPU time of a put goes, in microseconds, by the size of the state."""
     found: dict[str, dict[str, float]] = {}
     with Decklog.open(folder / "steps.db") as log:
         saver = DecklogSaver(log)
@@ -188,7 +188,7 @@ def main(words: "list[str] | None" = None) -> list[Row]:
         for size, costs in asyncio.run(measure(Path(name))).items():
             for way in ("", " awaited"):
                 ours, theirs = costs[f"decklog{way}"], costs[f"langgraph{way}"]
-                rows.append(row(f"put{way}, {size}: processor time", ours.processor, "µs", floor=theirs.processor))
+                rows.append(row(f"put{way}, {size}: CPU time", ours.processor, "µs", floor=theirs.processor))
                 rows.append(row(f"put{way}, {size}: wall time", ours.wall, "µs", floor=theirs.wall))
         new = appended(Path(name))
         for index, kind in enumerate(("processor", "wall")):

@@ -1,4 +1,4 @@
-"""Charging: beside a raw insert of the same row, over a million charges, and under budgets that have seen few or many."""
+"""Charging: compared with a raw insert of the same row, over a million charges, and under budgets that have seen few or many."""
 
 import tempfile
 import time

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypedDict
 
-from benchmarks.figures import Figure, beside, spread
+from benchmarks.figures import Figure, ratio_of, spread
 
 _CELLS = 7
 RESULTS = Path(__file__).parent / "results"
 
 
 class Row(TypedDict, total=False):
-    """One figure: its value, the floor it stands beside, and the target as a comparison of the ratio."""
+    """One figure: its value, its baseline, and the target as a comparison of the ratio."""
 
     name: str
     value: float
@@ -27,7 +27,7 @@ class Row(TypedDict, total=False):
 
 
 def rate(work: Callable[[], int]) -> float:
-    """Run some work that says how many things it did; give things per second."""
+    """Run work that returns how many things it did; return things per second."""
     begin = time.perf_counter()
     count = work()
     return count / (time.perf_counter() - begin)
@@ -43,7 +43,7 @@ def in_turns(rounds: int, *works: Callable[[], float]) -> list[float]:
 
 
 def in_slices(size: int, *works: Iterator[object]) -> list[float]:
-    """Let works that go on step by step have turns of so many steps, until one of them is done; give each one's steps per second.
+    """Interleave works of many steps until one of them is done; return the steps per second of each.
 
     For works that wait for a disk, whose speed may change every second: short turns let every one of them meet the same disk.
     The fastest and the slowest twentieth of the turns are left out.
@@ -68,11 +68,11 @@ def _steady(size: int, times: list[float]) -> float:
 
 
 def row(name: str, value: float, unit: str, *, floor: float | None = None, target: str = "") -> Row:
-    """Make one row and print it. For rates a large ratio is good, for costs a small one; the target says which."""
+    """Make one row and print it. For rates a large ratio is good, for costs a small one; the target shows which."""
     made: Row = {"name": name, "value": value, "unit": unit, "target": target}
     if floor:
         made["floor"] = floor
-        made["ratio"] = beside(value, floor)
+        made["ratio"] = ratio_of(value, floor)
     if around := spread(made.get("ratio", value)):
         made["spread"] = " – ".join(_short(one) for one in around)
     print(text_of(made), flush=True)

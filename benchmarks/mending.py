@@ -1,9 +1,9 @@
 """The mending loop on forty seeded faults, and under kill -9.
 
-`python -m benchmarks.mending --faults 40` hands in, for each of so many faults, a fix with a test of every wrong kind, which must
+`python -m benchmarks.mending --faults 40` hands in, for each of 40 faults, a fix with a test of every wrong kind, which must
 be refused with its class, and then has a scripted agent mend it with a true one, merges that, and has it verified.
 
-`--kills 200` has faults mended by scripted agents and models, kills the loop and starts it again, until so many kills have
+`--kills 200` has faults mended by scripted agents and models, kills the loop and starts it again, until 200 kills have
 fallen: no state may be lost, no fix published twice, no answer charged twice or not at all. A kill falls into one of the next few
 stages of a mend, drawn by chance, at a moment within it: so they are spread over whole lives, the passes of the gate among them,
 and not over the steps that take the longest alone.
@@ -33,12 +33,12 @@ from decklog.models.composer import Prompt
 from decklog.models.provider import Provider
 from decklog.models.providers.making import Scripted
 
-# Writes the files that it is told of, and asks for money as agents do.
+# Writes the files that it gets, and asks for money as agents do.
 AGENT = """
 import json, pathlib, sys
-told = next(line for line in sys.stdin if line.startswith("WRITE "))
+request = next(line for line in sys.stdin if line.startswith("WRITE "))
 print(json.dumps({"type": "turn", "cost": 0.01}), flush=True)
-for name, text in json.loads(told[6:]).items():
+for name, text in json.loads(request[6:]).items():
     pathlib.Path(name).parent.mkdir(parents=True, exist_ok=True)
     pathlib.Path(name).write_text(text)
 """
@@ -68,7 +68,7 @@ STAGES = (
 # How long the stage after each takes here at most, in seconds: a kill falls somewhere in it. Others are over at once.
 LENGTHS = {"planned": 0.3, "fixing": 6.0, "fixed": 4.0, "proven": 0.3, "1 static": 3.0, "5 prose": 0.3, "cleared": 0.5}
 SHORT = 0.08
-# Kills fall into one of so many stages that come next.
+# Kills hit one of this number of stages that come next.
 WINDOW = 4
 _PASS = {"verdict": "pass", "findings": []}
 ANSWERS: Mapping[str, Any] = {
@@ -139,7 +139,7 @@ class Ground:
 
 
 def seeded(count: int) -> None:
-    """Hand in every kind of test for so many faults, and say which were refused by which class, and which verified."""
+    """Hand in every kind of test for each fault; return which were refused by which class, and which verified."""
     outcomes: Counter[tuple[str, str]] = Counter()
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="decklog-mending-") as folder:
@@ -178,7 +178,7 @@ def _one(ground: Ground, log: Decklog, fault: Fault) -> list[tuple[str, str]]:
 
 
 def kill(wanted: int, chance: random.Random) -> None:
-    """Mend until so many kills have fallen, and say what came of them."""
+    """Fix faults until all kills have fallen; return the outcomes."""
     kills, repositories, total, fallen = 0, 0, Counter[str](), Counter[str]()
     begun = time.monotonic()
     while kills < wanted:
@@ -205,7 +205,7 @@ def kill(wanted: int, chance: random.Random) -> None:
 
 
 def _worked(ground: Ground, seed: int | None) -> bool:
-    """Mend everything in a process of its own, killed where a seed says; say whether it came to its end."""
+    """Mend everything in its own process, killed where a seed decides; return whether it finished."""
 
     def mend_all() -> None:
         with Decklog.open(ground.target) as log:
@@ -215,9 +215,9 @@ def _worked(ground: Ground, seed: int | None) -> bool:
 
 
 class Fate:
-    """Kills this process once, at a moment within one of the stages that come next. What is said tells which are over.
+    """Kills this process once, at a moment within one of the stages that come next. The output shows which are over.
 
-    How far each mend has ever come is kept beside the log: what is known after a kill is said again, and is then no stage that
+    The progress of each fix is kept next to the log: what is known after a kill is printed again, and is then no stage that
     is lived through.
     """
 
@@ -227,14 +227,14 @@ class Fate:
         self._mend, self._target, self._last = "", -1, "filed"
 
     def begin(self, mend: Mend) -> None:
-        """Begin with a mend as it stands."""
+        """Begin with a fix in its current state."""
         if not self._mend:
             self._target = min(self._furthest.get(mend.id, -1) + self._chance.randint(0, WINDOW), len(STAGES) - 1)
         self._mend, self._last = mend.id, str(mend.state)
         self._reach(STAGES.index(self._last) if self._last in STAGES else -1)
 
     def say(self, words: str) -> None:
-        """Hear what the loop says of itself: `mend_… is fixed`, `2 functional pass`."""
+        """Read the output of the loop: `mend_… is fixed`, `2 functional pass`."""
         stage = next((one for one in STAGES if words.endswith(f" is {one}") or words.startswith(f"{one} ")), None)
         if stage is not None:
             self._last = stage

@@ -26,7 +26,7 @@ class Fault:
 
     @property
     def said(self) -> str:
-        """What somebody says of it."""
+        """The text of a report of it."""
         return f"{self.name}({self.call}) gives the wrong answer, it should be {self.value}"
 
 
@@ -95,7 +95,7 @@ def module(name: str, fixed: Fault | None = None) -> str:
 
 
 def settings(more: str = "") -> str:
-    """Write settings: how tests are run, and what else a repository says."""
+    """Write settings: how tests are run, and other keys."""
     command = json.dumps([sys.executable, "-B", str(RUNNER), "{report}"])
     return f'{more}\n[[checks]]\nname = "tests"\ncommand = {command}\nreport = "junit"\nminutes = 0.5\n'
 
@@ -104,8 +104,8 @@ def package(more: str = "") -> dict[str, str]:
     """Give the files of the repository with every fault in it; its own tests are green."""
     tests = "from shop import lists\n\n\ndef test_nothing_wrong():\n    assert lists.nothing_wrong(1) == 2\n"
     modules = {f"shop/{name}.py": module(name) for name in _MODULES}
-    told = {"AGENTS.md": "Be brief.\n", "decklog.toml": settings(more)}
-    return {**modules, "shop/__init__.py": "", "tests/test_base.py": tests, **told}
+    documents = {"AGENTS.md": "Be brief.\n", "decklog.toml": settings(more)}
+    return {**modules, "shop/__init__.py": "", "tests/test_base.py": tests, **documents}
 
 
 def files(fault: Fault, kind: str, counter: Path) -> Mapping[str, str]:

@@ -1,7 +1,7 @@
 """A test runner that starts in milliseconds and reports as pytest does, errors of collection too; it is called with the path of
-its report, in the folder whose `tests/test_*.py` it runs. Run as a program of its own.
+its report, in the folder whose `tests/test_*.py` it runs. Run as a separate program.
 
-What the standard library has for writing XML takes longer to import than all tests to run; so does what tells of an error, which
+What the standard library has for writing XML takes longer to import than all tests to run; so does formatting an error, which
 few need.
 """
 
@@ -16,7 +16,7 @@ def quoted(text: str) -> str:
     return f'"{text.translate(_QUOTED)}"'
 
 
-def problem_told() -> str:
+def problem_text() -> str:
     """Tell the error that is being handled, with where it came from."""
     import traceback
 
@@ -35,7 +35,7 @@ def main() -> None:
                 exec(compile(file.read(), path, "exec"), names)
         except Exception:  # noqa: BLE001
             uncollected += 1
-            text = problem_told()
+            text = problem_text()
             cases.append(
                 f'<testcase classname="" name={quoted(path)}><error message="collection failure">{text}</error></testcase>'
             )
@@ -46,8 +46,8 @@ def main() -> None:
                 names[test]()  # type: ignore[operator]
             except Exception as problem:  # noqa: BLE001
                 failed += 1
-                told = f"{type(problem).__name__}: {problem}"
-                inner = f"<failure message={quoted(told)}>{problem_told()}</failure>"
+                message = f"{type(problem).__name__}: {problem}"
+                inner = f"<failure message={quoted(message)}>{problem_text()}</failure>"
             cases.append(f"<testcase classname={quoted(name)} name={quoted(test)}>{inner}</testcase>")
     with open(report, "w", encoding="utf-8") as file:
         file.write(f"<testsuites><testsuite>{''.join(cases)}</testsuite></testsuites>")

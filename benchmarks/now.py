@@ -101,17 +101,17 @@ class _Copies:
         return [dict(zip(names, one, strict=True)) for one in rows]
 
     def of_record(self, table: str, record_id: str, changes: Sequence[dict[str, Any]]) -> None:
-        """Copy a record and its entry, each time with changes and an id of its own."""
+        """Copy a record and its entry, each time with changes and its own id."""
         (model,) = self._asked(f"select * from {table} where id = :id", {"id": record_id})
         ids = [f"{self._run_id}-{table}-{place}" for place in range(len(changes))]
         self._made[table] = [{**model, **more, "id": one, "key": None} for one, more in zip(ids, changes, strict=True)]
-        told = f"where record_table = '{table}' and record_id = '{record_id}'"
-        self.of_entry(told, len(ids), ids)
+        source = f"where record_table = '{table}' and record_id = '{record_id}'"
+        self.of_entry(source, len(ids), ids)
 
-    def of_entry(self, told: str, count: int, ids: Sequence[str] | None = None) -> None:
-        """Copy an entry of the run so many times, to the end of its stream."""
+    def of_entry(self, source: str, count: int, ids: Sequence[str] | None = None) -> None:
+        """Copy an entry of the run `count` times, to the end of its stream."""
         (entry,) = self._asked(
-            f"select * from entries {told} and pos between :start and :end",
+            f"select * from entries {source} and pos between :start and :end",
             {"start": self._start, "end": self._start + STREAM_SIZE},
         )
         for place in range(max(0, count)):
@@ -200,9 +200,9 @@ def compared(engine: str, logs: Sequence[Decklog], entries: int, under_way: Sequ
         small, *large = measured(logs, view)
         for log, going_on, passed in zip(logs[1:], under_way, large, strict=True):
             few, many = counted(logs[0], view), counted(log, view)
-            told = f"{name}: {engine}, {entries:,} entries, {going_on} runs under way, {many} statements ({few})"
-            # With more under way there is more to show; what is held to is that a larger past costs nothing.
-            found.append(row(told, passed, "ms", floor=small, target="<= 1.3" if going_on == GOING_ON else ""))
+            source = f"{name}: {engine}, {entries:,} entries, {going_on} runs under way, {many} statements ({few})"
+            # With more runs under way there is more to show. The target: a larger past costs nothing.
+            found.append(row(source, passed, "ms", floor=small, target="<= 1.3" if going_on == GOING_ON else ""))
     return found
 
 

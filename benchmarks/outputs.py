@@ -43,7 +43,7 @@ _KINDS: tuple[Callable[[random.Random, int], str], ...] = (_compiled, _tested, _
 
 
 def outputs(count: int, seed: int = 17) -> Iterator[str]:
-    """Give so many outputs of 70 to 300 kB."""
+    """Return `count` outputs of 70 to 300 kB."""
     dice = random.Random(seed)
     for _ in range(count):
         line_of, left, lines = dice.choice(_KINDS), dice.randrange(70_000, 300_000), list[str]()

@@ -1,4 +1,4 @@
-"""What a commit writes: pages of the write-ahead log beside the floor's, and the bytes that stay on disk.
+"""What a commit writes: pages of the write-ahead log compared with a baseline's, and the bytes that stay on disk.
 
 Nothing here depends on how busy the machine is: pages and bytes are counted, not timed.
 """

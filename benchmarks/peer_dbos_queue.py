@@ -1,6 +1,6 @@
 """DBOS's queue on SQLite: workflows that do nothing are enqueued, then its own worker drains them.
 
-In a process of its own, as it wants to be launched once. Tells the rate, and what its connections are set to.
+In its own process, since it can be launched only once. Prints the rate and the settings of its connections.
 """
 
 import sqlite3
@@ -60,7 +60,7 @@ class Drained:
 
 
 def drain(folder: Path, count: int, at_once: int | None) -> "dict[str, Any]":
-    """Enqueue, then let the worker have them: so many at once, or as many as it takes."""
+    """Enqueue, then let the worker have them: a number at once, or as many as it takes."""
     from dbos import DBOS, DBOSConfig
 
     before = watched_engines()

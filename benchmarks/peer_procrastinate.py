@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def rate(url: str, count: int, *, processes: int, concurrency: int) -> float:
-    """Give the jobs a second of so many workers, each of which has so many jobs in hand at a time."""
+    """Return the jobs a second of some workers, each with a number of concurrent jobs."""
     alone("benchmarks.peer_procrastinate", url, str(count))
     with Crew("benchmarks.peer_procrastinate", [(url, "", str(concurrency))] * processes) as crew:
         begun = [moment for moments in crew.ask()[1] for moment in moments]
@@ -36,7 +36,7 @@ def _app(url: str, connections: int, begun: list[float]) -> "App":
 
 
 async def fill(url: str, count: int) -> list[float]:
-    """Defer so many jobs."""
+    """Defer `count` jobs."""
     app = _app(url, 2, [])
     async with app.open_async():
         if not await app.check_connection_async():

@@ -1,7 +1,7 @@
 """Whether recall finds the text that answers, compared with FTS5 with and without stemming, on sets of your own too; and how fast it is.
 
 python -m benchmarks.recall                     the sets that come with Decklog, and the cost at 100,000 lessons
-python -m benchmarks.recall --set FILE…         sets of your own; `benchmarks/recall_sets.py` says in which form
+python -m benchmarks.recall --set FILE…         your own sets, in the form that `benchmarks/recall_sets.py` describes
 python -m benchmarks.recall --write             the same as the first, and write benchmarks/results/recall.md
 """
 
@@ -99,7 +99,7 @@ def model() -> Embedder | None:
 
 
 def ways(of: RecallSet, log: Decklog, postgres: Decklog | None) -> Iterator[tuple[str, Search]]:
-    """Name each way to search; each is used up before the next is asked for."""
+    """Yield each way to search; each is used up before the next starts."""
     yield "FTS5", fts5(of, "unicode61")
     yield FLOOR, fts5(of, "porter unicode61")
     engines = [("", log), *([(", PostgreSQL", postgres)] if postgres is not None else [])]

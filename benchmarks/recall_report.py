@@ -33,7 +33,7 @@ _COSTS = """
 
 Each figure is the mean over 24 questions of the best of seven rounds, on SQLite with every commit synced to disk, in time of the
 processor. With meaning, the question is embedded too, in one thread. On PostgreSQL it is the time of its processes and of ours together, after a `vacuum analyze`: a server
-does that by itself within minutes, and until then looks up each row of an index twice: measured with its vacuum held back, right
+does that within minutes, and until then looks up each row of an index twice: measured with its vacuum held back, right
 after the lessons had come, a recall took four milliseconds more.
 
 """
@@ -46,10 +46,10 @@ def render(sets: list[RecallSet], rows: "list[dict[str, Any]]", costs: "list[dic
 
 
 def _bytes(rows: "list[dict[str, Any]]") -> str:
-    told = [f"{row['set']} {row['bytes'][0]:,}, with vectors {row['bytes'][1]:,}" for row in rows if "bytes" in row]
+    sizes = [f"{row['set']} {row['bytes'][0]:,}, with vectors {row['bytes'][1]:,}" for row in rows if "bytes" in row]
     return (
-        f"\nBytes of a SQLite log for each lesson, its entries and its place in the index included: {'; '.join(told)}.\n"
-        if told
+        f"\nBytes of a SQLite log for each lesson, its entries and its place in the index included: {'; '.join(sizes)}.\n"
+        if sizes
         else ""
     )
 
@@ -69,8 +69,8 @@ def _scores(rows: "list[dict[str, Any]]") -> str:
 
 
 def _costs(rows: "list[dict[str, Any]]") -> str:
-    lines = ["| | value | beside | target |", "| --- | ---: | ---: | --- |"]
+    lines = ["| | value | baseline | target |", "| --- | ---: | ---: | --- |"]
     for row in rows:
-        beside = f"{row['ratio']:.2f} x {row['floor']}" if "ratio" in row else ""
-        lines.append(f"| {row['name']} | {row['value']} {row['unit']} | {beside} | {row['target']} |")
+        baseline = f"{row['ratio']:.2f} x {row['floor']}" if "ratio" in row else ""
+        lines.append(f"| {row['name']} | {row['value']} {row['unit']} | {baseline} | {row['target']} |")
     return "\n".join(lines) + "\n"

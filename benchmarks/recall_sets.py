@@ -4,8 +4,8 @@
      "texts": [{"id": "…", "text": "…", "topic": "…", "project": "…"}, …],
      "questions": [{"text": "…", "answers": ["id", …], "part": "…", "project": "…"}, …]}
 
-`topic`, `part` and `project` may be left out. A part is a share of the questions that is told by itself, such as those that
-nobody looked at while the ranking was made. A project keeps to itself: its questions are asked of its own texts alone.
+`topic`, `part` and `project` may be left out. A part is a share of the questions that is reported separately, such as those that
+nobody looked at while the ranking was made. Questions of a project search only its own texts.
 """
 
 import json

@@ -87,9 +87,9 @@ def _with_meaning(embedder: Any, count: int) -> "list[dict[str, Any]]":
         learning = _learning(log)
     limit = "<= 30 ms" if count == FEWER else "<= 60 ms"
     name = f"{count:,} lessons with meaning: "
-    told = [("peek", took["peek"], ""), ("recall, counted and committed", took["recall"], limit)]
-    told += [("the first of a process, which reads model and vectors", first, ""), ("remember", learning, "<= 4 ms")]
-    return [{"name": name + what, "value": round(value, 2), "unit": "ms", "target": target} for what, value, target in told]
+    measured = [("peek", took["peek"], ""), ("recall, counted and committed", took["recall"], limit)]
+    measured += [("the first of a process, which reads model and vectors", first, ""), ("remember", learning, "<= 4 ms")]
+    return [{"name": name + what, "value": round(value, 2), "unit": "ms", "target": target} for what, value, target in measured]
 
 
 def _on_server(embedder: Any) -> "list[dict[str, Any]]":
@@ -124,7 +124,7 @@ def _asked_on(url: str, embedder: Any) -> "list[dict[str, Any]]":
 
 
 def _settle(url: str) -> None:
-    """Do what the server does by itself within minutes after so many rows have come: until then it looks each of them up twice."""
+    """Do what the server does within minutes after many rows have come: until then it looks each of them up twice."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("vacuum analyze")
 

@@ -1,7 +1,7 @@
 """Measure redaction in one or several checkouts: recall, false positives, time per text, cold start, worst texts.
 
 `python -m benchmarks.redaction [CHECKOUT ...] [--held-out FOLDER ...]` prints a table for this checkout and each given one. A
-held-out folder has `secrets.jsonl` and `lookalikes.jsonl`. Each checkout runs in a process of its own.
+held-out folder has `secrets.jsonl` and `lookalikes.jsonl`. Each checkout runs in its own process.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Whether things stay as fast when the log grows: a thousand entries beside a million."""
+"""Whether things stay as fast when the log grows: a thousand entries compared with a million."""
 
 import os
 import tempfile
@@ -37,7 +37,7 @@ BATCH = 5_000
 
 
 def fill(path: Path, count: int) -> None:
-    """Make a log with so many entries in one run: mostly tool calls, some events and reasoning."""
+    """Create a log with `count` entries in one run: mostly tool calls, some events and reasoning."""
     with Decklog.open(path, durability="relaxed") as log:
         log.runs.start("Grow", run_id=RUN)
         for start in range(0, count, BATCH):
@@ -104,7 +104,7 @@ def main() -> list[Row]:
             rows += _searching(big)
             rows += verifying(big)
         rows += _picture(Path(name) / "tasks.db")
-    write("scale", "A million entries beside a thousand", rows)
+    write("scale", "A million entries compared with a thousand", rows)
     return rows
 
 
@@ -135,7 +135,7 @@ def verifying(log: Decklog) -> list[Row]:
 
 
 def _picture(path: Path) -> list[Row]:
-    """Take the picture of a run of 100,000 entries that tell of 20,000 tasks, in processor time."""
+    """Take the picture of a run of 100,000 entries that tell of 20,000 tasks, in CPU time."""
     tasks = int(os.environ.get("DECKLOG_BENCH_TASKS", "20000"))
     with Decklog.open(path, durability="relaxed") as log:
         log.runs.start("Grow", run_id=RUN)
@@ -160,7 +160,7 @@ def _picture(path: Path) -> list[Row]:
 
 
 def _searching(log: Decklog) -> list[Row]:
-    """Search beside the same FTS5 query, made by hand."""
+    """Search, compared with the same FTS5 query, made by hand."""
     import apsw
 
     connection = apsw.Connection(log.db.target)

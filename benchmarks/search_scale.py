@@ -40,7 +40,7 @@ _EARLIER = ", earlier commit"
 _NOTES = (
     "First search: after 10,000 appends, before they are indexed. A rare word is in one entry.",
     "Find: over all runs, by time or phase; the limit is 100 ms.",
-    "Rows of the earlier commit were measured in the same run, on a server or file of its own.",
+    "Rows of the earlier commit were measured in the same run, on its own server or file.",
 )
 LIMITS = (("find by time", 0.1), ("find by phase", 0.1), ("find by phase, none", 0.1))
 

@@ -47,8 +47,8 @@ def can_recover(path: str) -> bool:
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as folder:
         probe = f"{folder}/probe.db"
         subprocess.run([path, probe, "create table t (a); insert into t values ('here')"], check=True, timeout=30)
-        told = subprocess.run([path, probe, ".recover"], capture_output=True, check=False, timeout=30)
-        return b"'here'" in told.stdout
+        result = subprocess.run([path, probe, ".recover"], capture_output=True, check=False, timeout=30)
+        return b"'here'" in result.stdout
 
 
 def build() -> None:

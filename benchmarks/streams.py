@@ -1,4 +1,4 @@
-"""Eight processes on PostgreSQL: what they make when each writes to a run of its own, vs all of them writing to one run."""
+"""Eight processes on PostgreSQL: their rate when each writes to its own run, compared with all writing to one run."""
 
 import os
 import sys
@@ -67,7 +67,7 @@ def measured(url: str, label: str, target: str) -> list[Row]:
                     counts = crew.ask(f"{way}|{where}|{TURN_SECONDS}")[1]
                     rates[where].append(sum(counts_of["done"] for counts_of in counts) / TURN_SECONDS)
                 one, eight = (Figure(rates[where]) for where in rates)
-                rows.append(row(f"{label}, {way}: eight runs beside one", eight, "per s", floor=one, target=target))
+                rows.append(row(f"{label}, {way}: eight runs compared with one", eight, "per s", floor=one, target=target))
     return rows
 
 
@@ -81,12 +81,12 @@ def main() -> list[Row]:
                 connection.execute(words)
         rows += measured(url, "commits of 3 ms", ">= 4")
     notes = [*NOTES, f"PostgreSQL as its wheel sets it up ({', '.join(settings)})."]
-    write("streams", "Eight processes on eight runs beside eight on one, on PostgreSQL", rows, notes)
+    write("streams", "Eight processes on eight runs compared with eight on one, on PostgreSQL", rows, notes)
     return rows
 
 
 def child(url: str, shared: str, own: str, worker: str) -> None:
-    """Be one of the eight: write to the shared run or to one's own for so many seconds, and tell how often it was done."""
+    """Be one of the eight: write to the shared run or to one's own for some seconds, and report how often it was done."""
     log = Decklog.open(url)
     log.tasks.claim(shared, worker=worker, group_id="nobody's")
 

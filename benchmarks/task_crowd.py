@@ -52,7 +52,7 @@ class Crowd:
         return self.wanted - len(self.claimed)
 
     def add(self, went: float, results: list[dict[str, Any]], *, queue: str = "", seconds: float | None = None) -> None:
-        """Add a turn, which ended after so many seconds or when the queue was drained. Other queues may have the same tasks."""
+        """Add a turn, which ended after its seconds or when the queue was drained. Other queues may have the same tasks."""
         claimed = [(queue, task) for result in results for task in result["tasks"]]
         fresh = len(set(claimed) - self.claimed.keys())
         self.claimed.update(claimed)
@@ -128,7 +128,7 @@ WAYS = {"raw": drain_raw, "ours": drain_ours, "fused": drain_fused, "persist": d
 
 
 def fill(way: str, target: str, count: int) -> None:
-    """Make a queue with so many tasks for one way of draining it."""
+    """Create a queue of `count` tasks for one way of draining it."""
     if way == "raw":
         queue: Floor | PersistQueue = Floor(target)
         queue.fill(count)
@@ -177,9 +177,9 @@ def crowds(folder: Path, count: int) -> list[Row]:
         ),
         *judged("8 processes, claim and finish", ours),
         *judged("8 processes, fused", fused),
-        *told("8 raw processes", raw),
+        *crowd_rows("8 raw processes", raw),
         row("8 processes, claim and finish, compared with persist-queue", ours.rate, "per s", floor=persist.rate, target=">= 1"),
-        *told("8 processes of persist-queue", persist),
+        *crowd_rows("8 processes of persist-queue", persist),
     ]
 
 
@@ -192,7 +192,7 @@ def judged(label: str, crowd: Crowd) -> list[Row]:
     ]
 
 
-def told(label: str, crowd: Crowd) -> list[Row]:
+def crowd_rows(label: str, crowd: Crowd) -> list[Row]:
     """What came of a crowd that has no targets to meet."""
     return [
         row(f"{label}: claimed twice", float(crowd.doubles), "tasks"),

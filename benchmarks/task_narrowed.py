@@ -36,7 +36,7 @@ WAYS: dict[str, dict[str, str]] = {
 
 
 def fill(log: Decklog, count: int) -> None:
-    """Make a run of so many ready tasks. Those that are rare come last: a claim that walks has to walk past all others."""
+    """Create a run of `count` ready tasks. Those that are rare come last: a claim that walks has to walk past all others."""
     log.runs.start("measure", run_id="r")
     log.tasks.add("r", "model", task_id="model", tags=["common"], role="developer", group_id="A")
     now = log.clock.now()

@@ -49,7 +49,7 @@ class PersistQueue:
         durable(self._queue._conn)
 
     def grow_old(self, count: int) -> None:
-        """Add so many tasks that were done long ago; the queue keeps them until someone clears it."""
+        """Add tasks that were done long ago; the queue keeps them until someone clears it."""
         from persistqueue.sqlackqueue import AckStatus
 
         self.fill(count)

@@ -1,4 +1,4 @@
-"""Claiming and finishing on PostgreSQL: Decklog beside procrastinate on the same server, in turns."""
+"""Claiming and finishing on PostgreSQL: Decklog compared with procrastinate on the same server, interleaved."""
 
 from importlib.metadata import version
 from pathlib import Path
@@ -24,7 +24,7 @@ class Rounds:
         self.fused = {1: Crowd(), PROCESSES: Crowd()}
 
     def one(self, url: str, count: int, workers: int) -> None:
-        """Let the peer drain as many jobs as we have tasks, each in a database of its own that is gone afterwards."""
+        """Let the peer drain as many jobs as we have tasks, each in its own database that is gone afterwards."""
         with Scratch(url) as fresh:
             self.peer[workers].append(peer_procrastinate.rate(fresh, count, processes=workers, concurrency=1))
         if workers > 1:
@@ -40,14 +40,14 @@ class Rounds:
             name = f"PostgreSQL, {label}"
             peer = Figure(self.peer[workers])
             ours, fused = self.ours[workers], self.fused[workers]
-            beside = f"beside procrastinate, {label}"
-            rows.append(row(f"{name}, claim and finish, {beside}", ours.rate, "per s", floor=peer, target=">= 1.2"))
-            rows.append(row(f"{name}, finish and claim fused, {beside}", fused.rate, "per s", floor=peer, target=">= 1.2"))
+            peer_name = f"compared with procrastinate, {label}"
+            rows.append(row(f"{name}, claim and finish, {peer_name}", ours.rate, "per s", floor=peer, target=">= 1.2"))
+            rows.append(row(f"{name}, finish and claim fused, {peer_name}", fused.rate, "per s", floor=peer, target=">= 1.2"))
         name, peer = f"PostgreSQL, {PROCESSES} processes", Figure(self.peer_alone)
-        beside = f"beside procrastinate, one process with concurrency {PROCESSES}"
+        peer_name = f"compared with procrastinate, one process with concurrency {PROCESSES}"
         ours, fused = self.ours[PROCESSES], self.fused[PROCESSES]
-        rows.append(row(f"{name}, claim and finish, {beside}", ours.rate, "per s", floor=peer))
-        rows.append(row(f"{name}, finish and claim fused, {beside}", fused.rate, "per s", floor=peer))
+        rows.append(row(f"{name}, claim and finish, {peer_name}", ours.rate, "per s", floor=peer))
+        rows.append(row(f"{name}, finish and claim fused, {peer_name}", fused.rate, "per s", floor=peer))
         return [*rows, *judged(f"PostgreSQL, {PROCESSES} processes", self.ours[PROCESSES])]
 
 

@@ -1,4 +1,4 @@
-"""Claiming and finishing tasks: beside two raw conditional updates, and beside queues that do the like.
+"""Claiming and finishing tasks: compared with two raw conditional updates, and with other queues.
 
 `python -m benchmarks.tasks` measures all of it and writes the page; `python -m benchmarks.tasks postgres crowds` measures these
 parts alone, whose figures take the places of the old ones in the page.
@@ -53,7 +53,7 @@ class Ours:
             yield claim
 
     def grow_old(self, count: int) -> None:
-        """Do so many tasks."""
+        """Do `count` tasks."""
         self.fill(count)
         with self.log.transaction():
             for _ in self.drain_fused():
@@ -103,9 +103,9 @@ def after_many(folder: Path) -> list[Row]:
     ]
 
 
-def beside_dbos(folder: Path) -> tuple[list[Row], str]:
+def compared_with_dbos(folder: Path) -> tuple[list[Row], str]:
     """Let DBOS drain its queue with its own worker, one workflow at a time and as many as it takes, in turns with us."""
-    ours, settings = Ours(folder / "beside-dbos.db"), []
+    ours, settings = Ours(folder / "dbos.db"), []
 
     def peer(at_once: int) -> float:
         place = tempfile.mkdtemp(dir=folder)
@@ -121,7 +121,10 @@ def beside_dbos(folder: Path) -> tuple[list[Row], str]:
         ROUNDS, lambda: peer(1), lambda: drained(ours.drain), lambda: peer(0), lambda: drained(ours.drain_fused)
     )
     ours.close()
-    name, more = "beside DBOS's queue, one workflow at a time", "beside DBOS's queue, as many workflows at once as it takes"
+    name, more = (
+        "compared with DBOS's queue, one workflow at a time",
+        "compared with DBOS's queue, as many workflows at once as it takes",
+    )
     return [
         row(f"claim and finish, {name}", two, "per s", floor=single, target=">= 1"),
         row(f"claim and finish, {more}", two, "per s", floor=many, target=">= 1"),
@@ -139,8 +142,8 @@ def main() -> list[Row]:
         folder = Path(name)
         rows, notes = one_process(folder)
         rows += after_many(folder)
-        beside, dbos_note = beside_dbos(folder)
-        rows += [*beside, *crowds(folder, CROWD_COUNT)]
+        dbos_rows, dbos_note = compared_with_dbos(folder)
+        rows += [*dbos_rows, *crowds(folder, CROWD_COUNT)]
         more, note = beside_procrastinate(folder, COUNT, ROUNDS)
         rows += [*more, *claims(folder), *snapshots(folder)]
     sqlite = f"SQLite {apsw.sqlite_lib_version()} for the floor and Decklog, in WAL mode with synchronous=full, as are all peers."
@@ -162,7 +165,7 @@ def main() -> list[Row]:
 PARTS: dict[str, Callable[[Path], list[Row]]] = {
     "one": lambda folder: one_process(folder)[0],
     "old": after_many,
-    "dbos": lambda folder: beside_dbos(folder)[0],
+    "dbos": lambda folder: compared_with_dbos(folder)[0],
     "crowds": lambda folder: crowds(folder, CROWD_COUNT),
     "postgres": lambda folder: beside_procrastinate(folder, COUNT, ROUNDS)[0],
     "claims": claims,

@@ -1,4 +1,4 @@
-"""Moving, importing and backing up: rates, memory, and the cost beside SQLite's own copy."""
+"""Moving, importing and backing up: rates, memory, and the cost compared with SQLite's own copy."""
 
 import os
 import subprocess
@@ -38,8 +38,8 @@ NOTES = (
     "Peak memory is that of the moving process, the proof included; the server's is not counted.",
     "Our backup and SQLite's own call take turns on the same file, each opening it anew; the medians count.",
 )
-# A process of its own per measurement, so that its peak memory is that of the work alone. The kernel's VmHWM, where there is one:
-# what getrusage tells of a new process begins with the memory of the one that started it.
+# A separate process per measurement, so that its peak memory is that of the work alone. The kernel's VmHWM, where there is one:
+# what getrusage reports for a new process begins with the memory of the one that started it.
 MOVE = """
 import os, resource, sys, time
 from decklog import Decklog
@@ -86,7 +86,7 @@ def fill(path: Path, entries: int, *, first_run: int = 0) -> None:
 
 
 def measured(program: str, *arguments: object) -> list[float]:
-    """Run a program in a process of its own; give the numbers it prints."""
+    """Run a program in its own process; return the numbers it prints."""
     words = [sys.executable, "-c", program, *map(str, arguments)]
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True, timeout=MOST_SECONDS)
     return [float(number) for number in done.stdout.split()]
@@ -199,12 +199,12 @@ def large(folder: Path, peaks: list[float]) -> list[Row]:
     with server(folder / "large") as url:
         there, _, most_there = measured(MOVE, path, url)
         back, _, most_back = measured(MOVE, url, folder / "large-copy.db")
-    many, beside = f"{MANY:,} entries", f"beside {ENTRIES:,}"
+    many, few = f"{MANY:,} entries", f"compared with {ENTRIES:,}"
     return [
         row(f"move SQLite to PostgreSQL, of {many}", MANY / there, "per s", target=">= 40000"),
         row(f"move PostgreSQL to SQLite, of {many}", MANY / back, "per s", target=">= 40000"),
-        row(f"peak memory to PostgreSQL at {many}, {beside}", most_there / 1024, "MiB", floor=peaks[0] / 1024, target="<= 1.3"),
-        row(f"peak memory to SQLite at {many}, {beside}", most_back / 1024, "MiB", floor=peaks[1] / 1024, target="<= 1.3"),
+        row(f"peak memory to PostgreSQL at {many}, {few}", most_there / 1024, "MiB", floor=peaks[0] / 1024, target="<= 1.3"),
+        row(f"peak memory to SQLite at {many}, {few}", most_back / 1024, "MiB", floor=peaks[1] / 1024, target="<= 1.3"),
         backup,
     ]
 

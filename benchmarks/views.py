@@ -2,7 +2,7 @@
 
     python -m benchmarks.views [--size 100000] [--engines sqlite,postgres] [--postgres URL] [--times 20]
 
-Without an address, PostgreSQL is the one that the tests use. The small log has 1,000 entries, the large one so many as asked;
+Without an address, PostgreSQL is the one that the tests use. The small log has 1,000 entries, the large one as many as given;
 both are made by `decklog demo --big`, a tenth of their entries in one run. They are asked in turns, after each view was looked at
 once; one more entry is written before each look, so that nothing is answered from memory alone. What the views cost writers is
 counted in pages of the write-ahead log, in a log with the indexes and tables of the views and in one without.
@@ -31,7 +31,7 @@ from decklog.records.values import to_json
 
 END = datetime(2026, 11, 15, 14, 2, 52, tzinfo=UTC)
 SMALL = 1_000
-# As many runs as a page lists, in the small log too: a page with few rows costs less beside its floor than one with many.
+# As many runs as a page lists, in the small log too: a page with few rows has a better ratio.
 LEAST_RUNS = 60
 _TABLES = ("run_marks", "run_attempts", "run_moments", "record_firsts")
 _INDEXES = ("tasks_held", "tasks_dependent", "tasks_waiting", "tasks_paused", "runs_by_repo", "runs_by_parent")
@@ -122,7 +122,7 @@ def counted(sample: Sample, view: View) -> int:
 
 
 def measured(samples: tuple[Sample, Sample], view: View, times: int) -> list[tuple[float, float]]:
-    """Ask in turns; give the median of the time and of our processor time for each log, in milliseconds."""
+    """Ask in turns; give the median of the time and of our CPU time for each log, in milliseconds."""
     passed: tuple[list[float], list[float]] = ([], [])
     used: tuple[list[float], list[float]] = ([], [])
     for _ in range(times):

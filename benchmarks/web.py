@@ -1,14 +1,14 @@
-"""What the dashboard costs: each page beside a bare one, in a small and a large log, on both engines; and what it costs writers.
+"""The cost of the dashboard: each page compared with a bare one, in a small and a large log, on both engines; writers.
 
     python -m benchmarks.web [--size 1000000] [--engines sqlite,postgres] [--times 11] [--keep FOLDER] [--write]
 
 Pages are asked in this process, as a server hands requests on, in turns with two floors of Starlette and Jinja alone: a page
-with as many rows as ours has, which is what a page is held against, and one with 50 rows. What is compared is processor time,
+with as many rows as ours has, which is the baseline of a page, and one with 50 rows. What is compared is CPU time,
 ours and on PostgreSQL that of the server's processes too, so that other work on the machine changes little. The small log has
-as many runs as a page lists, in under 3,000 entries, the large one so many entries as asked; both are made as by `decklog demo
+as many runs as a page lists, in under 3,000 entries, the large one as many entries as given; both are made as by `decklog demo
 --big`, once: they are kept in a folder, and each run works on copies, which are moved to PostgreSQL for its part. One more
 entry is written before each page, so that nothing is answered from memory alone. The rest is measured on a server in a process
-of its own (`benchmarks.web_served`). It takes less than twelve minutes, once the large log is there. `--write` puts the figures
+(`benchmarks.web_served`). It takes less than twelve minutes, once the large log is there. `--write` puts the figures
 into their page of the documents.
 """
 
@@ -53,9 +53,9 @@ from decklog.web.rendering import environment
 from decklog.web.sessions import COOKIE
 
 PAGE = Path(__file__).resolve().parent / "results" / "web.md"
-# What stands between these in the page is the figures.
+# The figures of the page are between these two lines.
 BEGIN, END = "<!-- figures -->\n", "<!-- end of figures -->\n"
-# What each figure is held against.
+# The target of each figure.
 FLOOR = 12
 GROWTH, STATEMENTS, FIRST_VISIT, WRITERS, STOP_SECONDS, IDLE = 1.25, 8, 80_000, 0.95, 0.5, 0.02
 # So late may 95 of 100 rows be painted, in one window and in each of many; and in a tab that was turned to.
@@ -164,7 +164,7 @@ async def measured(samples: tuple[Sample, Sample], browsers: list[Browser], time
     addresses = [pages(sample) for sample in samples]
     headers: list[Pairs] = [[("host", NAMES.host), ("cookie", f"{COOKIE}={browser.cookie}")] for browser in browsers]
     apps = [browser.app for browser in browsers]
-    # Whoever looks first makes marks, and opens the connections that are measured later.
+    # The first view writes marks and opens the connections that are measured later.
     for address, app, given, sample in zip(addresses, apps, headers, samples, strict=True):
         for _ in range(WARM[sample.log.db.engine]):
             for url in address.values():
@@ -274,7 +274,7 @@ def _move(source: Path, target: str) -> None:
     with Decklog.open(source, read_only=True) as log, Decklog.open(target, migrate=True) as server:
         Move(log, server).run(prove=False)
         server.journal.index()
-    # As a server does by itself, soon after so much was written.
+    # A server does this soon after such a load.
     with psycopg.connect(target, autocommit=True) as connection:
         connection.execute("vacuum analyze")
 
@@ -303,7 +303,7 @@ def report(engine: str, targets: list[str], size: int, times: int) -> Iterator[s
         browsers = [made(sample.log).log_in() for sample in samples]
         found = browsers[0].runner.run(measured(samples, browsers, times))
         yield f"\n## {'SQLite' if engine == 'sqlite' else 'PostgreSQL'}\n\n"
-        yield f"{samples[1].entries:,} entries beside {samples[0].entries:,}.\n\n"
+        yield f"{samples[1].entries:,} entries compared with {samples[0].entries:,}.\n\n"
         yield from table(found)
         yield "\n| what | figure | may be |\n| --- | ---: | ---: |\n"
         yield from _served(targets[1], samples[1])
@@ -313,10 +313,10 @@ def report(engine: str, targets: list[str], size: int, times: int) -> Iterator[s
 
 
 def _served(target: str, sample: Sample) -> Iterator[str]:
-    """Measure a server in a process of its own, a row of the table each."""
+    """Measure a server in its own process, a row of the table each."""
     share = writers(target, sample)
     is_less = "" if share >= WRITERS else " **less**"
-    yield f"| a writer beside {STREAMS} open streams, × alone | {share:.2f}{is_less} | at least {WRITERS} |\n"
+    yield f"| a writer with {STREAMS} open streams, × alone | {share:.2f}{is_less} | at least {WRITERS} |\n"
     ended = stops(target, sample)[-1]
     shown = f"{ended:.2f} s{held(ended, STOP_SECONDS)}"
     yield f"| the slowest end of 8 servers with {STREAMS} streams open | {shown} | {STOP_SECONDS} s |\n"

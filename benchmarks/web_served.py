@@ -1,4 +1,4 @@
-"""The half of `benchmarks.web` that needs a server in a process of its own: what writers, readers and whoever ends it notice."""
+"""The half of `benchmarks.web` that needs a server in its own process: what writers, readers and the one who ends it notice."""
 
 import os
 import signal
@@ -20,11 +20,11 @@ from decklog import Decklog
 from decklog.web.rendering import assets
 
 STREAMS, APPENDS, PAINTED, ROUNDS = 20, 4000, 40, 5
-# PostgreSQL takes so many times longer for each.
+# Factor by which PostgreSQL takes longer for each.
 SLOWER = 5
-# So many windows of one browser, all in sight, are looked at together.
+# Number of windows of one browser, all visible at once.
 WINDOWS = (1, 12, 20)
-# So many tabs of one window: one is in sight, and the others are behind it.
+# Number of tabs of one window: one is visible, the others are hidden.
 TABS = 12
 # As many as one session may have.
 IDLE_STREAMS, IDLE_SECONDS = 60, 10.0
@@ -37,7 +37,7 @@ _WATCHING = """() => {
     if (rows.length) requestAnimationFrame(() => { for (const row of rows) window.painted[row.id.slice(2)] ??= Date.now() })
   }).observe(document.getElementById('tail'), { childList: true })
 }"""
-# Written into every tab: the driver has all of them believe that they are in sight, so each is told when it is.
+# Written into every tab: the driver reports all of them as visible, so each is set by hand.
 _BEHIND = """() => {
   Object.defineProperty(document, 'hidden', { get: () => !window.isInFront })
   window.turn = isInFront => { window.isInFront = isInFront; dispatchEvent(new Event('visibilitychange')) }
@@ -83,21 +83,21 @@ def appends_a_second(log: Decklog, run_id: str) -> float:
 
 
 def writers(target: str, sample: Sample) -> float:
-    """Say how many entries a writer appends beside open streams, as a share of how many without.
+    """Return the entries that a writer appends with open streams, as a share of those without.
 
-    With and without are measured in turns, so that whatever else the machine does falls on both.
+    Both are measured interleaved, so that other load of the machine falls on both.
     """
-    alone, beside = [], []
+    alone, together = [], []
     with served(target) as server:
         for _ in range(ROUNDS):
             alone.append(appends_a_second(sample.log, sample.run_id))
             opened = streams(server, STREAMS)
-            beside.append(appends_a_second(sample.log, sample.run_id))
+            together.append(appends_a_second(sample.log, sample.run_id))
             for connection in opened:
                 connection.close()
             server.stop()
             server.start()
-    return statistics.median(beside) / statistics.median(alone)
+    return statistics.median(together) / statistics.median(alone)
 
 
 def stops(target: str, sample: Sample) -> list[float]:
@@ -130,7 +130,7 @@ def idle_share(target: str) -> float:
 
 
 def _used(pid: int) -> float:
-    """Give the processor time of a process so far, in seconds."""
+    """Give the CPU time of a process so far, in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
@@ -152,11 +152,11 @@ def browsing(server: Server) -> Iterator[Any]:
 def windows_of(first: Any, count: int) -> list[Any]:
     """Open pages in windows of their own: a browser draws a page that is behind another of its window once a second."""
     context, given = first.context, {"url": "about:blank", "newWindow": True}
-    told = context.new_cdp_session(first).send("Target.getTargetInfo")["targetInfo"]
+    target = context.new_cdp_session(first).send("Target.getTargetInfo")["targetInfo"]
     session, pages = context.browser.new_browser_cdp_session(), [first]
     for _ in range(count - 1):
         with context.expect_page() as opened:
-            session.send("Target.createTarget", {**given, "browserContextId": told["browserContextId"]})
+            session.send("Target.createTarget", {**given, "browserContextId": target["browserContextId"]})
         pages.append(opened.value)
     return pages
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.web_soak [--times 20] [--seconds 30] [--only PART,…] [--write]
 
-A real Chromium has the journal of a run open while a process of its own writes to it. Every row that the page shows is kept as it
+A real Chromium has the journal of a run open while another process writes to it. Every row that the page shows is kept as it
 comes, and compared with what was written. It takes about eight minutes. `--write` puts the figures into their page of the
 documents.
 """
@@ -33,7 +33,7 @@ from decklog import Decklog
 PAGE = Path(__file__).resolve().parent / "results" / "web-soak.md"
 BEGIN, END = "<!-- figures -->\n", "<!-- end of figures -->\n"
 WRITES, BURST = 50, 1000
-# What each figure is held against.
+# The target of each figure.
 LONG_TASK_MS, NODES, HEAP_MB, CLICK_MS, SHIFT, LARGEST = 100, 3000, 10, 200, 0.02, 4
 LOADS = 5
 
@@ -98,7 +98,7 @@ def _week(folder: Path) -> Path:
 # What was shown
 
 
-def told(page: Any, last: int) -> tuple[int, int, int, int]:
+def read_counts(page: Any, last: int) -> tuple[int, int, int, int]:
     """Say how many entries were shown, left out and said so, missing, and shown twice or out of order, once the last is there."""
     until(page, f"{LAST} >= {last}")
     shown: list[int] = page.evaluate("window.shown")
@@ -123,7 +123,7 @@ def line(what: str, count: str, found: tuple[int, int, int, int]) -> str:
 
 
 def ended(how: signal.Signals, times: int) -> str:
-    """End a server in this way again and again beside a writer."""
+    """End a server in this way again and again while a writer works."""
     with soaked() as soak:
         page, writer = soak.followed()
         for _ in range(times):
@@ -135,14 +135,14 @@ def ended(how: signal.Signals, times: int) -> str:
                 continue
             soak.server.stop(how)
             soak.server.start()
-            # Sessions end with the server: whoever logs in again, in any tab, has all of them go on.
+            # Sessions end with the server: a login in any tab lets all of them go on.
             log_in(soak.context, soak.server).close()
             until(page, "document.querySelector('#live').textContent.startsWith('live')")
-        return line(f"server: {how.name}", f"{times} times", told(page, writer.end()))
+        return line(f"server: {how.name}", f"{times} times", read_counts(page, writer.end()))
 
 
 def away(how: str, seconds: float) -> str:
-    """Take the network, or the page itself, away for a while beside a writer."""
+    """Take the network, or the page itself, away for a while as a writer works."""
     with soaked() as soak:
         page, writer = soak.followed()
         session = soak.context.new_cdp_session(page)
@@ -162,7 +162,7 @@ def away(how: str, seconds: float) -> str:
         page.wait_for_timeout(1000)
         last = writer.end()
         begun = time.monotonic()
-        found = told(page, last)
+        found = read_counts(page, last)
         return line(how, f"{seconds:g} s, whole again after {time.monotonic() - begun + 1:.0f} s", found)
 
 
@@ -175,7 +175,7 @@ def _heap(session: Any) -> float:
 
 
 def burst(what: str, seconds: float) -> Iterator[str]:
-    """Write very many entries beside an open page, and click in it."""
+    """Write very many entries with an open page, and click in it."""
     with soaked() as soak:
         page = soak.journal()
         page.evaluate(FEEL)
@@ -186,14 +186,14 @@ def burst(what: str, seconds: float) -> Iterator[str]:
         while time.monotonic() < begun + seconds:
             page.mouse.click(40, 300)
             page.wait_for_timeout(250)
-        found = told(page, writer.end())
+        found = read_counts(page, writer.end())
         felt, grown = page.evaluate("window.felt"), _heap(session) - before
         yield line(f"{BURST:,} {what} a second", f"{seconds:g} s", found)
         clicks = sorted(felt["clicks"])
         longest = max(felt["tasks"], default=0.0)
         yield from (
             "\n| what | figure | may be |\n| --- | ---: | ---: |\n",
-            _held(f"the longest task of the page beside {what}, under 50 ms told as 0", longest, LONG_TASK_MS, "ms"),
+            _held(f"the longest task of the page during {what}, under 50 ms shown as 0", longest, LONG_TASK_MS, "ms"),
             _held("from a click to its frame, 95 of 100", clicks[int(len(clicks) * 0.95)], CLICK_MS, "ms"),
             _held("elements of the page, at most", felt["nodes"], NODES, ""),
             _held("memory that its program holds more than before", grown, HEAP_MB, "MB"),
@@ -225,7 +225,7 @@ class _Still(BaseHTTPRequestHandler):
 
 
 def health() -> Iterator[str]:
-    """Load every screen, and beside it the same as a file: when the largest part is painted, and what moves under a reader."""
+    """Load every screen, and the same as a file: when the largest part is painted, and what moves under a reader."""
     still = ThreadingHTTPServer(("127.0.0.1", 0), _Still)
     threading.Thread(target=still.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{still.server_port}/"

@@ -53,7 +53,7 @@ HEALTH = """() => new Promise(done => {
 
 
 class Writer:
-    """A process that appends entries to the run at a rate, until it is told to end."""
+    """A process that appends entries to the run at a rate, until it gets the order to end."""
 
     def __init__(self, path: Path, rate: int, batch: int = 1, what: str = "entries") -> None:
         words = [sys.executable, "-m", "benchmarks.web_soak_page", str(path), str(rate), str(batch), what]
@@ -61,8 +61,8 @@ class Writer:
 
     def end(self) -> int:
         """End it, and give the number of its last entry."""
-        told, _ = self._process.communicate("")
-        return int(told)
+        output, _ = self._process.communicate("")
+        return int(output)
 
 
 def write(path: str, rate: int, batch: int, what: str) -> None:

@@ -40,7 +40,6 @@ WAITING = (
     "tests/conductor/test_protocol.py",
     "tests/conductor/test_sessions.py",
     "tests/hooks/proxy/test_kills.py",
-    "tests/stores/tasks/test_keeping.py",
     "tests/guard/shell/test_shell.py",
 )
 # What stands on verbs, all of which are tried on both engines: a test of it is tried on PostgreSQL too in the full run, and

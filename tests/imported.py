@@ -8,7 +8,7 @@ import psycopg_pool  # noqa: F401
 import decklog.db
 import decklog.stores
 import tests.passwords  # noqa: F401
-from decklog.db.sqlite.upkeep import expected_objects
+from decklog.db.sqlite.upkeep import _expected
 from decklog.redaction import scan
 
 for _folder in (decklog.db, decklog.stores):
@@ -18,4 +18,4 @@ for _folder in (decklog.db, decklog.stores):
 for _value in ("=" + "x1y2z3", " = two words"):
     scan("password" + _value)
 # What each process that verifies a log would make of all steps.
-expected_objects()
+_expected()

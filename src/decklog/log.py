@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from decklog.blocks import Blocks
@@ -63,6 +64,30 @@ if TYPE_CHECKING:
     R = TypeVar("R")
 
 
+class _StoreProperty(once):  # type: ignore[type-arg]
+    """A store, imported and created on first use: importing all of them costs five times as much as the one in use."""
+
+    def __init__(self, path: str, summary: str, tables: str = "", **others: str) -> None:
+        super().__init__(self._create)
+        self.__doc__ = summary
+        self.tables = tuple(tables.split())
+        self._path = path
+        self._others = others
+
+    def store_class(self) -> Any:
+        module, _, name = self._path.rpartition(".")
+        return getattr(import_module(f"decklog.stores.{module}"), name)
+
+    def _create(self, log: "Decklog") -> "Store":
+        others = {name: partial(getattr, log, store) for name, store in self._others.items()}
+        store: Store = self.store_class()(log.parts, **others)
+        return store
+
+
+# To a type checker each property is the store.
+_store: Any = _StoreProperty
+
+
 class Decklog(Blocks):
     """One log: a SQLite file or a PostgreSQL database. Safe to share between threads, and usable after a fork."""
 
@@ -118,271 +143,176 @@ class Decklog(Blocks):
         db.on_lost_writes(log.parts.journal.record_lost_writes)
         return log
 
-    # The stores, in an order in which none refers to a later one. A verb that needs another store declares it as a
-    # Protocol and gets it here. Each is imported when it is first used: all of them cost five times as much as the one in use.
-
     @once
     def journal(self) -> Journal:
         """Appends entries and finds them again."""
         return self.parts.journal
 
-    @once
-    def runs(self) -> "Runs":
-        """Starts and finishes runs and records who worked in them."""
-        from decklog.stores.runs.runs import Runs
-
-        return Runs(self.parts, criteria=lambda: self.criteria, tasks=lambda: self.tasks)
-
-    @once
-    def groups(self) -> "Groups":
-        """Stores the task groups of runs, with their reviews and merges."""
-        from decklog.stores.tasks.groups import Groups
-
-        return Groups(self.parts)
-
-    @once
-    def tasks(self) -> "Tasks":
-        """Plans tasks, gives them to workers one at a time, and records the result of each attempt."""
-        from decklog.stores.tasks.tasks import Tasks
-
-        return Tasks(
-            self.parts,
-            reservations=lambda: self.reservations,
-            lessons=lambda: self.memory,
-            schedules=lambda: self.schedules,
-        )
-
-    @once
-    def templates(self) -> "Templates":
-        """Stores reusable sets of tasks, and creates tasks from them."""
-        from decklog.stores.tasks.templates import Templates
-
-        return Templates(self.parts, tasks=lambda: self.tasks)
-
-    @once
-    def schedules(self) -> "Schedules":
-        """Stores recurring tasks. They are added when they are due and somebody claims a task or reads an overview."""
-        from decklog.stores.tasks.schedules import Schedules
-
-        return Schedules(self.parts, tasks=lambda: self.tasks, templates=lambda: self.templates)
-
-    @once
-    def plans(self) -> "Plans":
-        """Stores one plan per run. Phases are separate rows, so concurrent changes of different phases do not conflict."""
-        from decklog.stores.tasks.plans import Plans
-
-        return Plans(self.parts)
-
-    @once
-    def criteria(self) -> "Criteria":
-        """Stores the success criteria of runs. One is identified by its exact text, or by its number within the run."""
-        from decklog.stores.tasks.criteria import Criteria
-
-        return Criteria(self.parts)
-
-    @once
-    def approvals(self) -> "Approvals":
-        """Asks people and gates for approval of one exact thing, and keeps their answers."""
-        from decklog.stores.approvals.approvals import Approvals
-
-        return Approvals(self.parts, inbox=lambda: self.inbox)
-
-    @once
-    def states(self) -> "States":
-        """Stores state documents with all versions, checkpoints of runs and snapshots of paused tasks."""
-        from decklog.stores.artifacts.states import States
-
-        return States(self.parts)
-
-    @once
-    def artifacts(self) -> "Artifacts":
-        """Records files by path and digest, and stores their bytes if given."""
-        from decklog.stores.artifacts.artifacts import Artifacts
-
-        return Artifacts(self.parts)
-
-    @once
-    def outputs(self) -> "Outputs":
-        """Stores the outputs of skills by iteration, and checks that the mandatory ones ran."""
-        from decklog.stores.artifacts.outputs import Outputs
-
-        return Outputs(self.parts)
-
-    @once
-    def prices(self) -> "Prices":
-        """Stores a log's own prices, which take precedence over those that come with Decklog."""
-        from decklog.stores.money.prices import Prices
-
-        return Prices(self.parts)
-
-    @once
-    def budgets(self) -> "Budgets":
-        """Sets budgets and shows their usage. Only the owner sets, raises or lifts one; agents can read them all."""
-        from decklog.stores.money.budgets import Budgets
-
-        return Budgets(self.parts)
-
-    @once
-    def reservations(self) -> "Reservations":
-        """Reserves budget for calls, and releases what they did not use."""
-        from decklog.stores.money.reservations import Reservations
-
-        return Reservations(self.parts)
-
-    @once
-    def ledger(self) -> "Ledger":
-        """Records spending, and adds it up."""
-        from decklog.stores.money.ledger import Ledger
-
-        return Ledger(self.parts)
-
-    @once
-    def memory(self) -> "Memory":
-        """Learns lessons, recalls those that fit a question, and records which of them helped."""
-        from decklog.stores.memory.memory import Memory
-        from decklog.stores.memory.semantic.model import kept_model
-
-        return Memory(self.parts, model=kept_model)
-
-    @once
-    def patterns(self) -> "Patterns":
-        """Counts errors under a signature that every occurrence shares, project by project."""
-        from decklog.stores.memory.patterns import Patterns
-
-        return Patterns(self.parts)
-
-    @once
-    def strategies(self) -> "Strategies":
-        """Collects insights, and which of them helped most."""
-        from decklog.stores.memory.strategies import Strategies
-
-        return Strategies(self.parts)
-
-    @once
-    def learnings(self) -> "Learnings":
-        """Records observations from tasks, and their use."""
-        from decklog.stores.memory.learnings import Learnings
-
-        return Learnings(self.parts)
-
-    @once
-    def context(self) -> "Context":
-        """Stores packages, offers each agent those that are for it, and records who read which."""
-        from decklog.stores.workflow.context import Context
-
-        return Context(self.parts)
-
-    @once
-    def inbox(self) -> "Inbox":
-        """Receives messages, gives them to agents at a break in their work, and keeps the outcome of each."""
-        from decklog.stores.approvals.inbox import Inbox
-
-        return Inbox(self.parts, tasks=lambda: self.tasks, trust=lambda: self.trust)
-
-    @once
-    def feedback(self) -> "FeedbackStore":
-        """Records feedback and moves it through its states, with a note for each step."""
-        from decklog.stores.approvals.feedback import FeedbackStore
-
-        return FeedbackStore(self.parts, gate=lambda: self.reviews)
-
-    @once
-    def trust(self) -> "Trust":
-        """Binds the log to one owner. A promotion needs a signature; a demotion needs none and happens at once."""
-        from decklog.stores.approvals.trust.trust import Trust
-
-        return Trust(self.parts, approvals=lambda: self.approvals)
-
-    @once
-    def proofs(self) -> "Proofs":
-        """Keeps the owner's signatures. A log without an owner has none, and its decisions are unsigned."""
-        from decklog.stores.approvals.trust.proofs import Proofs
-
-        return Proofs(self.parts)
-
-    @once
-    def self_edits(self) -> "SelfEdits":
-        """Records self-edits and lists them. A record is never changed."""
-        from decklog.stores.approvals.self_edits import SelfEdits
-
-        return SelfEdits(self.parts)
-
-    @once
-    def workflow(self) -> "Workflow":
-        """Stores one workflow, loaded or shipped with the package, and routes by it."""
-        from decklog.stores.workflow.workflow import Workflow
-
-        return Workflow(self.parts, groups=lambda: self.groups)
-
-    @once
-    def ci(self) -> "Ci":
-        """Stores the history of CI runs; a run may be recorded at its start and completed at its end."""
-        from decklog.stores.workflow.ci import Ci
-
-        return Ci(self.parts)
-
-    @once
-    def verdicts(self) -> "Verdicts":
-        """Keeps check results for trees, and decides whether a tree has passed."""
-        from decklog.stores.workflow.verdicts import Verdicts
-
-        return Verdicts(self.parts)
-
-    @once
-    def reviews(self) -> "Reviews":
-        """Stores results of the review gate, which `decklog review` runs."""
-        from decklog.stores.workflow.reviews import Reviews
-
-        return Reviews(self.parts, approvals=lambda: self.approvals)
-
-    @once
-    def mends(self) -> "Mends":
-        """Stores the state of the fix of each piece of feedback; `decklog mend` advances it."""
-        from decklog.stores.workflow.mends import Mends
-
-        return Mends(self.parts)
-
-    @once
-    def gates(self) -> "Gates":
-        """Circuit breakers: close a shared resource, let one caller at a time retry after a while, and open it for all."""
-        from decklog.stores.workflow.gates import Gates
-
-        return Gates(self.parts)
-
-    @once
-    def effects(self) -> "Effects":
-        """Records side effects of tools before and after they happen, so that none is repeated or lost silently."""
-        from decklog.stores.effects.effects import Effects
-
-        return Effects(self.parts)
-
-    @once
-    def processes(self) -> "Processes":
-        """Records background processes, beyond restarts of the program that started them."""
-        from decklog.stores.effects.processes import Processes
-
-        return Processes(self.parts)
-
-    @once
-    def edits(self) -> "Edits":
-        """Records which session changed which file, and snapshots of worktrees. Contents stay in git."""
-        from decklog.stores.provenance.edits import Edits
-
-        return Edits(self.parts)
-
-    @once
-    def notices(self) -> "Notices":
-        """Keeps notification rules and the notices they sent."""
-        from decklog.stores.approvals.notices import Notices
-
-        return Notices(self.parts)
-
-    @once
-    def overview(self) -> "Overview":
-        """Shows the status of runs and tasks, what waits for a person, and the cost."""
-        from decklog.stores.overview.overview import Overview
-
-        return Overview(self.parts, tasks=lambda: self.tasks, schedules=lambda: self.schedules, past=lambda: self.runs)
+    # Each store with its class, what it does, the tables of its records, and the stores that it declares as Protocols.
+    runs: "Runs" = _store(
+        "runs.runs.Runs",
+        "Starts and finishes runs and records who worked in them.",
+        "runs agents",
+        criteria="criteria",
+        tasks="tasks",
+    )
+    groups: "Groups" = _store("tasks.groups.Groups", "Stores the task groups of runs, with their reviews and merges.", "groups")
+    tasks: "Tasks" = _store(
+        "tasks.tasks.Tasks",
+        "Plans tasks, gives them to workers one at a time, and records the result of each attempt.",
+        "tasks dependencies task_comments",
+        reservations="reservations",
+        lessons="memory",
+        schedules="schedules",
+    )
+    templates: "Templates" = _store(
+        "tasks.templates.Templates", "Stores reusable sets of tasks, and creates tasks from them.", "templates", tasks="tasks"
+    )
+    schedules: "Schedules" = _store(
+        "tasks.schedules.Schedules",
+        "Stores recurring tasks. They are added when they are due and somebody claims a task or reads an overview.",
+        "schedules",
+        tasks="tasks",
+        templates="templates",
+    )
+    plans: "Plans" = _store(
+        "tasks.plans.Plans",
+        "Stores one plan per run. Phases are separate rows, so concurrent changes of different phases do not conflict.",
+        "plans phases",
+    )
+    criteria: "Criteria" = _store(
+        "tasks.criteria.Criteria",
+        "Stores the success criteria of runs. One is identified by its exact text, or by its number within the run.",
+        "criteria",
+    )
+    approvals: "Approvals" = _store(
+        "approvals.approvals.Approvals",
+        "Asks people and gates for approval of one exact thing, and keeps their answers.",
+        "approvals",
+        inbox="inbox",
+    )
+    states: "States" = _store(
+        "artifacts.states.States",
+        "Stores state documents with all versions, checkpoints of runs and snapshots of paused tasks.",
+        "states state_versions checkpoints snapshots graph_checkpoints graph_writes graph_items",
+    )
+    artifacts: "Artifacts" = _store(
+        "artifacts.artifacts.Artifacts", "Records files by path and digest, and stores their bytes if given.", "artifacts"
+    )
+    outputs: "Outputs" = _store(
+        "artifacts.outputs.Outputs",
+        "Stores the outputs of skills by iteration, and checks that the mandatory ones ran.",
+        "outputs",
+    )
+    prices: "Prices" = _store(
+        "money.prices.Prices", "Stores a log's own prices, which take precedence over those that come with Decklog.", "prices"
+    )
+    budgets: "Budgets" = _store(
+        "money.budgets.Budgets",
+        "Sets budgets and shows their usage. Only the owner sets, raises or lifts one; agents can read them all.",
+        "budgets",
+    )
+    reservations: "Reservations" = _store(
+        "money.reservations.Reservations", "Reserves budget for calls, and releases what they did not use.", "reservations"
+    )
+    ledger: "Ledger" = _store("money.ledger.Ledger", "Records spending, and adds it up.", "charges")
+    memory: "Memory" = _store(
+        "memory.memory.Memory",
+        "Learns lessons, recalls those that fit a question, and records which of them helped.",
+        "topics lessons sightings contradictions proposals",
+    )
+    patterns: "Patterns" = _store(
+        "memory.patterns.Patterns",
+        "Counts errors under a signature that every occurrence shares, project by project.",
+        "patterns",
+    )
+    strategies: "Strategies" = _store(
+        "memory.strategies.Strategies", "Collects insights, and which of them helped most.", "strategies"
+    )
+    learnings: "Learnings" = _store("memory.learnings.Learnings", "Records observations from tasks, and their use.", "learnings")
+    context: "Context" = _store(
+        "workflow.context.Context",
+        "Stores packages, offers each agent those that are for it, and records who read which.",
+        "packages context_consumers context_consumptions",
+    )
+    inbox: "Inbox" = _store(
+        "approvals.inbox.Inbox",
+        "Receives messages, gives them to agents at a break in their work, and keeps the outcome of each.",
+        "messages",
+        tasks="tasks",
+        trust="trust",
+    )
+    feedback: "FeedbackStore" = _store(
+        "approvals.feedback.FeedbackStore",
+        "Records feedback and moves it through its states, with a note for each step.",
+        "feedback",
+        gate="reviews",
+    )
+    trust: "Trust" = _store(
+        "approvals.trust.trust.Trust",
+        "Binds the log to one owner. A promotion needs a signature; a demotion needs none and happens at once.",
+        "trust_contract trust_proposals trust_changes",
+        approvals="approvals",
+    )
+    proofs: "Proofs" = _store(
+        "approvals.trust.proofs.Proofs",
+        "Keeps the owner's signatures. A log without an owner has none, and its decisions are unsigned.",
+        "proofs",
+    )
+    self_edits: "SelfEdits" = _store(
+        "approvals.self_edits.SelfEdits", "Records self-edits and lists them. A record is never changed.", "self_edits"
+    )
+    workflow: "Workflow" = _store(
+        "workflow.workflow.Workflow",
+        "Stores one workflow, loaded or shipped with the package, and routes by it.",
+        "workflow_versions workflow_transitions workflow_aliases workflow_rules workflow_markers workflow_models",
+        groups="groups",
+    )
+    ci: "Ci" = _store(
+        "workflow.ci.Ci", "Stores the history of CI runs; a run may be recorded at its start and completed at its end.", "ci_runs"
+    )
+    verdicts: "Verdicts" = _store(
+        "workflow.verdicts.Verdicts", "Keeps check results for trees, and decides whether a tree has passed.", "verdicts"
+    )
+    reviews: "Reviews" = _store(
+        "workflow.reviews.Reviews",
+        "Stores results of the review gate, which `decklog review` runs.",
+        "reviews review_passes",
+        approvals="approvals",
+    )
+    mends: "Mends" = _store(
+        "workflow.mends.Mends", "Stores the state of the fix of each piece of feedback; `decklog mend` advances it.", "mends"
+    )
+    gates: "Gates" = _store(
+        "workflow.gates.Gates",
+        "Circuit breakers: close a shared resource, let one caller at a time retry after a while, and open it for all.",
+        "gates",
+    )
+    effects: "Effects" = _store(
+        "effects.effects.Effects",
+        "Records side effects of tools before and after they happen, so that none is repeated or lost silently.",
+        "effects",
+    )
+    processes: "Processes" = _store(
+        "effects.processes.Processes",
+        "Records background processes, beyond restarts of the program that started them.",
+        "processes",
+    )
+    edits: "Edits" = _store(
+        "provenance.edits.Edits",
+        "Records which session changed which file, and snapshots of worktrees. Contents stay in git.",
+        "edits worktree_snapshots",
+    )
+    notices: "Notices" = _store(
+        "approvals.notices.Notices", "Keeps notification rules and the notices they sent.", "notify_rules notices"
+    )
+    overview: "Overview" = _store(
+        "overview.overview.Overview",
+        "Shows the status of runs and tasks, what waits for a person, and the cost.",
+        tasks="tasks",
+        schedules="schedules",
+        past="runs",
+    )
 
     def record_classes(self) -> Mapping[str, type[Record]]:
         """Return the record classes by table."""
@@ -433,54 +363,9 @@ class Decklog(Blocks):
         self.close()
 
 
-# A new store is one more property of `Decklog`; code that needs all stores reads them here.
+# Code that needs all stores reads them here, and the tables of their records, without importing any.
 STORES: dict[str, str] = {name: (member.__doc__ or "") for name, member in vars(Decklog).items() if isinstance(member, once)}
-
-# The tables of each store's records. With them a record's class is found without importing all stores.
-TABLES: dict[str, tuple[str, ...]] = {
-    "runs": ("runs", "agents"),
-    "groups": ("groups",),
-    "tasks": ("tasks", "dependencies", "task_comments"),
-    "templates": ("templates",),
-    "schedules": ("schedules",),
-    "plans": ("plans", "phases"),
-    "criteria": ("criteria",),
-    "approvals": ("approvals",),
-    "states": ("states", "state_versions", "checkpoints", "snapshots", "graph_checkpoints", "graph_writes", "graph_items"),
-    "artifacts": ("artifacts",),
-    "outputs": ("outputs",),
-    "prices": ("prices",),
-    "budgets": ("budgets",),
-    "reservations": ("reservations",),
-    "ledger": ("charges",),
-    "memory": ("topics", "lessons", "sightings", "contradictions", "proposals"),
-    "patterns": ("patterns",),
-    "strategies": ("strategies",),
-    "learnings": ("learnings",),
-    "context": ("packages", "context_consumers", "context_consumptions"),
-    "inbox": ("messages",),
-    "feedback": ("feedback",),
-    "trust": ("trust_contract", "trust_proposals", "trust_changes"),
-    "proofs": ("proofs",),
-    "self_edits": ("self_edits",),
-    "workflow": (
-        "workflow_versions",
-        "workflow_transitions",
-        "workflow_aliases",
-        "workflow_rules",
-        "workflow_markers",
-        "workflow_models",
-    ),
-    "ci": ("ci_runs",),
-    "verdicts": ("verdicts",),
-    "reviews": ("reviews", "review_passes"),
-    "mends": ("mends",),
-    "gates": ("gates",),
-    "effects": ("effects",),
-    "processes": ("processes",),
-    "edits": ("edits", "worktree_snapshots"),
-    "notices": ("notify_rules", "notices"),
-}
+TABLES = {name: member.tables for name, member in vars(Decklog).items() if isinstance(member, _StoreProperty) and member.tables}
 _STORE_OF = {table: name for name, tables in TABLES.items() for table in tables}
 
 
@@ -488,7 +373,8 @@ class RecordClasses(Mapping[str, type[Record]]):
     """The record classes by table. A store is imported when one of its classes is looked up."""
 
     def __getitem__(self, table: str) -> type[Record]:
-        return next(record for record in store_class(_STORE_OF[table]).records if record.table == table)
+        found: type[Record] = next(record for record in store_class(_STORE_OF[table]).records if record.table == table)
+        return found
 
     def __iter__(self) -> Iterator[str]:
         return iter(_STORE_OF)
@@ -497,9 +383,6 @@ class RecordClasses(Mapping[str, type[Record]]):
         return len(_STORE_OF)
 
 
-@cache
-def store_class(name: str) -> "type[Store]":
+def store_class(name: str) -> Any:
     """Import and return a store's class."""
-    nothing: Any = None
-    found: type[Store] = type(getattr(Decklog(nothing, clock=nothing, ids=nothing), name))
-    return found
+    return Journal if name == "journal" else vars(Decklog)[name].store_class()

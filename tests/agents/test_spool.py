@@ -48,16 +48,6 @@ def test_what_came_while_others_were_taken_in_is_kept(spool: Spool) -> None:
     assert payloads(spool) == [b"2"]
 
 
-def test_a_line_that_a_killed_hook_left_half_written_costs_nobody_else_theirs(spool: Spool) -> None:
-    spool.put("claude", "s1", {}, b"1")
-    (name,) = spool.waiting()
-    with open(os.path.join(spool.folder, name), "ab") as file:
-        file.write(b'{"at": 1, "prog')
-    assert payloads(spool) == [b"1"]
-    spool.put("claude", "s1", {}, b"2")
-    assert payloads(spool) == [b"1", b'{"at": 1, "prog', b"2"]
-
-
 def test_a_full_spool_takes_no_more_and_says_so(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spool_module, "MOST_BYTES", 200)
     assert spool.put("claude", "s1", {}, b"x" * 50)

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from decklog import AsyncDecklog, Decklog
+from decklog import AsyncClaim, AsyncDecklog, Decklog
 from tests.waiting import wait_until
 
 LOOPS = ("asyncio", "trio")
@@ -17,6 +17,17 @@ LOOPS = ("asyncio", "trio")
 MOST_THREADS = 17
 Program = Callable[[AsyncDecklog], Awaitable[Any]]
 Drive = Callable[[Program], Any]
+
+
+class Failure(Exception):
+    pass
+
+
+async def claimed(alog: AsyncDecklog, worker: str = "w", **more: Any) -> AsyncClaim:
+    """Claim a task that is there."""
+    claim = await alog.tasks.claim("run_1", worker=worker, **more)
+    assert claim is not None
+    return claim
 
 
 def our_threads() -> list[str]:

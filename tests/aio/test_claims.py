@@ -4,14 +4,10 @@ import anyio
 import pytest
 
 from decklog import AsyncDecklog, Decklog, LeaseLost, ManualClock, TaskState
-from tests.aio.conftest import MOST_THREADS, Drive, our_threads
+from tests.aio.conftest import MOST_THREADS, Drive, Failure, claimed, our_threads
 
 # Several times as many as may have a thread.
 MANY = 5 * MOST_THREADS
-
-
-class Failure(Exception):
-    pass
 
 
 @pytest.fixture
@@ -22,8 +18,7 @@ def task_id(log: Decklog, drive: Drive) -> str:
 @pytest.mark.slow
 def test_leaving_the_block_finishes_the_task(drive: Drive, log: Decklog, task_id: str) -> None:
     async def program(alog: AsyncDecklog) -> None:
-        claim = await alog.tasks.claim("run_1", worker="w")
-        assert claim is not None
+        claim = await claimed(alog)
         async with claim:
             entry = await alog.journal.append("run_1", "working")
             assert entry.task_id == task_id
@@ -40,14 +35,12 @@ def test_leaving_the_block_finishes_the_task(drive: Drive, log: Decklog, task_id
 @pytest.mark.slow
 def test_raising_fails_the_attempt_and_an_end_of_its_own_stays(drive: Drive, log: Decklog, task_id: str) -> None:
     async def program(alog: AsyncDecklog) -> None:
-        claim = await alog.tasks.claim("run_1", worker="w")
-        assert claim is not None
+        claim = await claimed(alog)
         with pytest.raises(Failure):
             async with claim:
                 raise Failure("no luck")
         assert claim.task.summary == "Failure: no luck"
-        claim = await alog.tasks.claim("run_1", worker="w")
-        assert claim is not None
+        claim = await claimed(alog)
         async with claim:
             await claim.extend(stage="halfway")
             await claim.park("waits for CI")
@@ -60,8 +53,7 @@ def test_raising_fails_the_attempt_and_an_end_of_its_own_stays(drive: Drive, log
 @pytest.mark.slow
 def test_a_block_that_is_cancelled_gives_the_task_back_unharmed(drive: Drive, log: Decklog, task_id: str) -> None:
     async def program(alog: AsyncDecklog) -> None:
-        claim = await alog.tasks.claim("run_1", worker="w")
-        assert claim is not None
+        claim = await claimed(alog)
         with anyio.move_on_after(0.05) as scope:
             async with claim:
                 await anyio.sleep_forever()
@@ -77,8 +69,7 @@ def test_the_lease_is_kept_alive_for_as_long_as_the_block_lasts(
     drive: Drive, log: Decklog, clock: ManualClock, task_id: str
 ) -> None:
     async def program(alog: AsyncDecklog) -> None:
-        claim = await alog.tasks.claim("run_1", worker="w", lease_seconds=0.15)
-        assert claim is not None
+        claim = await claimed(alog, lease_seconds=0.15)
         async with claim:
             for _ in range(4):
                 clock.advance(seconds=0.1)
@@ -96,8 +87,7 @@ def test_the_lease_is_kept_alive_for_as_long_as_the_block_lasts(
 @pytest.mark.slow
 def test_a_lost_lease_is_seen_in_the_block_and_ends_it(drive: Drive, log: Decklog, task_id: str) -> None:
     async def program(alog: AsyncDecklog) -> None:
-        claim = await alog.tasks.claim("run_1", worker="w", lease_seconds=0.09)
-        assert claim is not None
+        claim = await claimed(alog, lease_seconds=0.09)
         with pytest.raises(LeaseLost):
             async with claim:
                 await alog.tasks.pause(task_id, reason="a person said so")
@@ -116,8 +106,7 @@ def test_a_claim_inside_of_a_transaction_does_not_wait_for_itself(drive: Drive, 
     async def program(alog: AsyncDecklog) -> None:
         with anyio.fail_after(20):
             async with alog.transaction():
-                claim = await alog.tasks.claim("run_1", worker="w", lease_seconds=0.09)
-                assert claim is not None
+                claim = await claimed(alog, lease_seconds=0.09)
                 async with claim:
                     await anyio.sleep(0.1)
 
@@ -130,8 +119,7 @@ def test_a_claim_goes_back_with_the_transaction_that_it_was_made_in(drive: Drive
     async def program(alog: AsyncDecklog) -> None:
         with pytest.raises(Failure):
             async with alog.transaction():
-                claim = await alog.tasks.claim("run_1", worker="w")
-                assert claim is not None
+                claim = await claimed(alog)
                 raise Failure
         assert claim.lost is not None
         for act in (claim.finish(), claim.extend(), claim.__aenter__()):
@@ -145,8 +133,7 @@ def test_a_claim_goes_back_with_the_transaction_that_it_was_made_in(drive: Drive
 @pytest.mark.slow
 def test_an_end_that_is_undone_leaves_the_claim_held_and_kept_alive(drive: Drive, log: Decklog, task_id: str) -> None:
     async def program(alog: AsyncDecklog) -> None:
-        claim = await alog.tasks.claim("run_1", worker="w", lease_seconds=0.3)
-        assert claim is not None
+        claim = await claimed(alog, lease_seconds=0.3)
         async with claim:
             with pytest.raises(Failure):
                 async with alog.transaction():
@@ -171,8 +158,7 @@ def test_claims_that_wait_hold_no_thread_and_keep_nobody_from_working(drive: Dri
         taken: list[str] = []
 
         async def work(number: int) -> None:
-            claim = await alog.tasks.claim("run_1", worker=f"w{number}", wait_seconds=30)
-            assert claim is not None
+            claim = await claimed(alog, f"w{number}", wait_seconds=30)
             async with claim:
                 taken.append(claim.task.id)
 
@@ -198,8 +184,7 @@ def test_whoever_waits_behind_others_gets_what_is_assigned_to_it(drive: Drive, l
         taken: dict[str, str] = {}
 
         async def work(number: int) -> None:
-            claim = await alog.tasks.claim("run_1", worker=f"w{number}", wait_seconds=30)
-            assert claim is not None
+            claim = await claimed(alog, f"w{number}", wait_seconds=30)
             async with claim:
                 taken[f"w{number}"] = claim.task.title
 

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from decklog import AsyncDecklog, Conflict, Decklog, Invalid
-from tests.aio.conftest import Drive
+from tests.aio.conftest import Drive, claimed
 
 
 @pytest.mark.slow
@@ -47,8 +47,7 @@ def test_a_bare_decorator_is_keyed_by_the_task_of_the_claim(drive: Drive, log: D
 
         results = []
         for _ in range(2):
-            claim = await alog.tasks.claim("run_1", worker="w")
-            assert claim is not None
+            claim = await claimed(alog)
             async with claim:
                 results += [await build(), await build()]
         return results

@@ -8,11 +8,7 @@ import anyio
 import pytest
 
 from decklog import AsyncDecklog, Busy, Decklog, EntryKind, Invalid
-from tests.aio.conftest import MOST_THREADS, Drive, our_threads
-
-
-class Failure(Exception):
-    pass
+from tests.aio.conftest import MOST_THREADS, Drive, Failure, our_threads
 
 
 def bodies(log: Decklog) -> list[str | None]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import measure
-from benchmarks.figures import Figure, beside, spread
+from benchmarks.figures import Figure, ratio_of, spread
 from benchmarks.measure import in_slices, in_turns, renew, row, table
 
 
@@ -21,10 +21,10 @@ def test_a_figure_is_the_median_and_keeps_what_was_seen_through_sums() -> None:
 
 def test_a_ratio_is_of_the_medians_and_its_spread_is_turn_by_turn() -> None:
     # Both were slow in the same turn: the ratio hardly moved.
-    ratio = beside(Figure([10, 100, 12]), Figure([20, 210, 24]))
+    ratio = ratio_of(Figure([10, 100, 12]), Figure([20, 210, 24]))
     assert ratio == 12 / 24
     assert spread(ratio) == (pytest.approx(100 / 210), 0.5)
-    assert spread(beside(Figure([10, 12, 14]), 4.0)) == (2.5, 3.5)
+    assert spread(ratio_of(Figure([10, 12, 14]), 4.0)) == (2.5, 3.5)
 
 
 def test_works_in_turns_and_in_slices_know_their_turns() -> None:

@@ -64,7 +64,7 @@ def test_processes_drain_a_queue_together(tmp_path: Path, way: str) -> None:
 
 
 def test_a_child_that_fails_is_not_taken_for_one_that_had_nothing_to_do(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="told nothing"):
+    with pytest.raises(RuntimeError, match="reported nothing"):
         Crew("benchmarks.task_crowd", [("no such way", str(tmp_path / "queue.db"), "w")])
 
 

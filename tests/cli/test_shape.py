@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from decklog.agents.caller import is_agent, recognised
 from decklog.cli.exits import AS_IT_IS, OutputShape
 from tests.cli.conftest import Program
 from tests.registry import records
@@ -99,15 +98,3 @@ def test_a_shape_that_asks_for_nothing_changes_nothing() -> None:
     data = {"a": None, "b": [{"c": ""}]}
     assert OutputShape().is_whole
     assert OutputShape().of_data(data) == data
-
-
-def test_an_agent_that_another_one_started_is_not_the_other() -> None:
-    outer = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "one"}
-    inner = {**outer, "CODEX_THREAD_ID": "two"}
-    found, within = recognised(outer), recognised(inner)
-    assert found is not None
-    assert within is not None
-    assert (found.kind, found.session) == ("claude", "one")
-    assert (within.kind, within.session) == ("claude+codex", "one two")
-    assert recognised({}) is None
-    assert not is_agent({"PATH": "/bin"})

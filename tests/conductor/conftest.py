@@ -47,5 +47,11 @@ def sqlite_target(empty_log_file: Path, tmp_path: Path) -> str:
 
 
 @pytest.fixture
+def target(sqlite_target: str) -> str:
+    """One engine is enough for most of this: the verbs are tested on both, and the whole way in test_stages."""
+    return sqlite_target
+
+
+@pytest.fixture
 def postgres_target(postgres_url: str) -> str:
     return postgres_url

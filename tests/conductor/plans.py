@@ -37,6 +37,8 @@ command = {json.dumps([os.path.realpath(sys.executable), "-I", "-S", str(RUNNER)
 report = "junit"
 minutes = 0.5
 """
+# A step that passes the checks.
+TRIPLE = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 # A second agent, which works after the first.
 STRONG = f"""
 [agents.strong]

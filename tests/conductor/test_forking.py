@@ -10,16 +10,8 @@ from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
 from decklog.conductor.starting import fork
 from decklog.conductor.status import run_status
-from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, landed_titles, settle, target_of, work_item
+from tests.conductor.plans import NO_STRATEGIST, SETTINGS, TRIPLE, Work, landed_titles, settle, target_of, work_item
 from tests.conductor.repositories import everything, git
-
-GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
-
-
-@pytest.fixture
-def target(sqlite_target: str) -> str:
-    """One engine is enough: forks of records are tested on both."""
-    return sqlite_target
 
 
 def forked(context: RunContext, at: int | None, **given: Any) -> RunContext:
@@ -40,7 +32,7 @@ def entry_of(context: RunContext, name: str, state: str) -> int:
 @pytest.mark.slow
 def test_a_fork_begins_with_what_had_landed_at_its_entry_and_ends_by_itself(log: Decklog, checked: Path, tmp_path: Path) -> None:
     settle(checked, SETTINGS.replace("agents = 2", "agents = 1") + "\n[budget]\nrun_usd = 2.0\nitem_usd = 0.5\n")
-    first = work_item("first", GOOD, priority=90)
+    first = work_item("first", TRIPLE, priority=90)
     # Another result each time, as agents have.
     other = ["once", str(tmp_path / "tried"), [["write", "tried.txt", "1\n"]]]
     second = work_item("second", ["append", "notes.txt", "four\n"], other, needs=["first"])
@@ -76,7 +68,7 @@ def test_two_forks_tell_outcome_money_and_files(log: Decklog, checked: Path, tmp
     settle(checked, SETTINGS.replace('commits = "conductor"', priced) + NO_STRATEGIST)
     turns = [["print", {"type": "turn", "cost": 0.5}], ["write", "other.txt", "1\n"]]
     it = work_item("it", ["once", str(tmp_path / "tried"), turns], ["append", "notes.txt", "four\n"])
-    lost = work_item("lost", ["once", str(tmp_path / "lost"), [GOOD]])
+    lost = work_item("lost", ["once", str(tmp_path / "lost"), [TRIPLE]])
     context = Work(log, checked, it, lost).context()
     one, other = forked(context, None, new_run_id="one"), forked(context, None, new_run_id="other")
     Conductor(one).run()
@@ -91,7 +83,7 @@ def test_two_forks_tell_outcome_money_and_files(log: Decklog, checked: Path, tmp
 
 
 def test_a_fork_of_what_is_not_planned_or_is_over_is_refused_and_leaves_nothing(log: Decklog, checked: Path) -> None:
-    context = Work(log, checked, work_item("it", GOOD)).run()
+    context = Work(log, checked, work_item("it", TRIPLE)).run()
     with pytest.raises(Conflict, match="at entry 1 had no plan yet"):
         forked(context, 1)
     log.runs.finish(context.run_id, summary="1 item landed")
@@ -107,7 +99,7 @@ def test_a_fork_of_what_is_not_planned_or_is_over_is_refused_and_leaves_nothing(
 
 @pytest.mark.slow
 def test_what_waits_in_a_fork_has_its_commits_even_when_the_first_run_is_cleaned_up(log: Decklog, checked: Path) -> None:
-    held = work_item("held", ["write", "setup.cfg", ""], GOOD)
+    held = work_item("held", ["write", "setup.cfg", ""], TRIPLE)
     context = Work(log, checked, held).run()
     log.runs.update(context.run_id, status="paused")  # type: ignore[arg-type]
     there = forked(context, None, new_run_id="later")

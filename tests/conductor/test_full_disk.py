@@ -5,15 +5,12 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
-from tests.conductor.plans import Work, landed_titles, task_of, work_item
-
-WRITTEN: list[Any] = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
+from tests.conductor.plans import TRIPLE, Work, landed_titles, task_of, work_item
 
 
 @pytest.fixture
@@ -37,7 +34,7 @@ def test_an_agent_that_fills_the_disk_uses_no_attempt_and_lands_later(
     fill = ["run", ["dd", "if=/dev/zero", f"of={big}", "bs=1M"]]
     full = ["once", str(tmp_path / "filled"), [fill, ["exit", 1]]]
     with Decklog.open(sqlite_target) as log:
-        context = Work(log, checked, work_item("it", full, WRITTEN)).context()
+        context = Work(log, checked, work_item("it", full, TRIPLE)).context()
         conductor = Conductor(context)
         worker = threading.Thread(target=conductor.run)
         worker.start()

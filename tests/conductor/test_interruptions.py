@@ -15,9 +15,8 @@ from decklog.conductor.commands import killed_by
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.stages import MOST_INTERRUPTIONS
 from decklog.core.errors import Conflict, Unavailable
-from tests.conductor.plans import RUNNER, SETTINGS, Work, landed_titles, settle, states, task_of, work_item
+from tests.conductor.plans import RUNNER, SETTINGS, TRIPLE, Work, landed_titles, settle, states, task_of, work_item
 
-GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 _PLAIN = json.dumps([os.path.realpath(sys.executable), "-I", "-S", str(RUNNER), "{report}"])
 # Every other run of it ends before the tests do.
 _EVERY_OTHER = 'if mkdir "$0" 2>/dev/null; then {end}; fi; rmdir "$0"; exec "$@"'
@@ -54,7 +53,7 @@ def test_a_check_that_is_ended_from_outside_is_run_again_and_is_no_finding(
 ) -> None:
     settle(checked, every_other(ENDS[kind], tmp_path / "flag"))
     with Decklog.open(sqlite_target) as log:
-        context = Work(log, checked, work_item("it", GOOD)).run()
+        context = Work(log, checked, work_item("it", TRIPLE)).run()
         assert landed_titles(context) == ["Item it"]
         assert set(states(context)) == {"it", "it.w1", "it.c1"}, "there was no second round"
         assert {one.outcome.value for one in log.verdicts.find(context.run_id)} == {"pass"}
@@ -64,7 +63,7 @@ def test_a_check_that_is_killed_each_time_blames_nobody(sqlite_target: str, chec
     settle(checked, always("kill -9 $$"))
     with Decklog.open(sqlite_target) as log:
         with pytest.raises(Unavailable, match="it was killed by SIGKILL 3 times"):
-            Work(log, checked, work_item("it", GOOD)).context()
+            Work(log, checked, work_item("it", TRIPLE)).context()
         assert [run.status for run in log.runs.find()] == ["planning"], "the same command goes on"
 
 
@@ -73,7 +72,7 @@ def test_words_about_the_disk_are_a_failure_where_there_is_room(
 ) -> None:
     settle(checked, always(ENDS["out of disk"]))
     with Decklog.open(sqlite_target) as log:
-        work = Work(log, checked, work_item("it", GOOD))
+        work = Work(log, checked, work_item("it", TRIPLE))
         with pytest.raises(Conflict, match="does not pass its own checks"):
             work.context()
         full = shutil.disk_usage(checked)._replace(free=0)
@@ -86,7 +85,7 @@ def test_an_agent_that_is_killed_twice_costs_no_attempt(sqlite_target: str, chec
     kill: list[Any] = ["run", ["sh", "-c", "kill -9 $PPID"]]
     killed = [["once", str(tmp_path / name), [kill]] for name in ("first", "second")]
     with Decklog.open(sqlite_target) as log:
-        context = Work(log, checked, work_item("it", *killed, GOOD)).run()
+        context = Work(log, checked, work_item("it", *killed, TRIPLE)).run()
         assert landed_titles(context) == ["Item it"]
         assert (task_of(context, "it.w1").failures, task_of(context, "it.w1").attempts) == (0, 3)
 
@@ -99,7 +98,7 @@ def test_an_agent_that_crashes_has_failed() -> None:
 
 
 def test_a_person_is_asked_about_what_is_interrupted_again_and_again(log: Decklog, checked: Path, clock: Any) -> None:
-    context = Work(log, checked, work_item("it", GOOD)).context()
+    context = Work(log, checked, work_item("it", TRIPLE)).context()
     for _ in range(MOST_INTERRUPTIONS):
         clock.advance(seconds=60)
         claim = log.tasks.claim(context.run_id, worker="w", role="work")

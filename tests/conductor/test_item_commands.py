@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Program
-from tests.conductor.plans import work_item
-from tests.conductor.test_run_command import GOOD, Person
+from tests.conductor.plans import TRIPLE, work_item
+from tests.conductor.test_run_command import Person
 
 AGAIN = [["append", "calc.py", "\n\nWHY = 'because'\n"]]
 
@@ -20,7 +20,7 @@ def person(decklog: Program, checked: Path, sqlite_target: str) -> Person:
 @pytest.fixture
 def landed(person: Person) -> str:
     """The run of a plan whose item has landed; it has something to do in a second round."""
-    done = person.call("run", "--plan", person.plan(work_item("triple", GOOD, again=AGAIN)))
+    done = person.call("run", "--plan", person.plan(work_item("triple", TRIPLE, again=AGAIN)))
     assert done.code == 0, done
     return done.out.rsplit("decklog run land ", 1)[1].strip()
 

@@ -173,23 +173,6 @@ def test_a_step_that_was_doubted_when_its_conductor_died_is_closed_with_its_atte
 
 
 @pytest.mark.slow
-def test_an_agent_outlives_its_conductor_and_is_adopted_with_its_money(sqlite_target: str, checked: Path) -> None:
-    slow = work_item("slow", ["write", "begun", ""], ["wait", "go"], ["delete", "go"], ["delete", "begun"], *_steps(ITEM))
-    with Decklog.open(sqlite_target) as log:
-        context = Work(log, checked, slow).context()
-    assert conducted(sqlite_target, checked, (slow,), "spawn:settled") == -signal.SIGKILL
-    (tree,) = context.folder.glob("*/tree")
-    wait_until((tree / "begun").exists)
-    (tree / "go").touch()
-    assert conducted(sqlite_target, checked, (slow,), None) == 0
-    with Decklog.open(sqlite_target) as log:
-        context = site_of(log, checked, (slow,))
-        assert landed_titles(context) == ["Item slow"]
-        assert len(log.effects.find(context.run_id, tool="conductor.spawn")) == 1, "the agent was not started again"
-        check_whole(log, context, checked)
-
-
-@pytest.mark.slow
 def test_a_second_conductor_leaves_an_agent_alone_that_the_first_has_adopted(sqlite_target: str, checked: Path) -> None:
     slow = work_item("slow", ["write", "begun", ""], ["wait", "go"], ["delete", "go"], ["delete", "begun"], *_steps(ITEM))
     with Decklog.open(sqlite_target) as log:

@@ -67,18 +67,6 @@ def test_two_changes_that_break_together_do_not_both_land(sqlite_target: str, ch
         assert {name.split("/")[4].split(".")[-2] for name in kept} == {"one", "other"}, "the work of both is kept"
 
 
-def test_a_candidate_that_is_made_twice_is_the_same_commit(sqlite_target: str, checked: Path) -> None:
-    with Decklog.open(sqlite_target) as log:
-        context = Work(log, checked, work_item("it", ["write", "b.txt", "1\n"])).context()
-        base = context.target_commit()
-        tip = context.repository.commit(context.repository.tree(base), [base], "x\n", context.person, 5)
-        made = {
-            context.repository.commit(context.repository.merge(base, tip).tree, [base], "m\n", context.person, 7)
-            for _ in range(3)
-        }
-        assert len(made) == 1
-
-
 # Somebody else lands, once, while the second item is being checked as it would land.
 RACE = """
 test -e one.txt && test -e two.txt && test ! -e {mark} || exit 0

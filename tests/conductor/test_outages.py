@@ -15,7 +15,7 @@ from decklog.conductor.context import RunContext
 from decklog.conductor.escalation import climb, trouble_of
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.outages import RETRY_SECONDS, Outages, gate_name, is_logged_in
-from tests.conductor.plans import SETTINGS, STRONG, Work, landed_titles, settle, states, task_of, work_item
+from tests.conductor.plans import SETTINGS, STRONG, TRIPLE, Work, landed_titles, settle, states, task_of, work_item
 
 LIMITS = """
 stream = "jsonl"
@@ -24,15 +24,8 @@ events = [{ when = { "/type" = "limit" }, as = "error", take = { text = "/text" 
 errors = [{ text = "429", class = "quota" }, { text = "401", class = "login" }]
 """
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
-GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 BAD = ["replace", "calc.py", "return a + b", "return a - b"]
 MENDED = ["replace", "calc.py", "return a - b", "return b + a"]
-
-
-@pytest.fixture
-def target(sqlite_target: str) -> str:
-    """One engine is enough: gates are tested on both."""
-    return sqlite_target
 
 
 # When a limit ends
@@ -166,7 +159,7 @@ def test_what_meets_a_quota_or_a_lost_login_uses_no_attempt_and_lands_later(
     quota, login = limit("429: try again in 1 seconds", tmp_path / "quota"), limit("401", tmp_path / "login")
     # By a clock that goes on.
     with Decklog.open(sqlite_target) as log:
-        work = Work(log, checked, work_item("it", quota, login, GOOD))
+        work = Work(log, checked, work_item("it", quota, login, TRIPLE))
         context = work.run()
         assert states(context)["it.w1"] == "pending"
         assert task_of(context, "it.w1").failures == 0

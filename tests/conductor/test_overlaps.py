@@ -7,8 +7,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.overlaps import OverlapProbe
@@ -19,12 +17,6 @@ from tests.waiting import wait_until
 
 # Settings of a test runner are for a person to allow: the item waits with its change.
 HELD = ["write", "setup.cfg", ""]
-
-
-@pytest.fixture
-def target(sqlite_target: str) -> str:
-    """One engine is enough: the verbs are tested on both."""
-    return sqlite_target
 
 
 def changing(word: str) -> list[Any]:

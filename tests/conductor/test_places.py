@@ -349,14 +349,3 @@ def test_a_folder_that_no_plan_can_be_worked_through_is_refused(folder: Path, tm
         starting_commit(unborn, "HEAD", cwd=unborn.folder)
     with pytest.raises(NotFound, match="nowhere"):
         starting_commit(unborn, "nowhere", cwd=unborn.folder)
-
-
-def test_two_commits_that_do_not_merge_name_the_files(repository: Repository) -> None:
-    ours, theirs = Attempt(repository, 1), Attempt(repository, 2)
-    for attempt, line in ((ours, "return b + a"), (theirs, "return a - b")):
-        write(attempt.tree, {"calc.py": f"def add(a, b):\n    {line}\n"})
-        git(attempt.tree, "commit", "-q", "-a", "-m", line)
-    tips = [attempt.keep().tip for attempt in (ours, theirs)]
-    assert all(tips)
-    assert repository.merge(*map(str, tips)).conflicts == ("calc.py",)
-    assert repository.merge(ours.start, str(tips[0])).conflicts == ()

@@ -14,16 +14,8 @@ from decklog.conductor.plan import FILE as PLAN_FILE
 from decklog.conductor.plan import LARGEST, plan_of, read_back, read_proposal
 from decklog.conductor.starting import RunRequest
 from decklog.conductor.status import run_status
-from tests.conductor.plans import NO_STRATEGIST, SETTINGS, STRONG, landed_titles, settle, states, task_of, work_item
+from tests.conductor.plans import NO_STRATEGIST, SETTINGS, STRONG, TRIPLE, landed_titles, settle, states, task_of, work_item
 from tests.conductor.scripts import script
-
-GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
-
-
-@pytest.fixture
-def target(sqlite_target: str) -> str:
-    """One engine is enough: the verbs are tested on both."""
-    return sqlite_target
 
 
 def worked(log: Decklog, folder: Path, wanted: RunRequest) -> RunContext:
@@ -34,7 +26,7 @@ def worked(log: Decklog, folder: Path, wanted: RunRequest) -> RunContext:
 
 @pytest.mark.slow
 def test_a_proposed_plan_is_mended_shown_and_worked_after_a_yes(log: Decklog, checked: Path, tmp_path: Path) -> None:
-    items = [work_item("triple", GOOD, paths=["calc.py"]), work_item("notes", ["append", "notes.txt", "four\n"])]
+    items = [work_item("triple", TRIPLE, paths=["calc.py"]), work_item("notes", ["append", "notes.txt", "four\n"])]
     bad = json.dumps({"items": [{"name": "a", "needs": ["nobody"]}]})
     steps = [
         ["write", PLAN_FILE, json.dumps({"items": items})],
@@ -56,7 +48,7 @@ def test_a_proposed_plan_is_mended_shown_and_worked_after_a_yes(log: Decklog, ch
 
 @pytest.mark.slow
 def test_a_plan_that_needs_no_yes_is_worked_and_one_that_stays_bad_is_for_a_person(log: Decklog, checked: Path) -> None:
-    plan = json.dumps({"items": [work_item("triple", GOOD)]})
+    plan = json.dumps({"items": [work_item("triple", TRIPLE)]})
     goal = "Better\n" + script(["print", f"Here it is: {plan}"])
     context = worked(log, checked, RunRequest(goal, goal.encode(), is_plan_asked=False))
     assert landed_titles(context) == ["Item triple"]
@@ -116,7 +108,7 @@ def test_items_that_may_change_the_same_paths_get_an_order_and_others_none() -> 
 @pytest.mark.slow
 def test_tasks_of_the_log_are_worked_as_items_and_are_done_when_those_have_landed(log: Decklog, checked: Path) -> None:
     log.runs.start("Imported", run_id="board")
-    first = log.tasks.add("board", "Triple", task_id="BD-1", objective=work_item("x", GOOD)["objective"])
+    first = log.tasks.add("board", "Triple", task_id="BD-1", objective=work_item("x", TRIPLE)["objective"])
     second = work_item("y", ["replace", "calc.py", "a * 3", "add(a, double(a))"])["objective"]
     log.tasks.add("board", "Use it", task_id="bd.1", objective=second, depends_on=[first.id])
     log.tasks.abandon(log.tasks.add("board", "Not wanted", task_id="no").id, reason="no")
@@ -154,7 +146,9 @@ def test_a_task_with_parts_is_done_with_its_last_part_and_what_waits_for_it_wait
 def test_an_agents_last_word_is_a_wish_that_the_workflow_reads_and_the_facts_decide(log: Decklog, checked: Path) -> None:
     settle(checked, SETTINGS + STRONG + NO_STRATEGIST.removeprefix("[roles]\n"))
     liar = work_item("liar", ["print", "All green.\n**Status:** READY_FOR_QA"], strong=[["print", "Status: BLOCKED"]])
-    honest = work_item("honest", ["print", "Too hard for me. STATUS: ESCALATE_SENIOR"], strong=[GOOD, ["print", "status: done"]])
+    honest = work_item(
+        "honest", ["print", "Too hard for me. STATUS: ESCALATE_SENIOR"], strong=[TRIPLE, ["print", "status: done"]]
+    )
     modest = work_item("modest", ["write", "m.txt", "1\n"], ["print", "Status: PARTIAL"])
     context = worked(log, checked, RunRequest("g", b"words", read_back({"goal": "g", "items": [liar, honest, modest]})))
     assert sorted(landed_titles(context)) == ["Item honest", "Item modest"]

@@ -6,15 +6,13 @@ from decklog import Decklog
 from decklog.provenance.blame import blame_file
 from decklog.provenance.git import GitRepository
 from decklog.provenance.recording import captured_between
-from tests.conductor.plans import Work, target_of, work_item
+from tests.conductor.plans import TRIPLE, Work, target_of, work_item
 from tests.conductor.repositories import git, write
-
-GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 
 
 def test_lines_of_a_run_that_landed_belong_to_its_agent_and_task(sqlite_target: str, checked: Path) -> None:
     with Decklog.open(sqlite_target) as log:
-        context = Work(log, checked, work_item("triple", GOOD)).run()
+        context = Work(log, checked, work_item("triple", TRIPLE)).run()
         repo = GitRepository.find(str(checked))
         assert repo is not None
         found = {line.text: line.origin for line in blame_file(repo, log, "calc.py", target_of(context))}

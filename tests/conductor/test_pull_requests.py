@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Program, Said
-from tests.conductor.plans import work_item
+from tests.conductor.plans import TRIPLE, work_item
 from tests.conductor.repositories import git
-from tests.conductor.test_run_command import GOOD, Person
+from tests.conductor.test_run_command import Person
 
 # Answers as the forges' programs do, and records its arguments; a request that was opened is open from then on.
 FORGE = """#!/bin/sh
@@ -50,7 +50,7 @@ def worked(person: Person, *items: dict[str, Any], url: str | None = None) -> st
         git(person.repository, "config", f"url.{folder}/origin.git.insteadOf", url)
         git(person.repository, "remote", "set-url", "origin", url)
     git(person.repository, "push", "-q", "origin", "main")
-    done = person.call("run", "--plan", person.plan(*(items or (work_item("triple", GOOD),))))
+    done = person.call("run", "--plan", person.plan(*(items or (work_item("triple", TRIPLE),))))
     assert done.code == 0, done
     return done.out.rsplit("decklog run land ", 1)[1].strip()
 
@@ -125,7 +125,7 @@ def test_a_repository_with_a_gate_publishes_only_what_the_gate_has_seen_as_a_who
     settings = person.repository / "decklog.toml"
     settings.write_text(settings.read_text() + "[review]\nmodel_passes = []\nneeds_tests = false\n")
     git(person.repository, "commit", "-q", "-a", "-m", "A gate")
-    items = [work_item("triple", GOOD), work_item("four", ["write", "four.py", "FOUR = 4\n"], needs=["triple"])]
+    items = [work_item("triple", TRIPLE), work_item("four", ["write", "four.py", "FOUR = 4\n"], needs=["triple"])]
     run_id = worked(person, *items[:count])
     reviews = person.call("reviews", "find", run_id, "--json").data
     assert {review["verdict"] for review in reviews} <= {"pass", "comment"}, reviews

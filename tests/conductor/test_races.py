@@ -8,10 +8,9 @@ import pytest
 from decklog import Decklog
 from decklog.conductor.settings import parse
 from decklog.core.errors import Invalid
-from tests.conductor.plans import SETTINGS, STRONG, Work, landed_titles, settle, states, task_of, work_item
+from tests.conductor.plans import SETTINGS, STRONG, TRIPLE, Work, landed_titles, settle, states, task_of, work_item
 from tests.conductor.scripts import COMMAND
 
-TRIPLE = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 FOUR = ["append", "calc.py", "\n\nFOUR = 4\n"]
 RED = ["replace", "calc.py", "return a + b", "return a - b"]
 # An agent that nobody falls back to, with the model as an argument, and a price for each turn.

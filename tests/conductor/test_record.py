@@ -7,15 +7,13 @@ import pytest
 from decklog import Decklog
 from decklog.conductor.status import run_status
 from decklog.transfer.move import Move
-from tests.conductor.plans import Work, work_item
-
-GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
+from tests.conductor.plans import TRIPLE, Work, work_item
 
 
 @pytest.mark.slow
 def test_a_run_that_was_moved_to_another_engine_tells_the_same(sqlite_target: str, checked: Path, postgres_target: str) -> None:
     with Decklog.open(sqlite_target) as here, Decklog.open(postgres_target) as there:
-        context = Work(here, checked, work_item("triple", GOOD), work_item("nothing")).run()
+        context = Work(here, checked, work_item("triple", TRIPLE), work_item("nothing")).run()
         Move(here, there).run()
         assert run_status(there, context.run_id) == run_status(here, context.run_id)
         told = [

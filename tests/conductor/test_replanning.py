@@ -10,10 +10,9 @@ from decklog import Decklog
 from decklog.conductor.context import RunContext
 from decklog.conductor.plan import FILE as PLAN_FILE
 from decklog.conductor.status import run_status
-from tests.conductor.plans import SETTINGS, Work, landed_titles, settle, states, task_of, work_item
+from tests.conductor.plans import SETTINGS, TRIPLE, Work, landed_titles, settle, states, task_of, work_item
 from tests.conductor.scripts import COMMAND
 
-GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 BAD = ["replace", "calc.py", "return a + b", "return a - b"]
 CHIEF = f"""
 [agents.chief]
@@ -22,12 +21,6 @@ command = {json.dumps([*COMMAND, "chief"])}
 worker = ["fake"]
 strategist = ["chief"]
 """
-
-
-@pytest.fixture
-def target(sqlite_target: str) -> str:
-    """One engine is enough: the verbs are tested on both."""
-    return sqlite_target
 
 
 def plan_of(*items: dict[str, Any]) -> list[list[Any]]:
@@ -47,7 +40,7 @@ def items_of(context: RunContext) -> dict[str, str]:
 def test_an_item_that_is_stuck_lands_by_what_the_strategist_puts_in_its_place(log: Decklog, checked: Path) -> None:
     settled(checked, plan="auto")
     parts = plan_of(
-        work_item("first", GOOD, paths=["calc.py"]),
+        work_item("first", TRIPLE, paths=["calc.py"]),
         work_item("second", ["append", "notes.txt", "four\n"], needs=["first"], paths=["docs/"]),
     )
     lazy = work_item("lazy", chief=parts, paths=["calc.py", "notes.txt"], priority=70)
@@ -92,7 +85,7 @@ def test_a_new_cut_is_shown_first_where_plans_are_and_its_items_are_not_cut_agai
 def test_a_person_is_asked_once_about_an_item_for_which_there_is_no_better_cut(log: Decklog, checked: Path) -> None:
     settled(checked, plan="auto")
     work = Work(
-        log, checked, work_item("lazy", chief=plan_of(work_item("lazy", GOOD))), work_item("other", ["write", "o.txt", "1\n"])
+        log, checked, work_item("lazy", chief=plan_of(work_item("lazy", TRIPLE))), work_item("other", ["write", "o.txt", "1\n"])
     )
     context = work.run()
     assert items_of(context) == {"lazy": "blocked", "other": "landed"}

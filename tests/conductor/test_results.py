@@ -14,18 +14,11 @@ from decklog.conductor.context import RunContext
 from decklog.conductor.plan import FILE as PLAN_FILE
 from decklog.conductor.starting import RunRequest
 from decklog.core.errors import Denied
-from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, settle, target_of, work_item
+from tests.conductor.plans import NO_STRATEGIST, SETTINGS, TRIPLE, Work, settle, target_of, work_item
 from tests.conductor.repositories import everything, git, write
 from tests.conductor.scripts import script
 
-GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 PASSWORD = "correct horse " + "battery staple"
-
-
-@pytest.fixture
-def target(sqlite_target: str) -> str:
-    """One engine is enough: this is about git."""
-    return sqlite_target
 
 
 def landed(context: RunContext, folder: Path, *, password: str | None = None, branch: str | None = None) -> landing.LandingPlan:
@@ -39,7 +32,7 @@ def landed(context: RunContext, folder: Path, *, password: str | None = None, br
 
 @pytest.mark.slow
 def test_a_person_lands_a_run_on_a_branch_and_nothing_else_is_touched(log: Decklog, checked: Path) -> None:
-    context = Work(log, checked, work_item("triple", GOOD)).run()
+    context = Work(log, checked, work_item("triple", TRIPLE)).run()
     write(checked, {"mine.txt": "untracked\n", "notes.txt": "changed\n"})
     before = everything(checked)
     with pytest.raises(Conflict, match=r"not committed: notes\.txt"):
@@ -62,7 +55,7 @@ def test_a_person_lands_a_run_on_a_branch_and_nothing_else_is_touched(log: Deckl
 
 @pytest.mark.slow
 def test_a_branch_that_went_on_gets_a_merge_that_is_checked_or_is_left_alone(log: Decklog, checked: Path) -> None:
-    context = Work(log, checked, work_item("triple", GOOD)).run()
+    context = Work(log, checked, work_item("triple", TRIPLE)).run()
     first = git(checked, "rev-parse", "HEAD")
     write(checked, {"calc.py": "def add(a, b):\n    return a + b\n\n\ndef double(a):\n    return 2 * a\n"})
     git(checked, "commit", "-q", "-a", "-m", "Went on")
@@ -85,7 +78,7 @@ def test_a_branch_that_went_on_gets_a_merge_that_is_checked_or_is_left_alone(log
 
 @pytest.mark.slow
 def test_where_a_manager_is_bound_landing_takes_the_managers_proof(log: Decklog, checked: Path) -> None:
-    context = Work(log, checked, work_item("triple", GOOD)).run()
+    context = Work(log, checked, work_item("triple", TRIPLE)).run()
     log.trust.bind("ana", "cli", password=PASSWORD)
     first = git(checked, "rev-parse", "main")
     with pytest.raises(Denied):
@@ -99,7 +92,7 @@ def test_where_a_manager_is_bound_landing_takes_the_managers_proof(log: Decklog,
 
 @pytest.mark.slow
 def test_a_yes_to_landing_serves_exactly_what_was_asked_about(log: Decklog, checked: Path) -> None:
-    context = Work(log, checked, work_item("triple", GOOD)).run()
+    context = Work(log, checked, work_item("triple", TRIPLE)).run()
     git(checked, "branch", "other", "main")
     git(checked, "checkout", "-q", "-b", "more")
     with (checked / "notes.txt").open("a") as file:
@@ -143,7 +136,7 @@ def test_only_what_is_in_a_branch_goes_and_all_else_is_found_without_a_log(
     log: Decklog, checked: Path, clock: ManualClock
 ) -> None:
     settle(checked, SETTINGS + NO_STRATEGIST)
-    context = Work(log, checked, work_item("triple", GOOD), work_item("half", ["write", "half.txt", "1\n"], ["exit", 3])).run()
+    context = Work(log, checked, work_item("triple", TRIPLE), work_item("half", ["write", "half.txt", "1\n"], ["exit", 3])).run()
     told = kept(context.repository)
     assert {(one.task.removeprefix(f"{context.run_id}."), one.what) for one in told} >= {("", "target"), ("triple.w1", "tip")}
     (half, _) = [one for one in told if one.task.endswith("half.w1") and one.what == "changed"]
@@ -169,7 +162,7 @@ def test_only_what_is_in_a_branch_goes_and_all_else_is_found_without_a_log(
 def test_a_run_that_was_refused_and_what_a_strategist_left_are_cleaned_up_too(
     log: Decklog, checked: Path, clock: ManualClock
 ) -> None:
-    goal = "Better\n" + script(["write", PLAN_FILE, json.dumps({"items": [work_item("triple", GOOD)]})])
+    goal = "Better\n" + script(["write", PLAN_FILE, json.dumps({"items": [work_item("triple", TRIPLE)]})])
     wanted = RunRequest(goal, goal.encode(), is_plan_asked=False)
     context = starting.begin(log, wanted, cwd=checked, state=checked.parent / "state", say=lambda _: None)
     Conductor(context).run()

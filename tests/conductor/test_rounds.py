@@ -11,10 +11,9 @@ from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
 from decklog.conductor.items.item import Rounds, find_item, patch_of
 from decklog.core.errors import Conflict, Invalid, NotFound
-from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, landed, landed_titles, settle, states, work_item
+from tests.conductor.plans import NO_STRATEGIST, SETTINGS, TRIPLE, Work, landed, landed_titles, settle, states, work_item
 from tests.waiting import wait_until
 
-TRIPLE = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 AGAIN = [["append", "calc.py", "\n\nWHY = 'because'\n"]]
 
 
@@ -66,7 +65,7 @@ def test_a_message_to_an_agent_that_takes_none_begins_another_round_before_it_la
     assert "because" in landed(context, "calc.py")
     assert states(context) == dict.fromkeys(("triple.w1", "triple.c1", "triple.w2", "triple.c2", "triple"), "done")
     # The first check was not run: there was another round to wait for.
-    assert log.tasks.get(f"{context.run_id}.triple.c1").summary == "another round is asked for"
+    assert log.tasks.get(f"{context.run_id}.triple.c1").summary == "another round is required"
     assert log.inbox.get(message).answer == f"landed as {context.target_commit()[:12]}"
 
 

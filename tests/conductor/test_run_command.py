@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Program, Said
-from tests.conductor.plans import work_item
+from tests.conductor.plans import TRIPLE, work_item
 from tests.conductor.repositories import everything, git, write
 from tests.conductor.scripts import script
-
-GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 
 
 class Person:
@@ -41,7 +39,7 @@ def person(decklog: Program, checked: Path, sqlite_target: str) -> Person:
 def test_a_plan_is_taken_through_a_repository_and_landed_by_the_person(person: Person) -> None:
     write(person.repository, {"mine.txt": "untouched\n"})
     before = everything(person.repository)
-    done = person.call("run", "--plan", person.plan(work_item("triple", GOOD)))
+    done = person.call("run", "--plan", person.plan(work_item("triple", TRIPLE)))
     assert (done.code, everything(person.repository)) == (0, before), done
     assert "1 item: 1 landed" in done.out
     run_id = done.out.rsplit("decklog run land ", 1)[1].strip()
@@ -81,7 +79,7 @@ def test_whoever_watches_is_told_why_an_item_is_worked_on_again(person: Person) 
 
 @pytest.mark.slow
 def test_a_run_that_is_stopped_goes_on_with_the_same_plan(person: Person) -> None:
-    plan = person.plan(work_item("triple", GOOD))
+    plan = person.plan(work_item("triple", TRIPLE))
     killed = person.call("run", "--plan", plan, DECKLOG_CONDUCTOR_KILL_AT="stages:worked", LC_ALL="C.UTF-8")
     assert killed.code != 0
     (run,) = person.call("runs", "find", "--json").data
@@ -102,7 +100,7 @@ def test_a_run_that_is_stopped_goes_on_with_the_same_plan(person: Person) -> Non
 
 @pytest.mark.slow
 def test_a_completed_plan_is_not_worked_again_unless_that_is_asked_for(person: Person) -> None:
-    plan = person.plan(work_item("triple", GOOD))
+    plan = person.plan(work_item("triple", TRIPLE))
     assert person.call("run", "--plan", plan).code == 0
     (run,) = person.call("runs", "find", "--json").data
     refused = person.call("run", "--plan", plan)
@@ -129,7 +127,7 @@ BAD: dict[str, tuple[list[str], int, str]] = {
 @pytest.mark.parametrize("kind", BAD)
 def test_a_call_that_is_wrong_says_what_to_do_and_writes_nothing(person: Person, kind: str) -> None:
     words, code, message = BAD[kind]
-    plan = person.plan(work_item("it", GOOD))
+    plan = person.plan(work_item("it", TRIPLE))
     said = person.call(*(word.replace("{plan}", plan) for word in words))
     assert (said.code, message in said.err) == (code, True), said
     assert git(person.repository, "for-each-ref", "refs/decklog") == ""
@@ -158,7 +156,7 @@ def test_what_a_run_would_need_is_told_without_writing(person: Person) -> None:
     assert "remote nowhere can't be reached" in person.call("run", "--check").out
     assert person.call("run", "--check", "--commit", "nowhere").code == 1
     assert not (person.repository.parent / "state").exists()
-    refused = person.call("run", "--plan", person.plan(work_item("it", GOOD)))
+    refused = person.call("run", "--plan", person.plan(work_item("it", TRIPLE)))
     assert (refused.code, "no such program" in refused.err) == (1, True), refused
 
 
@@ -170,7 +168,7 @@ def test_known_agents_are_listed(person: Person) -> None:
 
 @pytest.mark.slow
 def test_a_goal_is_planned_shown_and_worked_after_a_yes(person: Person) -> None:
-    plan = json.dumps({"items": [work_item("triple", GOOD)]})
+    plan = json.dumps({"items": [work_item("triple", TRIPLE)]})
     goal = "Make it better\n" + script(["write", "decklog-plan.json", plan])
     asked = person.call("run", goal)
     assert asked.code == 7
@@ -186,7 +184,7 @@ def test_landing_a_run_whose_first_commit_was_red_names_that(person: Person) -> 
     write(person.repository, {"tests/test_red.py": "def test_red():\n    assert False\n"})
     git(person.repository, "add", "-A")
     git(person.repository, "commit", "-q", "-m", "Red")
-    assert person.call("run", "--plan", person.plan(work_item("triple", GOOD))).code != 0
+    assert person.call("run", "--plan", person.plan(work_item("triple", TRIPLE))).code != 0
     refused = person.call("run", "land")
     assert "has nothing to land, since it did not start: " in refused.err, refused
     assert "--from-red" in refused.err

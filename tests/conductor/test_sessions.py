@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -47,12 +46,6 @@ def started(tmp_path: Path, *steps: list[Any], mark: str = "run_1:lexer.w1:1", *
     running = Running.find(mark, tmp_path / "agent")
     assert running is not None
     return running
-
-
-@pytest.fixture
-def target(empty_log_file: Path, tmp_path: Path) -> str:
-    """One engine is enough: this is about processes, and what a session writes is tested with the stages."""
-    return str(shutil.copy(empty_log_file, tmp_path / "decklog.db"))
 
 
 @pytest.fixture

@@ -12,11 +12,9 @@ from decklog.conductor.items import takeover
 from decklog.conductor.items.item import Item, find_item, patch_of
 from decklog.conductor.recovery import Recovery
 from decklog.core.errors import Conflict
-from tests.conductor.plans import Work, landed, landed_titles, states, task_of, work_item
+from tests.conductor.plans import TRIPLE, Work, landed, landed_titles, states, task_of, work_item
 from tests.conductor.repositories import git
 from tests.waiting import wait_until
-
-TRIPLE = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
 
 
 def item(context: RunContext) -> Item:

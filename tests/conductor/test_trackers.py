@@ -12,9 +12,10 @@ import pytest
 from decklog.plugins.trackers import matching
 from decklog.stores.tasks.task import Task, TaskState
 from tests.cli.conftest import Program
+from tests.conductor.plans import TRIPLE
 from tests.conductor.repositories import git
 from tests.conductor.scripts import script
-from tests.conductor.test_run_command import GOOD, Person
+from tests.conductor.test_run_command import Person
 from tests.plugins.importers.github.github_files import by_gh
 from tests.plugins.importers.github.test_sync import GH
 
@@ -42,7 +43,7 @@ def landed(person: Person, *words: str, **variables: str) -> None:
 def test_a_ready_issue_of_beads_is_landed_and_closed_there(person: Person) -> None:
     common = {"status": "open", "priority": 2, "issue_type": "task", "created_at": AT, "updated_at": AT}
     issues = [
-        {"id": "bd-1", "title": "Triple", "description": script(GOOD), "labels": ["ready"], **common},
+        {"id": "bd-1", "title": "Triple", "description": script(TRIPLE), "labels": ["ready"], **common},
         {"id": "bd-2", "title": "Later", "description": "", "labels": [], **common},
     ]
     path = person.repository / ".beads/issues.jsonl"
@@ -55,7 +56,7 @@ def test_a_ready_issue_of_beads_is_landed_and_closed_there(person: Person) -> No
 def test_a_task_of_task_master_is_landed_and_done_there(person: Person) -> None:
     common: dict[str, Any] = {"status": "pending", "dependencies": [], "priority": "medium", "details": "", "testStrategy": ""}
     tasks = [
-        {"id": 1, "title": "Triple", "description": script(GOOD), **common},
+        {"id": 1, "title": "Triple", "description": script(TRIPLE), **common},
         {"id": 2, "title": "Later", "description": "Wait", **common},
     ]
     path = person.repository / ".taskmaster/tasks/tasks.json"
@@ -68,7 +69,9 @@ def test_an_issue_of_github_is_landed_and_closed_there(person: Person, tmp_path:
     path, program = tmp_path / "issues.json", tmp_path / "bin" / "gh"
     write(program, GH.format(python=sys.executable, path=str(path)))
     program.chmod(0o755)
-    path.write_text(json.dumps([by_gh(1, title="Triple", body=script(GOOD), comments=[]), by_gh(2, title="Later", comments=[])]))
+    path.write_text(
+        json.dumps([by_gh(1, title="Triple", body=script(TRIPLE), comments=[]), by_gh(2, title="Later", comments=[])])
+    )
     variables = {"PATH": f"{program.parent}:{os.environ['PATH']}"}
     refused = person.call("run", "--from", "github", "#1", **variables)
     assert (refused.code, "names no repository of GitHub" in refused.err) == (1, True), refused

@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from tests.conductor.plans import SETTINGS, Work, landed_titles, settle, states, task_of, work_item
-
-TRIPLE = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
+from tests.conductor.plans import SETTINGS, TRIPLE, Work, landed_titles, settle, states, task_of, work_item
 
 
 @pytest.mark.slow

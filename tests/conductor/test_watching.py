@@ -9,9 +9,7 @@ from decklog import Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.items.item import find_item
 from decklog.conductor.items.watching import ItemWatch, WatchedStep
-from tests.conductor.plans import Work, work_item
-
-TRIPLE = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
+from tests.conductor.plans import TRIPLE, Work, work_item
 
 
 @pytest.mark.slow

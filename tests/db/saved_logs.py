@@ -16,7 +16,7 @@ import apsw
 from decklog import Decklog, ManualClock
 from decklog.core.clock import to_text
 from decklog.db import schema
-from decklog.db.postgres import heads
+from decklog.db.postgres.database import DERIVE_HEADS
 
 FOLDER = Path(__file__).parent / "saved"
 
@@ -104,7 +104,7 @@ def load(path: Path, url: str) -> None:
         # Behind the numbers of the first partition, which SQLite does not have.
         target.execute("select setval(pg_get_serial_sequence('streams', 'no'), (select greatest(max(no), 16) from streams))")
         if version > 1:
-            target.execute(heads.DERIVE.encode())
+            target.execute(DERIVE_HEADS.encode())
     source.close()
 
 

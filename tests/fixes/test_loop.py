@@ -95,7 +95,7 @@ def test_a_large_plan_waits_for_a_yes_to_exactly_it(bench: Bench, tmp_path: Path
     mend = bench.mend(feedback)
     assert (mend.state, mend.waits_for) == ("planned", "approval")
     (message,) = bench.log.inbox.find()
-    assert "It is large: it is architectural" in message.body
+    assert "Large because: it is architectural" in message.body
     assert bench.mend(feedback).waits_for == "approval", "nothing goes on without an answer"
     bench.log.approvals.decide(str(mend.plan["approval"]), "granted", by="ana")  # type: ignore[arg-type]
     assert bench.mend(feedback).state == "published"

@@ -10,6 +10,7 @@ import pytest
 from decklog import Decklog, EditKind, EntryKind
 from decklog.agents.intake import take_in
 from decklog.agents.spool import Spool
+from decklog.hooks.capturing import capture
 from decklog.hooks.hook import Hook
 from decklog.provenance.blame import blame_file
 from decklog.provenance.recording import session_refs
@@ -33,7 +34,7 @@ class Session:
         """Have the hook put one event into the spool."""
         told = {"session_id": self.session, "cwd": self.cwd, "hook_event_name": name, **fields}
         hook = Hook(self.program, json.dumps(told).encode(), {"DECKLOG_DB": str(self.folder.folder / ".decklog/decklog.db")})
-        captured = hook._capture()
+        captured = capture(hook.payload, self.cwd, f"{self.program}:{self.session}", hook._process)
         facts = hook._facts(None) | ({"provenance": captured} if captured else {})
         self.spool.put(self.program, self.session, facts, json.dumps(told).encode())
 

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -32,22 +31,6 @@ from tests.waiting import wait_until
 FULL = bool(os.environ.get("DECKLOG_TEST_FULL"))
 EACH = 63 if FULL else 5
 LOCKED_SECONDS = 20 if FULL else 0
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """A repository with a log, and a home without anything."""
-    folder = tmp_path / "repo"
-    folder.mkdir()
-    (folder / ".git").mkdir()
-    assert call(["init"], cwd=folder, variables=variables(folder)).code == 0
-    return folder
-
-
-@pytest.fixture
-def log(place: Path) -> Iterator[Decklog]:
-    with Decklog.open(place / ".decklog" / "decklog.db") as log:
-        yield log
 
 
 def variables(place: Path, **more: str) -> dict[str, str]:
@@ -84,7 +67,7 @@ def test_a_session_comes_into_the_log_event_by_event(place: Path, log: Decklog) 
         done = hook(place, told(place, event, **fields))
         assert (done.code, done.err) == (0, b"")
         # What is printed at the start becomes a part of the conversation; nothing else is to.
-        assert done.out.startswith(b"This work is on record with Decklog.") == (event == "SessionStart")
+        assert done.out.startswith(b"This work is recorded with Decklog.") == (event == "SessionStart")
         assert bool(done.out) == (event == "SessionStart")
     assert settled(log, place) == ["session startup", "Fix it", "ls", "a", "turn ended"]
     assert str(log.runs.get("claude-s1").status) == "completed"
@@ -146,6 +129,9 @@ def test_a_judged_call_that_can_not_be_recorded_may_run_and_says_so(place: Path)
 @pytest.mark.parametrize(
     ("tool", "arguments", "code"),
     [
+        ("Write", {"file_path": "/etc/passwd", "content": "x"}, 2),
+        ("Write", {"file_path": "src/x.py", "content": "x"}, 0),
+        ("Read", {"file_path": "~/.ssh/id_rsa"}, 2),
         ("Grep", {"pattern": "x", "path": "~/.ssh"}, 2),
         ("Grep", {"pattern": "x", "path": "~", "glob": ".aws/*"}, 2),
         ("Grep", {"pattern": "x", "glob": "**/.env"}, 2),
@@ -170,14 +156,14 @@ def test_every_tool_that_names_secret_paths_is_judged(place: Path, tool: str, ar
 
 SETTINGS = [
     *(".claude/settings.json", ".mcp.json", ".cursor/mcp.json", ".cursor/hooks.json", "opencode.json", "opencode.jsonc"),
+    *(".opencode/plugins/x.js", ".vscode/tasks.json", ".vscode/launch.json", ".vscode/mcp.json", ".devcontainer.json"),
     *(
-        ".opencode/plugins/x.js",
-        ".vscode/tasks.json",
-        ".vscode/launch.json",
-        ".vscode/mcp.json",
         ".devcontainer/devcontainer.json",
+        ".gemini/settings.json",
+        ".codex/config.toml",
+        "sub/.mcp.json",
+        "sub/.vscode/tasks.json",
     ),
-    *(".devcontainer.json", ".gemini/settings.json", ".codex/config.toml", "sub/.mcp.json", "sub/.vscode/tasks.json"),
 ]
 
 
@@ -208,14 +194,6 @@ def test_a_dangerous_call_is_held_with_a_reason_and_on_record(place: Path, log: 
     result = log.journal.find("claude-s1", kind=EntryKind.TOOL)[0]
     assert isinstance(result.payload, dict)
     assert result.payload["outcome"] == "denied"
-
-
-@pytest.mark.parametrize(
-    ("tool", "path", "code"), [("Write", "/etc/passwd", 2), ("Write", "src/x.py", 0), ("Read", "~/.ssh/id_rsa", 2)]
-)
-def test_files_are_judged_like_the_commands_that_would_touch_them(place: Path, tool: str, path: str, code: int) -> None:
-    payload = told(place, "PreToolUse", tool_name=tool, tool_use_id="t1", tool_input={"file_path": path, "content": "x"})
-    assert hook(place, payload).code == code
 
 
 @pytest.mark.parametrize(
@@ -327,7 +305,7 @@ def test_a_session_begins_though_what_it_did_before_takes_long_to_read(
     out = io.StringIO()
     payload = json.dumps(told(place, "SessionStart", source="resume")).encode()
     assert Hook("claude", payload, {"HOME": str(place.parent / "home")}).answer(out, io.StringIO()) == 0
-    assert "This work is on record with Decklog." in out.getvalue()
+    assert "This work is recorded with Decklog." in out.getvalue()
     assert not Spool(str(place / ".decklog" / "decklog.db-spool")).is_empty
     may_go_on.touch()
     assert settled(log, place) == ["session resume"]

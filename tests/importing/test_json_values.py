@@ -1,31 +1,28 @@
 """A file of JSON values gives every complete value, and the text that is none."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from decklog import Decklog
 from decklog.core.errors import Invalid, NotFound
 from decklog.importing.files import json_values
-from decklog.plugins.importers.taskmaster.importer import TaskMasterImport
 
 
 @pytest.mark.parametrize(
     ("text", "values", "rest"),
     [
-        ("", [], ""),
-        ("[]{}", [[], {}], ""),
-        ('\ufeff{"a": 1}\n[{"b": 2}],\n[]', [{"a": 1}, [{"b": 2}], []], ""),
-        ('12.5e+3 -7, true "x"', [12500.0, -7, True, "x"], ""),
-        ('<<<<<<< ours\n[{"a": 1}]\n=======\n[{"a": 2}]\n>>>>>>> theirs\n', [[{"a": 1}], [{"a": 2}]], ""),
-        ('[{"a": 1}, {"b": 2}', [{"a": 1}, {"b": 2}], '[{"a": 1}, {"b": 2}'),
-        ('[{"a": 1}, {"b": tru}, {"c": 3}]', [{"a": 1}], '[{"a": 1}, {"b": tru}, {"c": 3}]'),
-        ('{"a": 1}\n{"c": ', [{"a": 1}], '{"c": '),
+        ("", [], []),
+        ("[]{}", [[], {}], []),
+        ('\ufeff{"a": 1}\n[{"b": 2}],\n[]', [{"a": 1}, [{"b": 2}], []], []),
+        ('12.5e+3 -7, true "x"', [12500.0, -7, True, "x"], []),
+        ('<<<<<<< ours\n[{"a": 1}]\n=======\n[{"a": 2}]\n>>>>>>> theirs\n', [[{"a": 1}], [{"a": 2}]], []),
+        ('[{"a": 1}, {"b": 2}', [{"a": 1}, {"b": 2}], ['[{"a": 1}, {"b": 2}']),
+        ('[{"a": 1}, {"b": tru}, {"c": 3}]', [{"a": 1}], ['[{"a": 1}, {"b": tru}, {"c": 3}]']),
+        ('{"a": 1}\n{"c": ', [{"a": 1}], ['{"c": ']),
     ],
 )
-def test_complete_values_are_read_and_the_rest_is_returned(tmp_path: Path, text: str, values: list[Any], rest: str) -> None:
+def test_complete_values_are_read_and_the_rest_is_returned(tmp_path: Path, text: str, values: list[Any], rest: list[str]) -> None:
     path = tmp_path / "in.json"
     path.write_text(text, encoding="utf-8")
 
@@ -37,25 +34,3 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
         json_values(str(tmp_path / "gone.json"))
     with pytest.raises(Invalid):
         json_values(str(tmp_path))
-
-
-@pytest.mark.parametrize("text", ["{}", "[]", "", "{"])
-def test_a_task_master_document_without_tasks_is_refused(log: Decklog, tmp_path: Path, text: str) -> None:
-    path = tmp_path / "tasks.json"
-    path.write_text(text)
-
-    with pytest.raises(Invalid):
-        TaskMasterImport(log, str(path), run_id="taken").gather()
-
-
-def test_both_sides_of_a_conflict_and_the_tasks_of_half_a_document_are_gathered(log: Decklog, tmp_path: Path) -> None:
-    path = tmp_path / "tasks.json"
-    path.write_text('{"master": {"tasks": [\n<<<<<<< ours\n{"id": 1}\n=======\n{"id": 2}\n>>>>>>> theirs\n]}}')
-    both = TaskMasterImport(log, str(path), run_id="taken")
-    both.gather()
-    path.write_text(json.dumps({"master": {"tasks": [{"id": 1}, {"id": 2}]}})[:-10])
-    half = TaskMasterImport(log, str(path), run_id="taken")
-    half.gather()
-
-    assert sorted(both.gathered.ids("tasks")) == ["master/1", "master/2"]
-    assert [*half.gathered.ids("tasks")] == ["master/1"]

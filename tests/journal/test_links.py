@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from decklog.core.errors import Damaged
 from decklog.journal import chain
 from decklog.journal.chain import EntryRange, flaw
-from decklog.journal.replication import linked
 from decklog.journal.rows import COLUMNS
 
 NUMBERS = {"pos", "seq", "iteration", "redacted"}
@@ -29,7 +28,7 @@ entries = st.fixed_dictionaries({name: values_of(name) for name in COLUMNS})
 
 
 def row_of(entry: dict[str, Any], previous: str, **changes: Any) -> tuple[Any, ...]:
-    values = {**entry, "hash": linked(previous, entry), **changes}
+    values = {**entry, "hash": chain.link(previous, entry), **changes}
     return tuple(values[name] for name in COLUMNS)
 
 

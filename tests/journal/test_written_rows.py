@@ -28,7 +28,8 @@ def test_every_entry_is_written_down_as_its_canonical_text() -> None:
         entry = dict.fromkeys(COLUMNS) | {name: chance.choice(values) for name, values in OFTEN.items()}
         entry |= {"pos": seq, "stream": "run_1", "seq": seq, "at": "2026-01-01T00:00:00.000000Z"}
         said = entry | {name: chain.digest(entry[name]) for name in ("body", "payload")} | {"redacted": entry["redacted"] or None}
-        assert chain.hashed("before", tuple(entry.values())) == chain.link("before", said)
+        canonical = to_json({name: said[name] for name in chain.FIELDS if said[name] is not None})
+        assert chain.hashed("before", tuple(entry.values())) == chain.digest("before" + canonical) == chain.link("before", entry)
 
 
 @pytest.mark.parametrize(("column", "value"), [("body", b"done"), ("payload", 7), ("body", 1.5), ("payload", b"{}")])

@@ -17,7 +17,7 @@ def test_a_prompt_is_shown_to_the_byte_with_its_parts_and_tokens(decklog: Progra
     said = decklog("prompt", "show", "review.6", cwd=folder, **state)
     assert said.code == 0, said
     assert said.out.startswith("<<<<AGENTS.md ")
-    assert "# Find what is wrong with a change" in said.out
+    assert "# Find faults in a change" in said.out
     assert "skills/a.md: about" in said.err
     data = decklog("prompt", "show", "review.6", "--json", cwd=folder, **state).data
     assert (data["text"], [part["name"] for part in data["parts"]]) == (

@@ -130,7 +130,7 @@ def test_the_nearest_name_of_a_call_chooses_its_model() -> None:
         ("[models.a]\nagent = 'nobody'", "extends 'nobody'"),
         ("[models.a]\nprovider = 'other'", "provider is 'other'"),
         ("[models.a]\nprovider = 'openai'", "needs its model"),
-        ("[models.a]\nmodl = 'x'", "there is no setting 'modl'"),
+        ("[models.a]\nmodl = 'x'", "has no setting 'modl'"),
         ("[models.a]\nagent = 'claude-acp'", "an answer has no stated form"),
         ("[models.a]\nagent = 'codex'\nseconds = 0", "seconds is 0"),
         ("[calls]\nreview = 'a'", "which is not described"),

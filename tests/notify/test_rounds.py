@@ -282,7 +282,7 @@ def test_the_desktop_is_told_by_the_program_that_is_there(
 def test_a_test_is_sent_at_once(log: Decklog, hook: Hook) -> None:
     sent = Round(log).test(rule(log, hook).id)
     assert sent.state == "sent"
-    assert hook.told == ["A test: this is how you will be told."]
+    assert hook.told == ["A test: notices look like this."]
 
 
 @pytest.mark.parametrize(

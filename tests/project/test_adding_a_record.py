@@ -78,12 +78,7 @@ class Remarks(Store):
         return self._page(Remark, where, order=("created_at", "id"), limit=limit, after=after)
 '''
 PROPERTY = '''\
-    @once
-    def remarks(self) -> "Any":
-        """Keeps what was said about a run."""
-        from decklog.stores.approvals.remarks import Remarks
-
-        return Remarks(self.parts)
+    remarks: Any = _store("approvals.remarks.Remarks", "Keeps what was said about a run.", "remarks")
 
     def record_classes(self) -> Mapping[str, type[Record]]:
 '''
@@ -119,8 +114,6 @@ def altered(tmp_path: Path) -> Altered:
     package.write("db/migrations/9001_remarks.sql", MIGRATION)
     package.write("stores/approvals/remarks.py", STORE)
     package.replace("log.py", "    def record_classes(self) -> Mapping[str, type[Record]]:\n", PROPERTY)
-    last = '    "notices": ("notify_rules", "notices"),\n'
-    package.replace("log.py", last, f'{last}    "remarks": ("remarks",),\n')
     return package
 
 

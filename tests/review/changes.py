@@ -106,6 +106,18 @@ class Desk:
         git(self.folder, "commit", "-q", "-m", message)
         return between(self.repository, "main..change", cwd=self.folder)
 
+    def commit_to_base(self, files: Mapping[str, str]) -> None:
+        git(self.folder, "checkout", "-q", "main")
+        write(self.folder, dict(files))
+        git(self.folder, "add", "-A")
+        git(self.folder, "commit", "-q", "--allow-empty", "-m", "Before")
+
+    def gate(self, change: Change, *, run_id: str | None = None, **given: Any) -> gate.ReviewGate:
+        """Build a gate for a change, in a run of its own unless one is given."""
+        run_id = run_id or self.log.runs.start("Review").id
+        folder = self.folder.parent / "work"
+        return gate.build_gate(self.log, change, gate.settings_of(change), folder, run_id=run_id, **given)
+
     def worktree(self) -> Change:
         return of_worktree(self.repository, cwd=self.folder)
 

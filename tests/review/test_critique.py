@@ -12,11 +12,12 @@ from decklog import Decklog
 from decklog.core.errors import Invalid
 from decklog.guard.calls.guard import Unrestricted
 from decklog.guard.toolbox.toolbox import Toolbox
+from decklog.models.client import ModelAnswer
 from decklog.models.composer import Prompt
 from decklog.models.provider import ModelReply, Provider
 from decklog.models.providers.making import Scripted
 from decklog.review.critique import Critic, critic_of, kept_for_review, read_settings
-from decklog.review.model_stages import Answer, run_adversarial
+from decklog.review.model_stages import run_adversarial
 from decklog.review.settings import Rules
 from tests.cli.conftest import Program
 from tests.conductor.repositories import make_repository
@@ -83,9 +84,9 @@ def test_the_adversarial_stage_is_told_what_was_suspected_of_its_own_item(desk: 
     assert kept_for_review(desk.log, "run_1", "P.r1") == "- mine: do not"
     asked: list[Sequence[tuple[str, str]]] = []
 
-    def ask(_: int, data: Sequence[tuple[str, str]]) -> Answer:
+    def ask(_: int, data: Sequence[tuple[str, str]]) -> ModelAnswer:
         asked.append(data)
-        return Answer(None, "nobody")
+        return ModelAnswer(site="review.6", prompt_digest="-", why="nobody")
 
     change = desk.commit(GOOD)
     for suspected in ("", "- mine: do not"):

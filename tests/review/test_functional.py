@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.review.gate import build_gate, settings_of
 from decklog.review.result import StageResult
 from tests.conductor.repositories import make_repository
 from tests.review import labelled_functional as labelled
@@ -31,7 +30,7 @@ def of_each(desk: Desk, changes: Mapping[str, labelled.Files], each: int = _EACH
         flag = str(desk.folder.parent / f"flag-{len(found)}")
         files = {path: text and text.replace("FLAG", repr(flag)) for path, text in changes[name].items()}
         change = desk.commit(files, labelled.MESSAGES.get(name, "Change the shop"))
-        found[name] = build_gate(desk.log, change, settings_of(change), desk.folder.parent / "work", run_id=run_id).run_stage(2)
+        found[name] = desk.gate(change, run_id=run_id).run_stage(2)
     return found
 
 

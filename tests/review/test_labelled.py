@@ -11,7 +11,6 @@ import pytest
 
 from decklog.review import deterministic, linters
 from decklog.review.change import Change, between
-from decklog.review.gate import build_gate, settings_of
 from decklog.review.result import Finding
 from tests.conductor.repositories import git, write
 from tests.review.changes import Desk, rules_of_stage_1
@@ -27,8 +26,7 @@ def no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def find(desk: Desk, change: Change) -> dict[str, list[Finding]]:
-    run_id = desk.log.runs.start("Review").id
-    gate = build_gate(desk.log, change, settings_of(change), desk.folder.parent / "work", run_id=run_id)
+    gate = desk.gate(change)
     found: dict[str, list[Finding]] = {}
     for result in (rules_of_stage_1(change), gate.run_stage(4)):
         for one in result.findings:

@@ -13,7 +13,6 @@ import pytest
 from decklog.core.errors import Invalid
 from decklog.guard.sandbox.sandbox import SandboxKind, best_kind
 from decklog.review.change import Change
-from decklog.review.gate import build_gate, settings_of
 from decklog.review.linters import (
     LinterReport,
     Linters,
@@ -26,7 +25,7 @@ from decklog.review.linters import (
 )
 from decklog.review.result import Severity, StageResult
 from decklog.review.settings import ReviewSettings, Rules, read
-from tests.conductor.repositories import git, write
+from tests.conductor.repositories import git
 from tests.every import every
 from tests.review.changes import GOOD, SETTINGS, Desk, statuses
 
@@ -74,25 +73,16 @@ def installed(desk: Desk, program: str) -> Iterator[None]:
 
 def run(desk: Desk, change: Change, tool: LinterTool | None = None, rules: Rules | None = None) -> LinterReport:
     settings = ReviewSettings(digest="d", rules=rules or Rules())
-    run_id = desk.log.runs.start("Review").id
-    gate = build_gate(desk.log, change, settings_of(change), desk.folder.parent / "work", run_id=run_id)
-    return Linters(gate.runner, change, settings, run_id, [tool or build_tool(ROW)]).run(4)
+    gate = desk.gate(change)
+    return Linters(gate.runner, change, settings, gate.run_id, [tool or build_tool(ROW)]).run(4)
 
 
 def stage(desk: Desk, change: Change, number: int) -> StageResult:
-    run_id = desk.log.runs.start("Review").id
-    return build_gate(desk.log, change, settings_of(change), desk.folder.parent / "work", run_id=run_id).run_stage(number)
-
-
-def commit_to_base(desk: Desk, files: dict[str, str]) -> None:
-    git(desk.folder, "checkout", "-q", "main")
-    write(desk.folder, files)
-    git(desk.folder, "add", "-A")
-    git(desk.folder, "commit", "-q", "--allow-empty", "-m", "Before")
+    return desk.gate(change).run_stage(number)
 
 
 def test_findings_count_on_changed_lines_alone(desk: Desk) -> None:
-    commit_to_base(desk, {"a.txt": "bad\ngood\n"})
+    desk.commit_to_base({"a.txt": "bad\ngood\n"})
     with installed(desk, FAKE):
         found = run(desk, desk.commit({"a.txt": "bad\ngood\nbad too\n", "b.txt": "fine\n"}))
     assert [(one.file, one.line, one.kind, one.severity) for one in found.findings] == [
@@ -102,7 +92,7 @@ def test_findings_count_on_changed_lines_alone(desk: Desk) -> None:
 
 
 def test_with_compare_findings_count_that_the_base_does_not_have(desk: Desk) -> None:
-    commit_to_base(desk, {"a.txt": "bad\ngood\n"})
+    desk.commit_to_base({"a.txt": "bad\ngood\n"})
     with installed(desk, FAKE):
         found = run(desk, desk.commit({"a.txt": "more\nbad\ngood\nbad\n"}), build_tool({**ROW, "compare": True}))
     assert [one.line for one in found.findings] == [4]
@@ -110,7 +100,7 @@ def test_with_compare_findings_count_that_the_base_does_not_have(desk: Desk) -> 
 
 @every("branch", [{"fake.cfg": "note\n"}, {"fake.cfg": None}, {"sub/fake.cfg": "note\n"}])
 def test_a_change_does_not_configure_the_linter_it_is_judged_by(desk: Desk, branch: dict[str, str | None]) -> None:
-    commit_to_base(desk, {"fake.cfg": "error \n"})
+    desk.commit_to_base({"fake.cfg": "error \n"})
     with installed(desk, FAKE):
         found = run(desk, desk.commit({"a.txt": "bad\n", **branch}))
     assert [one.severity for one in found.findings] == [Severity.BLOCKING]
@@ -161,7 +151,7 @@ def test_a_missing_linter_is_named_and_one_that_the_settings_ask_for_is_unproven
     assert run(desk, change, build_tool({**ROW, "required": True})).unproven == (lack,)
     assert run(desk, change, silent, Rules(tools=("fake",))).unproven == (lack,)
     assert run(desk, change, expected, Rules(tools=())) == LinterReport()
-    commit_to_base(desk, {"fake.cfg": "error\n"})
+    desk.commit_to_base({"fake.cfg": "error\n"})
     assert run(desk, desk.commit({"a.txt": "bad\n"}), silent).missing == (lack,)
 
 
@@ -215,7 +205,7 @@ def test_ruff_finds_dangerous_calls_and_inline_comments_do_not_silence_it(desk: 
 
 
 def test_ruff_uses_the_configuration_of_the_base(desk: Desk) -> None:
-    commit_to_base(desk, {"ruff.toml": 'lint.select = ["F401"]\n'})
+    desk.commit_to_base({"ruff.toml": 'lint.select = ["F401"]\n'})
     loosened = {"a.py": "import os\n", "ruff.toml": "lint.select = []\n"}
     found = stage(desk, desk.commit(loosened), 1)
     assert ("ruff:F401", "a.py", 1) in [(one.kind, one.file, one.line) for one in found.findings]
@@ -227,7 +217,7 @@ def test_mypy_reports_what_is_new_in_unchanged_lines_too(desk: Desk) -> None:
     code = (
         "def size(text: str) -> int:\n    return len(text)\n\n\ndef old() -> int:\n    return 'x'\n\n\nTOTAL: int = size('a')\n"
     )
-    commit_to_base(desk, {"mypy.ini": "[mypy]\nstrict = true\n", "sizes.py": code})
+    desk.commit_to_base({"mypy.ini": "[mypy]\nstrict = true\n", "sizes.py": code})
     changed = code.replace("def size(text: str) -> int:\n    return len(text)", "def size(text: str) -> str:\n    return text")
     found = stage(desk, desk.commit({"sizes.py": changed}), 1)
     assert [(one.kind, one.line) for one in found.findings if one.kind.startswith("mypy")] == [("mypy:assignment", 9)], found
@@ -236,10 +226,10 @@ def test_mypy_reports_what_is_new_in_unchanged_lines_too(desk: Desk) -> None:
 @pytest.mark.slow
 def test_mypy_checks_the_files_that_its_configuration_names(desk: Desk) -> None:
     wrong = "TOTAL: int = 'x'\n"
-    commit_to_base(desk, {"pyproject.toml": '[tool.hatch]\npackages = ["b"]\n[tool.mypy]\nfiles = ["src"]\n', "src/a.py": ""})
+    desk.commit_to_base({"pyproject.toml": '[tool.hatch]\npackages = ["b"]\n[tool.mypy]\nfiles = ["src"]\n', "src/a.py": ""})
     found = stage(desk, desk.commit({"src/a.py": wrong, "other.py": wrong}), 1)
     assert [one.file for one in found.findings if one.kind.startswith("mypy")] == ["src/a.py"], found
-    commit_to_base(desk, {"src/b.py": wrong})
+    desk.commit_to_base({"src/b.py": wrong})
     found = stage(desk, desk.commit({"src/c.py": "TOTAL: int = 1\n"}), 1)
     assert [one.file for one in found.findings if one.kind.startswith("mypy")] == [], "the fault is not of this change"
 

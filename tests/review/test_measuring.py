@@ -2,7 +2,6 @@
 
 import pytest
 
-from decklog.review.gate import build_gate, settings_of
 from decklog.review.proof.measuring import mutants
 from decklog.review.result import StageResult
 from tests.conductor.plans import CALC, TESTS
@@ -23,8 +22,7 @@ WEAK = "\n\ndef test_steps():\n    assert calc.steps(1, 1) == 4\n"
 def functional(desk: Desk, files: dict[str, str], settings: str = MEASURED) -> StageResult:
     desk.settle(settings)
     change = desk.commit(files)
-    run_id = desk.log.runs.start("Review").id
-    return build_gate(desk.log, change, settings_of(change), desk.folder.parent / "work", run_id=run_id).run_stage(2)
+    return desk.gate(change).run_stage(2)
 
 
 @pytest.mark.slow

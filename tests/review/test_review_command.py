@@ -18,7 +18,7 @@ from tests.review.changes import ANSWERS, FILES, GOOD, MESSAGE, SETTINGS
 REVIEWER = f"""
 import json, sys
 told = sys.stdin.read()
-titles = {{"# Review the structure": "review.3", "# Find what is wrong": "review.6"}}
+titles = {{"# Review the structure": "review.3", "# Find faults": "review.6"}}
 print(json.dumps({dict(ANSWERS)!r}[next(site for title, site in titles.items() if title in told)]))
 """
 BY_PROGRAM = SETTINGS.replace(
@@ -149,15 +149,6 @@ def test_the_terminal_shows_why_a_check_could_not_be_run(decklog: Program, tmp_p
         person.commit(GOOD)
         said = person.call("review")
         assert shown in said.out, said
-
-
-def test_checks_that_are_written_as_tables_are_a_clear_error(decklog: Program, tmp_path: Path, sqlite_target: str) -> None:
-    folder = make_repository(tmp_path / "repository", {**FILES, "decklog.toml": '[review]\n[checks.tests]\ncommand = ["true"]\n'})
-    person = Person(decklog, folder, sqlite_target)
-    person.commit(GOOD)
-    said = person.call("review")
-    assert (said.code, "decklog.toml has [checks.tests], but checks is a list" in said.err) == (1, True), said
-    assert "[[checks]]" in said.err
 
 
 @pytest.mark.slow

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from decklog.core.errors import Refused
-from decklog.models.client import Models
+from decklog.models.asking import ModelSetup
 from decklog.models.composer import Composer, Prompt
 from decklog.models.provider import ModelReply
 from decklog.models.settings import ModelChoice, ModelSettings
 from decklog.review.gate import settings_of
-from decklog.review.model_stages import Ask, build_ask, run_adversarial, run_architectural, run_prose
+from decklog.review.model_stages import Ask, run_adversarial, run_architectural, run_prose
 from decklog.review.publishing import publish_block_reason
 from decklog.review.result import ORDER, Severity, StageResult, StageStatus, conclude, judge
 from decklog.review.settings import Rules
@@ -42,9 +42,8 @@ def ask_by(desk: Desk) -> Any:
     settings = ModelSettings({"mine": choice}, {"review": "mine"})
 
     def made(script: Script) -> Ask:
-        models = Models(desk.log, settings, desk.provider(script), run_id=run_id, wait=lambda _: None)
-        change = desk.repository
-        return build_ask(models, Composer(settings_of(desk.commit(GOOD)).prompt, lambda path: change.read("main", path)))
+        composer = Composer(settings_of(desk.commit(GOOD)).prompt, lambda path: desk.repository.read("main", path))
+        return Ask(ModelSetup(settings, composer, desk.provider(script)), desk.log, run_id)
 
     return made
 

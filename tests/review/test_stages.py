@@ -5,12 +5,11 @@ from typing import Any
 import pytest
 
 from decklog.review.change import Change
-from decklog.review.gate import build_gate, settings_of
 from decklog.review.model_stages import run_architectural, run_feedback_binding, run_prose
 from decklog.review.result import StageResult
 from decklog.review.settings import ReviewSettings, Rules
 from tests.conductor.plans import CALC
-from tests.conductor.repositories import git, write
+from tests.conductor.repositories import git
 from tests.every import every
 from tests.review.changes import FIX, GOOD, MESSAGE, SETTINGS, WATCHED, Desk, kinds, rules_of_stage_1, rules_of_stage_4, statuses
 
@@ -26,22 +25,16 @@ def by_file(result: StageResult) -> dict[str, list[str]]:
     return found
 
 
-def commit_to_base(desk: Desk, files: dict[str, str]) -> None:
-    write(desk.folder, files)
-    git(desk.folder, "add", "-A")
-    git(desk.folder, "commit", "-q", "-m", "Before")
-
-
 # Stage 1
 
 
 def test_stage_1_looks_at_added_lines_alone(desk: Desk) -> None:
-    commit_to_base(desk, {"old.py": "# TODO\nimport pdb\n"})
+    desk.commit_to_base({"old.py": "# TODO\nimport pdb\n"})
     assert by_file(rules_of_stage_1(desk.commit({"old.py": "# TODO\nimport pdb\ny = 2\n"}))) == {}
 
 
 def test_stage_1_stops_files_that_no_longer_parse(desk: Desk) -> None:
-    commit_to_base(desk, {"a.json": "{}\n", "b.json": "// notes\n{}\n", "c.toml": "[a]\n"})
+    desk.commit_to_base({"a.json": "{}\n", "b.json": "// notes\n{}\n", "c.toml": "[a]\n"})
     files = {"a.json": "{,}\n", "b.json": "// notes\n{,}\n", "c.toml": "[a\n", "d.py": "def f(:\n"}
     result = rules_of_stage_1(desk.commit(files))
     assert (result.status, by_file(result)) == ("fail", {"a.json": ["syntax"], "c.toml": ["syntax"], "d.py": ["syntax"]})
@@ -55,15 +48,14 @@ def test_stage_1_runs_the_checks_of_the_base_that_need_no_test(desk: Desk) -> No
     for checks, status in ((lint, "pass"), (lint + refuse, "fail"), (missing, "unproven")):
         desk.settle(SETTINGS + checks)
         change = desk.commit({"a.txt": "x\n"})
-        run_id = desk.log.runs.start("Review").id
-        gate = build_gate(desk.log, change, settings_of(change), desk.folder.parent / "work", run_id=run_id)
+        gate = desk.gate(change)
         assert gate.run_stage(1).status == status, checks
         git(desk.folder, "checkout", "-q", "main")
 
 
 def test_words_of_data_are_no_removed_checks(desk: Desk) -> None:
     data = '{"words": ["pytest", "mypy", "' + "x" * 2000 + '"]}\n'
-    commit_to_base(desk, {"weights.json": data, "ci.json": '{"run": "pytest"}\n'})
+    desk.commit_to_base({"weights.json": data, "ci.json": '{"run": "pytest"}\n'})
     result = rules_of_stage_1(desk.commit({"weights.json": "{}\n", "ci.json": "{}\n"}))
     assert by_file(result) == {"ci.json": ["weakened-check"]}
 
@@ -93,7 +85,7 @@ def test_lock_that_stays_while_its_manifest_changes_is_stale(
     desk: Desk, manifest: str, lock: str, before: str, after: str, unrelated: str
 ) -> None:
     git(desk.folder, "checkout", "-q", "main")
-    commit_to_base(desk, {manifest: before, lock: "x\n"})
+    desk.commit_to_base({manifest: before, lock: "x\n"})
     assert by_file(rules_of_stage_1(desk.commit({manifest: after}))) == {lock: ["stale-lock"]}
     assert by_file(rules_of_stage_1(desk.commit({manifest: after, lock: "y\n"}))) == {}
     assert by_file(rules_of_stage_1(desk.commit({manifest: unrelated}))) == {}
@@ -173,8 +165,7 @@ def test_stage_2_stops_lost_tests_and_tests_that_show_nothing(desk: Desk) -> Non
 def test_stage_2_without_a_check_is_unproven(desk: Desk) -> None:
     desk.settle(SETTINGS.split("[[checks]]")[0])
     change = desk.commit(GOOD)
-    run_id = desk.log.runs.start("Review").id
-    found = build_gate(desk.log, change, settings_of(change), desk.folder.parent / "work", run_id=run_id).run_stage(2)
+    found = desk.gate(change).run_stage(2)
     why = "no check that runs tests is defined in the commit that the change starts from"
     assert (found.status, found.why) == ("unproven", why)
 
@@ -261,9 +252,7 @@ def test_stage_7_binds_a_change_to_its_feedback_and_to_a_test_that_proves_it(des
 def test_stage_7_blocks_any_doubt(desk: Desk, message: str, files: dict[str, str], kind: str) -> None:
     said = desk.log.feedback.file("ana", "Nobody can multiply by three")
     change = desk.commit(files, message.replace("ID", said.id))
-    run_id = desk.log.runs.start("Review").id
-    folder = desk.folder.parent / "work"
-    result = build_gate(desk.log, change, settings_of(change), folder, run_id=run_id, feedback_id=said.id).run_stage(7)
+    result = desk.gate(change, feedback_id=said.id).run_stage(7)
     assert (result.status, {one.kind for one in result.findings}) == ("fail", {kind})
     given: dict[str, Any] = {"log": desk.log, "change": change, "prove": NOBODY, "ask": NOBODY}
     for feedback_id, is_mending, status in ((None, True, "fail"), ("fb-none", False, "fail"), (None, False, "skipped")):

@@ -12,25 +12,11 @@ from importlib import import_module
 from multiprocessing.synchronize import Barrier
 from typing import Any
 
-from decklog import Decklog, DecklogError
+from decklog import Decklog
 from tests import prepared
 from tests.db.processes import fork_all
 
 _MODULE = "tests.db.processes"
-
-
-def together(target: str, job: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[tuple[str, Any]]:
-    """Run one call of the job in each of as many processes; give what each answered, or its error's code and message."""
-    return in_processes(len(calls), _at_once, target, job, calls)
-
-
-def _at_once(number: int, ready: Barrier, target: str, job: Callable[..., Any], calls: list[tuple[Any, ...]]) -> tuple[str, Any]:
-    with Decklog.open(target) as log:
-        ready.wait(60)
-        try:
-            return "done", job(log, *calls[number])
-        except DecklogError as problem:
-            return problem.code, problem.message
 
 
 def shared_out(job: Callable[..., Any], calls: list[tuple[Any, ...]], *, processes: int = 4) -> list[Any]:
@@ -46,15 +32,16 @@ def _in_turn(number: int, ready: Barrier, processes: int, job: Callable[..., Any
 
 def at_once(job: str, target: str, *, processes: int, times: int) -> None:
     """Run a job, named as `module.function`, `times` in each of several processes; fail when one of them does."""
-    got = together(target, _repeat, [(job, number * times, times) for number in range(processes)])
-    assert got == [("done", times)] * processes, got
+    assert in_processes(processes, _repeat, target, job, times) == [times] * processes
 
 
-def _repeat(log: Decklog, job: str, first: int, times: int) -> int:
+def _repeat(number: int, ready: Barrier, target: str, job: str, times: int) -> int:
     module, _, name = job.rpartition(".")
     do = getattr(import_module(module), name)
-    for number in range(first, first + times):
-        do(log, number)
+    with Decklog.open(target) as log:
+        ready.wait(60)
+        for place in range(number * times, (number + 1) * times):
+            do(log, place)
     return times
 
 

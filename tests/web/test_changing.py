@@ -1,13 +1,11 @@
 """Moving a task on the web: with a reason and the manager's proof, which its entry carries; and not otherwise."""
 
-from pathlib import Path
-
 import pytest
 
 from decklog import Decklog
 from decklog.web.pages.tasks import FORM
 from decklog.web.sessions import MOST_WRONG
-from tests.web.asking import PASSWORD, Browser, made
+from tests.web.asking import PASSWORD, Browser
 
 
 @pytest.fixture
@@ -71,14 +69,3 @@ def test_without_a_registered_owner_a_task_is_changed_under_the_session_s_name(
     assert log.tasks.get(task_id).state.value == "paused"
     entry = log.journal.history("tasks", task_id)[-1]
     assert (entry.agent, entry.agent_id) == ("dashboard", browser.session.name)
-
-
-def test_a_log_that_may_only_be_read_has_no_way_to_move_a_task(tmp_path: Path) -> None:
-    with Decklog.open(tmp_path / "log.db") as log:
-        task_id = log.tasks.add(log.runs.start("x").id, "Change the lexer").id
-    with Decklog.open(tmp_path / "log.db", read_only=True) as log:
-        browser = made(log)
-        with browser.runner:
-            browser.log_in()
-            assert "/change" not in browser.get(f"/tasks/{task_id}").text
-            assert send(browser, task_id, "pause") == 405

@@ -13,15 +13,9 @@ if TYPE_CHECKING:
 
 # Import lazily: hooks import this package and must start fast.
 _HOMES = {
-    "LoopCall": "decklog.plugins.adapters.loops.calls",
-    "Recorded": "decklog.plugins.adapters.loops.run",
-    "LoopStep": "decklog.plugins.adapters.loops.calls",
-    "acharge": "decklog.plugins.adapters.loops.run",
-    "charge": "decklog.plugins.adapters.loops.run",
-    "close_interrupted": "decklog.agents.closing",
-    "recorded": "decklog.plugins.adapters.loops.run",
-    "step": "decklog.plugins.adapters.loops.calls",
-    "tool": "decklog.plugins.adapters.loops.calls",
+    "decklog.agents.closing": ("close_interrupted",),
+    "decklog.plugins.adapters.loops.calls": ("LoopCall", "LoopStep", "step", "tool"),
+    "decklog.plugins.adapters.loops.run": ("Recorded", "acharge", "charge", "recorded"),
 }
 
 __all__ = ["LoopCall", "LoopStep", "Recorded", "acharge", "charge", "close_interrupted", "recorded", "step", "tool"]
@@ -30,8 +24,9 @@ __all__ = ["LoopCall", "LoopStep", "Recorded", "acharge", "charge", "close_inter
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        if name not in _HOMES:
-            raise AttributeError(f"module 'decklog.agents' has no attribute {name!r}")
         from importlib import import_module
 
-        return getattr(import_module(_HOMES[name]), name)
+        for home, names in _HOMES.items():
+            if name in names:
+                return getattr(import_module(home), name)
+        raise AttributeError(f"module 'decklog.agents' has no attribute {name!r}")

@@ -1,6 +1,5 @@
 """Identity of the calling worker: by name, by its agent's session, or by the program that calls."""
 
-import fcntl
 import json
 import os
 import time
@@ -10,7 +9,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from decklog.agents.spool import is_same_file, try_lock
 from decklog.core.errors import Busy, Denied, Invalid
+from decklog.core.processes import Identity, stat_of
 
 if TYPE_CHECKING:
     from decklog.location.locate import LogLocation
@@ -28,26 +29,17 @@ _SAID = ("DECKLOG_AGENT", "DECKLOG_AGENT_ID", "DECKLOG_WORKER")
 VARIABLES = frozenset(name for marks, session in _KNOWN.values() for name in (*marks, session))
 
 
-class Recognised:
-    """The calling agent and the agents that started it. `session` joins their ids, if each has one."""
-
-    def __init__(self, kinds: list[str], sessions: list[str]) -> None:
-        self.kind = "+".join(kinds)
-        # A nested agent inherits the variables of its starter, so only the ids of all identify it.
-        self.session = " ".join(sessions) if all(sessions) else None
-
-
-def recognised(environment: Mapping[str, str] | None = None) -> Recognised | None:
-    """Return the agent that the environment names; None for a person or an unknown program."""
-    given = os.environ if environment is None else environment
-    kinds = [kind for kind, (marks, _) in _KNOWN.items() if any(given.get(mark) for mark in marks)]
-    return Recognised(kinds, [given.get(_KNOWN[kind][1], "") for kind in kinds]) if kinds else None
+def _agent_in(environment: Mapping[str, str]) -> tuple[str, str]:
+    """Return the agent that the environment names and its session; empty for a person, or without a session."""
+    kinds = [kind for kind, (marks, _) in _KNOWN.items() if any(environment.get(mark) for mark in marks)]
+    # A nested agent inherits the variables of its starter, so only the ids of all identify it.
+    sessions = [environment.get(_KNOWN[kind][1], "") for kind in kinds]
+    return "+".join(kinds), " ".join(sessions) if all(sessions) else ""
 
 
-def is_agent(environment: Mapping[str, str] | None = None) -> bool:
+def is_agent() -> bool:
     """Return whether an agent calls, by its own variables or by Decklog's."""
-    given = os.environ if environment is None else environment
-    return any(given.get(name) for name in _SAID) or recognised(given) is not None
+    return any(os.environ.get(name) for name in _SAID) or bool(_agent_in(os.environ)[0])
 
 
 # Wrappers that only start another program; the caller is their parent.
@@ -59,51 +51,19 @@ _WRAPPERS = frozenset(
 )
 # A shell with `-c` is a wrapper. A shell that runs a script, or is interactive, is the caller.
 _SHELLS = frozenset(("ash", "bash", "busybox", "dash", "fish", "ksh", "sh", "zsh"))
-_STATE, _PARENT, _STARTED = 0, 1, 19
-# A killed process keeps its number until its parent reaps it.
-_ENDED = ("Z", "X", "x")
-_UNKNOWN = "-"
-
-
-@dataclass(frozen=True)
-class SystemProcess:
-    """Process of the operating system. Its start time and system distinguish it from others of the same number."""
-
-    number: int
-    started: str
-    system: str
-
-    def spelled(self) -> str:
-        return f"{self.number} {self.started} {self.system}"
-
-    @classmethod
-    def read(cls, spelled: str) -> "SystemProcess | None":
-        """Parse a process from the text of `spelled`; return None for other texts."""
-        parts = spelled.split(" ")
-        is_one = len(parts) == 3 and parts[0].isdecimal() and parts[2].count("/") == 2
-        return cls(int(parts[0]), parts[1], parts[2]) if is_one else None
-
-    @property
-    def is_gone(self) -> bool:
-        """Whether the process has certainly ended. Processes of other machines and containers can't be checked."""
-        machine, boot, container = self.system.split("/")
-        here, now, own = _system().split("/")
-        if machine != here or self.started == _UNKNOWN or (boot == now and container != own):
-            return False
-        seen = _look_at(self.number) if boot == now else None
-        return seen is None or seen[1][_STARTED] != self.started or seen[1][_STATE] in _ENDED
 
 
 @dataclass(frozen=True)
 class Worker:
     """A worker: its `name` in the log, the `instance` (session or process) that calls, and the calling `process`.
 
-    A given name identifies the worker in every shell. A derived name belongs to one instance.
+    A given name identifies the worker in every shell. A derived name belongs to one instance. A process is None if it can't be
+    seen from here.
     """
 
     name: str
     instance: str
-    process: SystemProcess
+    process: Identity | None
     is_named: bool = False
 
     @property
@@ -118,35 +78,34 @@ def worker(named: str | None, environment: Mapping[str, str] | None = None, prog
     name = given.get("DECKLOG_WORKER") if named is None else named
     if name is not None and not name.strip():
         raise Invalid("a worker needs a name", hint="Such as: decklog next --as dev-1", field="as")
-    process, agent = calling_process(), recognised(given)
-    instance = agent.session if agent is not None and agent.session else process.spelled()
+    process, (agent, session) = calling_process(), _agent_in(given)
+    instance = session or (process.as_text() if process else _outside())
     if name is not None:
         return Worker(name, instance, process, is_named=True)
-    if agent is not None:
-        last = agent.session.replace("-", "").replace(" ", "")[-8:] if agent.session else str(process.number)
-        return Worker(f"{agent.kind}-{last}", instance, process)
-    if program:
-        return Worker(f"{program}-{process.number}", instance, process)
     user = given.get("USER") or given.get("LOGNAME") or str(os.getuid())
-    return Worker(f"{user}@{os.uname().nodename}-{process.number}", instance, process)
+    who = agent or program or f"{user}@{os.uname().nodename}"
+    last = session.replace("-", "").replace(" ", "")[-8:] or str(process.pid if process else 0)
+    return Worker(f"{who}-{last}", instance, process)
 
 
-def own_process() -> SystemProcess:
-    """Return this process, for callers that are only known by their connection to it."""
-    seen = _look_at(os.getpid())
-    return SystemProcess(os.getpid(), _UNKNOWN if seen is None else seen[1][_STARTED], _system())
+def _outside() -> str:
+    """Return the instance of calls without a visible caller, such as those from outside of a container: it is one for all."""
+    own = Identity.own()
+    return f"outside {own.host} {own.boot_id} {own.pid_space}"
 
 
-def calling_process() -> SystemProcess:
+def calling_process() -> Identity | None:
     """Return the program that calls: the nearest ancestor that is not a wrapper such as `env` or `sh -c`."""
     number = os.getppid()
-    while (seen := _look_at(number)) is not None:
-        program, fields = seen
-        if not _is_between(number, program):
-            return SystemProcess(number, fields[_STARTED], _system())
-        number = int(fields[_PARENT])
-    # Started from outside, for example into a container: all calls from there have one caller.
-    return SystemProcess(number, _UNKNOWN, _system())
+    try:
+        while (seen := stat_of(number)) is not None:
+            if not _is_between(number, seen.name):
+                return Identity.of(number)
+            number = seen.parent
+    except PermissionError:
+        # The system may hide the processes of other users.
+        pass
+    return None
 
 
 def _is_between(number: int, program: str) -> bool:
@@ -159,29 +118,6 @@ def _is_between(number: int, program: str) -> bool:
         return False
     options = (word for word in words if word[:1] == b"-" and word[1:2] != b"-")
     return b"c" in next(options, b"") and words[0][:1] == b"-"
-
-
-def _look_at(number: int) -> tuple[str, list[str]] | None:
-    """Return the name of a process and its fields in /proc; None if they can't be read."""
-    try:
-        with open(f"/proc/{number}/stat", encoding="utf-8", errors="replace") as file:
-            text = file.read()
-    except OSError:
-        return None
-    # A name may contain blanks and parentheses, so it ends with the last parenthesis.
-    head, _, tail = text.rpartition(")")
-    return head.partition("(")[2], tail.split()
-
-
-def _system() -> str:
-    """Return a text for this machine, its boot and its container."""
-    machine = os.uname().nodename.replace(" ", "_").replace("/", "_")
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            boot = file.read().strip()
-        return f"{machine}/{boot}/{os.readlink('/proc/self/ns/pid').strip('pid:[]')}"
-    except OSError:
-        return f"{machine}/-/-"
 
 
 # Claims
@@ -214,11 +150,14 @@ class RememberedClaims:
     def __init__(self, folder: str, worker: Worker) -> None:
         self._folder = folder
         self._worker = worker
-        self._path = os.path.join(folder, _file_name(worker))
+        self._path = os.path.join(folder, sha256(worker.identity.encode(errors="surrogateescape")).hexdigest()[:_NAME_LENGTH])
 
     def load(self) -> Remembered | None:
         """Return this worker's last claim; None if there is none, or its file is damaged."""
-        return _claim_in(_read(self._path))
+        stored = _read(self._path)
+        if stored.get("task_id") is None:
+            return None
+        return Remembered(**{name: stored[name] for name in (*_OF_CLAIM, "is_open", "asked")})
 
     def keep(self, claim: Remembered) -> None:
         """Store a claim in place of the previous one."""
@@ -229,7 +168,8 @@ class RememberedClaims:
             os.close(descriptor)
 
     def _write(self, descriptor: int, claim: dict[str, Any]) -> None:
-        who = {"worker": self._worker.name, "instance": self._worker.instance, "process": self._worker.process.spelled()}
+        process = self._worker.process
+        who = {"worker": self._worker.name, "instance": self._worker.instance, "process": process and process.as_text()}
         line = (json.dumps({**who, **claim}) + "\n").encode()
         # A concurrent reader uses only the first line, which is never truncated.
         os.pwrite(descriptor, line, 0)
@@ -240,7 +180,7 @@ class RememberedClaims:
         """Keep out other claiming calls of this worker for a block. It has one task at a time."""
         end = time.monotonic() + patience_seconds
         descriptor = self._locked(end)
-        while not _is_same_file(descriptor, self._path):
+        while not is_same_file(descriptor, self._path):
             # Another worker removed the file as ended between the open and the lock.
             os.close(descriptor)
             descriptor = self._locked(end)
@@ -254,7 +194,7 @@ class RememberedClaims:
 
     def _locked(self, end: float) -> int:
         descriptor, name = self._open(), self._worker.name
-        while not _is_locked(descriptor):
+        while not try_lock(descriptor):
             if time.monotonic() >= end:
                 os.close(descriptor)
                 raise Busy(f"another call of {name} is claiming at this moment", hint="Wait for it, then: decklog next")
@@ -291,30 +231,11 @@ class RememberedClaims:
             ) from None
 
 
-def _is_locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _is_same_file(descriptor: int, path: str) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
-    except FileNotFoundError:
-        return False
-
-
 def claims_folder_of(place: "LogLocation") -> str:
     """Return the folder of a log's stored claims."""
     from decklog.location.locate import beside
 
     return beside(place, _FOLDER)
-
-
-def _file_name(worker: Worker) -> str:
-    return sha256(worker.identity.encode(errors="surrogateescape")).hexdigest()[:_NAME_LENGTH]
 
 
 def _names_in(folder: str) -> list[str]:
@@ -340,8 +261,11 @@ def _read(path: str) -> dict[str, Any]:
 
 
 def _is_of_ended_process(stored: dict[str, Any]) -> bool:
-    process = SystemProcess.read(str(stored.get("process", "")))
-    return process is not None and process.is_gone
+    try:
+        return Identity.from_text(stored["process"]).is_alive() is False
+    except (ValueError, TypeError, KeyError):
+        # Nobody can tell: the caller was not visible, or the file is missing or damaged.
+        return False
 
 
 def _remove_if_ended(path: str) -> None:
@@ -354,13 +278,7 @@ def _remove_if_ended(path: str) -> None:
     except OSError:
         return
     try:
-        if _is_locked(descriptor) and _is_same_file(descriptor, path) and _read(path) == stored:
+        if try_lock(descriptor) and is_same_file(descriptor, path) and _read(path) == stored:
             os.unlink(path)
     finally:
         os.close(descriptor)
-
-
-def _claim_in(stored: dict[str, Any]) -> Remembered | None:
-    if stored.get("task_id") is None:
-        return None
-    return Remembered(**{name: stored[name] for name in (*_OF_CLAIM, "is_open", "asked")})

@@ -45,35 +45,25 @@ def close_interrupted(log: Decklog, *, most: int | None = None, quiet_seconds: f
     Runs on other machines, or of processes that can't be checked, stay unchanged. `most` limits the check to the newest
     active runs. `quiet_seconds` skips runs with recent entries, whose end may be pending.
     """
-    left = [
-        run
-        for run in islice(every_page(log.runs.find, status=RunStatus.ACTIVE), most)
-        if _is_left(run) and _is_quiet(log, run, quiet_seconds)
-    ]
-    return [closed for run in left if (closed := _close(log, run)) is not None]
+    closed = []
+    for run in [*islice(every_page(log.runs.find, status=RunStatus.ACTIVE), most)]:
+        if not _is_left(run):
+            continue
+        newest = log.journal.find(run.id, limit=1)
+        if not newest or log.clock.now() - newest[0].at >= timedelta(seconds=quiet_seconds):
+            # Another process may just have closed it.
+            with suppress(Conflict, Invalid):
+                close_open(log, run.id)
+                closed.append(log.runs.finish(run.id, status=RunStatus.FAILED, summary=f"interrupted: {_WHY}"))
+    return closed
 
 
 def _is_left(run: Run) -> bool:
     process = run.metadata.get("process")
-    if not isinstance(process, str):
-        return False
     try:
-        return Identity.from_text(process).is_alive() is False
+        return isinstance(process, str) and Identity.from_text(process).is_alive() is False
     except (ValueError, TypeError):
         return False  # metadata of the same name from another source
-
-
-def _is_quiet(log: Decklog, run: Run, seconds: float) -> bool:
-    newest = log.journal.find(run.id, limit=1)
-    return not newest or log.clock.now() - newest[0].at >= timedelta(seconds=seconds)
-
-
-def _close(log: Decklog, run: Run) -> Run | None:
-    try:
-        close_open(log, run.id)
-        return log.runs.finish(run.id, status=RunStatus.FAILED, summary=f"interrupted: {_WHY}")
-    except (Conflict, Invalid):
-        return None  # another process has just closed it
 
 
 def close_open(log: Decklog, run_id: str) -> None:

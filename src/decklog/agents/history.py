@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache, partial
 from itertools import groupby
-from typing import Any
+from typing import Any, NoReturn
 
 from decklog.agents.entries import run_of
 from decklog.agents.events import (
@@ -196,7 +197,7 @@ class SessionFileReader:
 
     def _edit_call(self, call: Called, result: Returned, folder: str) -> Iterator[EditCall]:
         at, own = result.at or call.at, call.arguments.get("workdir")
-        run_id, task_id = self.named.get(call.session_id) or (run_of(self._name, call), None)
+        run_id, task_id = self.named.get(call.session_id) or (run_of(self._name, call.session_id, call.agent_id), None)
         if at is not None:
             yield EditCall(
                 session=f"{self._name}:{call.session_id}",
@@ -359,7 +360,8 @@ class HistoryImport:
         self._values = Values(log.db.values.limit_bytes)
         self._age = age_of(log, spool)
         self._last_run: str | None = None
-        self._charged: dict[str, bool] = {}
+        # A session that Decklog started and charged to a run is not recorded again.
+        self._is_charged = cache(partial(is_charged, log))
         self._reconstruction = Reconstruction(log)
         self.result = HistorySummary(source, dry_run)
 
@@ -367,7 +369,7 @@ class HistoryImport:
         """Import new events."""
         files = files_of(self.result.path, self._program, self._roots)
         if not files:
-            raise self._nothing_found()
+            self._refuse_empty()
         marks = ReadMarks(self._spool, self._age, self._program)
         reader = SessionFileReader(self._program, files, marks, self.result)
         size = reader.size
@@ -380,14 +382,14 @@ class HistoryImport:
             raise Unavailable(f"nothing could be read below {self.result.path}: {self.result.troubles[0]}", path=self.result.path)
         return self.result
 
-    def _nothing_found(self) -> NotFound:
-        """Return the error for a folder without sessions, or without sessions of this repository."""
+    def _refuse_empty(self) -> NoReturn:
+        """Raise NotFound for a folder without sessions, or without sessions of this repository."""
         path = self.result.path
         if not self._roots:
-            return NotFound(f"there is no file of {self._program}'s sessions below {path}", path=path)
+            raise NotFound(f"there is no file of {self._program}'s sessions below {path}", path=path)
         others = len(files_of(path, self._program))
         hint = f"It has {others} files of sessions in other folders. Import all of them: decklog import {self._program} --all"
-        return NotFound(
+        raise NotFound(
             f"no session of {self._program} in {self._roots[0]} found; looked below {path}",
             hint=hint if others else None,
             path=path,
@@ -409,21 +411,12 @@ class HistoryImport:
         if self._progress:
             self._progress(f"{self.result.events.total():,} events", reader.bytes_done, size)
 
-    def _is_charged(self, session: str) -> bool:
-        """Check whether Decklog started a session and charged it to a run; such a session is not recorded again."""
-        if session not in self._charged:
-            self._charged[session] = is_charged(self._log, session)
-        return self._charged[session]
-
-    def _recorder(self, named: Named | None) -> Recorder:
+    def _write(self, named: Named | None, events: Sequence[SessionEvent]) -> None:
+        """Write events in one transaction; if one fails, split them in halves until only that event is left out."""
         if named not in self._recorders:
             run_id, task_id = named or (None, None)
             self._recorders[named] = Recorder(self._log, self._program, run_id=run_id, task_id=task_id, values=self._values)
-        return self._recorders[named]
-
-    def _write(self, named: Named | None, events: Sequence[SessionEvent]) -> None:
-        """Write events in one transaction; if one fails, split them in halves until only that event is left out."""
-        recorder = self._recorder(named)
+        recorder = self._recorders[named]
         try:
             with self._log.transaction():
                 recorder.record(events)

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from decklog.agents.acp.wire import AcpReaders
-from decklog.agents.entries import run_of_agent
+from decklog.agents.entries import run_of
 from decklog.agents.events import CallOutcome, Noted, Returned, SessionEvent
 from decklog.agents.programs import claude, program
 from decklog.agents.programs.base import Reading, Sums, TranscriptProgram
@@ -114,17 +114,15 @@ class _File:
 
     def _record(self, facts: dict[str, Any], payload: bytes) -> int:
         if self._name == DROPPED and not payload:
-            return self._keep(facts, payload, f"an event of {facts.get('bytes')} bytes found no room beside the log")
+            return self._keep(facts, payload, f"an event of {facts.get('bytes')} bytes found no room next to the log")
         try:
             parsed = json.loads(payload)
         except (ValueError, RecursionError) as problem:
             return self._keep(facts, payload, str(problem))
-        if isinstance(facts.get("acp"), dict) and isinstance(parsed, dict):
-            count = self._recorded(facts, self._editor_events(facts, parsed))
-        elif not isinstance(parsed, dict) or not isinstance(parsed.get("session_id"), str):
+        is_editor = isinstance(facts.get("acp"), dict)
+        if not isinstance(parsed, dict) or not (is_editor or isinstance(parsed.get("session_id"), str)):
             return self._keep(facts, payload, "it names no session")
-        else:
-            count = self._recorded(facts, self._events(facts, parsed))
+        count = self._recorded(facts, self._editor_events(facts, parsed) if is_editor else self._events(facts, parsed))
         if isinstance(captured := facts.get("provenance"), dict):
             count += self._record_captured(facts, parsed, captured)
         return count
@@ -133,13 +131,13 @@ class _File:
         """Record the edits that a hook or the proxy captured around a call."""
         name, session, agent = str(facts.get("program") or "agent"), parsed["session_id"], text_or_none(parsed.get("agent_id"))
         if "failed" in captured:
-            return self._note_failure(facts, session, str(captured["failed"]))
+            return self._note(facts, session, "capture", f"edits could not be captured: {captured['failed']}")
         count = record_captured(
             self._log,
             captured,
             session=f"{name}:{session}",
             kind=captured.get("kind", "tool"),
-            run_id=text_or_none(facts.get("run")) or run_of_agent(name, session, agent),
+            run_id=text_or_none(facts.get("run")) or run_of(name, session, agent),
             task_id=text_or_none(facts.get("task")),
             call_id=text_or_none(parsed.get("tool_use_id")),
             at=_time_of(facts),
@@ -147,9 +145,9 @@ class _File:
         self._captured.setdefault(f"{name}:{session}", []).append(captured)
         return count
 
-    def _note_failure(self, facts: dict[str, Any], session: str, why: str) -> int:
-        noted = Noted(session_id=session, at=_time_of(facts), name="capture", text=f"edits could not be captured: {why}")
-        return self._recorded(facts, iter([noted]))
+    def _note(self, facts: dict[str, Any], session: str, name: str, text: str, **more: Any) -> int:
+        event = Noted(session_id=session, at=_time_of(facts), name=name, text=text, facts=more)
+        return self._recorded(facts, iter([event]))
 
     def _keep_objects(self) -> None:
         """Keep the Git objects of recorded edits. Record a repository that can't be written to, and continue."""
@@ -159,14 +157,18 @@ class _File:
             except (GitFailed, OSError) as problem:
                 name, _, session_id = session.partition(":")
                 with self._log.transaction():
-                    self._note_failure({"program": name}, session_id, str(problem))
+                    self._note({"program": name}, session_id, "capture", f"edits could not be captured: {problem}")
 
     def _catch_up(self, facts: dict[str, Any], payload: bytes) -> None:
         """Read most of a large unread transcript in parts, before the event that refers to it."""
-        parsed = _object(payload) if len(payload) < _MUCH_BYTES and "acp" not in facts else None
-        if parsed is None:
+        try:
+            parsed = json.loads(payload) if len(payload) < _MUCH_BYTES and "acp" not in facts else None
+        except (ValueError, RecursionError):
+            # Recording the line reports it.
             return
-        known, session = program(str(facts.get("program"))), parsed["session_id"]
+        if not isinstance(parsed, dict) or not isinstance(session := parsed.get("session_id"), str):
+            return
+        known = program(str(facts.get("program")))
         for path, agent_id in known.transcripts_of(parsed):
             while (rest := self._rest_of(path)) > _MUCH_BYTES:
                 marks = dict(self._marks)
@@ -263,35 +265,18 @@ class _File:
         """Record an unreadable line, shortened, with the reason."""
         self._taken.unread += 1
         text = payload[:_SHOWN_OF_UNREAD].decode(errors="replace")
-        shown = {"why": why, "bytes": len(payload)}
-        session = facts.get("session")
-        event = Noted(
-            session_id=session if isinstance(session, str) and session else _UNREAD,
-            at=_time_of(facts),
-            name=_UNREAD,
-            text=text,
-            facts=shown,
-        )
+        session = text_or_none(facts.get("session")) or _UNREAD
         # Use the session's own run: the named run may be what can't be written.
-        return Recorder(self._log, str(facts.get("program") or "agent")).record([event])
+        own = {name: value for name, value in facts.items() if name not in ("run", "task")}
+        return self._note(own, session, _UNREAD, text, why=why, bytes=len(payload))
 
     def _recorded(self, facts: dict[str, Any], events: Iterator[SessionEvent]) -> int:
         run_id, task_id = text_or_none(facts.get("run")), text_or_none(facts.get("task"))
-        named = {"run": run_id, "task": task_id} if run_id else {}
-        self._named = {name: value for name, value in named.items() if value}
+        self._named = {name: value for name, value in (("run", run_id), ("task", task_id)) if run_id and value}
         recorder = Recorder(self._log, str(facts.get("program") or "agent"), run_id=run_id, task_id=task_id)
         count = recorder.record(events)
         self._last_run = recorder.last_run or self._last_run
         return count
-
-
-def _object(payload: bytes) -> dict[str, Any] | None:
-    """Parse a hook's payload; return None if it is invalid, which is reported later."""
-    try:
-        parsed = json.loads(payload)
-    except (ValueError, RecursionError):
-        return None
-    return parsed if isinstance(parsed, dict) and isinstance(parsed.get("session_id"), str) else None
 
 
 def _forked_at(facts: dict[str, Any], parsed: dict[str, Any]) -> float | None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from decklog.agents.session_views import last_session, told
+from decklog.agents.session_views import describe_session, last_session, shorten
 from decklog.core.errors import Busy, NotFound, ReadOnly
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
@@ -58,19 +58,16 @@ class Prime:
 
     def text(self) -> str:
         """Return the briefing, most important parts first, within the size limit."""
-        parts = [
-            self._task(),
-            self._waiting(),
-            self._budgets(),
-            self._last_session(),
-            self._lessons(),
-            self._earlier(),
-            self._news(),
-        ]
-        lines_of_parts = [list(part) for part in parts]
+        own = None
+        if self.task_id is not None:
+            with suppress(NotFound):
+                own = self.log.tasks.get(self.task_id)
+        parts = [self._task(own) if own else self._ready(), self._waiting(), self._budgets(), self._last_session()]
+        parts += [self._lessons(own), self._earlier(own)] if own else []
+        lines_of_parts = [list(part) for part in [*parts, self._news()]]
         end = ["", self.wording.title, *(f"- {line}" for line in self.wording.lines)]
         room = MOST_BYTES - sum(map(_room_of, end))
-        lines: list[str] = ["This work is on record with Decklog."]
+        lines: list[str] = ["This work is recorded with Decklog."]
         room -= _room_of(lines[0])
         for part in lines_of_parts:
             for line in part:
@@ -82,11 +79,7 @@ class Prime:
 
     # Parts
 
-    def _task(self) -> Iterator[str]:
-        task = self._own()
-        if task is None:
-            yield from self._ready()
-            return
+    def _task(self, task: Task) -> Iterator[str]:
         yield f"Your task: {_line(task.id)} in run {_line(task.run_id)}: {_line(task.title)}"
         if task.objective.strip():
             yield f"- to do: {_line(task.objective)}"
@@ -99,21 +92,13 @@ class Prime:
         for approval in self.log.approvals.find(task.run_id, task_id=task.id, limit=_ANSWERS):
             yield f"- asked: {_line(approval.question or '')} — {approval.state.value}"
 
-    def _own(self) -> Task | None:
-        if self.task_id is None:
-            return None
-        try:
-            return self.log.tasks.get(self.task_id)
-        except NotFound:
-            return None
-
     def _ready(self) -> Iterator[str]:
         if self.run_id is None:
             yield f"You have no task. {self.wording.next} gets one, if there is one."
             return
         tasks = self.log.tasks.ready(self.run_id, limit=_TASKS)["ready"]
         yield f"You have no task in run {_line(self.run_id)}: {len(tasks)} ready" + (
-            "" if tasks else f"; {self.wording.next} says why"
+            "" if tasks else f"; {self.wording.next} shows why"
         )
         yield from (f"- {_line(str(task['id']))}: {_line(str(task['title']))}" for task in tasks)
 
@@ -133,12 +118,9 @@ class Prime:
     def _last_session(self) -> Iterator[str]:
         # A returning agent still has its own conversation.
         if self.since is None and (found := last_session(self.log, self.folder)) is not None:
-            yield from told(self.log, found)
+            yield from describe_session(self.log, found)
 
-    def _lessons(self) -> Iterator[str]:
-        task = self._own()
-        if task is None:
-            return
+    def _lessons(self, task: Task) -> Iterator[str]:
         # First propose lessons from finished work, if the log can be written without waiting.
         with suppress(Busy, ReadOnly):
             self.log.memory.propose(task.run_id)
@@ -147,11 +129,10 @@ class Prime:
             yield "Learned before, in work like this:"
         yield from (f"- {_line(hit.body)} ({'; '.join(map(_line, [hit.id, *hit.cautions]))})" for hit in hits)
 
-    def _earlier(self) -> Iterator[str]:
+    def _earlier(self, task: Task) -> Iterator[str]:
         """Yield the earlier tasks that wrote the files of the agent's task."""
-        task = self._own()
         # Skip patterns: an edit is found by its exact path.
-        paths = [] if task is None else [path for path in task.allowed_paths if not set("*?[") & set(path)]
+        paths = [path for path in task.allowed_paths if not set("*?[") & set(path)]
         for path in paths[:_FILES]:
             edits = self.log.edits.find(path=path, limit=_EDITS)
             known = dict.fromkeys(edit.task_id for edit in edits if edit.task_id not in (None, self.task_id))
@@ -182,6 +163,4 @@ def _room_of(line: str) -> int:
 
 
 def _line(text: str) -> str:
-    """Return a text as one line of limited length."""
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 1]}…"
+    return shorten(text, _LONGEST_LINE)

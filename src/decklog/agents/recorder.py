@@ -6,10 +6,11 @@ An event that is reported twice has the same key and is written once. A late eve
 import re
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
-from decklog.agents.entries import EntryParts, cut_of, entry_arguments, entry_of, key_of, prompt_of, run_of, run_of_session
+from decklog.agents.entries import cut_of, entry_of, run_of
 from decklog.agents.events import (
     IMPORTED,
     STOPPED,
@@ -25,7 +26,7 @@ from decklog.agents.events import (
     SessionEvent,
     Spawned,
 )
-from decklog.agents.texts import storable, storable_value, text_or_none
+from decklog.agents.texts import dict_of, storable, storable_value, text_or_none
 from decklog.core.errors import NotFound
 from decklog.journal.entry import Entry, EntryKind
 from decklog.journal.new_entry import prepare_entry
@@ -48,37 +49,26 @@ _LOOKED_AT = 200
 TURN = "editor turn"
 
 
-def newest_connection(log: Decklog, run_id: str) -> str | None:
+def _newest_connection(log: Decklog, run_id: str) -> str | None:
     """Return the id of the latest editor connection of a run, if any. Each connection first records its editor."""
     for entry in log.journal.find(run_id, kind=EntryKind.EVENT, subtype="editor", limit=1):
-        return str(entry.payload.get("connection")) if isinstance(entry.payload, dict) else None
+        return str(dict_of(entry.payload).get("connection"))
     return None
 
 
-def turns_paid(log: Decklog, run_id: str) -> list[tuple[datetime, datetime]]:
+def _turns_paid(log: Decklog, run_id: str) -> list[tuple[datetime, datetime]]:
     """Return the time ranges of turns that were charged as a whole, each from prompt to charge."""
-    if newest_connection(log, run_id) is None:
-        return []
-    charges = every_page(log.ledger.find, run_id, call_site=TURN)
-    return [(_begun_at(log, run_id, charge.occurred_at), charge.occurred_at) for charge in charges]
+    found = []
+    for charge in every_page(log.ledger.find, run_id, call_site=TURN):
+        end = charge.occurred_at
+        prompts = log.journal.find(run_id, kind=EntryKind.INTERACTION, subtype="prompt", until=end, limit=_LOOKED_AT)
+        starts = (entry.at for entry in prompts if "way" in dict_of(entry.payload))
+        found.append((max(starts, default=log.runs.get(run_id).started_at), end))
+    return found
 
 
-def _begun_at(log: Decklog, run_id: str, end: datetime) -> datetime:
-    prompts = log.journal.find(run_id, kind=EntryKind.INTERACTION, subtype="prompt", until=end, limit=_LOOKED_AT)
-    return max((entry.at for entry in prompts if _way(entry) is not None), default=log.runs.get(run_id).started_at)
-
-
-def is_recorded_elsewhere(log: Decklog, run_id: str, event: SessionEvent) -> bool:
-    """Return whether another source has reported the same event."""
-    return any(_way(entry) != event.way for entry in _same(log, run_id, event))
-
-
-def is_recorded(log: Decklog, run_id: str, event: SessionEvent) -> bool:
-    """Return whether any source has reported the same event around that time."""
-    return any(_same(log, run_id, event))
-
-
-def _same(log: Decklog, run_id: str, event: SessionEvent) -> list[Entry]:
+def _recorded_before(log: Decklog, run_id: str, event: SessionEvent) -> list[Entry]:
+    """Return the entries of the same event, reported around that time by any source."""
     if event.at is None:
         return []
     kind = EntryKind.INTERACTION if isinstance(event, Prompted) else EntryKind.EVENT
@@ -92,10 +82,6 @@ def _span(event: SessionEvent) -> tuple[timedelta, timedelta]:
     if isinstance(event, Prompted):
         return (_EARLY, _LATE) if event.way else (_LATE, _EARLY)
     return (_BEGINNING, _BEGINNING) if isinstance(event, Begun | Compacted) else (_TURN, _TURN)
-
-
-def _way(entry: Entry) -> str | None:
-    return entry.payload.get("way") if isinstance(entry.payload, dict) else None
 
 
 def _is_same(entry: Entry, event: SessionEvent) -> bool:
@@ -176,9 +162,8 @@ class Recorder:
         self._flush()
         return count
 
-    def run_of(self, event: SessionEvent) -> str:
-        """Return the id of the run that an event belongs to."""
-        return self._run_id or run_of(self._program, event)
+    def _run_of(self, event: SessionEvent) -> str:
+        return self._run_id or run_of(self._program, event.session_id, event.agent_id)
 
     def _flush(self) -> None:
         """Write the queued items. Call this before every lookup in the log and every other write."""
@@ -197,49 +182,56 @@ class Recorder:
                 self.redacted.update(kind for text in texts if isinstance(text, str) for kind in _SECRET.findall(text))
         return items
 
-    def _queue(self, entry: dict[str, Any]) -> None:
-        if self._task_id is not None:
-            entry["task_id"] = self._task_id
-        self._queued.append(entry)
-
     def _write(self, event: SessionEvent) -> None:
-        if isinstance(event, Compacted | Rested) and event.is_read and self._is_reported_by_hooks(event):
-            return
-        if (entry := entry_of(self._program, self.run_of(event), event)) is not None:
-            self._ensure(event)
-            self._queue(entry)
-            return
         match event:
+            case Compacted() | Rested() if event.is_read and self._is_reported_by_hooks(event):
+                return
             case Begun():
-                self._begin(event)
+                if not self._begin(event):
+                    return
             case Prompted():
-                self._prompt(event)
+                if self._run_of(event) not in self._named:
+                    self._name(event, _one_line(event.text))
             case Answered():
                 self._charge(event)
+                return
             case Spawned():
-                self._spawn(event)
+                self._ensure(event, goal=_one_line(event.task) or event.role or None, role=event.role)
+                return
             case Joined():
                 self._end(event)
-            case Rested():
-                self._rest(event)
+                return
             case Ended():
                 if (event.reason != IMPORTED or self._is_imported(event)) and not self._goes_on(event):
                     if event.reason != IMPORTED:
                         # An imported file may grow and report the result later.
-                        self._close_calls(self.run_of(event), event)
-                    self._end(event, event.reason)
-            case _:
-                raise AssertionError(f"no such event: {event!r}")
+                        self._close_calls(event)
+                    self._end(event)
+                return
+        self._write_entry(event)
+
+    def _write_entry(self, event: SessionEvent) -> None:
+        """Queue the entry of an event, unless another source has recorded a session start, a turn or a person's prompt."""
+        run_id = self._ensure(event)
+        is_repeatable = isinstance(event, Begun | Rested) or (isinstance(event, Prompted) and event.by == "person")
+        if is_repeatable and self._is_recorded_elsewhere(run_id, event):
+            return
+        entry = entry_of(self._program, run_id, event)
+        if entry is None:
+            raise AssertionError(f"no such event: {event!r}")
+        if self._task_id is not None:
+            entry["task_id"] = self._task_id
+        self._queued.append(entry)
 
     # The run
 
     def _ensure(self, event: SessionEvent, goal: str | None = None, **facts: Any) -> str:
         """Create the run of an event, and its parent run first, unless they exist."""
-        self.last_run = run_id = self.run_of(event)
+        self.last_run = run_id = self._run_of(event)
         if run_id in self._known:
             return run_id
         if self._run_id is None:
-            parent = run_of_session(self._program, event.session_id) if event.agent_id else None
+            parent = run_of(self._program, event.session_id) if event.agent_id else None
             if parent is not None and parent not in self._known:
                 self._start(parent, event, None, None, {})
             self._start(run_id, event, parent, goal, facts)
@@ -263,27 +255,20 @@ class Recorder:
         if not run.already:
             self._started.add(run_id)
 
-    def _begin(self, event: Begun) -> None:
+    def _begin(self, event: Begun) -> bool:
+        """Create or reopen the run of a session; return whether the start is to be recorded."""
         facts = {"worktree": event.cwd, "branch": event.branch, "model": event.model, "version": event.version}
-        is_known = self.run_of(event) in self._known or self._is_there(event)
-        if is_known and event.source == IMPORTED:
-            # The first recorder already wrote how the session began.
-            return
+        if event.source == IMPORTED:
+            # If the run exists, its first recorder already wrote how the session began.
+            if self._run_of(event) in self._known:
+                return False
+            with suppress(NotFound):
+                self._log.runs.get(self._run_of(event))
+                return False
         named = {"transcript": event.transcript, "source": event.source, "process": event.process}
         run_id = self._ensure(event, goal=_one_line(event.goal), **named, **facts)
         if self._run_id is None and event.source != "compact":
             self._take_up(run_id, event)
-        # The key makes a start unique; two starts at the same moment count as one.
-        key = f"begun:{event.source}:{event.at.isoformat()}" if event.at else None
-        shown = {"cwd": event.cwd, "model": event.model, "version": event.version, "transcript": event.transcript}
-        if not self._is_recorded_elsewhere(run_id, event):
-            self._queue_event(event, "session", f"session {event.source}", key, shown)
-
-    def _is_there(self, event: SessionEvent) -> bool:
-        try:
-            self._log.runs.get(self.run_of(event))
-        except NotFound:
-            return False
         return True
 
     def _take_up(self, run_id: str, event: Begun) -> None:
@@ -299,14 +284,6 @@ class Recorder:
             self._flush()
             self._log.runs.update(run_id, status=status, metadata=metadata)
 
-    def _prompt(self, event: Prompted) -> None:
-        if self.run_of(event) not in self._named:
-            self._name(event, _one_line(event.text))
-        run_id = self._ensure(event)
-        if event.by == "person" and self._is_recorded_elsewhere(run_id, event):
-            return
-        self._queue(prompt_of(self._program, run_id, event))
-
     def _name(self, event: Prompted, goal: str | None) -> None:
         """Set the goal of a run without one to its first prompt."""
         run_id = self._ensure(event, goal=goal)
@@ -317,14 +294,11 @@ class Recorder:
         if is_named:
             self._named.add(run_id)
 
-    def _spawn(self, event: Spawned) -> None:
-        self._ensure(event, goal=_one_line(event.task) or event.role or None, role=event.role)
-
-    def _end(self, event: Joined | Ended, reason: str | None = None) -> None:
-        run_id = self._ensure(event)
+    def _end(self, event: Joined | Ended) -> None:
         if self._run_id is not None:
-            self._queue_event(event, "session", f"session ended: {reason or 'done'}", key_of("ended", event, reason))
+            self._write_entry(event)
             return
+        run_id = self._ensure(event)
         run = self._log.runs.get(run_id)
         # Use the time of the event: an imported session ended then. A later end replaces an earlier one.
         at = event.at and max(event.at, run.started_at)
@@ -340,7 +314,7 @@ class Recorder:
         if event.outcome is not CallOutcome.OK or not isinstance(event, Ended) or event.reason == IMPORTED:
             return event.outcome
         for entry in self._log.journal.find(run_id, kind=EntryKind.EVENT, subtype="turn", limit=1):
-            error = entry.payload.get("error") if isinstance(entry.payload, dict) else None
+            error = dict_of(entry.payload).get("error")
             return CallOutcome.FAILED if error and error not in STOPPED else CallOutcome.OK
         return event.outcome
 
@@ -377,11 +351,11 @@ class Recorder:
 
     def _is_paid_by_turn(self, event: Answered) -> bool:
         """Return whether an answer falls in a turn that was charged as a whole, before its files were readable."""
-        run_id = self._run_id or run_of_session(self._program, event.session_id)
+        run_id = self._run_id or run_of(self._program, event.session_id)
         if run_id not in self._turns:
             self._flush()
             # A run that was started here has no earlier charges.
-            self._turns[run_id] = [] if run_id in self._started else turns_paid(self._log, run_id)
+            self._turns[run_id] = [] if run_id in self._started else _turns_paid(self._log, run_id)
         turns = self._turns[run_id]
         return bool(turns) and event.at is not None and any(start <= event.at <= end for start, end in turns)
 
@@ -395,27 +369,16 @@ class Recorder:
         assert isinstance(total, dict)
         return max(0, event.session_microdollars - int(total["cost_microdollars"]))
 
-    def _rest(self, event: Rested) -> None:
-        text = event.error or event.text
-        facts = {**event.facts, "error": event.error}
-        if not self._is_recorded_elsewhere(self._ensure(event), event):
-            self._queue_event(event, "turn", text or "turn ended", key_of("turn", event, text), facts)
-
-    def _queue_event(
-        self, event: SessionEvent, subtype: str, body: str, key: str | None, facts: dict[str, Any] | None = None
-    ) -> None:
-        parts = EntryParts(EntryKind.EVENT, subtype, body, key, facts)
-        self._queue(entry_arguments(self._program, self._ensure(event), event, parts))
-
     def _is_recorded_elsewhere(self, run_id: str, event: SessionEvent) -> bool:
         """Return whether another recorder has recorded the same event. Runs with one recorder need no lookup."""
         if event.way is None and run_id not in self._has_editor:
             self._flush()
-            self._has_editor[run_id] = newest_connection(self._log, run_id) is not None
+            self._has_editor[run_id] = _newest_connection(self._log, run_id) is not None
         if event.way is None and not self._has_editor[run_id]:
             return False
         self._flush()
-        return is_recorded_elsewhere(self._log, run_id, event)
+        found = _recorded_before(self._log, run_id, event)
+        return any(dict_of(entry.payload).get("way") != event.way for entry in found)
 
     def _is_reported_by_hooks(self, event: Compacted | Rested) -> bool:
         """Return whether hooks have reported the event of a file. Runs that only files report need no lookup."""
@@ -423,21 +386,20 @@ class Recorder:
         if run_id in self._started or self._is_imported(event):
             return False
         self._flush()
-        return is_recorded(self._log, run_id, event)
+        return bool(_recorded_before(self._log, run_id, event))
 
     def _goes_on(self, event: Ended) -> bool:
         """Return whether a session that ended with its editor connection continues in a later one."""
         if not event.connection:
             return False
         self._flush()
-        newest = newest_connection(self._log, self.run_of(event))
-        return newest not in (None, event.connection)
+        return _newest_connection(self._log, self._run_of(event)) not in (None, event.connection)
 
     # Calls without a reported end
 
-    def _close_calls(self, run_id: str, event: SessionEvent) -> None:
+    def _close_calls(self, event: SessionEvent) -> None:
         self._flush()
-        for call, tool in self._open_calls(run_id).items():
+        for call, tool in self._open_calls(self._run_of(event)).items():
             self._write(
                 Returned(
                     session_id=event.session_id,
@@ -453,7 +415,7 @@ class Recorder:
         calls: dict[str, str] = {}
         ended: set[str] = set()
         for entry in self._log.journal.find(run_id, kind=EntryKind.TOOL, limit=_CALLS_LOOKED_AT):
-            facts = entry.payload if isinstance(entry.payload, dict) else {}
+            facts = dict_of(entry.payload)
             if "outcome" in facts:
                 ended.add(str(facts.get("call")))
             elif "call" in facts:

@@ -9,16 +9,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import unified_diff
+from heapq import merge
 from itertools import count
+from operator import attrgetter
 from typing import Any
 
 from decklog.agents.sessions import charge_of_session, cost_of_work, is_session
+from decklog.agents.texts import dict_of, list_of, text_or_none
 from decklog.core.errors import Invalid, NotFound
 from decklog.core.figures import dollars
 from decklog.journal.entry import Entry, EntryKind
 from decklog.log import Decklog
 from decklog.records.record import every_page
-from decklog.stores.runs.run import Run
 
 _HITS = 200
 # Minimum length of a shortened id; longer if ids would be ambiguous.
@@ -67,16 +69,9 @@ class SessionSummary:
 
 def sessions(log: Decklog, *, program: str | None = None, folder: str | None = None) -> Iterator[SessionSummary]:
     """Yield all sessions, newest first. With `folder`, a path without symbolic links, only those that worked in it."""
-    recorded, started = _recorded(log), _started(log)
-    first, second = next(recorded, None), next(started, None)
-    while first is not None or second is not None:
-        if second is None or (first is not None and first.started_at >= second.started_at):
-            assert first is not None
-            found, first = first, next(recorded, None)
-        else:
-            found, second = second, next(started, None)
-        is_there = folder is None or (found.folder is not None and os.path.realpath(found.folder) == folder)
-        if program in (None, found.program) and is_there:
+    both = merge(_recorded(log), _started(log), key=attrgetter("started_at"), reverse=True)
+    for found in both if program is None else (one for one in both if one.program == program):
+        if folder is None or (found.folder is not None and os.path.realpath(found.folder) == folder):
             yield found
 
 
@@ -134,32 +129,27 @@ def _charges_of_session(log: Decklog, session: str) -> Iterator[int | None]:
 
 
 def _recorded(log: Decklog) -> Iterator[SessionSummary]:
-    runs = every_page(log.runs.find)
-    return (_of_run(run) for run in runs if is_session(run.metadata) and run.parent_run_id is None)
-
-
-def _of_run(run: Run) -> SessionSummary:
-    facts = run.metadata
-    model = facts.get("model")
-    return SessionSummary(
-        session=str(facts["session"]),
-        program=str(facts["program"]),
-        run_id=run.id,
-        goal=run.goal,
-        status=run.status.value,
-        started_at=run.started_at,
-        ended_at=run.ended_at,
-        folder=run.worktree,
-        branch=run.branch,
-        model=model if isinstance(model, str) else None,
-    )
+    for run in every_page(log.runs.find):
+        if is_session(run.metadata) and run.parent_run_id is None:
+            yield SessionSummary(
+                session=str(run.metadata["session"]),
+                program=str(run.metadata["program"]),
+                run_id=run.id,
+                goal=run.goal,
+                status=run.status.value,
+                started_at=run.started_at,
+                ended_at=run.ended_at,
+                folder=run.worktree,
+                branch=run.branch,
+                model=text_or_none(run.metadata.get("model")),
+            )
 
 
 def _started(log: Decklog) -> Iterator[SessionSummary]:
     """Yield the sessions that runs started, by their first entries."""
     seen: set[tuple[str, str]] = set()
     for entry in every_page(log.journal.find, kind=EntryKind.EVENT, subtype=STARTED):
-        facts = facts_in(entry)
+        facts = dict_of(entry.payload)
         session = facts.get("session")
         if isinstance(session, str) and (entry.stream, session) not in seen:
             seen.add((entry.stream, session))
@@ -169,8 +159,7 @@ def _started(log: Decklog) -> Iterator[SessionSummary]:
 def _of_entry(log: Decklog, entry: Entry, session: str, facts: dict[str, Any]) -> SessionSummary:
     task = log.tasks.get(str(entry.task_id))
     attempt = next((one for one in log.tasks.attempts(task.id) if one.started_at <= entry.at <= (one.ended_at or entry.at)), None)
-    ended_at = None if attempt is None else attempt.ended_at
-    outcome = None if attempt is None else attempt.outcome
+    ended_at, outcome = (None, None) if attempt is None else (attempt.ended_at, attempt.outcome)
     return SessionSummary(
         session=session,
         program=str(entry.agent),
@@ -277,7 +266,7 @@ def _step(entry: Entry, results: dict[tuple[str, Any], Entry], session: SessionS
         return _call_step(entry, results.get((entry.stream, call_id(entry))), agent_id, session.folder)
     if subtype in RESULTS and not call_id(entry):
         return Step(at=entry.at, kind="note", text=body, agent_id=agent_id)
-    if subtype == "turn" and facts_in(entry).get("error"):
+    if subtype == "turn" and dict_of(entry.payload).get("error"):
         return Step(at=entry.at, kind="error", text=body, agent_id=agent_id)
     if subtype in _SPOKEN and body.strip():
         who = entry.agent if subtype == "prompt" else session.program
@@ -286,11 +275,9 @@ def _step(entry: Entry, results: dict[tuple[str, Any], Entry], session: SessionS
 
 
 def _call_step(entry: Entry, result: Entry | None, agent_id: str | None, folder: str | None) -> Step:
-    facts, ended = facts_in(entry), {} if result is None else facts_in(result)
-    given = facts.get("arguments")
-    arguments: dict[str, Any] = given if isinstance(given, dict) else {}
-    body, tool = entry.body or "", str(facts.get("tool") or "tool")
-    patch = _patch_in(body, arguments)
+    facts, ended = dict_of(entry.payload), {} if result is None else dict_of(result.payload)
+    arguments, tool = dict_of(facts.get("arguments")), str(facts.get("tool") or "tool")
+    patch = _patch_in(entry.body or "", arguments)
     outcome = str(ended["outcome"]) if "outcome" in ended else None
     output = "" if result is None or (result.body or "") == outcome else (result.body or "")
     return Step(
@@ -308,10 +295,10 @@ def _call_step(entry: Entry, result: Entry | None, agent_id: str | None, folder:
 
 def title_of_call(entry: Entry, folder: str | None) -> str:
     """Return what a call does in one line, with file paths relative to the session's folder."""
-    facts, body = facts_in(entry), entry.body or ""
-    given = facts.get("arguments")
-    arguments: dict[str, Any] = given if isinstance(given, dict) else {}
-    return _within(_title(str(facts.get("tool") or "tool"), body, arguments, _patch_in(body, arguments)), folder)
+    facts, body = dict_of(entry.payload), entry.body or ""
+    arguments = dict_of(facts.get("arguments"))
+    title = _title(str(facts.get("tool") or "tool"), body, arguments, _patch_in(body, arguments))
+    return title.replace(f"{folder}{os.sep}", "") if folder and folder != os.sep else title
 
 
 def _title(tool: str, body: str, arguments: dict[str, Any], patch: str | None) -> str:
@@ -319,16 +306,11 @@ def _title(tool: str, body: str, arguments: dict[str, Any], patch: str | None) -
         paths = [line.partition(": ")[2] for line in patch.splitlines() if line.startswith("*** ") and ": " in line]
         return f"{tool} {', '.join(dict.fromkeys(paths))}".strip()
     if changes := arguments.get("changes"):
-        paths = [str(one.get("path")) for one in changes if isinstance(one, dict)] if isinstance(changes, list) else []
+        paths = [str(one.get("path")) for one in list_of(changes)]
         return f"{tool} {', '.join(paths)}".strip()
     if tool == "Bash":
         return _unwrapped(body)
     return body if body.split(" ", 1)[0] == tool else f"{tool} {body}"
-
-
-def _within(text: str, folder: str | None) -> str:
-    """Return a text with file paths relative to the session's folder."""
-    return text.replace(f"{folder}{os.sep}", "") if folder and folder != os.sep else text
 
 
 def _unwrapped(command: str) -> str:
@@ -375,12 +357,7 @@ def _seconds(entry: Entry, result: Entry | None, ended: dict[str, Any]) -> float
 
 def call_id(entry: Entry) -> Any:
     """Return the id of the tool call of an entry."""
-    return facts_in(entry).get("call")
-
-
-def facts_in(entry: Entry) -> dict[str, Any]:
-    """Return the payload of an entry if it is an object."""
-    return entry.payload if isinstance(entry.payload, dict) else {}
+    return dict_of(entry.payload).get("call")
 
 
 # Last session
@@ -406,11 +383,11 @@ def last_session(log: Decklog, folder: str | None = None) -> SessionSummary | No
     return newest
 
 
-def told(log: Decklog, found: SessionSummary) -> Iterator[str]:
+def describe_session(log: Decklog, found: SessionSummary) -> Iterator[str]:
     """Yield lines about a session, within the size limit."""
     room = _MOST_BYTES
     for text in _lines(log, found):
-        line = _one_line(text)
+        line = shorten(text, _LONGEST)
         room -= len(line.encode()) + 1
         if room < 0:
             return
@@ -448,6 +425,7 @@ def _failing(steps: Sequence[Step]) -> list[Step]:
     return sorted(failed, key=lambda step: step.at, reverse=True)[:_FAILING]
 
 
-def _one_line(text: str) -> str:
+def shorten(text: str, longest: int) -> str:
+    """Return a text as one line of limited length."""
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"

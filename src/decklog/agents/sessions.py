@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from decklog.agents.entries import run_of_session
+from decklog.agents.entries import run_of
 from decklog.agents.texts import storable
 from decklog.core.errors import NotFound
 from decklog.log import Decklog
@@ -48,17 +48,21 @@ class SessionFiles:
     home: str
     inside: str
 
-    def folder(self, environment: Mapping[str, str] | None = None) -> str:
+    def home_in(self, environment: Mapping[str, str]) -> str:
+        """Return the program's folder: that of its variable, or the one in the user's home."""
+        home = environment.get("HOME") or os.path.expanduser("~")
+        return environment.get(self.variable) or os.path.join(home, self.home)
+
+    def folder(self) -> str:
         """Return the folder that has the session files, whether it exists or not."""
-        named = (os.environ if environment is None else environment).get(self.variable)
-        return os.path.join(named or os.path.expanduser(self.home), self.inside)
+        return os.path.join(self.home_in(os.environ), self.inside)
 
 
 HISTORIES = {
     one.program: one
     for one in (
-        SessionFiles("claude", "Claude Code", "CLAUDE_CONFIG_DIR", "~/.claude", "projects"),
-        SessionFiles("codex", "Codex", "CODEX_HOME", "~/.codex", "sessions"),
+        SessionFiles("claude", "Claude Code", "CLAUDE_CONFIG_DIR", ".claude", "projects"),
+        SessionFiles("codex", "Codex", "CODEX_HOME", ".codex", "sessions"),
     )
 }
 
@@ -121,7 +125,7 @@ def ensure_run(
 ) -> str:
     """Return the run of a session; create the run, which has ended, if it does not exist."""
     program, _, conversation = session.partition(":")
-    run_id = run_of_session(program, conversation)
+    run_id = run_of(program, conversation)
     with suppress(NotFound):
         return log.runs.get(run_id).id
     metadata: dict[str, object] = {"program": program, "session": conversation, "source": source}

@@ -21,7 +21,6 @@ MOST_BYTES = 256 * 1024 * 1024
 _SUFFIX = ".events"
 _LOCK = "taking-in"
 DROPPED = "dropped"
-_TROUBLE = "trouble"
 _CHUNK = 65536
 _OF_FOLDER = 24
 _CONNECTION = ".open"
@@ -34,6 +33,7 @@ class Spool:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
+        self._trouble = os.path.join(folder, "trouble")
 
     # Hooks
 
@@ -61,7 +61,7 @@ class Spool:
         with suppress(FileExistsError):
             os.mkdir(self.folder, mode=0o700)
         if not stat.S_ISDIR(os.lstat(self.folder).st_mode):
-            raise NotADirectoryError(f"{self.folder} is not a folder of its own")
+            raise NotADirectoryError(f"{self.folder} is not a separate folder")
 
     @contextmanager
     def _appending(self, name: str) -> Iterator[int]:
@@ -71,7 +71,7 @@ class Spool:
             descriptor = os.open(path, flags, 0o600)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-                if _is_at(descriptor, path):
+                if is_same_file(descriptor, path):
                     yield descriptor
                     return
                 # The file was taken in and removed while we waited for the lock.
@@ -116,12 +116,7 @@ class Spool:
         self._make_folder()
         descriptor = os.open(os.path.join(self.folder, _LOCK), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-                return
-            yield True
+            yield try_lock(descriptor)
         finally:
             os.close(descriptor)
 
@@ -177,10 +172,6 @@ class Spool:
         with suppress(FileNotFoundError):
             os.unlink(self._trouble)
 
-    @property
-    def _trouble(self) -> str:
-        return os.path.join(self.folder, _TROUBLE)
-
     # Connections of editors
 
     def ended_connections(self) -> list[str]:
@@ -189,8 +180,10 @@ class Spool:
         with suppress(FileNotFoundError):
             for name in sorted(os.listdir(self.folder)):
                 path = os.path.join(self.folder, name)
-                if name.endswith(_CONNECTION) and not _is_locked(path):
-                    found.append(path)
+                if name.endswith(_CONNECTION):
+                    with open(path, "rb") as file:
+                        if try_lock(file.fileno()):
+                            found.append(path)
         return found
 
     def close_ended(self) -> None:
@@ -262,9 +255,19 @@ def _has_line(path: str) -> bool:
         os.close(descriptor)
 
 
-def _is_at(descriptor: int, path: str) -> bool:
+def try_lock(descriptor: int) -> bool:
+    """Lock a file until its descriptor is closed; return False if another process has locked it."""
     try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False))
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def is_same_file(descriptor: int, path: str) -> bool:
+    """Return whether an open file is still the one at a path."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except FileNotFoundError:
         return False
 
@@ -276,15 +279,6 @@ def _parts(line: bytes) -> tuple[dict[str, Any], bytes]:
     except ValueError:
         return {}, line
     return (facts, payload) if isinstance(facts, dict) else ({}, line)
-
-
-def _is_locked(path: str) -> bool:
-    with open(path, "rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
 
 
 class Connection:

@@ -50,6 +50,16 @@ def text_or_none(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def dict_of(value: Any) -> dict[str, Any]:
+    """Return a dict unchanged, and an empty dict for any other value."""
+    return value if isinstance(value, dict) else {}
+
+
+def list_of(value: Any) -> list[dict[str, Any]]:
+    """Return the dicts of a list; empty for any other value."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
 def storable(value: Any) -> Any:
     """Return a value whose strings any database accepts: lone surrogates and NUL characters are replaced.
 
@@ -58,7 +68,7 @@ def storable(value: Any) -> Any:
     if isinstance(value, str):
         # Fast path: most texts are ASCII.
         return value if value.isascii() and "\0" not in value else _storable_text(value)
-    return value if _is_storable(value) else _spelled(value)
+    return value if _is_storable(value) else _storable_part(value, None)
 
 
 def storable_value(value: Any) -> Any:
@@ -66,7 +76,7 @@ def storable_value(value: Any) -> Any:
 
     Only for values that are shown. A value that its owner reads back must be unchanged or rejected.
     """
-    return value if _is_storable(value, _DEEPEST) else _storable_part(value, 0)
+    return value if _is_storable(value, _DEEPEST) else _storable_part(value, _DEEPEST)
 
 
 def _is_storable(root: Any, deepest: int | None = None) -> bool:
@@ -91,20 +101,20 @@ def _is_storable(root: Any, deepest: int | None = None) -> bool:
     return True
 
 
-def _spelled(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {storable(name): storable(each) for name, each in value.items()}
-    return [storable(each) for each in value] if isinstance(value, list) else value
-
-
-def _storable_part(value: Any, depth: int) -> Any:
-    if isinstance(value, float) and not isfinite(value):
+def _storable_part(value: Any, levels: int | None) -> Any:
+    """Return a value with storable strings. With `levels`, deeper values and non-finite numbers become text, too."""
+    if isinstance(value, str):
+        return _storable_text(value)
+    if levels is not None and isinstance(value, float) and not isfinite(value):
         return repr(value)
-    if isinstance(value, (dict, list)) and depth >= _DEEPEST:
-        return storable(json.dumps(value))
+    if not isinstance(value, (dict, list)):
+        return value
+    if levels == 0:
+        return _storable_text(json.dumps(value))
+    below = None if levels is None else levels - 1
     if isinstance(value, dict):
-        return {storable(name): _storable_part(each, depth + 1) for name, each in value.items()}
-    return [_storable_part(each, depth + 1) for each in value] if isinstance(value, list) else storable(value)
+        return {storable(name): _storable_part(each, below) for name, each in value.items()}
+    return [_storable_part(each, below) for each in value]
 
 
 def _storable_text(text: str) -> str:

@@ -1,1 +1,1 @@
-"""Asynchronous callers: the same verbs, awaitable, under asyncio, anyio and trio."""
+"""The asynchronous interface, for asyncio, anyio and trio."""

@@ -77,7 +77,7 @@ async def outcome(job: Job, route: Route, *, undo: Callable[[Any], Awaitable[Non
         if not job.withdraw():
             await done.insist()
         if undo is not None:
-            await undo(_result(future) if done.is_set else None)
+            await undo(future.result() if done.is_set and future.exception() is None else None)
         raise
     return future.result()
 
@@ -122,10 +122,6 @@ def _sent(job: Job, route: Route) -> tuple[Future[Any], loops.Signal]:
     future = route(job.run)
     future.add_done_callback(lambda _: done.set())
     return future, done
-
-
-def _result(future: Future[Any]) -> Any:
-    return None if future.exception() is not None else future.result()
 
 
 class LogCalls:

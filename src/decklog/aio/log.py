@@ -1,4 +1,4 @@
-"""A log for tasks: every verb awaitable, derived from the operations like every other surface."""
+"""The asynchronous log, derived from the operations of the stores."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar

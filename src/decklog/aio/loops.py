@@ -5,20 +5,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import Context
-from typing import Any, Protocol
-
-
-class Signal(Protocol):
-    """A one-time event. Any thread may set it; its own loop awaits it."""
-
-    def set(self) -> None: ...
-    @property
-    def is_set(self) -> bool: ...
-    async def wait(self, seconds: float | None = None) -> None:
-        """Wait until it is set, or until the timeout."""
-
-    async def insist(self) -> bool:
-        """Wait until it is set, even if cancelled; return whether it was cancelled."""
+from typing import Any
 
 
 def _trio() -> Any:
@@ -27,7 +14,7 @@ def _trio() -> Any:
     return trio if trio is not None and trio.lowlevel.in_trio_run() else None
 
 
-def signal() -> Signal:
+def signal() -> "Signal":
     """Create a signal for the running loop."""
     trio = _trio()
     return _AsyncioSignal() if trio is None else _TrioSignal(trio)
@@ -83,6 +70,8 @@ def spawn(run: Callable[[], Awaitable[None]], name: str, context: Context) -> No
 
 
 class _AsyncioSignal:
+    """A one-time event. Any thread may set it; its own loop awaits it."""
+
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._future: asyncio.Future[None] = self._loop.create_future()
@@ -102,11 +91,13 @@ class _AsyncioSignal:
         return self._future.done()
 
     async def wait(self, seconds: float | None = None) -> None:
+        """Wait until it is set, or until the timeout."""
         if not self._future.done():
-            # Unlike the future itself, this can be cancelled and begun again.
+            # Unlike awaiting the future, this can be cancelled and repeated.
             await asyncio.wait((self._future,), timeout=seconds)
 
     async def insist(self) -> bool:
+        """Wait until it is set, even if cancelled; return whether it was cancelled."""
         was_cancelled = False
         with self._shield():
             while not self._future.done():
@@ -123,6 +114,8 @@ class _AsyncioSignal:
 
 
 class _TrioSignal:
+    """The same for trio."""
+
     def __init__(self, trio: Any) -> None:
         self._trio = trio
         self._token = trio.lowlevel.current_trio_token()
@@ -146,3 +139,6 @@ class _TrioSignal:
         with self._trio.CancelScope(shield=True):
             await self._event.wait()
         return False  # trio raises Cancelled at the next await
+
+
+Signal = _AsyncioSignal | _TrioSignal

@@ -55,7 +55,7 @@ class AsyncOnce:
                 name, args, kwargs = verb
                 found = await getattr(self._effects, name)(*args, **kwargs)
         finally:
-            # One that did not come to its end lets others use the key.
+            # Release the key if the steps did not finish.
             verbs.close()
         return self
 

@@ -1,4 +1,4 @@
-"""Stores whose verbs are awaited, derived from the operations of the plain ones, and claims held in a task."""
+"""Asynchronous stores, derived from the operations of the synchronous ones, and asynchronous claims."""
 
 import time
 from collections import deque
@@ -20,7 +20,7 @@ from decklog.records.operations import Operation, WaitStep, check_may_wait, oper
 
 
 class AsyncStore:
-    """One noun. Each verb of the plain store is here under the same name, to be awaited; one that follows gives an iterator."""
+    """A store whose verbs are awaited under the same names; a verb that follows returns an asynchronous iterator."""
 
     def __init__(self, calls: LogCalls, name: str) -> None:
         self._calls = calls
@@ -32,7 +32,8 @@ class AsyncStore:
         operation = next((found for found in operations_of(store_class(self._name)) if found.name == name), None)
         if operation is None:
             raise AttributeError(f"{self._name} has no verb {name!r}; it has {', '.join(dir(self))}")
-        verb = wraps(operation.function)(self._verb(operation))
+        ways = {"answer": self._stepping, "follow": self._following}
+        verb = wraps(operation.function)(ways.get(operation.through, self._calling)(operation))
         setattr(self, name, verb)
         return verb
 
@@ -42,10 +43,6 @@ class AsyncStore:
     @property
     def _store(self) -> Any:
         return getattr(self._calls.log, self._name)
-
-    def _verb(self, operation: Operation) -> Callable[..., Any]:
-        ways = {"answer": self._stepping, "follow": self._following}
-        return ways.get(operation.through, self._calling)(operation)
 
     def _calling(self, operation: Operation) -> Callable[..., Any]:
         async def verb(*args: Any, **kwargs: Any) -> Any:
@@ -120,7 +117,7 @@ class AsyncStore:
         return future.result(), was_cancelled
 
     async def _watch(self, stream: str | None, wake: Callable[[], None]) -> Callable[[], None]:
-        """Call `wake` whenever a stream, or any, may have moved; return what ends it."""
+        """Call `wake` whenever a stream, or any, may have new entries; return a function that stops it."""
         watch = partial(self._calls.log.db.watch, stream, wake)
 
         async def stopped(stop: Any) -> None:
@@ -132,7 +129,7 @@ class AsyncStore:
 
 
 class VerbWaiter:
-    """What a verb waits for. It is woken, and holds no thread meanwhile."""
+    """Waits for changes on behalf of a verb, without a thread."""
 
     def __init__(self, store: AsyncStore) -> None:
         self._store = store
@@ -144,7 +141,7 @@ class VerbWaiter:
     async def wait(self, step: WaitStep) -> None:
         """Wait until something may have changed, or the time is over.
 
-        The first time it returns at once: what was committed before anybody watched is found by looking once more.
+        The first call returns at once, so that the verb sees what was committed before the watch began.
         """
         if step.queue != self._queue:
             self._leave_queue()
@@ -159,7 +156,7 @@ class VerbWaiter:
             self._moved = loops.signal()
 
     async def _in_queue(self, step: WaitStep) -> bool:
-        """Wait behind those who came before and want the same; all of them looking at every change would be a stampede."""
+        """Queue behind tasks that wait for the same thing, so that not all of them poll at every change."""
         if self._semaphore is None:
             self._queue, self._semaphore = step.queue, self._store._calls.queues.join(step.queue)
         self._is_first = await self._semaphore.acquire(step.patience)
@@ -253,7 +250,7 @@ class AsyncClaim:
 
     @property
     def is_over(self) -> bool:
-        """Whether the task was ended in one of the ways there are."""
+        """Whether the task has ended, in any way."""
         return self._claim.is_over
 
     @property
@@ -270,8 +267,13 @@ class AsyncClaim:
         return self._claim.as_dict()
 
     async def extend(self, *, stage: str | None = None, state_name: str | None = None) -> Task:
-        """Keep the lease alive for another term; may also say at which stage the work is."""
-        return await self._extend(stage=stage, state_name=state_name)
+        """Extend the lease by another term, and optionally record the stage of the work."""
+        self._claim.check_valid()
+        named: dict[str, Any] = {"lease_seconds": self._claim.lease_seconds, "stage": stage, "state_name": state_name}
+        task: Task = await self._tasks.extend(self.task.id, fence=self.task.fence, **named)
+        if not self.is_over:
+            self._claim.become(task, is_over=False)
+        return task
 
     async def finish(self, summary: str | None = None, result: object = None) -> Task:
         """End the task as done."""
@@ -292,14 +294,6 @@ class AsyncClaim:
     async def park(self, reason: str) -> Task:
         """Set the task aside while it waits for something outside."""
         return await self._end("park", reason=reason)
-
-    async def _extend(self, **stage: Any) -> Task:
-        self._claim.check_valid()
-        seconds = self._claim.lease_seconds
-        task: Task = await self._tasks.extend(self.task.id, fence=self.task.fence, lease_seconds=seconds, **stage)
-        if not self.is_over:
-            self._claim.become(task, is_over=False)
-        return task
 
     async def _end(self, verb: str, **arguments: Any) -> Task:
         """End the task even if cancelled meanwhile: a half-ended task would be blocked until its lease expires."""
@@ -387,7 +381,7 @@ class _Keeper:
             if self._claim.is_over or self.is_resting:
                 continue  # until its block is left: a transaction that is undone may undo the end as well
             try:
-                await self._claim._extend()
+                await self._claim.extend()
                 kept = time.monotonic()
             except Exception as problem:  # noqa: BLE001 - any error is passed to the worker
                 if self._is_over(problem, time.monotonic() - kept > seconds):

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from decklog.db.callers import TaskContext
 
-# The transactions that the code here is inside of, or was started from inside of.
+# The open transactions of this task, and of the tasks that started it, outermost first.
 _blocks: "ContextVar[tuple[AsyncTransaction, ...]]" = ContextVar("decklog_async_blocks", default=())
 
 
 def present(log: Decklog) -> "AsyncTransaction | None":
-    """Return the transaction that this task holds open; refuse a task that was started inside of another's."""
+    """Return the open transaction of this task. Raise Busy if it belongs to the task that started this one."""
     for block in reversed(_blocks.get()):
         if block.is_of(log):
             block.check_owner()
@@ -31,13 +31,13 @@ def present(log: Decklog) -> "AsyncTransaction | None":
 
 
 def route_of(log: Decklog) -> Route | None:
-    """Return how jobs reach the thread of the transaction that this task holds open."""
+    """Return the route to the thread of this task's transaction."""
     block = present(log)
     return None if block is None else block.submit
 
 
 def forget() -> None:
-    """Go on as a task that was started outside of all transactions."""
+    """Detach this task from all transactions."""
     _blocks.set(())
 
 
@@ -58,7 +58,7 @@ class AsyncTransaction:
         self._context: TaskContext
 
     def is_of(self, log: Decklog) -> bool:
-        # A child of the process in which it was opened has no part in it.
+        # A forked child has no part in the transaction.
         return self._is_open and self._log is log and self._process == os.getpid()
 
     def check_owner(self) -> None:
@@ -106,7 +106,7 @@ class AsyncTransaction:
         try:
             await begun.wait()
         except BaseException:
-            # It may have to wait for another process: nobody waits for that, and what it gets is given back.
+            # Do not wait for the begin, which may wait for another process: roll it back afterwards.
             self._thread.submit(copy_context().run, self._abandon, future)
             self._thread.shutdown(wait=False)
             raise
@@ -116,7 +116,7 @@ class AsyncTransaction:
         self._context.takes_over()
 
     def _abandon(self, begun: "Future[Any]") -> None:
-        """Undo what was begun for nobody."""
+        """Roll back a transaction whose task was cancelled before it began."""
         try:
             if begun.exception() is None:
                 self._inside(self._undo)

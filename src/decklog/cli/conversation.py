@@ -14,7 +14,7 @@ from decklog.conductor.settings import require_consent
 from decklog.core.errors import DecklogError, Denied
 from decklog.core.folders import state_home
 from decklog.log import Decklog
-from decklog.models.asking import Voices, nobody, voices_of
+from decklog.models.asking import ModelSetup, read_setup
 from decklog.models.conversation import Conversation, MessageOutcome
 
 SEVERITIES = {"ask": "question", "note": "info", "critical": "critical"}
@@ -77,17 +77,17 @@ def _show_outcome(call: Invocation, outcome: MessageOutcome) -> int:
     return _PENDING if message.state == "pending" else 0
 
 
-def voices_here(log: Decklog) -> Voices:
+def voices_here(log: Decklog) -> ModelSetup:
     """Return the models that the repository of this folder names in its newest commit; without one there are none."""
     try:
         repository = Repository.find(Path.cwd(), state_home())
         commit = repository.resolve("HEAD", cwd=Path.cwd())
     except DecklogError:
         # Outside of a repository there are no settings that could name a model.
-        return nobody()
+        return ModelSetup()
     if commit is None:
-        return nobody()
-    voices = voices_of(log, lambda path: repository.read(commit, path), repository.state / "calls")
-    if voices.models.models:
+        return ModelSetup()
+    models = read_setup(log, lambda path: repository.read(commit, path), repository.state / "calls")
+    if models.models.models:
         require_consent(repository, commit)
-    return voices
+    return models

@@ -13,7 +13,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "tasks claim": ("decklog tasks claim commas --worker dev-2 --role writer",),
     "tasks finish": ('decklog tasks finish docs --fence 1 --summary "Written"',),
     "next": ("decklog next", "decklog next --wait 600 --role tester"),
-    "note": ('decklog note "A comma before ] is a token of its own" --phase approach',),
+    "note": ('decklog note "A comma before ] is a separate token" --phase approach',),
     "spend": ("decklog spend claude-sonnet-5-5 --in 9000 --out 500 --cost 0.42",),
     "ask": ('decklog ask "May I push the branch?"', 'git diff | decklog ask "May this be merged?" --about - --wait 600'),
     "standup": ("decklog standup",),

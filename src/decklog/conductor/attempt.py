@@ -67,12 +67,8 @@ class WorkAttempt:
         self._wanted_end = wanted_end
         self._outages = Outages(context)
         self._facts: dict[str, Any] = self._attempt.facts() or {}
-        self._agent = agent or self._agent_of_workspace()
-
-    def _agent_of_workspace(self) -> Description:
-        """Return the agent that was started in the workspace."""
-        configuration = self._context.configuration
-        return configuration.agent_for(self._task, str(self._facts.get("agent", configuration.workers[0])))
+        started = str(self._facts.get("agent", context.configuration.workers[0]))
+        self._agent = agent or context.configuration.agent_for(self._task, started)
 
     def work(self) -> None:
         """Take the task through its stage."""

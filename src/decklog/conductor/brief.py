@@ -45,18 +45,13 @@ def brief(
         )
     if task.reason and task.failures:
         parts.append(f"The last attempt was not accepted: {task.reason}")
-    parts += _checked_by(checks, report)
+    parts += listed(
+        "Your change lands only if these checks pass. Run them in the current folder, as they are written here, before you end:",
+        [f"{check.name}: {check_line(check, report)}{_conditions(check)}" for check in checks],
+    )
     parts.append("Work in the current folder, which is a git repository of your own. Leave existing tests as they are.")
     parts.append("Commit your work on the branch that is checked out." if commits else "You need not commit.")
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _checked_by(checks: Sequence[Check], report: str) -> list[str]:
-    """List the commands of the checks in shell syntax, with their conditions."""
-    title = (
-        "Your change lands only if these checks pass. Run them in the current folder, as they are written here, before you end:"
-    )
-    return listed(title, [f"{check.name}: {check_line(check, report)}{_conditions(check)}" for check in checks])
 
 
 def check_line(check: Check, report: str) -> str:

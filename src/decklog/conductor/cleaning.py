@@ -97,7 +97,9 @@ class Cleaner:
     def clean(self) -> Cleaned:
         """Clean up after every run of this repository that has been over for long enough."""
         held = {one.run for one in kept(self._repository)}
-        for name in sorted(held | self._folders()):
+        # A run without a target has only a folder.
+        folders = {path.name for path in self._repository.state.iterdir() if path.is_dir()}
+        for name in sorted(held | folders):
             run = self._run(name)
             why = self._why_it_stays(run)
             if run is not None and why is None:
@@ -105,10 +107,6 @@ class Cleaner:
             elif name in held:
                 self.cleaned.stays[f"{HOME}/{name}"] = str(why)
         return self.cleaned
-
-    def _folders(self) -> set[str]:
-        """Return the runs that have a folder here: one without a target has nothing else."""
-        return {path.name for path in self._repository.state.iterdir() if path.is_dir()}
 
     def _run(self, name: str) -> Run | None:
         try:
@@ -136,7 +134,8 @@ class Cleaner:
         gone = [ref for ref in self._repository.refs(f"{HOME}/{name}") if self._may_go(ref, landed)]
         self.cleaned.refs += gone
         if not self._is_trial:
-            run_refs(self._repository, run.id, _remote_of(run)).drop(gone)
+            facts: Any = run.metadata.get("conductor") or {}
+            run_refs(self._repository, run.id, facts.get("remote")).drop(gone)
 
     def _may_go(self, ref: str, landed: set[str]) -> bool:
         """Return whether a ref may go; otherwise note why it stays."""
@@ -158,8 +157,3 @@ class Cleaner:
         of_done = {ref_part(task.id) for task in tasks_of_run if set(task.tags) & done or (task.role == PLAN and not task.tags)}
         tasks = f"{HOME}/{name}/tasks/"
         return {ref for ref in refs if not ref.startswith(tasks) or ref.removeprefix(tasks).split("/")[0] in of_done}
-
-
-def _remote_of(run: Run) -> str | None:
-    facts = run.metadata.get("conductor")
-    return str(facts["remote"]) if isinstance(facts, dict) and facts.get("remote") else None

@@ -75,7 +75,8 @@ def start(command: Command) -> None:
     """Start a program that this process and later ones find again by its folder."""
     require_linux()
     command.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    settled, context = command.sandbox.settled(), _context(command)
+    usual = dict(_usual(tuple(os.environ.items())))
+    settled, context = command.sandbox.settled(), CommandContext(str(command.root), command.folder, usual, command.log_file)
     private = PrivateHome(env=_passed(command.home.variables))
     if settled.kind is not SandboxKind.NONE:
         private = prepare_home(command.home, context.home, os.environ)
@@ -123,10 +124,6 @@ def environment_of(pass_env: Iterable[str], given: Mapping[str, str]) -> dict[st
 
 def _passed(names: Iterable[str]) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}
-
-
-def _context(command: Command) -> CommandContext:
-    return CommandContext(str(command.root), command.folder, dict(_usual(tuple(os.environ.items()))), command.log_file)
 
 
 @lru_cache(maxsize=2)

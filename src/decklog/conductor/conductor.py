@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from decklog.conductor import escalation, kill_points
@@ -207,7 +208,7 @@ class Conductor:
         adopted = self._recovery.take_over()
         with ThreadPoolExecutor(len(adopted) + sum(self._slots.values()) + 1, thread_name_prefix="conductor") as pool:
             begun = [pool.submit(self._housekeep)]
-            begun += [self._submit(pool, claim, self._adopted(fence)) for claim, fence in adopted]
+            begun += [self._submit(pool, claim, partial(self._go_on, fence=fence)) for claim, fence in adopted]
             try:
                 while not self._stopping.is_set() and not self._is_over():
                     begun = [one for one in begun if not one.done() or one.exception()] + self._claim_all(pool)
@@ -278,16 +279,14 @@ class Conductor:
         if self._outages.is_disk_full():
             self.trouble = f"the disk of {self._context.repository.state} is full: nothing new is begun"
             return True
-        return self._outages.are_all_shut(self._strategists if role == PLAN else self._everybody)
+        configuration = self._context.configuration
+        strategists = [configuration.agents[name] for name in configuration.strategists]
+        return self._outages.are_all_shut(strategists if role == PLAN else self._everybody)
 
     @property
     def _everybody(self) -> list[Description]:
         """All agents: a plan may name any that is described."""
         return list(self._context.configuration.agents.values())
-
-    @property
-    def _strategists(self) -> list[Description]:
-        return [self._context.configuration.agents[name] for name in self._context.configuration.strategists]
 
     # Stages
 
@@ -353,8 +352,8 @@ class Conductor:
         kind = PlanningAttempt if claim.task.role == PLAN else WorkAttempt
         return kind(self._context, claim, self._ender(claim), **given)
 
-    def _adopted(self, fence: int) -> Callable[[Claim], None]:
-        return lambda claim: self._attempt(claim, fence=fence).work()
+    def _go_on(self, claim: Claim, *, fence: int) -> None:
+        self._attempt(claim, fence=fence).work()
 
     def _work(self, claim: Claim) -> None:
         if (left := find_unreported(self._context, claim.task)) is not None:

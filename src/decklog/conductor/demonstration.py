@@ -73,7 +73,7 @@ needs = ["price", "shipping"]
 
 [[items]]
 name = "readme"
-title = "Say what it is"
+title = "Write a readme"
 objective = "This is item readme."
 """
 # Lines of the first conductor that are shown before it is killed.
@@ -81,7 +81,7 @@ _LINES_BEFORE_THE_KILL = 4
 
 
 class Demonstration:
-    """Plays in a folder; `program` is the command of Decklog, `say` shows a line, `target` names another log."""
+    """The demonstration in a folder. `program` is the command of Decklog, `say` prints a line, `target` names another log."""
 
     def __init__(self, folder: Path, program: list[str], say: Callable[[str], None], target: str | None = None) -> None:
         self.repository = folder / "shop"
@@ -92,7 +92,7 @@ class Demonstration:
         self._environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state"), "DECKLOG_DB": self.target}
 
     def play(self) -> str:
-        """Play it; return the id of the run."""
+        """Run the demonstration; return the id of the run."""
         self._prepare()
         words = ["run", "--plan", str(self._plan)]
         self._say(f"$ decklog {' '.join(words)}        (in {self.repository})")

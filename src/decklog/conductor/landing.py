@@ -161,110 +161,86 @@ class PullRequest:
     base: str
     title: str
     body: str
-    is_draft: bool = False
 
 
 @dataclass(frozen=True)
 class Forge:
-    """A forge's program: how it opens a request, and how it lists the open ones of a branch as JSON."""
+    """A forge's program. `create` opens a request, `find` lists the open ones of a branch as JSON, `address` is the key there.
+
+    Both are filled in with the fields of a request. Without `{body}` the body is on standard input.
+    """
 
     program: str
-    hint: str
-    create: Callable[[PullRequest], Sequence[str]]
-    find: Callable[[str], Sequence[str]]
+    create: tuple[str, ...]
+    find: tuple[str, ...]
     address: str
-    # Whether the body is read from standard input.
-    reads_body: bool
 
-    def open(self, folder: Path, request: PullRequest) -> str:
+    def open(self, folder: Path, request: PullRequest, *, is_draft: bool = False) -> str:
         """Open a request, unless the branch has one; return its address."""
         already = self.opened(folder, request.branch)
         if already.happened:
             return str(already.result)
-        output = self._call(folder, self.create(request), given=request.body if self.reads_body else "")
+        words = [word.format(**vars(request)) for word in self.create] + (["--draft"] if is_draft else [])
+        output = self._call(folder, words, given="" if "{body}" in self.create else request.body)
         # The address is in the last line; glab writes other lines before it.
-        words = [word for line in output.splitlines() for word in line.split() if word.startswith(("https://", "http://"))]
-        return words[-1] if words else output.strip().splitlines()[-1]
+        addresses = [word for word in output.split() if word.startswith(("https://", "http://"))]
+        return addresses[-1] if addresses else output.strip().splitlines()[-1]
 
     def opened(self, folder: Path, branch: str) -> EffectCheck:
         """Look for an open request of a branch."""
-        output = self._call(folder, self.find(branch))
+        output = self._call(folder, [word.format(branch=branch) for word in self.find])
         found = json.loads(output) if output.strip() else []
         return EffectCheck(bool(found), str(found[0][self.address]) if found else None)
 
     def _call(self, folder: Path, words: Sequence[str], given: str = "") -> str:
         name = f"{self.program} {' '.join(words[:2])}"
         env = {**os.environ, "GH_PROMPT_DISABLED": "1", "NO_PROMPT": "1", "NO_COLOR": "1"}
+        command = [self.program, *words]
         try:
             done = subprocess.run(
-                [self.program, *words],
-                cwd=folder,
-                env=env,
-                input=given,
-                capture_output=True,
-                text=True,
-                timeout=_SECONDS,
-                check=False,
+                command, cwd=folder, env=env, input=given, capture_output=True, text=True, timeout=_SECONDS, check=False
             )
         except subprocess.TimeoutExpired as problem:
             raise TimedOut(f"{name} did not end in {_SECONDS:g} seconds") from problem
         if done.returncode:
-            raise Unavailable(f"{name} failed: {done.stderr.strip()[:300]}", hint=self.hint)
+            raise Unavailable(f"{name} failed: {done.stderr.strip()[:300]}", hint=f"Try it: {self.program} auth status")
         return done.stdout
-
-
-def _gh_create(one: PullRequest) -> Sequence[str]:
-    draft = ("--draft",) if one.is_draft else ()
-    return ("pr", "create", *draft, "--base", one.base, "--head", one.branch, "--title", one.title, "--body-file", "-")
-
-
-def _glab_create(one: PullRequest) -> Sequence[str]:
-    draft = ("--draft",) if one.is_draft else ()
-    branches = ("--source-branch", one.branch, "--target-branch", one.base)
-    return ("mr", "create", *draft, *branches, "--title", one.title, "--description", one.body, "--yes")
 
 
 GITHUB = Forge(
     "gh",
-    "Try it: gh auth status",
-    _gh_create,
-    lambda branch: ("pr", "list", "--head", branch, "--state", "open", "--json", "url"),
+    ("pr", "create", "--base", "{base}", "--head", "{branch}", "--title", "{title}", "--body-file", "-"),
+    ("pr", "list", "--head", "{branch}", "--state", "open", "--json", "url"),
     "url",
-    reads_body=True,
 )
 GITLAB = Forge(
     "glab",
-    "Try it: glab auth status",
-    _glab_create,
-    lambda branch: ("mr", "list", "--source-branch", branch, "--output", "json"),
+    (
+        *("mr", "create", "--source-branch", "{branch}", "--target-branch", "{base}"),
+        *("--title", "{title}", "--description", "{body}", "--yes"),
+    ),
+    ("mr", "list", "--source-branch", "{branch}", "--output", "json"),
     "web_url",
-    reads_body=False,
 )
 
 
-def forge_of(url: str) -> Forge:
+def forge_at(context: RunContext, remote: str) -> Forge:
     """Return the program for a remote by its address; if that names no forge, the first that is installed."""
-    meant = [GITLAB] if "gitlab" in url.lower() else [GITHUB] if "github" in url.lower() else [GITHUB, GITLAB]
-    found = next((forge for forge in meant if shutil.which(forge.program)), None)
+    url = context.repository.on_refs("config", "--get", f"remote.{remote}.url", accepted=(0, 1)).text.lower()
+    wanted = [GITLAB] if "gitlab" in url else [GITHUB] if "github" in url else [GITHUB, GITLAB]
+    found = next((forge for forge in wanted if shutil.which(forge.program)), None)
     if found is None:
-        names = " or ".join(forge.program for forge in meant)
+        names = " or ".join(forge.program for forge in wanted)
         raise Unavailable(f"no request can be opened: {names} is not installed", hint=f"Install {names}, and log in.")
     return found
 
 
-# The pull request of a run
-
-
 @dataclass(frozen=True, kw_only=True)
-class Published:
-    """A published commit: its branch, its remote, and the pull request."""
+class Published(PullRequest):
+    """The pull request of a run: its commit, its remote, and its address once it is open."""
 
     remote: str
-    branch: str
-    base: str
     commit: str
-    title: str
-    body: str
     files: int
     url: str | None = None
 
@@ -294,11 +270,6 @@ def prepare_request(
     )
 
 
-def forge(context: RunContext, remote: str) -> Forge:
-    """Return the program for pull requests at a remote. Raise Unavailable if it is not installed."""
-    return forge_of(context.repository.on_refs("config", "--get", f"remote.{remote}.url", accepted=(0, 1)).text)
-
-
 def publish(
     context: RunContext,
     wanted: Published,
@@ -311,7 +282,7 @@ def publish(
 
     `held` is the verdict of the review gate, as for every push: why this must not be published, or None.
     """
-    program = forge(context, wanted.remote)
+    forge = forge_at(context, wanted.remote)
     if (reason := held(wanted)) is not None:
         raise Denied(f"the gate blocks this: {reason}", hint="See: decklog reviews find")
     about: dict[str, object] = {"remote": wanted.remote, "branch": wanted.branch, "commit": wanted.commit, "base": wanted.base}
@@ -321,70 +292,40 @@ def publish(
     facts: dict[str, object] = {**about, "approval": approval}
 
     def push() -> None:
-        remote.offer(wanted.branch, wanted.commit, known=_earlier(context))
+        # The branch at the remote may be at any earlier commit of the target.
+        earlier = context.log.effects.find(context.run_id, tool="conductor.push", limit=200)
+        remote.offer(wanted.branch, wanted.commit, known=[str(effect.facts["commit"]) for effect in earlier])
 
     def is_pushed(_effect: object) -> EffectCheck:
         return EffectCheck(remote.refs(ref).get(ref) == wanted.commit)
 
     context.effects.perform(f"push:{wanted.remote}:{wanted.branch}:{wanted.commit}", push, is_pushed, task_id=None, facts=facts)
-    request = PullRequest(branch=wanted.branch, base=wanted.base, title=wanted.title, body=wanted.body)
     folder = context.repository.folder
     return str(
         context.effects.perform(
             f"request:{wanted.remote}:{wanted.branch}:{wanted.commit}",
-            lambda: program.open(folder, request),
-            lambda _: program.opened(folder, wanted.branch),
+            lambda: forge.open(folder, wanted),
+            lambda _: forge.opened(folder, wanted.branch),
             task_id=None,
             facts=facts,
         )
     )
 
 
-def _earlier(context: RunContext) -> list[str]:
-    """List the earlier commits of the target: the branch at the remote may be at any of them."""
-    found = context.log.effects.find(context.run_id, tool="conductor.push", limit=200)
-    return [str(effect.facts["commit"]) for effect in found]
-
-
 # The text of the request
 
 
 def _request_body(context: RunContext, commit: str) -> str:
-    spent = run_status(context.log, context.run_id).spent()
-    goal = context.log.runs.get(context.run_id).goal
-    parts = [
-        goal,
-        "## Work items",
-        *_item_lines(context),
-        "## Checks",
-        *_check_lines(context, commit),
-        "## Review",
-        _review_lines(context),
-    ]
-    parts += ["## Cost", f"{spent[0].upper()}{spent[1:]}.", f"Decklog-Run: {context.run_id}"]
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _item_lines(context: RunContext) -> list[str]:
-    landed = [task for task in all_tasks(context.log, context.run_id) if task.role == LAND and task.state == "done"]
-    lines = [f"- {task.title.removeprefix('Land: ')} ({_commit_of(task.result)})" for task in landed]
-    return ["\n".join(lines) or "None."]
-
-
-def _commit_of(result: object) -> str:
-    return str(result["commit"])[:12] if isinstance(result, dict) else "no change"
-
-
-def _check_lines(context: RunContext, commit: str) -> list[str]:
-    """List the verdict of each check on the published tree."""
-    tree, outcomes = context.repository.tree(commit), {}
-    for verdict in reversed(list(context.log.verdicts.find(context.run_id, tree=tree, limit=200))):
-        outcomes[verdict.name] = verdict.outcome.value
-    return ["\n".join(f"- {check.name}: {outcomes.get(check.name, 'not run')}" for check in context.configuration.checks)]
-
-
-def _review_lines(context: RunContext) -> str:
-    found = list(context.log.reviews.find(context.run_id, limit=200))
-    if not found:
-        return "None is set up." if not context.configuration.is_reviewed else "No review is on record."
-    return "\n".join(f"- {review.verdict.value} of tree {review.tree[:12]} (review {review.id})" for review in reversed(found))
+    log, run_id, tree = context.log, context.run_id, context.repository.tree(commit)
+    landed = [task for task in all_tasks(log, run_id) if task.role == LAND and task.state == "done"]
+    commits = [str(task.result["commit"])[:12] if isinstance(task.result, dict) else "no change" for task in landed]
+    items = [f"- {task.title.removeprefix('Land: ')} ({commit})" for task, commit in zip(landed, commits, strict=True)]
+    outcomes = {one.name: one.outcome.value for one in reversed(list(log.verdicts.find(run_id, tree=tree, limit=200)))}
+    checks = [f"- {check.name}: {outcomes.get(check.name, 'not run')}" for check in context.configuration.checks]
+    found = reversed(list(log.reviews.find(run_id, limit=200)))
+    reviews = [f"- {one.verdict.value} of tree {one.tree[:12]} (review {one.id})" for one in found]
+    no_review = "No review is on record." if context.configuration.is_reviewed else "None is set up."
+    spent = run_status(log, run_id).spent()
+    parts = [log.runs.get(run_id).goal, "## Work items", "\n".join(items) or "None.", "## Checks", "\n".join(checks)]
+    parts += ["## Review", "\n".join(reviews) or no_review, "## Cost", f"{spent[0].upper()}{spent[1:]}."]
+    return "\n\n".join([*parts, f"Decklog-Run: {run_id}"]) + "\n"

@@ -38,7 +38,10 @@ class Outages:
     def are_all_shut(self, agents: Sequence[Description]) -> bool:
         """Return whether none of these agents may be started now."""
         closed, now = self.closed_gates(), self._context.log.clock.now()
-        return bool(closed) and all(self._is_shut(closed.get(gate_name(agent)), agent, now) for agent in agents)
+        gates = [(closed.get(gate_name(agent)), agent) for agent in agents]
+        return bool(closed) and all(
+            gate is not None and (gate.is_shut(now) or _waits_for_probe(gate, agent)) for gate, agent in gates
+        )
 
     def choose(self, agents: Sequence[Description]) -> Description | None:
         """Return the first of these agents that may be started now; None if there is none."""
@@ -62,9 +65,6 @@ class Outages:
         """Return whether only a person can open any of these agents' gates, of those that are closed."""
         gates = [closed.get(gate_name(agent)) for agent in agents]
         return all(gate is not None and gate.opens_at is None for gate in gates)
-
-    def _is_shut(self, gate: Gate | None, agent: Description, now: datetime) -> bool:
-        return gate is not None and (gate.is_shut(now) or _waits_for_probe(gate, agent))
 
     # Reports of agents
 

@@ -92,19 +92,16 @@ class OverlapProbe:
         found = list(self._open(with_workspaces=with_workspaces))
         self._fetch(found)
         live = sorted((one for one in found if self._is_here(one)), key=lambda one: one.item)
-        pairs = [(one, other) for one, other in combinations(live, 2) if self._may_meet(one, other)]
         overlaps = []
-        for one, other in pairs:
+        for one, other in combinations(live, 2):
+            if (one.tip, other.tip) in self._merged or not self._changed(one) & self._changed(other):
+                continue
             self._merged.add((one.tip, other.tip))
             conflicts = self._repository.merge(one.tip, other.tip).conflicts
             if conflicts:
                 overlaps.append((Overlap((one.item, other.item), conflicts[:_SHOWN]), one, other))
         if overlaps:
             self._report(overlaps)
-
-    def _may_meet(self, one: _Live, other: _Live) -> bool:
-        """Return whether two changes have a path in common, and were not merged before."""
-        return (one.tip, other.tip) not in self._merged and bool(self._changed(one) & self._changed(other))
 
     # What is open
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from decklog.agents.texts import storable
+from decklog.conductor.tables import build
 from decklog.core.errors import Conflict, Invalid
 from decklog.log import Decklog
 from decklog.records.record import every_page
@@ -17,6 +18,8 @@ MOST_ITEMS = 500
 MOST_PRIORITY = 100
 LONGEST_GOAL = 10_000
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
+# Control characters but for line breaks and tabs, and lone surrogates.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\ud800-\udfff]")
 _KEYS = ("name", "title", "objective", "paths", "needs", "acceptance", "priority", "agent", "model", "race")
 
 
@@ -85,39 +88,26 @@ def checked_goal(goal: object) -> str:
     """Return a goal. Raise Invalid for an empty one, and for control characters."""
     if not isinstance(goal, str) or not goal.strip():
         raise Invalid("a plan needs a goal", hint='goal = "Teach the parser trailing commas"', field="goal")
-    if len(goal) > LONGEST_GOAL or any(_is_control(letter) for letter in goal):
+    if len(goal) > LONGEST_GOAL or _CONTROL.search(goal):
         raise Invalid(f"a goal is text of at most {LONGEST_GOAL} characters without control characters", field="goal")
     return goal
-
-
-def _is_control(letter: str) -> bool:
-    return (ord(letter) < 32 and letter not in "\n\t") or 0xD800 <= ord(letter) <= 0xDFFF
 
 
 def _item(number: int, table: Any) -> WorkItem:
     if not isinstance(table, dict):
         raise Invalid(f"item {number} is no table", field="items")
-    unknown = sorted(set(table) - set(_KEYS))
-    if unknown:
-        raise Invalid(f"item {number} has no {unknown[0]!r}", hint=f"There are {', '.join(_KEYS)}.", field=unknown[0])
     name = table.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise Invalid(f"item {number} needs a name of small letters, digits, - and _; got {name!r}", field="name")
-    for key in ("paths", "needs", "acceptance", "race"):
-        if not isinstance(table.get(key, []), list) or not all(isinstance(one, str) for one in table.get(key, [])):
-            raise Invalid(f"{key} of item {name} is a list of texts", field=key)
-    for key in ("title", "objective", "agent", "model"):
-        if not isinstance(table.get(key, ""), str):
-            raise Invalid(f"{key} of item {name} is a text", field=key)
-    if type(table.get("priority", 50)) is not int or not 0 <= table.get("priority", 50) <= MOST_PRIORITY:
+    item = build(WorkItem, f"item {name}", {"title": name, **table}, source="")
+    if not 0 <= item.priority <= MOST_PRIORITY:
         raise Invalid(f"priority of item {name} is a whole number from 0 to {MOST_PRIORITY}", field="priority")
-    if table.get("race") and (table.get("agent") or table.get("model") or len(set(table["race"])) < 2):
+    if item.race and (item.agent or item.model or len(set(item.race)) < 2):
         raise Invalid(f"race of item {name} names two agents or more, and excludes agent and model", field="race")
-    for path in table.get("paths", []):
+    for path in item.paths:
         if path.startswith("/..") or ".." in path.split("/"):
             raise Invalid(f"item {name} names a path outside of the repository: {path}", field="paths")
-    given: Mapping[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
-    return WorkItem(**{"title": name, **given})
+    return item
 
 
 def _check_needs(plan: WorkPlan) -> None:

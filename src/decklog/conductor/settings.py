@@ -8,13 +8,13 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from difflib import get_close_matches
 from importlib import resources
 from typing import Any
 
 from decklog.conductor.agents.description import Description, describe, known_table
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.plan import WorkPlan
+from decklog.conductor.tables import build, check_names
 from decklog.core.errors import Invalid, NotAccepted, NotFound
 from decklog.core.user_consents import give_consent, has_consent
 from decklog.guard.policy.policy import control_files
@@ -105,42 +105,28 @@ class Loosened:
         return f"{self.key} = {self.value!r}: {self.effect}"
 
 
-@dataclass(frozen=True)
-class _Setting:
-    key: str
-    pattern: str
-    value: object
-    base: Mapping[str, object] = field(default_factory=dict)
-
-
 def loosened(table: Mapping[str, Any]) -> list[Loosened]:
     """List the settings of a parsed `decklog.toml` that need consent."""
     found: list[Loosened] = []
-    for one in _settings(table):
-        rule = RULES.get(one.pattern, _UNKNOWN)
-        if not rule.allows(one.value, one.base.get(one.pattern.rpartition(".")[2])):
-            found.append(Loosened(one.key, one.value, rule.effect))
+    for where, pattern, settings in _tables(table):
+        base = _extended(settings) if pattern == "agents.*" else {}
+        for name, value in settings.items():
+            rule = RULES.get(f"{pattern}.{name}", _UNKNOWN)
+            if not rule.allows(value, base.get(name)):
+                found.append(Loosened(f"{where}.{name}", value, rule.effect))
     return found
 
 
-def _settings(table: Mapping[str, Any]) -> Iterator[_Setting]:
-    """Yield every setting of a file with the pattern of its key."""
+def _tables(table: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield every table of a file, with its name and the pattern of the rules about it."""
     for section, content in table.items():
         if section == "checks":
-            for number, check in enumerate(content, 1):
-                yield from _members(f"checks.{check.get('name', number)}", "checks.*", check)
-        elif section in ("agents", "models"):
-            for name, member in content.items():
-                base = _extended(member) if section == "agents" else {}
-                yield from _members(f"{section}.{name}", f"{section}.*", member, base)
+            yield from ((f"checks.{one.get('name', number)}", "checks.*", one) for number, one in enumerate(content, 1))
+        elif section in _NAMED:
+            yield from ((f"{section}.{name}", f"{section}.*", member) for name, member in content.items())
         elif section != "calls":
             # [calls] only names models that are described elsewhere.
-            yield from _members(section, section, content)
-
-
-def _members(where: str, pattern: str, table: Mapping[str, Any], base: Mapping[str, object] | None = None) -> Iterator[_Setting]:
-    for name, value in table.items():
-        yield _Setting(f"{where}.{name}", f"{pattern}.{name}", value, base or {})
+            yield section, section, content
 
 
 def _extended(agent: Mapping[str, Any]) -> Mapping[str, object]:
@@ -214,19 +200,14 @@ def define_check(table: Mapping[str, Any]) -> Check:
     name = table.get("name")
     if not isinstance(name, str) or not name.strip():
         raise Invalid("a check needs a name", hint='[[checks]] name = "tests"', field="name")
-    known = {one.name for one in fields(Check)}
-    for key in table:
-        if key not in known:
-            raise Invalid(f"check {name}: there is no setting {key!r}", hint=f"There are {', '.join(sorted(known))}.", field=key)
-    command = table.get("command")
-    if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
+    check = build(Check, f"check {name}", {"command": [], **table})
+    if not check.command:
         raise Invalid(f"check {name} needs a command, as a list of texts", hint='command = ["pytest", "-q"]', field="command")
-    if table.get("report", "none") not in REPORTS:
-        raise Invalid(f"check {name}: report is {table['report']!r}", hint=f"Use one of {', '.join(REPORTS)}.", field="report")
-    if table.get("report") == "junit" and not any("{report}" in word for word in command):
+    if check.report not in REPORTS:
+        raise Invalid(f"check {name}: report is {check.report!r}", hint=f"Use one of {', '.join(REPORTS)}.", field="report")
+    if check.report == "junit" and not any("{report}" in word for word in check.command):
         raise Invalid(f"check {name} has a report without a path", hint='"--junitxml={report}"', field="command")
-    given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
-    return Check(**given)
+    return check
 
 
 # A run
@@ -310,11 +291,11 @@ def read(repository: Repository, commit: str) -> Configuration:
 def parse(content: bytes) -> Configuration:
     """Parse settings. Raise Invalid for an unknown name, with the closest known one."""
     table = load(content)
-    _check_names(NAME, table, (*_SECTIONS, "agents", "checks", *_OF_OTHERS))
+    check_names(NAME, table, (*_SECTIONS, "agents", "checks", *_OF_OTHERS))
     for section, names in _SECTIONS.items():
-        _check_names(f"[{section}]", table.get(section, {}), names)
+        check_names(f"[{section}]", table.get(section, {}), names)
     agents = {name: describe(name, given) for name, given in table.get("agents", {}).items()}
-    run = table.get("run", {})
+    run, roles = table.get("run", {}), table.get("roles", {})
     return Configuration(
         digest=hashlib.sha256(content).hexdigest(),
         agents_at_once=_whole(run, "agents", 4, 256),
@@ -326,9 +307,9 @@ def parse(content: bytes) -> Configuration:
         remote=_remote(run),
         lease_seconds=float(_whole(run, "lease_seconds", 60, 3600)),
         agents=agents,
-        workers=(workers := _named("worker", table.get("roles", {}), agents, list(agents)[:1])),
-        # The last worker is the strongest.
-        strategists=_strategists(table.get("roles", {}), agents, list(workers[-1:])),
+        workers=(workers := _named("worker", roles, agents, list(agents)[:1])),
+        # The last worker is the strongest. With an empty list, goals need a plan, and a person decides about stuck work items.
+        strategists=() if roles.get("strategist") == [] else _named("strategist", roles, agents, list(workers[-1:])),
         is_plan_asked=_word(run, "plan", ("ask", "auto")) == "ask",
         is_reviewed="review" in table,
         captures_edits=read_settings(content).capture,
@@ -337,14 +318,6 @@ def parse(content: bytes) -> Configuration:
         protected=(*PROTECTED, *table.get("protect", {}).get("paths", ())),
         **_money(table.get("budget", {})),
     )
-
-
-def _check_names(where: str, table: Mapping[str, Any], known: tuple[str, ...]) -> None:
-    for name in table:
-        if name not in known:
-            near = get_close_matches(name, known, 1)
-            hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(known)}."
-            raise Invalid(f"{where} has no {name!r}", hint=hint, field=name)
 
 
 def _whole(table: Mapping[str, Any], name: str, default: int, most: int) -> int:
@@ -395,11 +368,6 @@ def _named(role: str, roles: Mapping[str, Any], agents: Mapping[str, Description
             field=role,
         )
     return named
-
-
-def _strategists(roles: Mapping[str, Any], agents: Mapping[str, Description], otherwise: Sequence[str]) -> tuple[str, ...]:
-    """Return the agents that plan. With an empty list, goals need a plan, and a person decides about stuck work items."""
-    return () if roles.get("strategist") == [] else _named("strategist", roles, agents, otherwise)
 
 
 def _checks(tables: Any) -> tuple[Check, ...]:

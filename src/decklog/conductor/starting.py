@@ -42,15 +42,15 @@ class RunRequest:
 
 
 def begin(
-    log: Decklog, wanted: RunRequest, *, cwd: Path, state: Path, commit: str = "HEAD", say: Callable[[str], None]
+    log: Decklog, wanted: RunRequest, *, cwd: Path, state: Path, commit: str = "HEAD", say: Callable[[str], object]
 ) -> RunContext:
     """Start a run from a commit, or go on with the run of the same request.
 
     All checks that could refuse it come before the first write.
     """
     repository = Repository.find(cwd, state)
-    key = _key(wanted.identity, repository)
-    earlier = _of_plan(log, key)
+    key = "conductor:" + hashlib.sha256(wanted.identity + os.fsencode(repository.common)).hexdigest()
+    earlier = [run for run in every_page(log.runs.find) if (run.key or "").startswith(f"{key}:")]
     for run in (one for one in earlier if one.status.value in ("planning", "active", "paused")):
         say(f"goes on with run {run.id}")
         context = resume(log, run.id, cwd=cwd, state=state)
@@ -94,7 +94,7 @@ def _refuse_completed(earlier: list[Run], *, is_again: bool) -> None:
         )
 
 
-def _prepared(context: RunContext, wanted: RunRequest, first: str, say: Callable[[str], None]) -> RunContext:
+def _prepared(context: RunContext, wanted: RunRequest, first: str, say: Callable[[str], object]) -> RunContext:
     """Check that the first commit passes, then record the plan and begin."""
     say(f"run {context.run_id} starts from {first[:12]}; its checks are run on that first")
     try:
@@ -219,14 +219,6 @@ def first_commit(run: Run) -> str:
     facts = run.metadata["conductor"]
     assert isinstance(facts, dict)
     return str(facts["commit"])
-
-
-def _key(content: bytes, repository: Repository) -> str:
-    return "conductor:" + hashlib.sha256(content + os.fsencode(repository.common)).hexdigest()
-
-
-def _of_plan(log: Decklog, key: str) -> list[Run]:
-    return [run for run in every_page(log.runs.find) if (run.key or "").startswith(f"{key}:")]
 
 
 def check_agents(settings: Configuration, given: WorkPlan | None = None) -> None:

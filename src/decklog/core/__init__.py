@@ -1,1 +1,1 @@
-"""Building blocks without a room of their own: ids, time, errors, digests, fork safety."""
+"""Building blocks that everything else uses: ids, time, errors, fork safety."""

@@ -14,7 +14,7 @@ class Clock:
         return to_text(self.now())
 
     def steady(self) -> datetime:
-        """Return the time by which leases are measured: as `now`, where nobody sets the clock."""
+        """Return the time of a clock that nobody sets, for leases."""
         return self.now()
 
 

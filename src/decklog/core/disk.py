@@ -1,4 +1,4 @@
-"""Writes to the disk that must survive a power cut."""
+"""Sync files to disk, so that they survive a power cut."""
 
 import fcntl
 import os
@@ -8,7 +8,7 @@ _FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)
 
 
 def sync(path: str) -> None:
-    """Write a file, or the list of files of a folder, to the disk."""
+    """Sync a file, or the entries of a folder, to disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         sync_descriptor(descriptor)
@@ -17,12 +17,12 @@ def sync(path: str) -> None:
 
 
 def sync_descriptor(descriptor: int) -> None:
-    """Write an open file to the disk."""
+    """Sync an open file to disk."""
     if _FULL_SYNC is None:
         os.fsync(descriptor)
         return
     try:
         fcntl.fcntl(descriptor, _FULL_SYNC)
     except OSError:
-        # Some file systems, such as network shares, know only fsync.
+        # Some file systems, such as network shares, support only fsync.
         os.fsync(descriptor)

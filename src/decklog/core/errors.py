@@ -1,6 +1,6 @@
-"""What can go wrong, as five roots with stable codes.
+"""All errors: five base classes, each with a stable code.
 
-Every message names the thing, its present state and the next thing to do; the same facts are in `details` as data.
+Every message names the thing, its state and the next step; `details` has the same facts as data.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ class DecklogError(Exception):
             self.add_note(hint)  # a traceback shows it too
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the error as data, in the shape every surface shows."""
+        """Return the error as JSON values, the same for every interface."""
         return {
             "code": self.code,
             "message": self.message,
@@ -38,25 +38,25 @@ class Invalid(DecklogError):
 
 
 class NotFound(DecklogError):
-    """The thing named does not exist."""
+    """There is no such record, run, file or other thing."""
 
     code = "not_found"
 
 
 class Conflict(DecklogError):
-    """The present state does not allow this now."""
+    """The current state does not allow this."""
 
     code = "conflict"
 
 
 class Denied(DecklogError):
-    """It is not permitted in any state."""
+    """This is not permitted in any state."""
 
     code = "denied"
 
 
 class Unavailable(DecklogError):
-    """Trouble that is not the caller's: something is missing, out of reach, full, damaged, busy or closed."""
+    """A problem that the caller did not cause: something is missing, unreachable, full, damaged, busy or closed."""
 
     code = "unavailable"
 
@@ -69,44 +69,44 @@ class Unavailable(DecklogError):
 
 
 class TooLarge(Invalid):
-    """A value is larger than the log takes."""
+    """A value is larger than the log accepts."""
 
     code = "too_large"
 
 
 class NotADatabase(Invalid):
-    """The file is no SQLite database, or one of another program."""
+    """The file is not a SQLite database, or belongs to another program."""
 
     code = "not_a_database"
 
 
 class SchemaTooNew(Invalid):
-    """The log was written by a newer Decklog than this one."""
+    """The log was written by a newer version of Decklog."""
 
     code = "schema_too_new"
 
 
 class SchemaTooOld(Invalid):
-    """The log lacks migrations of this Decklog."""
+    """The log lacks migrations of this version of Decklog."""
 
     code = "schema_too_old"
 
 
 class SchemaDiffers(Invalid):
-    """A migration was applied in another form than the one that is shipped."""
+    """A migration that was applied differs from the one that is shipped."""
 
     code = "schema_differs"
 
 
 class TimedOut(Conflict):
-    """It took longer than it was given."""
+    """The time limit was exceeded."""
 
     code = "timed_out"
     retryable = True
 
 
 class StillPending(Conflict):
-    """The answer that was waited for has not come yet."""
+    """There is no answer yet."""
 
     code = "pending"
     retryable = True
@@ -119,43 +119,43 @@ class LeaseLost(Conflict):
 
 
 class ReadOnly(Denied):
-    """The log, or the role that uses it, is for reading only."""
+    """The log, or the database role in use, is read-only."""
 
     code = "read_only"
 
 
 class NetworkFilesystem(Denied):
-    """The file lies where several machines may write it, and SQLite can't keep them apart there."""
+    """The file is on a network file system, where SQLite's locks do not work across machines."""
 
     code = "network_filesystem"
 
 
 class Refused(Denied):
-    """A guard, a budget or a gate said no."""
+    """A guard, a budget or a gate refused this."""
 
     code = "refused"
 
 
 class Unproven(Denied):
-    """Only the manager does this, and the manager's proof is missing or wrong."""
+    """Only the owner may do this, and the owner's signature is missing or wrong."""
 
     code = "unproven"
 
 
 class NotAccepted(Denied):
-    """A log was found in a folder, and this user never said that it may be used."""
+    """A log was found in a folder that this user has not accepted."""
 
     code = "not_accepted"
 
 
 class BudgetExceeded(Refused):
-    """A budget has no room for this."""
+    """A budget has too little left for this."""
 
     code = "budget_exceeded"
 
 
 class EngineTooOld(Unavailable):
-    """The SQLite or PostgreSQL that was found is older than what the log needs."""
+    """The installed SQLite or PostgreSQL is older than the log needs."""
 
     code = "engine_too_old"
 
@@ -167,45 +167,45 @@ class Closed(Unavailable):
 
 
 class Damaged(Unavailable):
-    """What is in the log can't be read, or is not what was written."""
+    """Stored data can't be read, or differs from what was written."""
 
     code = "damaged"
 
 
 class Busy(Unavailable):
-    """Somebody else holds what is needed; trying again helps."""
+    """Another process holds a lock that is needed; a retry helps."""
 
     code = "busy"
     retryable = True
 
 
 class DiskFull(Unavailable):
-    """There is no room left to write; nothing of the write was kept."""
+    """The disk is full; nothing was written."""
 
     code = "disk_full"
     retryable = True
 
 
 class FileReplaced(Unavailable):
-    """The file of a log was removed, or another one put in its place, while it was open."""
+    """The file of an open log was removed or replaced."""
 
     code = "file_replaced"
 
 
 class Unreachable(Unavailable):
-    """The server does not answer, or the connection to it was lost; nothing of what was under way was kept."""
+    """The server does not answer, or the connection was lost; nothing of the current transaction was written."""
 
     code = "unreachable"
     retryable = True
 
 
 class OutcomeUnknown(Unavailable):
-    """The connection was lost while a transaction was being committed: it may be on record or not."""
+    """The connection was lost during a commit: the transaction may have been written or not."""
 
     code = "outcome_unknown"
 
 
 class LostWrites(Unavailable):
-    """Acknowledged entries are gone: the server that answers now never got them. `details` names them."""
+    """Acknowledged entries are missing on the server that answers now. `details` names them."""
 
     code = "lost_writes"

@@ -120,7 +120,7 @@ class ForkGate:
             self.leave(entered)
 
     def shut(self) -> None:
-        """Let nobody in, and wait for the other threads inside; not for ever, since one may wait for this one."""
+        """Block new sections, and wait for those of other threads; with a time limit, since one may wait for this thread."""
         with self._changed:
             self._is_shut = True
             self._changed.wait_for(lambda: not self._inside.keys() - {get_ident()}, _LONGEST_WAIT)
@@ -136,7 +136,7 @@ _calls = ForkGate()
 
 
 def apart(call: Callable[[A], T]) -> Callable[[A], T]:
-    """Delay forks during each call of a function that takes one argument and waits for nobody."""
+    """Delay forks during each call of a function with one argument, which must not block."""
 
     @wraps(call)
     def called(argument: A) -> T:

@@ -16,39 +16,39 @@ _KINDS = frozenset(
         *("review", "rule", "run", "sched", "sighting", "task", "tc", "use", "verdict", "wf"),
     )
 )
-# What model providers and agents call their answers, calls and sessions, and the keys that entries have by them: a plain word, a
-# number that nobody chose. Long as they are, none of them is a secret, and there are three in every entry of a session.
+# Ids that model providers and agents give to answers, calls and sessions, and the keys of entries with such ids. They are random
+# and no secrets, and every entry of a session has three.
 _THEIR_NUMBER = r"(?:(?:toolu|msg|req|call|resp)_[0-9A-Za-z]{8,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 _THEIRS = rf"(?:[a-z]{{2,8}}:)?{_THEIR_NUMBER}(?::(?:{_THEIR_NUMBER}|[0-9]{{1,4}})?)?"
 _MOST_THEIRS = 160
-# Of ours and of theirs: a prefix of three letters, an underscore and eight characters.
+# The shortest id, ours or theirs: a prefix of three letters, an underscore and eight characters.
 SHORTEST_ID = 12
 # One of them as a whole string of a JSON text.
 _THEIRS_QUOTED = rf'"{_THEIR_NUMBER}"'
 
 
 def is_ours(text: str) -> bool:
-    """Return whether a text is an id that was made here, in this process or another one: it holds no secret."""
+    """Return whether a text is an id created by Decklog, which is no secret."""
     return text[-27:-26] == "_" and text[:-27] in _KINDS and text[-26] in "01234567" and not text[-25:].strip(_ALPHABET)
 
 
 def is_theirs(text: str) -> bool:
-    """Return whether a text is what a provider or an agent calls an answer, a call or a session."""
+    """Return whether a text is an id of a provider or an agent."""
     return len(text) <= _MOST_THEIRS and " " not in text and ("_" in text or "-" in text) and bool(re.fullmatch(_THEIRS, text))
 
 
 def without_theirs(text: str) -> str:
-    """Return a JSON text with the word `id` for each such name that is a whole string of it."""
+    """Replace each string of a JSON text that is an id of a provider or an agent by `"id"`."""
     return re.sub(_THEIRS_QUOTED, '"id"', text)
 
 
 def _base32(number: int) -> str:
-    """Write 130 bits as 26 characters."""
+    """Encode 130 bits as 26 characters."""
     return "".join([_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5)])
 
 
 class Ids:
-    """Makes identifiers such as `run_06fq2v8k3c…`: 48 bits of milliseconds, then 80 that are random but never go back."""
+    """Creates ids such as `run_06fq2v8k3c…`: 48 bits of milliseconds, then 80 random bits; each is greater than the last."""
 
     def __init__(self, clock: Clock, chance: Callable[[int], bytes] = os.urandom) -> None:
         self._clock = clock

@@ -6,6 +6,7 @@ Adding to one costs about a microsecond. `listeners` get each value too, for oth
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
+from typing import Any
 
 from decklog.core import fork_safety
 
@@ -13,13 +14,16 @@ _BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 _lock = fork_safety.lock()
 
 
-class Counter:
-    """A number for each value of one label, which only grows."""
-
+class _Metric:
     def __init__(self, name: str, text: str, label: str) -> None:
         self.name, self.text, self.label = name, text, label
         self.listeners: list[Callable[[str, float], None]] = []
-        self._values: dict[str, float] = {}
+        # For each value of the label: the count, or the counts of the buckets and last the sum of the seconds.
+        self._values: dict[str, Any] = {}
+
+
+class Counter(_Metric):
+    """A counter for each value of one label."""
 
     def add(self, value: str) -> None:
         with _lock:
@@ -33,14 +37,8 @@ class Counter:
             yield f'{self.name}{{{self.label}="{value}"}} {number:g}'
 
 
-class Histogram:
-    """How many seconds something took, for each value of one label."""
-
-    def __init__(self, name: str, text: str, label: str) -> None:
-        self.name, self.text, self.label = name, text, label
-        self.listeners: list[Callable[[str, float], None]] = []
-        # For each value how many were in each bucket, and at the end the sum of the seconds.
-        self._values: dict[str, list[float]] = {}
+class Histogram(_Metric):
+    """A histogram of seconds for each value of one label."""
 
     def observe(self, value: str, seconds: float) -> None:
         with _lock:
@@ -70,7 +68,7 @@ def _head(name: str, text: str, kind: str) -> Iterator[str]:
 
 
 def prometheus_text(gauges: Iterable[tuple[str, str, str, float]]) -> str:
-    """Write all metrics in Prometheus' text format; `gauges` are name, type, description and value of what was just measured."""
+    """Format all metrics for Prometheus; `gauges` are names, types, descriptions and values that were just measured."""
     lines = [*CALL_SECONDS.lines(), *UNAVAILABLE.lines()]
     for name, kind, text, value in gauges:
         lines += [*_head(name, text, kind), f"{name} {value:.9g}"]

@@ -32,16 +32,17 @@ class PluginKind(StrEnum):
 
 @dataclass(frozen=True)
 class Plugin:
-    """An installed plug-in, and the package that it came with."""
+    """An installed plug-in and its package, or an entry point of the group that is not usable, and why."""
 
-    kind: PluginKind
+    kind: str
     name: str
     package: str
     version: str
     entry: Any
+    why_ignored: str | None = None
 
     def load(self, build: Callable[[Any], Any] = lambda loaded: loaded) -> Any:
-        """Import the plug-in and return what `build` makes of it; raise Invalid if that fails."""
+        """Import the plug-in and pass it to `build`; raise Invalid if that fails."""
         try:
             return build(self.entry.load())
         except Exception as problem:
@@ -49,44 +50,32 @@ class Plugin:
             raise Invalid(f"the plug-in {self.kind} {self.name} {UNLOADABLE}: {problem}", hint=hint) from problem
 
 
-@dataclass(frozen=True)
-class IgnoredEntry:
-    """An entry point of the group that is no usable plug-in, and why."""
-
-    kind: str
-    name: str
-    package: str
-    version: str
-    entry: Any
-    why: str
-
-
 def find_plugins() -> tuple[Plugin, ...]:
     """Return the installed plug-ins, ordered by kind and name. Of two with the same name, ours or the first counts."""
     return scan_entry_points()[0]
 
 
-def find_ignored_entries() -> tuple[IgnoredEntry, ...]:
+def find_ignored_entries() -> tuple[Plugin, ...]:
     """Return the entry points of the group that add nothing."""
     return scan_entry_points()[1]
 
 
 @cache
-def scan_entry_points() -> tuple[tuple[Plugin, ...], tuple[IgnoredEntry, ...]]:
+def scan_entry_points() -> tuple[tuple[Plugin, ...], tuple[Plugin, ...]]:
     """Read the entry points of the group once per process."""
     # Slow to import, and needed by few commands.
     from importlib.metadata import entry_points
 
     found: dict[tuple[str, str], Plugin] = {}
-    ignored: list[IgnoredEntry] = []
+    ignored: list[Plugin] = []
     entries = sorted(entry_points(group=GROUP), key=lambda entry: (_package(entry)[0] != OURS, entry.name))
     for entry in entries:
         kind, _, name = entry.name.partition(".")
         if (why := _why_ignored(kind, name, found.get((kind, name)))) is None:
             found[kind, name] = Plugin(PluginKind(kind), name, *_package(entry), entry)
         else:
-            ignored.append(IgnoredEntry(kind if name else "", name or entry.name, *_package(entry), entry, why))
-    plugins = sorted(found.values(), key=lambda plugin: ([*PluginKind].index(plugin.kind), plugin.name))
+            ignored.append(Plugin(kind if name else "", name or entry.name, *_package(entry), entry, why))
+    plugins = sorted(found.values(), key=lambda plugin: (list(PluginKind).index(PluginKind(plugin.kind)), plugin.name))
     return tuple(plugins), tuple(ignored)
 
 

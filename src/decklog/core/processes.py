@@ -1,31 +1,27 @@
-"""Who a process is: more than its number, which the system gives to a stranger once the process is gone.
+"""Identify processes, also after their numbers were reused.
 
-The supervisor of a command imports this, so it stays with what costs nothing to import.
+The supervisor of a command imports this, so it imports nothing that is slow.
 """
 
 import json
 import os
 import signal
-from typing import Any
+from typing import NamedTuple
 
 _HAS_PROC = os.path.exists("/proc/self/stat")
 
 
-class Stat:
+class Stat(NamedTuple):
     """State of a process at one moment, as the system reports it."""
 
-    __slots__ = ("group", "name", "parent", "pid", "session", "state", "ticks")
-
-    def __init__(self, pid: int, name: str, state: str, family: tuple[int, int, int], ticks: int) -> None:
-        self.pid = pid
-        self.name = name
-        self.state = state
-        self.parent, self.group, self.session = family
-        # When it started, in a unit that is the same for all processes of this machine.
-        self.ticks = ticks
-
-    def __repr__(self) -> str:
-        return f"Stat({self.pid}, {self.name!r}, {self.state})"
+    pid: int
+    name: str
+    state: str
+    parent: int
+    group: int
+    session: int
+    # When it started, in a unit that is the same for all processes of this machine.
+    ticks: int
 
     @property
     def is_dead(self) -> bool:
@@ -34,7 +30,7 @@ class Stat:
 
 
 def stat_of(pid: int) -> Stat | None:
-    """Look a process up; None when there is none with this number."""
+    """Return the state of a process; None if there is none with this number."""
     return _stat_from_proc(pid) if _HAS_PROC else _stat_from_ps(pid)
 
 
@@ -47,7 +43,7 @@ def _stat_from_proc(pid: int) -> Stat | None:
     head, _, tail = text.rpartition(")")
     fields = tail.split()
     parent, group, session = (int(field) for field in fields[1:4])
-    return Stat(pid, head.partition("(")[2], fields[0], (parent, group, session), int(fields[19]))
+    return Stat(pid, head.partition("(")[2], fields[0], parent, group, session, int(fields[19]))
 
 
 def _stat_from_ps(pid: int) -> Stat | None:
@@ -64,7 +60,7 @@ def _stat_from_ps(pid: int) -> Stat | None:
     started = time.mktime(time.strptime(" ".join(fields[4:9]), "%a %b %d %H:%M:%S %Y"))
     # On macOS the session is an address, and of no use here.
     session = int(fields[3]) if fields[3].isdigit() else 0
-    return Stat(pid, " ".join(fields[9:]), fields[0][0], (int(fields[1]), int(fields[2]), session), int(started))
+    return Stat(pid, " ".join(fields[9:]), fields[0][0], int(fields[1]), int(fields[2]), session, int(started))
 
 
 def _read_proc(path: str) -> str:
@@ -91,21 +87,18 @@ def _pid_space() -> str:
         return ""
 
 
-class Identity:
-    """A process: its number, when it started, and the boot, the host and the space of numbers that it is one of."""
+class Identity(NamedTuple):
+    """A process: its number and start time, and the boot, the host and the PID namespace that it runs in."""
 
-    __slots__ = ("boot_id", "host", "pid", "pid_space", "ticks")
-
-    def __init__(self, *, pid: int, ticks: int, boot_id: str, pid_space: str, host: str) -> None:
-        self.pid = pid
-        self.ticks = ticks
-        self.boot_id = boot_id
-        self.pid_space = pid_space
-        self.host = host
+    boot_id: str
+    host: str
+    pid: int
+    pid_space: str
+    ticks: int
 
     @classmethod
     def of(cls, pid: int) -> "Identity | None":
-        """Identify a living process; None when there is none with this number."""
+        """Identify a running process; None if there is none with this number."""
         found = stat_of(pid)
         if found is None or found.is_dead:
             return None
@@ -123,31 +116,30 @@ class Identity:
 
     @classmethod
     def from_text(cls, text: str) -> "Identity":
-        """Read what `as_text` wrote."""
-        facts: dict[str, Any] = json.loads(text)
-        return cls(**facts)
+        """Parse the output of `as_text`."""
+        return cls(**json.loads(text))
 
     def as_text(self) -> str:
-        """Write the identity down for a record."""
-        return json.dumps({name: getattr(self, name) for name in self.__slots__})
+        """Return the identity as JSON."""
+        return json.dumps(self._asdict())
 
     @property
     def is_visible(self) -> bool:
-        """Whether this process would see that one, were it alive."""
+        """Whether this process could see the other one if it ran."""
         return self.boot_id == _boot_id() and self.pid_space == _pid_space()
 
     def is_alive(self) -> bool | None:
-        """Return whether the process still runs; None when it can't be seen from here."""
+        """Return whether the process still runs; None if it can't be seen from here."""
         if self.is_visible:
             found = stat_of(self.pid)
             return found is not None and not found.is_dead and found.ticks == self.ticks
         if self.host == os.uname().nodename and self.boot_id != _boot_id():
-            # The same machine has started anew since: nothing of then is left.
+            # The machine was rebooted since.
             return False
         return None
 
     def send(self, number: int) -> bool:
-        """Send a signal to this very process; say whether it was there to get it."""
+        """Send a signal to exactly this process; return False if it is gone."""
         if not hasattr(os, "pidfd_open"):
             return self._send_by_number(number)
         try:
@@ -155,7 +147,7 @@ class Identity:
         except OSError:
             return False
         try:
-            # The handle pins the process that has this number now: the process that was checked gets the signal.
+            # Check after opening the handle, so that the signal goes to the process that was checked.
             if not self.is_alive():
                 return False
             signal.pidfd_send_signal(handle, number)
@@ -167,7 +159,7 @@ class Identity:
             os.close(handle)
 
     def _send_by_number(self, number: int) -> bool:
-        """Send a signal where no handle pins the process: between check and signal its number could go to another."""
+        """Send a signal without a handle: the number could be reused between check and signal."""
         if not self.is_alive():
             return False
         try:

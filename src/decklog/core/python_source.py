@@ -1,11 +1,11 @@
-"""Python as it is written, read without running it."""
+"""Parse Python source without running it."""
 
 import ast
 import warnings
 
 
 def parsed(source: bytes | str) -> ast.Module | None:
-    """Read a module; None when no Python reads it."""
+    """Parse a module; None if it is invalid."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

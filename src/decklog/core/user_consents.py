@@ -67,10 +67,10 @@ def is_own(owner: int) -> bool:
 
 
 def escaped(text: str) -> str:
-    """Write a path so that it takes one word of a line."""
+    """Escape a path, so that it is one word of a line."""
     return text if text.isprintable() and "\\" not in text else text.encode("unicode_escape").decode("ascii")
 
 
 def unescaped(text: str) -> str:
-    """Read a path that `escaped` wrote."""
+    """Decode a path that `escaped` encoded."""
     return text.encode("ascii").decode("unicode_escape") if "\\" in text else text

@@ -149,20 +149,18 @@ class Database(ABC):
         assert number is not None
         return number
 
-    @abstractmethod
-    def lock_stream_next(self, stream: str) -> None:
+    def lock_stream_next(self, stream: str) -> None:  # noqa: B027 - one writer has all streams where there is only one
         """Lock a stream before the next statement runs."""
 
-    @abstractmethod
-    def lock_stream_of_next(self, table: str, record_id: str) -> None:
+    def lock_stream_of_next(self, table: str, record_id: str) -> None:  # noqa: B027 - the same
         """Lock the stream of a record that is known by its id before the next statement runs."""
 
     def head_of(self, stream: str, number: int) -> Row | None:  # noqa: ARG002 - by its number
         """Return position, hash and time of the last entry of a stream that is locked; None where it has none."""
         return self.one(_HEAD, {"number": number})
 
-    def keep_head(self, position: int, hash: str, at: str) -> None:  # noqa: B027 - where entries lie together, it is looked up
-        """Write the last entry of a stream to the stream's row."""
+    def keep_head(self, stream: str, position: int, hash: str, at: str) -> None:  # noqa: B027 - a file looks it up
+        """Write the last entry of a stream to the stream's row, and wake those who tail it once this is committed."""
 
     def wrong_heads(self) -> list[str]:
         """Name the streams whose row does not have their last entry as the head. In a read."""
@@ -174,10 +172,6 @@ class Database(ABC):
 
     def derive_heads(self) -> None:  # noqa: B027 - as for `keep_head`
         """Take the heads of all streams from their entries. In a transaction."""
-
-    @abstractmethod
-    def announce(self, stream: str) -> None:
-        """Wake those who tail the stream, once this transaction is committed."""
 
     def on_lost_writes(self, record: Callable[[LostWrites], None]) -> None:  # noqa: B027 - a file can't fail over
         """Call `record` before LostWrites is raised, so that the loss is written down."""

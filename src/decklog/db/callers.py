@@ -10,27 +10,10 @@ from threading import get_ident, local
 from decklog.core.errors import Busy, TimedOut
 
 
-class Undoing:
-    """Functions to call if a transaction is rolled back."""
-
-    def __init__(self) -> None:
-        self.acts: list[Callable[[], None]] = []
-
-    def add(self, act: Callable[[], None]) -> None:
-        self.acts.append(act)
-
-    def savepoint(self) -> int:
-        """Return a place for `undo`."""
-        return len(self.acts)
-
-    def undo(self, savepoint: int = 0) -> None:
-        """Call the functions that were added since a savepoint, the last first."""
-        while len(self.acts) > savepoint:
-            self.acts.pop()()
-
-    def keep(self) -> None:
-        """Forget everything: the transaction is committed."""
-        self.acts.clear()
+def undo(acts: list[Callable[[], None]], savepoint: int = 0) -> None:
+    """Call the functions that were added since a savepoint, the last first: their transaction is rolled back."""
+    while len(acts) > savepoint:
+        acts.pop()()
 
 
 _deadline = local()
@@ -72,26 +55,18 @@ def caller() -> object:
 
 
 def _running_task() -> object | None:
-    return _running_task_of_asyncio() or _running_task_of_trio()
-
-
-def _running_task_of_asyncio() -> object | None:
     # Who has not imported asyncio has no tasks, and importing it takes longer than most commands do.
     tasks = sys.modules.get("asyncio.tasks")
-    current_task = getattr(tasks, "current_task", None)
-    if current_task is None:
-        return None
-    loop = tasks.events._get_running_loop()  # type: ignore[union-attr]
-    task: object | None = None if loop is None else current_task(loop)
-    return task
-
-
-def _running_task_of_trio() -> object | None:
+    if (current_task := getattr(tasks, "current_task", None)) is not None:
+        loop = tasks.events._get_running_loop()  # type: ignore[union-attr]
+        task: object | None = None if loop is None else current_task(loop)
+        if task is not None:
+            return task
     lowlevel = sys.modules.get("trio.lowlevel")
     if lowlevel is None or not lowlevel.in_trio_run():
         return None
-    task: object = lowlevel.current_task()
-    return task
+    trio_task: object = lowlevel.current_task()
+    return trio_task
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import SchemaDiffers, SchemaTooNew, SchemaTooOld
@@ -23,15 +23,12 @@ from decklog.db.checksums import CHECKSUMS
 Objects = dict[tuple[str, str, str], str]
 
 
-class MigrationStep:
+class MigrationStep(NamedTuple):
     """One step: its number, its name, and where it lies."""
 
-    __slots__ = ("name", "path", "version")
-
-    def __init__(self, version: int, name: str, path: str) -> None:
-        self.version = version
-        self.name = name
-        self.path = path
+    version: int
+    name: str
+    path: str
 
 
 COMPATIBLE = "_compatible"
@@ -79,6 +76,28 @@ def latest(engine: str) -> int:
 def required(applied: Iterable[tuple[Any, ...]]) -> int:
     """Return the newest step that a program must know to write to a log with these steps (version, name, …)."""
     return max((version for version, name, *_ in applied if not name.endswith(COMPATIBLE)), default=0)
+
+
+def check_open(found: int, version: int, target: str) -> None:
+    """Refuse to go on with a log that was migrated beyond the schema that this process knows."""
+    if found > version:
+        raise SchemaTooNew(
+            f"{target} was migrated to schema {found} while this process had it open at {version}",
+            hint="Restart this process with the newer Decklog.",
+            found=found,
+            supported=version,
+        )
+
+
+def check_required(needed: int, engine: str, target: str) -> None:
+    """Refuse a log that only a newer Decklog knows how to write to."""
+    if needed > latest(engine):
+        raise SchemaTooNew(
+            f"{target} has schema {needed}; this Decklog knows up to {latest(engine)}",
+            hint="Upgrade Decklog, and try again.",
+            found=needed,
+            supported=latest(engine),
+        )
 
 
 def too_old(target: str, found: int, engine: str, *, hint: str) -> SchemaTooOld:
@@ -146,7 +165,7 @@ def differences(expected: Objects, found: Objects) -> Iterator[dict[str, Any]]:
         return
     for key in sorted(key for key in expected.keys() | found.keys() if expected.get(key) != found.get(key)):
         kind, table, name = key
-        became = "was dropped" if key not in found else "was added" if key not in expected else "is not as the schema says"
+        became = "was dropped" if key not in found else "was added" if key not in expected else "differs from the schema"
         whose = "" if table in ("", name) else f" of {table}"
         where = {"table": table or None, "column": name if kind == "column" else None}
         yield {"what": f"the {kind} {name}{whose} {became}", **where}

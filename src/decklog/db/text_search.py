@@ -6,6 +6,7 @@ Documents and queries are split here, in Python. SQLite and PostgreSQL get words
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -149,6 +150,7 @@ def _decoded(value: bytes | None) -> str | None:
     return None if value is None else value.decode(errors="replace")
 
 
+@dataclass(frozen=True)
 class Found:
     """Rows that were found, each beginning with its position.
 
@@ -156,37 +158,24 @@ class Found:
     entry that was searched, where a prefix has too many words to search all of them.
     """
 
-    def __init__(self, rows: list[tuple[Any, ...]] | None = None, not_indexed: int = 0, stopped_at: int | None = None) -> None:
-        self.rows = rows or []
-        self.not_indexed = not_indexed
-        self.stopped_at = stopped_at
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    not_indexed: int = 0
+    stopped_at: int | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
 class Search:
     """What is searched for: words, tags, or both, among entries that meet a condition."""
 
-    def __init__(
-        self,
-        query: Query,
-        *,
-        tags: Mapping[str, str] | None = None,
-        condition: str = "",
-        bound: Mapping[str, Any] | None = None,
-        oldest_first: bool = False,
-        limit: int,
-        after: int | None = None,
-        stream_no: int | None = None,
-        going_on: bool = False,
-    ) -> None:
-        self.query = query
-        self.tags = tags or {}
-        self.condition = condition
-        self.bound = bound or {}
-        self.oldest_first = oldest_first
-        self.limit = limit
-        self.after = after
-        self.stream_no = stream_no
-        self.going_on = going_on
+    query: Query
+    tags: Mapping[str, str] = field(default_factory=dict)
+    condition: str = ""
+    bound: Mapping[str, Any] = field(default_factory=dict)
+    oldest_first: bool = False
+    limit: int
+    after: int | None = None
+    stream_no: int | None = None
+    going_on: bool = False
 
     @property
     def order(self) -> str:

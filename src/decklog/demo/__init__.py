@@ -1,4 +1,4 @@
-"""The main job in one go: workers share a run, one is killed, the rest carry on, and the record is whole."""
+"""The demonstration: workers share a run, one is killed, the others finish, and the record is complete."""
 
 import os
 import signal
@@ -24,8 +24,8 @@ PLAN: list[dict[str, object]] = [
     {"task_id": "change-parser", "title": "Change the parser", "depends_on": ["read-grammar", "write-test"]},
     {"task_id": "fuzz", "title": "Fuzz the lexer", "depends_on": ["change-lexer"]},
     {"task_id": "error-messages", "title": "Improve the error messages", "depends_on": ["change-parser"]},
-    {"task_id": "docs", "title": "Write it down", "priority": 20},
-    {"task_id": "review", "title": "Review it all", "depends_on": ["fuzz", "error-messages", "docs"]},
+    {"task_id": "docs", "title": "Update the docs", "priority": 20},
+    {"task_id": "review", "title": "Review all changes", "depends_on": ["fuzz", "error-messages", "docs"]},
 ]
 WORKERS = ("ada", "bo", "cy")
 LEASE_SECONDS = 1.5
@@ -35,7 +35,7 @@ SMALLEST = 500
 
 
 class Demo:
-    """One demonstration in one database; `say` shows a person what happens."""
+    """One demonstration in one database; `say` prints its progress."""
 
     def __init__(self, target: str, say: Callable[[str], None]) -> None:
         self.target = target
@@ -44,7 +44,7 @@ class Demo:
         self.killed_task = ""
 
     def run(self, log: Decklog) -> str:
-        """Play it through; give the run's id."""
+        """Run the demonstration; return the id of the run."""
         run = log.runs.start(GOAL, repo="demo")
         log.tasks.add_many(run.id, _plan(log, run.id))
         self.say(f"A run with {len(PLAN)} tasks. {len(WORKERS)} worker processes start: {', '.join(WORKERS)}.")
@@ -68,7 +68,7 @@ class Demo:
         self.killed, self.killed_task = task.worker or "", task.id
         os.kill(processes[self.killed].pid, signal.SIGKILL)
         processes.pop(self.killed).wait()
-        self.say(f"{self.killed} is killed with SIGKILL in the middle of '{task.title}'. Nobody cleans up after it.")
+        self.say(f"{self.killed} is killed with SIGKILL in the middle of '{task.title}'. Nothing cleans up after it.")
 
     def _busy(self, log: Decklog, run_id: str) -> Task | None:
         """Find a worker that has written something about a task it has not finished."""

@@ -27,7 +27,7 @@ from decklog.stores.tasks.task import TaskState
 DAYS = 30
 # Number of entries in a typical run.
 _USUAL = 900
-# How the newest runs stand when somebody looks, the newest first.
+# The states of the newest runs, the newest first.
 _NEWEST = ("needs attention", "running", "completed", "running", "stalled", "paused", "failed", "completed")
 
 
@@ -42,7 +42,7 @@ class MovedClock(Clock):
 
 
 def opened(target: str, until: datetime, seed: int) -> "tuple[Decklog, MovedClock]":
-    """Open a new log whose times and ids are those of a story that ends at a moment."""
+    """Open a new log whose simulated time ends at a moment."""
     clock = MovedClock(until - timedelta(days=DAYS))
     ids = Ids(clock, random.Random(seed).randbytes)
     log = Decklog.open(target, clock=clock, ids=ids, migrate=True, durability="relaxed")
@@ -65,7 +65,7 @@ class Big:
     least_runs: int = len(_NEWEST) + 2
 
     def run(self) -> int:
-        """Make the month; give how many runs there are."""
+        """Write the month; return the number of runs."""
         data = tomllib.loads(files("decklog.demo").joinpath("stories.toml").read_text(encoding="utf-8"))
         stories, work = [DemoStory(**one) for one in data["stories"]], data["work"]
         self.log.budgets.set(BudgetScope.ALL, period=BudgetPeriod.DAY, limit_microdollars=50_000_000, action=BudgetAction.WARN)
@@ -79,7 +79,7 @@ class Big:
         return count
 
     def _length(self, number: int, count: int) -> int:
-        """Return the newest a tenth of all entries: a run that somebody has to find their way in. The others share the rest."""
+        """Return the length of a run: the newest has a tenth of all entries, the others share the rest."""
         long = self.size // 10
         return long if number == count - 1 else (self.size - long) // (count - 1)
 
@@ -95,9 +95,9 @@ class Big:
         return BigRun(self.log, self.clock, dice, story, work, name, parent).play(length, ending, self.until)
 
     def _remember(self, work: dict[str, Any]) -> None:
-        """Write what was learned, and what a person said: of no single run."""
+        """Write lessons and a message of a person, which belong to no run."""
         for topic in dict.fromkeys(topic for topic, _ in work["lessons"]):
-            self.log.memory.add_topic(topic, f"What was learned of {topic}.")
+            self.log.memory.add_topic(topic, f"Lessons about {topic}.")
         for topic, body in work["lessons"]:
             self.log.memory.remember(topic, body)
         self.log.inbox.post("manager", "Please keep the old scheduler for one more week.", key="demo-note")
@@ -107,7 +107,7 @@ _STEPS = ("looked around", "made the change", "ran the tests")
 
 
 def work(target: str, run_id: str, name: str) -> None:
-    """Take tasks of a run until all are done."""
+    """Claim tasks of a run until all are done."""
     with Decklog.open(target) as log, log.acting(name):
         while any(task.state != TaskState.DONE for task in log.tasks.find(run_id, limit=100)):
             claim = log.tasks.claim(run_id, worker=name, lease_seconds=LEASE_SECONDS, wait_seconds=0.5)

@@ -45,7 +45,7 @@ class OriginDemo:
         self._calls = 0
 
     def play(self) -> bool:
-        """Play it; return whether blame is the same after the rebase."""
+        """Run the demonstration; return whether blame is the same after the rebase."""
         with Decklog.open(self.target, migrate=True):
             pass
         self._start()
@@ -117,7 +117,7 @@ class OriginDemo:
         return call
 
     def _hook(self, program: str, event: str, **fields: Any) -> None:
-        """Call the hook program as an agent's program does."""
+        """Call the hook program as an agent program does."""
         event_data = {"session_id": _SESSIONS[program], "cwd": str(self.repository), "hook_event_name": event, **fields}
         self._program("hook", program, given=json.dumps(event_data).encode())
 
@@ -139,7 +139,7 @@ class OriginDemo:
         self._say(f"$ decklog {' '.join(words)}\n{self._program(*words).decode(errors='replace').rstrip()}")
 
     def _take_in(self) -> None:
-        """Take in the events that wait: hooks leave that to processes of their own."""
+        """Take in the events that hooks have spooled."""
         with Decklog.open(self.target) as log:
             take_in(log, Spool(spool_folder(locate(self.target))))
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
         time: datetime
 
 
-# How far a run gets before it ends, or somebody looks.
+# The share of its work that a run gets done.
 _SHARES = {"completed": 1.3, "failed": 0.6, "cancelled": 0.4}
 OVER = ("completed", "failed", "cancelled")
-# So much time passes from one entry to the next, more or less.
+# The average time between entries.
 PACE_SECONDS = 14
 _LEASE_SECONDS = 3600
 _WORKERS = ("developer-1", "developer-2", "developer-3")
@@ -32,7 +32,7 @@ _FLOW = ("understanding", "approach", "decisions", "risks", "completion")
 
 @dataclass(frozen=True)
 class DemoStory:
-    """What a run is about."""
+    """The goal, tasks and files of a run."""
 
     slug: str
     goal: str
@@ -44,7 +44,7 @@ class DemoStory:
 
 
 class BigRun:
-    """Plays a run: plans, attempts with what agents think and do, money, questions, failures, and an end."""
+    """Writes one run: plans, attempts, costs, questions, failures, and an end."""
 
     def __init__(
         self,
@@ -62,8 +62,8 @@ class BigRun:
         self._each = 0
 
     def play(self, length: int, ending: str, until: datetime) -> int:
-        """Play it to about this many entries; give how many there are."""
-        # One that goes on has its last attempt under way when somebody looks.
+        """Write about this many entries; return how many there are."""
+        # An active run ends with an attempt in progress.
         self._latest = until - timedelta(minutes=0 if ending in OVER else 170)
         self._each = max(8, min(60, length // 13))
         attempts = max(2, round(length * _SHARES.get(ending, 0.75) / (self._each + 5)))
@@ -133,7 +133,7 @@ class BigRun:
             case "expired" if claim.task.failures < 2:
                 self._pass(_LEASE_SECONDS + 60)
             case _:
-                claim.release("somebody else knows this part better")
+                claim.release("another agent knows this part better")
 
     def _work_on(self, claim: Claim, count: int) -> None:
         """Write messages, thoughts, tool calls and costs of an agent."""
@@ -154,7 +154,7 @@ class BigRun:
         return {"stream": self._run_id, "kind": kind, "agent": agent, "task_id": task.id, "body": body, "at": at}
 
     def _tool(self, task: Any, agent: str) -> dict[str, Any]:
-        """Make a call of a tool; now and then a sub-agent's, which looks around."""
+        """Build a tool call, sometimes that of a sub-agent that reads."""
         if self._dice.random() < 0.12:
             return {**self._entry(task, agent, "tool", self._one_of("reads")), "subtype": "read", "agent_id": f"{agent}/explorer"}
         answer = {"exit": 0 if self._dice.random() < 0.9 else 1, "output": self._dice.choice(self._work["results"])}
@@ -210,7 +210,7 @@ class BigRun:
                 self._go_on(ending, until)
 
     def _go_on(self, ending: str, until: datetime) -> None:
-        """Leave it as somebody finds it who looks: with a question, at work, or silent since a lease ended."""
+        """End with an open question, active work, or an expired lease."""
         self._clock.time = until - timedelta(minutes=150 if ending == "stalled" else 14)
         self._latest, lease = self._clock.time + timedelta(minutes=12), 900 if ending == "stalled" else _LEASE_SECONDS
         claim = self._log.tasks.claim(self._run_id, worker=self._dice.choice(_WORKERS), lease_seconds=lease)

@@ -1,1 +1,1 @@
-"""The loop that mends: what somebody said was wrong becomes a fix whose test fails without it and passes with it."""
+"""The fix loop: feedback becomes a fix whose test fails without it and passes with it."""

@@ -1,7 +1,7 @@
 """The context of one fix: the log, the repository, the settings of the base, the models, and the questions to people."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from string import Template
@@ -12,13 +12,10 @@ from decklog.conductor.context import SideEffects
 from decklog.conductor.git.repository import HOME, Repository, ref_part, starting_commit
 from decklog.conductor.git.workspaces import remove_folder
 from decklog.conductor.settings import NAME, load, require_consent
+from decklog.conductor.tables import build
 from decklog.core.errors import Invalid
 from decklog.log import Decklog
-from decklog.models.client import Models
-from decklog.models.composer import Composer
-from decklog.models.provider import Provider
-from decklog.models.providers.making import maker
-from decklog.models.settings import ModelChoice
+from decklog.models.asking import BuildProvider, ModelSetup
 from decklog.review import settings as review_settings
 from decklog.review.change import Change, between
 from decklog.review.settings import ReviewSettings
@@ -48,16 +45,11 @@ class MendSettings:
 
 def read_rules(content: bytes | None) -> MendSettings:
     """Parse the settings of a commit. Raise Invalid for an unknown name."""
-    table: Mapping[str, Any] = load(content or b"").get("mend", {})
-    known = [one.name for one in fields(MendSettings)]
-    for key in table:
-        if key not in known:
-            raise Invalid(f"[mend] has no {key!r}", hint=f"There are {', '.join(known)}.", field=key)
-    settings = MendSettings(**table)
+    settings = build(MendSettings, "[mend]", load(content or b"").get("mend", {}))
     if settings.publish not in WAYS:
         raise Invalid(f"publish is {settings.publish!r}", hint=f"Use one of {', '.join(WAYS)}.", field="publish")
     for name in ("rounds", "large"):
-        if type(getattr(settings, name)) is not int or getattr(settings, name) < 1:
+        if getattr(settings, name) < 1:
             raise Invalid(f"{name} is {getattr(settings, name)!r}; it is a whole number from 1 on", field=name)
     return settings
 
@@ -78,7 +70,7 @@ class FixContext:
     mend: Mend
     cwd: Path
     state: Path
-    make: Callable[[ModelChoice], Provider] | None = None
+    make: BuildProvider | None = None
     say: Callable[[str], object] = field(default=lambda _: None)
 
     @property
@@ -125,19 +117,10 @@ class FixContext:
         """Return a runner of checks."""
         return Runner.beneath(self.folder / "trials", self.log, self.repository, self.settings.sandbox)
 
-    def models(self) -> tuple[Models, Composer]:
-        """Return the model client, and the composer of its prompts."""
-        settings = self.settings
-        made = self.make or maker(self.log, settings.models, self.folder / "calls", read=self.read, sandbox=settings.sandbox)
-        return Models(self.log, settings.models, made, run_id=self.mend.run_id), self.composer()
-
-    def composer(self) -> Composer:
-        """Return the composer of prompts from files of the base."""
-        return Composer(self.settings.prompt, self.read)
-
-    def read(self, path: str) -> bytes | None:
-        """Read a file of the base."""
-        return self.repository.read(self.base, path)
+    @property
+    def models(self) -> ModelSetup:
+        """The models and prompts of the base."""
+        return self.settings.setup(self.log, self.repository, self.base, self.folder / "calls", build=self.make)
 
     def clear(self) -> None:
         """Remove the files of trials and model calls."""
@@ -170,7 +153,8 @@ def _of_plan(context: FixContext, document: dict[str, Any], approval: str) -> st
     files += [f"- {path}: named by triage, and not there" for path in document["missing"]]
     alternatives = [f"- {one}" for one in document["alternatives"]]
     lists = {"files": "\n".join(files) or "not known yet", "alternatives": "\n".join(alternatives)}
-    return Template(context.composer().instructions(PLAN)).safe_substitute({**document, **lists, "approval": approval}).strip()
+    template = Template(context.models.composer.instructions(PLAN))
+    return template.safe_substitute({**document, **lists, "approval": approval}).strip()
 
 
 def ask_for_merge(context: FixContext, address: str) -> str:

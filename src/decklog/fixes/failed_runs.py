@@ -1,7 +1,7 @@
 """Failed runs: their cause, a pause with a snapshot of every task, and the decision about them.
 
-What the agent itself is made of is mended as feedback is, and the run goes on when that is verified. A mend is never paused to
-mend itself.
+Failures of the agent's own code are filed as feedback, and the run goes on when the fix is verified. A fix is never paused to
+fix itself.
 """
 
 import re
@@ -16,9 +16,6 @@ from decklog.core.errors import Conflict, Invalid
 from decklog.fixes.context import newest_base
 from decklog.fixes.loop import FixLoop
 from decklog.log import Decklog
-from decklog.models.client import ModelCall, Models
-from decklog.models.composer import Composer
-from decklog.models.providers.making import maker
 from decklog.review import settings as review_settings
 from decklog.stores.memory.text import signature
 from decklog.stores.tasks.task import Task
@@ -26,7 +23,7 @@ from decklog.stores.tasks.task import Task
 SITE = "mend.failure"
 FLOOR = 50
 KINDS = ("task", "own-code", "outside")
-# The cause without a sign, and without a model to ask.
+# The cause without evidence, and without a model to ask.
 UNKNOWN = "unknown"
 FORM: Mapping[str, Any] = {
     "type": "object",
@@ -39,9 +36,9 @@ FORM: Mapping[str, Any] = {
     "additionalProperties": False,
 }
 _ENDED_WELL = ("done", "abandoned")
-_MOST_TOLD = 20
+_MOST_TEXTS = 20
 _LONGEST = 2000
-_WEATHER = re.compile(
+_OUTAGE = re.compile(
     r"(?i)\b(?:quota|rate.?limit|overload(?:ed)?|too many requests|429|503|log.?in (?:expired|required)|unauthori[sz]ed|401"
     r"|no space left|disk is full|connection (?:refused|reset)|timed? ?out|network is unreachable|name resolution)\b"
 )
@@ -53,7 +50,7 @@ _TRACED = re.compile(r'File "([^"]+)", line \d+')
 
 @dataclass(frozen=True, kw_only=True)
 class FailedRun:
-    """What a failed run comes to: whose fault, how sure, by what, and what leads on. Of `unknown` nothing was changed."""
+    """The cause of a failed run, with confidence, evidence and the next command. For `unknown` nothing was changed."""
 
     run_id: str
     whose: str
@@ -78,17 +75,17 @@ def take_up(mending: FixLoop, run_id: str, whose: str | None = None) -> FailedRu
     run = log.runs.get(run_id)
     failing = [task for task in all_tasks(log, run_id) if task.state.value in ("blocked", "failed")]
     _refuse_own(log, run_id)
-    told = list(_describe_failure(log, run_id, failing, run.summary or ""))
+    texts = list(_describe_failure(log, run_id, failing, run.summary or ""))
     if run.status.value not in ("failed", "paused") and not failing:
         raise Conflict(
             f"run {run_id} is {run.status}, and none of its tasks failed", hint=f"See: decklog runs show {run_id}", id=run_id
         )
-    whose, confidence, evidence = (whose, 100, "a person says so") if whose else _classified(mending, run_id, told)
+    whose, confidence, evidence = (whose, 100, "a person decides so") if whose else _classified(mending, run_id, texts)
     if whose == UNKNOWN:
         return FailedRun(run_id=run_id, whose=whose, confidence=0, evidence=evidence, next=_next(run_id, whose, None))
     with log.transaction():
         kept = tuple(_pause(log, run_id, f"{whose}: {evidence}"))
-        mend_id = _begin(mending, run_id, evidence, told) if whose == "own-code" else None
+        mend_id = _begin(mending, run_id, evidence, texts) if whose == "own-code" else None
     return FailedRun(
         run_id=run_id,
         whose=whose,
@@ -107,27 +104,27 @@ def _refuse_own(log: Decklog, run_id: str) -> None:
 
 
 def _describe_failure(log: Decklog, run_id: str, failing: list[Task], summary: str) -> Iterator[str]:
-    """Yield what is on record of a failure, the tasks first."""
+    """Yield the recorded texts about a failure, the tasks first."""
     if summary:
         yield summary[:_LONGEST]
-    for task in failing[:_MOST_TOLD]:
+    for task in failing[:_MOST_TEXTS]:
         yield f"{task.title}: {' '.join(part for part in (task.blocker, task.reason) if part)}"[:_LONGEST]
-    for entry in log.journal.find(run_id, subtype="agent.error", limit=_MOST_TOLD):
+    for entry in log.journal.find(run_id, subtype="agent.error", limit=_MOST_TEXTS):
         yield (entry.body or "")[:_LONGEST]
 
 
-# Whose fault
+# The cause
 
 
-def _classified(mending: FixLoop, run_id: str, told: list[str]) -> tuple[str, int, str]:
-    """Return the cause of a failure: by plain signs first, then by a model that is sure."""
-    text = "\n".join(told)
-    if (found := _WEATHER.search(text)) is not None:
-        return "outside", 90, f"it says {found[0]!r}"
+def _classified(mending: FixLoop, run_id: str, texts: list[str]) -> tuple[str, int, str]:
+    """Return the cause of a failure: by keywords first, then by a model."""
+    text = "\n".join(texts)
+    if (found := _OUTAGE.search(text)) is not None:
+        return "outside", 90, f"the output has {found[0]!r}"
     if (path := _own_file(mending, text)) is not None:
         return "own-code", 70, f"an error was raised in {path}, which is part of this repository"
     if (found := _OF_THE_TASK.search(text)) is not None:
-        return "task", 80, f"it says {found[0]!r}"
+        return "task", 80, f"the output has {found[0]!r}"
     return _by_model(mending, run_id, text)
 
 
@@ -146,15 +143,10 @@ def _by_model(mending: FixLoop, run_id: str, text: str) -> tuple[str, int, str]:
     base = newest_base(repository, mending.cwd)
     settings = review_settings.read(repository.read(base, NAME))
     require_consent(repository, base)
-
-    def read(path: str) -> bytes | None:
-        return repository.read(base, path)
-
-    made = mending.make or maker(mending.log, settings.models, repository.state / "calls", read=read, sandbox=settings.sandbox)
-    prompt = Composer(settings.prompt, read).compose(SITE, data=[("failure", text)]).prompt
-    answer = Models(mending.log, settings.models, made, run_id=run_id).ask(ModelCall(site=SITE, prompt=prompt, schema=FORM))
+    models = settings.setup(mending.log, repository, base, repository.state / "calls", build=mending.make)
+    answer = models.ask(mending.log, SITE, FORM, [("failure", text)], run_id=run_id)
     if answer.data is None:
-        return UNKNOWN, 0, f"no plain sign tells, and {answer.why}"
+        return UNKNOWN, 0, f"no clear signal, and {answer.why}"
     confidence = int(answer.data["confidence"])
     whose = str(answer.data["kind"]) if confidence >= FLOOR else "outside"
     return whose, confidence, str(answer.data["evidence"])[:_LONGEST]
@@ -164,7 +156,7 @@ def _by_model(mending: FixLoop, run_id: str, text: str) -> tuple[str, int, str]:
 
 
 def _pause(log: Decklog, run_id: str, reason: str) -> Iterator[str]:
-    """Keep what every task that is not over needs to go on, and set the run aside."""
+    """Save a snapshot of every open task, and pause the run."""
     now = to_text(log.clock.now())
     for task in all_tasks(log, run_id):
         if task.state.value in _ENDED_WELL:
@@ -185,8 +177,8 @@ def _pause(log: Decklog, run_id: str, reason: str) -> Iterator[str]:
         log.runs.update(run_id, status="paused")
 
 
-def _begin(mending: FixLoop, run_id: str, evidence: str, told: list[str]) -> str:
-    body = f"Run {run_id} failed by what the agent is made of: {evidence}\n" + "\n".join(told)
+def _begin(mending: FixLoop, run_id: str, evidence: str, texts: list[str]) -> str:
+    body = f"Run {run_id} failed by what the agent is made of: {evidence}\n" + "\n".join(texts)
     key = f"run:{run_id}:{signature(evidence)}"
     filed = mending.log.feedback.file("mend", body[: 4 * _LONGEST], channel="run", severity="high", key=key)
     return mending.begin(filed.id, for_run_id=run_id).id

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from decklog.conductor import starting
@@ -11,6 +12,7 @@ from decklog.conductor.checks.examination import Examination, environment_digest
 from decklog.conductor.checks.running import PASSED
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
+from decklog.conductor.git.repository import starting_commit
 from decklog.conductor.plan import WorkItem, WorkPlan
 from decklog.conductor.status import run_status
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound, Unavailable
@@ -62,8 +64,9 @@ def _message(context: FixContext, change: Change, title: str) -> str:
     shown = ", ".join(one.path for one in change.paths if one.status != "D" and tests.covers(one.path)) or "none"
     why = str(mend.triage.get("root_cause") or "").strip()
     how = str(mend.triage.get("proposed_change") or "").strip()
+    line = " ".join(_plain(title).split())[:_LONGEST_TITLE].strip() or "reported problem"
     parts = [
-        _title(title, is_typed=rules.titles == "conventional"),
+        f"{'fix' if rules.titles == 'conventional' else 'Mend'}: {line}",
         f"It was said:\n\n{quoted}",
         *(f"{head}: {_plain(text)}" for head, text in (("Cause", why), ("Change", how)) if text),
         f"Test, which fails without this change: {shown}",
@@ -72,11 +75,6 @@ def _message(context: FixContext, change: Change, title: str) -> str:
     lacking = [needed for needed in rules.body_needs if needed.lower() not in text.lower()]
     more = [f"{needed}\n\nWhat was said, what is changed for it, and the test that shows it are above." for needed in lacking]
     return "\n\n".join((text, *more, f"Feedback: {mend.feedback_id}")) + "\n"
-
-
-def _title(words: str, *, is_typed: bool) -> str:
-    line = " ".join(_plain(words).split())[:_LONGEST_TITLE].strip() or "what was said"
-    return f"fix: {line}" if is_typed else f"Mend: {line}"
 
 
 def _plain(text: str) -> str:
@@ -90,7 +88,7 @@ def prove(context: FixContext) -> Mend:
     log, mend = context.log, context.mend
     if proof.is_given:
         return log.mends.move(mend, MendState.PROVEN, proof=proof.as_dict(), tests=list(proof.tests), findings=[])
-    finding = {"kind": str(proof.refused), "text": proof.text, "remedy": proof.as_dict()["remedy"]}
+    finding = {"kind": str(proof.refused), "text": proof.text, "remedy": proof.remedy}
     return sent_back(context, [finding], MendWait.FIX, f"not proven, {proof.refused}: {proof.text}", proof=proof.as_dict())
 
 
@@ -106,15 +104,18 @@ def sent_back(context: FixContext, findings: list[Any], waits: MendWait, reason:
 def proof_of(context: FixContext, change: Change) -> FixProof:
     """Return the recorded proof of exactly these files, or try it now."""
     log, runner = context.log, context.runner()
-    bound: dict[str, Any] = {"definition": _definition(context, change), "environment": environment_digest(runner)}
+    # A proof depends on the base and the rules.
+    facts = to_json([NAME, context.repository.tree(change.base), context.settings.digest])
+    definition = hashlib.sha256(facts.encode()).hexdigest()
+    bound: dict[str, Any] = {"definition": definition, "environment": environment_digest(runner)}
     run_id = context.mend.run_id
     known = log.verdicts.known(run_id, change.tree, **bound)
     if known is not None and known.outcome is not CheckOutcome.ERROR and known.artifact_id:
-        return _read(log.artifacts.content_bytes(known.artifact_id))
+        return FixProof.from_dict(json.loads(log.artifacts.content_bytes(known.artifact_id)))
     proof = Proving(log, context.settings, runner, run_id, context.say).prove(change)
     outcome = CheckOutcome.ERROR if proof.refused in _TRIED_AGAIN else CheckOutcome.FAIL
     with log.transaction():
-        path = f"proofs/{change.tree}-{bound['definition'][:12]}.json"
+        path = f"proofs/{change.tree}-{definition[:12]}.json"
         kept = log.artifacts.add(run_id, "proof", path, content=to_json(proof.as_dict()))
         log.verdicts.record(
             run_id,
@@ -126,23 +127,6 @@ def proof_of(context: FixContext, change: Change) -> FixProof:
             **bound,
         )
     return proof
-
-
-def _definition(context: FixContext, change: Change) -> str:
-    """Return a digest of the base and the rules that a proof depends on."""
-    facts = [NAME, context.repository.tree(change.base), context.settings.digest]
-    return hashlib.sha256(to_json(facts).encode()).hexdigest()
-
-
-def _read(content: bytes) -> FixProof:
-    facts = json.loads(content)
-    return FixProof(
-        refused=None if facts["refused"] is None else Refusal(facts["refused"]),
-        text=facts["text"],
-        tests=tuple(facts["tests"]),
-        touches=facts["touches"],
-        outcomes=tuple(facts["outcomes"]),
-    )
 
 
 def review(context: FixContext, *, again: bool) -> Mend:
@@ -168,7 +152,7 @@ def review(context: FixContext, *, again: bool) -> Mend:
     )
     if found.verdict is ReviewVerdict.PASS:
         return log.mends.move(mend, MendState.CLEARED, review_id=found.id)
-    reason = f"review {found.id} says {found.verdict}: {_words(found)}"[:1000]
+    reason = f"review {found.id}: {found.verdict}: {_words(found)}"[:1000]
     if found.verdict is ReviewVerdict.UNPROVEN:
         waits = MendWait.WEATHER if had_outage(found) else MendWait.GATE
         if (mend.waits_for, mend.reason, mend.review_id) == (waits, reason, found.id):
@@ -198,7 +182,7 @@ def _words(review: Review) -> str:
 def verify(context: FixContext, merged: str | None = None) -> Mend:
     """Check whether a fix is merged, and run its test there. A failure needs a person."""
     log, mend = context.log, context.mend
-    commit = _named(context, merged) if merged else merged_as(context)
+    commit = starting_commit(context.repository, merged, cwd=context.cwd) if merged else merged_as(context)
     if commit is None:
         if mend.waits_for is MendWait.MERGE:
             return mend
@@ -225,9 +209,7 @@ def merged_as(context: FixContext) -> str | None:
         tip = repository.resolve(name, cwd=context.cwd)
         if tip is None or tip == context.base:
             continue
-        if repository.is_ancestor(head, tip):
-            return tip
-        if _is_taken_over(context, tip):
+        if repository.is_ancestor(head, tip) or _is_taken_over(context, tip):
             return tip
     return None
 
@@ -240,13 +222,6 @@ def _is_taken_over(context: FixContext, tip: str) -> bool:
     words = ("--no-merges", f"--max-count={_MOST_COMMITS}", f"{context.base}..{tip}")
     commits = repository.on_objects("rev-list", *words).text.split()
     return any(Change(repository, f"{one}^", one).patch == context.change.patch for one in commits)
-
-
-def _named(context: FixContext, name: str) -> str:
-    found = context.repository.resolve(name, cwd=context.cwd)
-    if found is None:
-        raise NotFound(f"there is no commit {name!r}", hint="Name a branch, a tag or a commit; see: git log", name=name)
-    return found
 
 
 def _failing(context: FixContext, commit: str) -> str:
@@ -296,24 +271,25 @@ def given_up(context: FixContext, reason: str) -> None:
 
 def _by_agent(context: FixContext) -> Mend:
     run_context = _run_context(context)
-    context = replace(context, mend=_noted(context, run_context))
-    stands = run_status(context.log, run_context.run_id)
-    if stands.outcome != "landed":
+    if context.mend.fix_run_id != run_context.run_id:
+        context = replace(context, mend=context.log.mends.move(context.mend, fix_run_id=run_context.run_id))
+    status = run_status(context.log, run_context.run_id)
+    if status.outcome != "landed":
         Conductor(run_context).run()
-        stands = run_status(context.log, run_context.run_id)
+        status = run_status(context.log, run_context.run_id)
     log, mend = context.log, context.mend
-    if stands.outcome == "landed":
+    if status.outcome == "landed":
         head = committed(context, run_context.target_commit(), str(mend.plan["task"]))
         with log.transaction():
             # The fix has all that landed there, so that run is over.
             log.runs.finish(run_context.run_id, summary=f"fixed as {head[:12]}")
             return log.mends.move(mend, MendState.FIXED, head=head)
-    details = "; ".join(item.described() for item in stands.items)
-    waits = {"needs attention": MendWait.APPROVAL, "open": MendWait.WEATHER}.get(stands.outcome, MendWait.FIX)
+    details = "; ".join(item.described() for item in status.items)
+    waits = {"needs attention": MendWait.APPROVAL, "open": MendWait.WEATHER}.get(status.outcome, MendWait.FIX)
     asked = [one.id for one in log.approvals.find(run_context.run_id, state="open")]
     triage = {**mend.triage, "approval": asked[0]} if asked else mend.triage
     return log.mends.move(
-        mend, waits_for=waits, reason=f"run {run_context.run_id} is {stands.outcome}: {details}"[:1000], triage=triage
+        mend, waits_for=waits, reason=f"run {run_context.run_id} is {status.outcome}: {details}"[:1000], triage=triage
     )
 
 
@@ -324,26 +300,13 @@ def _run_context(context: FixContext) -> RunContext:
     if mend.fix_run_id is not None:
         run_context = starting.open_run(log, mend.fix_run_id, **given)
     else:
-        wanted = starting.RunRequest(f"Mend: {mend.plan['task']}", f"{mend.id}:{mend.rounds}".encode(), _plan(context))
-        run_context = starting.begin(log, wanted, commit=context.base, say=lambda text: _say(context, text), **given)
+        title = f"Mend: {mend.plan['task']}"
+        item = WorkItem(name=_ITEM, title=title, objective=brief(context), acceptance=_ACCEPTANCE)
+        wanted = starting.RunRequest(title, f"{mend.id}:{mend.rounds}".encode(), WorkPlan(title, (item,)))
+        run_context = starting.begin(log, wanted, commit=context.base, say=context.say, **given)
     # A fix is not planned anew: a person decides about a stuck one.
     configuration = replace(run_context.configuration, strategists=(), is_reviewed=True)
-    return replace(run_context, configuration=configuration, reviewer=_Proofs(context))
-
-
-def _say(context: FixContext, text: str) -> None:
-    context.say(text)
-
-
-def _noted(context: FixContext, run_context: RunContext) -> Mend:
-    mend = context.mend
-    return mend if mend.fix_run_id == run_context.run_id else context.log.mends.move(mend, fix_run_id=run_context.run_id)
-
-
-def _plan(context: FixContext) -> WorkPlan:
-    mend = context.mend
-    item = WorkItem(name=_ITEM, title=f"Mend: {mend.plan['task']}", objective=brief(context), acceptance=_ACCEPTANCE)
-    return WorkPlan(f"Mend: {mend.plan['task']}", (item,))
+    return replace(run_context, configuration=configuration, reviewer=partial(_prove_attempt, context))
 
 
 def brief(context: FixContext) -> str:
@@ -364,20 +327,16 @@ def brief(context: FixContext) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-class _Proofs:
-    """Replaces the review of a run: a fix without proof goes back to its agent, with the reason."""
-
-    def __init__(self, context: FixContext) -> None:
-        self._context = context
-
-    def __call__(self, context: RunContext, task: Task, base: str, tip: str, wanted_end: Callable[[], str | None]) -> Examination:
-        del task, wanted_end
-        try:
-            proof = proof_of(self._context, Change(context.repository, base, tip))
-        except DecklogError as problem:
-            raise Unavailable(f"the proof of the fix can't be tried: {problem.message}") from problem
-        if proof.is_given:
-            return Examination("green")
-        facts = proof.as_dict()
-        finding = {"check": "proof", "kind": facts["refused"], "text": proof.text, "output": facts["remedy"]}
-        return Examination("red", [finding])
+def _prove_attempt(
+    fix: FixContext, context: RunContext, task: Task, base: str, tip: str, wanted_end: Callable[[], str | None]
+) -> Examination:
+    """Replace the review of a run: a fix without proof goes back to its agent, with the reason."""
+    del task, wanted_end
+    try:
+        proof = proof_of(fix, Change(context.repository, base, tip))
+    except DecklogError as problem:
+        raise Unavailable(f"the proof of the fix can't be tried: {problem.message}") from problem
+    if proof.is_given:
+        return Examination("green")
+    finding = {"check": "proof", "kind": str(proof.refused), "text": proof.text, "output": proof.remedy}
+    return Examination("red", [finding])

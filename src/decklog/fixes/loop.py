@@ -12,7 +12,7 @@ from typing import Any
 
 from decklog.conductor import kill_points
 from decklog.conductor.git.changes import changes
-from decklog.conductor.git.repository import Repository, ref_part
+from decklog.conductor.git.repository import Repository, ref_part, starting_commit
 from decklog.conductor.settings import NAME
 from decklog.core.errors import Busy, Conflict, DecklogError, NotFound, TimedOut, Unavailable
 from decklog.fixes.context import FixContext, answer_merge_question, newest_base
@@ -21,8 +21,7 @@ from decklog.fixes.publication import learn, publish
 from decklog.fixes.triage import approve, by_person, drop, locate, plan, triage
 from decklog.guard.files.gitignore import IgnoreFile
 from decklog.log import Decklog
-from decklog.models.provider import Provider
-from decklog.models.settings import ModelChoice
+from decklog.models.asking import BuildProvider
 from decklog.stores.approvals.feedback import FeedbackState, FixClass
 from decklog.stores.workflow.mends import Mend, MendState, MendWait
 
@@ -41,7 +40,7 @@ _PAGE = 200
 
 @dataclass(frozen=True)
 class Stage:
-    """One state: what is known in it, the step that leads on, what a kill in that step leaves, and what it may wait for."""
+    """One state: what is proven in it, the next step, what a kill in that step leaves, and what it may wait for."""
 
     proven: str
     step: str
@@ -97,19 +96,19 @@ WAYS_OUT: Mapping[MendWait, tuple[str, ...]] = {
 }
 # With an open question about a blocked fix, the answer leads on.
 _ASKED = ("decklog approvals decide {approval} granted --by NAME --rationale WHY", "decklog mend {id} --branch NAME")
-# What may be over without anybody's word to the loop: `--all` and `--watch` look at these again by themselves.
+# Waits that may be over without input to the loop: `--all` and `--watch` look at these again.
 LOOKED_AT_AGAIN = (None, MendWait.APPROVAL, MendWait.GATE, MendWait.MERGE, MendWait.WEATHER)
 
 
 def ways_out(mend: Mend, asked: str | None = None) -> list[str]:
-    """List the commands that lead on from where a mend is; giving it up is always one.
+    """List the commands that continue a fix from its state; dropping it is always one.
 
-    `asked` is the open question to a person about what the gate holds.
+    `asked` is the open question to a person about a fix that the gate blocks.
     """
     if mend.state.is_end:
         return []
     known = mend.plan.get("approval") if mend.state is MendState.PLANNED else mend.triage.get("approval")
-    # By what was said, which is what people have typed: a mend is found by it in its repository.
+    # By the id of the feedback, which people have typed.
     merge = f"git merge {mend.published['branch']} && " if mend.published.get("way") == "branch" else ""
     named = {"id": mend.feedback_id, "approval": asked or known or "ID", "merge": merge}
     ways = WAYS_OUT[mend.waits_for] if mend.waits_for is not None else ("decklog mend {id}",)
@@ -129,12 +128,12 @@ class FixInput:
 
 @dataclass(frozen=True, kw_only=True)
 class FixLoop:
-    """Mends feedback in one repository."""
+    """Fixes feedback in one repository."""
 
     log: Decklog
     cwd: Path
     state: Path
-    make: Callable[[ModelChoice], Provider] | None = None
+    make: BuildProvider | None = None
     say: Callable[[str], object] = lambda _: None
 
     @cached_property
@@ -144,7 +143,7 @@ class FixLoop:
     # Which
 
     def begin(self, feedback_id: str, *, for_run_id: str | None = None) -> Mend:
-        """Begin to mend feedback in this repository, or find the mend that was begun."""
+        """Begin a fix of feedback in this repository, or find the one that was begun."""
         log = self.log
         feedback = log.feedback.get(feedback_id)
         earlier = log.mends.find(feedback_id=feedback.id, repo=self._repo, limit=_PAGE)
@@ -160,7 +159,7 @@ class FixLoop:
             return log.mends.begin(run.id, feedback.id, repo=self._repo, base=base, for_run_id=for_run_id)
 
     def named(self, name: str) -> Mend:
-        """Find a mend by its own id, or by that of its feedback; feedback that nobody mends yet is begun with."""
+        """Find a fix by its own id, or by that of its feedback; begin one if there is none."""
         try:
             found = self.log.mends.get(name)
             if found.repo != self._repo:
@@ -183,7 +182,7 @@ class FixLoop:
                 yield mend
 
     def _is_otherwise(self, mend: Mend) -> bool:
-        """Return whether a mend waits for a model, and the base has moved on since: its settings may name one now."""
+        """Return whether a fix waits for a model and the base has moved on: its settings may name one now."""
         is_stuck = mend.waits_for is MendWait.MODEL and mend.state is MendState.FILED
         return is_stuck and newest_base(self.repository, self.cwd) != mend.base
 
@@ -195,9 +194,9 @@ class FixLoop:
     # Going on
 
     def go_on(self, mend_id: str, given: FixInput | None = None) -> Mend:
-        """Take a mend on until it is over or waits; killed at any moment, the same call goes on from the last state.
+        """Advance a fix until it is over or waits. After a kill, the same call goes on from the last state.
 
-        Without `given` nobody named it: what was refused is then not tried again.
+        Without `given` no person has named it: refused steps are then not tried again.
         """
         with self._alone(mend_id):
             mend = self.log.mends.get(mend_id)
@@ -254,7 +253,7 @@ class FixLoop:
         return self.log.mends.move(mend, base=base)
 
     def _apply_input(self, mend: Mend, given: FixInput) -> Mend:
-        """Apply the input of a person: a fix of theirs starts anew, also after a refusal."""
+        """Apply the input of a person: their own fix restarts the loop, also after a refusal."""
         context = self._context(mend)
         if given.branch is not None and mend.state is not MendState.VERIFIED:
             mend = self._with_branch(context, given)
@@ -286,9 +285,7 @@ class FixLoop:
 
     def _class_of(self, context: FixContext, branch: str) -> FixClass:
         """Return the class of a person's fix by what it changes."""
-        tip = context.repository.resolve(branch, cwd=self.cwd)
-        if tip is None:
-            raise NotFound(f"there is no commit {branch!r}", hint="Name a branch, a tag or a commit; see: git log", name=branch)
+        tip = starting_commit(context.repository, branch, cwd=self.cwd)
         tests = IgnoreFile(context.settings.tests)
         paths = [one.path for one in changes(context.repository, context.base, tip)]
         others = [path for path in paths if not tests.covers(path)]

@@ -28,7 +28,10 @@ def publish(context: FixContext) -> Mend:
     way = context.rules.publish
     published: dict[str, Any] = {"way": way, "commit": mend.head}
     if way == "patch":
-        published["patch"] = context.acts.perform(f"patch:{mend.head}", lambda: _patch(context), _is_file, task_id=None)
+        # Writing it again gives the same file.
+        published["patch"] = context.acts.perform(
+            f"patch:{mend.head}", lambda: _patch(context), lambda _: EffectCheck(False), task_id=None
+        )
     else:
         published["branch"] = _branch(context)
     if way == "pr":
@@ -37,13 +40,9 @@ def publish(context: FixContext) -> Mend:
     kill_points.reached("publish:done")
     with log.transaction():
         if context.feedback.state is FeedbackState.IN_FIX:
-            log.feedback.open_pr(mend.feedback_id, address, regression_test_path=_test_path(mend), by="mend")
+            log.feedback.open_pr(mend.feedback_id, address, regression_test_path=_tests(mend), by="mend")
         published["message"] = ask_for_merge(context, address)
         return log.mends.move(mend, MendState.PUBLISHED, published=published)
-
-
-def _test_path(mend: Mend) -> str:
-    return ", ".join(str(name) for name in mend.tests)
 
 
 # A branch
@@ -91,12 +90,6 @@ def _patch(context: FixContext) -> str:
     return str(path)
 
 
-def _is_file(effect: Any) -> EffectCheck:
-    # Writing it again gives the same file.
-    del effect
-    return EffectCheck(False)
-
-
 # A pull request
 
 
@@ -117,10 +110,14 @@ def _pull_request(context: FixContext, branch: str) -> dict[str, Any]:
     context.acts.perform(f"push:{branch}:{head}", push, lambda _: EffectCheck(remote.refs(ref).get(ref) == head), task_id=None)
     title, _, body = context.change.message.partition("\n")
     base = context.settings.rules.base or "main"
-    request = PullRequest(branch=branch, base=base, title=title, body=body.strip(), is_draft=True)
+    request = PullRequest(branch=branch, base=base, title=title, body=body.strip())
     folder = context.repository.folder
+    step = f"pr:{branch}:{head}"
     opened = context.acts.perform(
-        f"pr:{branch}:{head}", lambda: GITHUB.open(folder, request), lambda _: GITHUB.opened(folder, branch), task_id=None
+        step,
+        lambda: GITHUB.open(folder, request, is_draft=True),
+        lambda _: GITHUB.opened(folder, branch),
+        task_id=None,
     )
     return {"url": str(opened)}
 
@@ -130,7 +127,7 @@ def learn(context: FixContext) -> Mend:
     log, mend = context.log, context.mend
     with log.transaction():
         _lessons(context)
-        observation = f"{_first(context)} Mended as {mend.fix_class}; shown by {_test(mend)}."
+        observation = f"{_first(context)} Mended as {mend.fix_class}; shown by {_tests(mend)[:_LONGEST]}."
         log.learnings.note(mend.id, observation, run_id=mend.run_id, key=f"mend:{mend.id}")
         _self_edit(context)
         if context.feedback.state is FeedbackState.VERIFIED:
@@ -154,7 +151,7 @@ def _lessons(context: FixContext) -> None:
             "error_signature": _first(context),
             "root_cause": cause,
             "feedback_body": context.feedback.body,
-            "regression_test_path": _test(mend),
+            "regression_test_path": _tests(mend)[:_LONGEST],
             "affected_files": [one.path for one in context.change.paths],
             "fix_pr_url": str(context.feedback.fix_pr_url or ""),
         },
@@ -194,5 +191,5 @@ def _first(context: FixContext) -> str:
     return " ".join(context.feedback.body.strip().split("\n", 1)[0].split())[:_LONGEST]
 
 
-def _test(mend: Mend) -> str:
-    return ", ".join(str(name) for name in mend.tests)[:_LONGEST]
+def _tests(mend: Mend) -> str:
+    return ", ".join(map(str, mend.tests))

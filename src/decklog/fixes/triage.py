@@ -9,7 +9,7 @@ from typing import Any
 from decklog.fixes.context import FixContext, answer_merge_question, ask_about_plan, withdraw_plan_question
 from decklog.fixes.fixing import given_up
 from decklog.guard.files.gitignore import IgnoreFile
-from decklog.models.client import ModelAnswer, ModelCall
+from decklog.models.client import ModelAnswer
 from decklog.stores.approvals.feedback import FeedbackState, FixClass
 from decklog.stores.workflow.mends import Mend, MendState, MendWait
 
@@ -75,7 +75,7 @@ def triage(context: FixContext) -> Mend:
     answer = _ask_model(context)
     if answer.data is None:
         waits = MendWait.WEATHER if answer.is_weather else MendWait.MODEL
-        return log.mends.move(mend, waits_for=waits, reason=f"nobody says what kind of fix this needs: {answer.why}")
+        return log.mends.move(mend, waits_for=waits, reason=f"the kind of fix is unknown: {answer.why}")
     return _taken(context, answer.data, answer.model or "a model")
 
 
@@ -83,7 +83,7 @@ def by_person(context: FixContext, fix_class: FixClass, *, by: str) -> Mend:
     """Set the class that a person has chosen."""
     log, mend = context.log, context.mend
     if fix_class is FixClass.OUT_OF_SCOPE:
-        return drop(context, f"{by} says that it is out of scope")
+        return drop(context, f"{by} decided that it is out of scope")
     with log.transaction():
         if context.feedback.state is FeedbackState.PENDING:
             log.feedback.triage(mend.feedback_id, fix_class, by=by)
@@ -92,27 +92,17 @@ def by_person(context: FixContext, fix_class: FixClass, *, by: str) -> Mend:
 
 def _ask_model(context: FixContext) -> ModelAnswer:
     feedback = context.feedback
-    models, composer = context.models()
     listed = context.repository.on_objects("ls-tree", "-r", "-z", "--name-only", context.base).out.split(b"\0")
     files = [name.decode(errors="replace") for name in listed if name][:_MOST_FILES]
+    lessons = context.log.memory.recall(feedback.body[:_LONGEST], topic="failure_patterns", limit=_MOST_LESSONS)
     data = [
         ("feedback", feedback.body),
         ("severity", feedback.severity.value),
         ("files", "\n".join(files)),
-        ("earlier", "\n".join(_earlier(context))),
+        ("earlier", "\n".join(f"- {hit.body} (lesson {hit.id}, {hit.confidence} of 100)" for hit in lessons)),
     ]
-    composed = composer.compose(SITE, data=[(name, text) for name, text in data if text])
-    if not composed.fits:
-        from decklog.models.client import ModelAnswer
-
-        return ModelAnswer(site=SITE, prompt_digest=composed.prompt.digest, why="what is to be told does not fit into a prompt")
-    return models.ask(ModelCall(site=SITE, prompt=composed.prompt, schema=FORM))
-
-
-def _earlier(context: FixContext) -> list[str]:
-    """Recall lessons from similar failures, as hints for the model."""
-    found = context.log.memory.recall(context.feedback.body[:_LONGEST], topic="failure_patterns", limit=_MOST_LESSONS)
-    return [f"- {hit.body} (lesson {hit.id}, {hit.confidence} of 100)" for hit in found]
+    given = [(name, text) for name, text in data if text]
+    return context.models.ask(context.log, SITE, FORM, given, run_id=context.mend.run_id)
 
 
 def _taken(context: FixContext, data: Mapping[str, Any], by: str) -> Mend:
@@ -122,7 +112,7 @@ def _taken(context: FixContext, data: Mapping[str, Any], by: str) -> Mend:
     said = {**{name: str(data[name])[:_LONGEST] for name in _TEXTS}, "candidate_files": data["candidate_files"], "by": by}
     if confidence < FLOOR or fix_class is FixClass.OUT_OF_SCOPE:
         unsure = f"{by} is {confidence} of 100 sure that it is {fix_class}, and {FLOOR} are needed"
-        reason = unsure if confidence < FLOOR else f"{by} says that it is out of scope: {said['root_cause']}"
+        reason = unsure if confidence < FLOOR else f"{by} decided that it is out of scope: {said['root_cause']}"
         return drop(context, reason, confidence=confidence, triage={**said, "fix_class": fix_class.value})
     with log.transaction():
         words = {"root_cause": said["root_cause"], "success_criterion": said["success_criterion"]}
@@ -143,9 +133,7 @@ class Spot:
 
 def locate(context: FixContext) -> Mend:
     """Locate the feedback: lines that it names first, then lines with the most of its words."""
-    spots = list(_named(context))
-    if not spots:
-        spots = _searched(context)
+    spots = list(_named(context)) or _searched(context)
     return context.log.mends.move(context.mend, MendState.LOCATED, places=[asdict(one) for one in spots[:MOST_HITS]])
 
 
@@ -155,28 +143,28 @@ def words_of(text: str) -> list[str]:
     return sorted(found, key=lambda word: (-len(word), word))[:MOST_WORDS]
 
 
+def _candidates(context: FixContext) -> list[tuple[re.Match[str], str]]:
+    """List the places that triage names, each with the reason."""
+    named: Any = context.mend.triage.get("candidate_files")
+    rows = [(_PLACE.match(str(one["path"])), str(one["why"])) for one in named or ()]
+    return [(place, why[:_LONGEST_LINE]) for place, why in rows if place is not None]
+
+
 def _named(context: FixContext) -> Iterator[Spot]:
     """Yield the files and lines of the base that triage or the feedback names."""
-    candidates = context.mend.triage.get("candidate_files")
-    listed = candidates if isinstance(candidates, list) else []
-    by_triage = [(str(one["path"]), str(one["why"])[:_LONGEST_LINE]) for one in listed]
-    by_words = [(name, "it is named") for name in _NAMED.findall(context.feedback.body)]
+    by_words = [(place, "it is named") for name in _NAMED.findall(context.feedback.body) if (place := _PLACE.match(name))]
     seen: set[str] = set()
-    for name, why in (*by_triage, *by_words):
-        found = _PLACE.match(name)
-        path = found["path"] if found is not None else name
+    for place, why in (*_candidates(context), *by_words):
+        path = place["path"]
         content = context.repository.read(context.base, path) if path not in seen else None
-        if found is None or content is None:
-            continue
-        seen.add(path)
-        yield from _lines_of(context, path, content, found["first"], found["last"], why)
+        if content is not None:
+            seen.add(path)
+            yield from _lines_of(context, path, content, place["first"], place["last"], why)
 
 
 def missing(context: FixContext) -> list[str]:
     """Return the files that triage names and the base does not have."""
-    candidates = context.mend.triage.get("candidate_files")
-    named = [_PLACE.match(str(one["path"])) for one in candidates] if isinstance(candidates, list) else []
-    paths = dict.fromkeys(found["path"] for found in named if found is not None)
+    paths = dict.fromkeys(place["path"] for place, _ in _candidates(context))
     return [path for path in paths if context.repository.read(context.base, path) is None]
 
 

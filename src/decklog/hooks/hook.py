@@ -9,16 +9,14 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any
 
 from decklog.agents.spool import Spool
-from decklog.agents.texts import as_name
+from decklog.agents.texts import as_name, text_or_none
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from decklog.location.locate import LogLocation
-    from decklog.log import Decklog
 
 BLOCKED = 2
 # The call was judged and may run, but could not be recorded.
@@ -43,9 +41,19 @@ class Hook:
         self.program = program
         self._raw = raw
         self._environment = environment
-        self.payload: dict[str, Any] = _object(raw)
-        event = self.payload.get("hook_event_name")
-        self.event = event if isinstance(event, str) else ""
+        try:
+            found = json.loads(raw)
+        except (ValueError, RecursionError):
+            found = {}
+        self.payload: dict[str, Any] = found if isinstance(found, dict) else {}
+        self.event = text_or_none(self.payload.get("hook_event_name")) or ""
+        self._session = text_or_none(self.payload.get("session_id")) or "unread"
+
+    @property
+    def _root(self) -> str:
+        """The project folder of the session. A nested program inherits CLAUDE_PROJECT_DIR, so it counts for Claude Code only."""
+        named = self._environment.get("CLAUDE_PROJECT_DIR") if self.program == "claude" else None
+        return named or text_or_none(self.payload.get("cwd")) or os.getcwd()
 
     @property
     def is_judged(self) -> bool:
@@ -54,10 +62,12 @@ class Hook:
 
     def answer(self, out: IO[str], err: IO[str]) -> int:
         """Judge, record and answer the event. A blocked call stays blocked if it can't be recorded."""
+        from decklog.location.locate import of_session
+
         location, problem = None, None
         try:
             # Use the session's root: a command may change to a folder without a log, and so without a guard.
-            location = self._find_log()
+            location = of_session(self._root, self._environment)
         except Exception as unusable:  # noqa: BLE001
             # A call must be judged even if the log can't be used.
             problem = unusable
@@ -79,12 +89,19 @@ class Hook:
         return BLOCKED if denied else 0
 
     def _record(self, location: "LogLocation", denied: str | None, out: IO[str]) -> None:
-        from decklog.location.locate import spool_folder
+        from decklog.location.locate import repository, spool_folder
 
-        spool = Spool(spool_folder(location))
-        captured = None if denied else self._capture()
-        facts = self._facts(denied) | ({"provenance": captured} if captured else {})
-        spool.put(self.program, self._session, facts, self._payload_to_record())
+        spool, raw, facts = Spool(spool_folder(location)), self._raw, self._facts(denied)
+        # Store the files that the call changes as git objects. Import nothing if there is no repository.
+        if not denied and repository(self._root) is not None:
+            from decklog.hooks.capturing import capture
+
+            if captured := capture(self.payload, self._root, f"{self.program}:{self._session}", self._process):
+                facts["provenance"] = captured
+        if self.event == "SessionStart" and (process := self._process()) is not None:
+            # With the program's process, its death can be detected later.
+            raw = json.dumps({**self.payload, "process": process}).encode()
+        spool.put(self.program, self._session, facts, raw)
         if not location.exists:
             # The next event takes this one in, once the log's file exists again.
             return
@@ -94,54 +111,47 @@ class Hook:
             self._review(location, out)
         elif self.event not in _ONLY_RECORDED and not (self.event in _JUDGED and spool.is_being_taken_in):
             # The check takes the intake lock for a moment, so other hooks may have left the work to this one.
-            self._start_intake(location, spool)
-
-    def _capture(self) -> dict[str, Any] | None:
-        """Store the files that the call changes as git objects. Import nothing if there is no repository."""
-        from decklog.location.locate import repository
-
-        if repository(self._root) is None:
-            return None
-        from decklog.hooks.capturing import capture
-
-        return capture(self.payload, self._root, f"{self.program}:{self._session}", self._process)
+            run_detached(lambda: self._take_in(location, spool), spool.keep_trouble)
 
     def _process(self) -> str | None:
-        from decklog.core.processes import Identity
-
-        process = Identity.of(self._program_pid())
-        return None if process is None else process.as_text()
-
-    def _payload_to_record(self) -> bytes:
-        """Return the payload. At a session start, add the program's process, so that its death can be detected later."""
-        if self.event != "SessionStart":
-            return self._raw
-        process = self._process()
-        return self._raw if process is None else json.dumps({**self.payload, "process": process}).encode()
-
-    def _program_pid(self) -> int:
-        """Return the process id of the program: the one it names, or the process that called this hook."""
+        """Return the process of the program: the one it names, or the process that called this hook."""
         from decklog.agents.caller import calling_process
+        from decklog.core.processes import Identity
 
         # Only for Claude Code: a program that it started inherits its variables.
         named = self._environment.get("CLAUDE_PID", "") if self.program == "claude" else ""
-        return int(named) if named.isdigit() else calling_process().number
+        process = Identity.of(int(named)) if named.isdigit() else calling_process()
+        return None if process is None else process.as_text()
 
     def _prime(self, location: "LogLocation", spool: Spool, out: IO[str]) -> None:
         """Take in waiting events and print the agent's briefing, which becomes part of its conversation."""
         from decklog.agents.caller import RememberedClaims, claims_folder_of, worker
+        from decklog.agents.entries import run_of
+        from decklog.agents.prime import Prime
+        from decklog.core.errors import Busy, NotFound
 
         who = worker(None, self._environment)
         claim = RememberedClaims(claims_folder_of(location), who).load()
-        mine = claim if claim is not None and claim.is_open else None
-        run_id = self._environment.get("DECKLOG_RUN_ID") or (mine and mine.run_id) or None
-        task_id = self._environment.get("DECKLOG_TASK_ID") or (mine and mine.task_id) or None
-        with location.open(busy_seconds=_PATIENCE_SECONDS) as log:
-            since = self._last_here(log)
-        child = self._start_intake(location, spool)
-        is_taken_in = _wait_until(lambda: bool(os.waitpid(child, os.WNOHANG)[0]), _LONGEST_TAKING_IN_SECONDS)
-        asked = {"worker": who.name, "run_id": run_id, "task_id": task_id, "since": since, "folder": self._root}
-        out.write(_briefing(location, asked, is_locked=not is_taken_in))
+        mine = (claim.run_id, claim.task_id) if claim is not None and claim.is_open else (None, None)
+        run_id = self._environment.get("DECKLOG_RUN_ID") or mine[0]
+        task_id = self._environment.get("DECKLOG_TASK_ID") or mine[1]
+        since = None
+        with location.open(busy_seconds=_PATIENCE_SECONDS) as log, suppress(NotFound):
+            for entry in log.journal.find(run_of(self.program, self._session), limit=1):
+                since = entry.at
+        child = run_detached(lambda: self._take_in(location, spool), spool.keep_trouble)
+        is_locked = not _wait_until(lambda: bool(os.waitpid(child, os.WNOHANG)[0]), _LONGEST_TAKING_IN_SECONDS)
+        while True:
+            try:
+                # Open the log read-only while another process has locked it.
+                with location.open(busy_seconds=_PATIENCE_SECONDS, read_only=is_locked) as log:
+                    prime = Prime(log, who.name, run_id, task_id, since=since, folder=self._root)
+                    out.write(prime.text())
+                    return
+            except Busy:
+                if is_locked:
+                    raise
+                is_locked = True
 
     def _review(self, location: "LogLocation", out: IO[str]) -> None:
         """Review what a tool has changed, and report certain errors to the agent."""
@@ -157,22 +167,8 @@ class Hook:
             answer = {"hookEventName": self.event, "additionalContext": "\n".join(lines)}
             out.write(json.dumps({"hookSpecificOutput": answer}) + "\n")
 
-    def _last_here(self, log: "Decklog") -> "datetime | None":
-        from decklog.agents.entries import run_of_session
-        from decklog.core.errors import NotFound
-
-        try:
-            found = log.journal.find(run_of_session(self.program, self._session), limit=1)
-        except NotFound:
-            return None
-        return found[0].at if found else None
-
-    def _start_intake(self, location: "LogLocation", spool: Spool) -> int:
-        """Take waiting events into the log in a detached process; return its pid."""
-        # The next event retries a failed intake; `decklog doctor agents` shows the error.
-        return run_detached(lambda: self._take_in(location, spool), spool.keep_trouble)
-
     def _take_in(self, location: "LogLocation", spool: Spool) -> None:
+        """Take waiting events into the log. The next event retries if it fails; `decklog doctor agents` shows the error."""
         from decklog.agents.closing import close_killed_sessions
         from decklog.agents.intake import take_in
 
@@ -190,29 +186,11 @@ class Hook:
                 spool.put(self.program, self._session, self._facts(None), json.dumps(gone).encode())
                 take_in(log, spool)
 
-    @property
-    def _session(self) -> str:
-        session = self.payload.get("session_id")
-        return session if isinstance(session, str) and session else "unread"
-
-    def _find_log(self) -> "LogLocation | None":
-        """Return the log of the session's folder; None means that nothing is recorded."""
-        from decklog.location.locate import of_session
-
-        return of_session(self._root, self._environment)
-
     def _facts(self, denied: str | None) -> dict[str, Any]:
         named = {"run": "DECKLOG_RUN_ID", "task": "DECKLOG_TASK_ID"}
         facts = {fact: self._environment[name] for fact, name in named.items() if self._environment.get(name)}
         facts["session"] = self._session
         return {**facts, "denied": denied} if denied else facts
-
-    @property
-    def _root(self) -> str:
-        """The project folder of the session. A nested program inherits CLAUDE_PROJECT_DIR, so it counts for Claude Code only."""
-        named = self._environment.get("CLAUDE_PROJECT_DIR") if self.program == "claude" else None
-        cwd = self.payload.get("cwd")
-        return named or (cwd if isinstance(cwd, str) and cwd else os.getcwd())
 
     def _why_blocked(self) -> str | None:
         """Return why a call is blocked, None if it is not. A call that can't be judged is blocked."""
@@ -255,28 +233,6 @@ def run(words: list[str]) -> int:
         return UNRECORDED if hook.is_judged else 1
 
 
-def _object(raw: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(raw)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _briefing(location: "LogLocation", asked: dict[str, Any], *, is_locked: bool) -> str:
-    """Return the agent's briefing; open the log read-only while another process has locked it."""
-    from decklog.agents.prime import Prime
-    from decklog.core.errors import Busy
-
-    try:
-        with location.open(busy_seconds=_PATIENCE_SECONDS, read_only=is_locked) as log:
-            return Prime(log, **asked).text()
-    except Busy:
-        if is_locked:
-            raise
-    return _briefing(location, asked, is_locked=True)
-
-
 def _wait_until(is_done: Callable[[], bool], seconds: float) -> bool:
     """Wait for a condition up to a time limit; return whether it was met."""
     end = time.monotonic() + seconds
@@ -291,10 +247,8 @@ def _has_exited(process: int) -> bool:
     """Return whether a process has ended; False for one that can't be checked."""
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        pass
+    except OSError as problem:
+        return isinstance(problem, ProcessLookupError)
     return False
 
 

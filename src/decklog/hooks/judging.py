@@ -40,27 +40,19 @@ def files_of(tool: str, arguments: Mapping[str, Any]) -> tuple[list[str], list[s
         return [], paths
     names = (*_PATTERNS, "pattern") if words & _FINDS_FILES else _PATTERNS
     patterns = [pattern for pattern in _texts(arguments, names) if not pattern.startswith("!")]
-    below = [_joined(folder, pattern) for folder in paths or ["."] for pattern in patterns]
-    return [*paths, *(path for pattern in below for path in _alternatives(pattern))], []
+    below = [os.path.join("" if pattern[0] == "~" else folder, pattern) for folder in paths or ["."] for pattern in patterns]
+    if any("{" in path for path in below):
+        # Search tools expand braces such as `{a,b}`, too.
+        from decklog.guard.policy.words import expand_braces
+
+        below = [path for pattern in below for path in expand_braces(pattern)]
+    return [*paths, *below], []
 
 
 def _texts(arguments: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[str]:
     for name in names:
         value = arguments.get(name)
         yield from (text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str) and text)
-
-
-def _joined(folder: str, pattern: str) -> str:
-    return pattern if pattern.startswith("~") else os.path.join(folder, pattern)
-
-
-def _alternatives(pattern: str) -> list[str]:
-    """Expand braces such as `{a,b}`, as search tools do."""
-    if "{" not in pattern:
-        return [pattern]
-    from decklog.guard.policy.words import expand_braces
-
-    return expand_braces(pattern)
 
 
 # Any other character may have a meaning for the shell.
@@ -157,19 +149,15 @@ def decisions(payload: dict[str, Any], root: str) -> list[tuple[str, str, dict[s
     return [decide(command, root, cwd) for command in _commands(payload)]
 
 
-def command_block_reason(command: str | list[str], root: str, cwd: str) -> str | None:
-    """Return why a command in a folder is blocked; None if it is not."""
-    decision, why, _ = decide(command, root, cwd)
-    return why if decision == "deny" else None
-
-
 def decide(command: str | list[str], root: str, cwd: str) -> tuple[str, str, dict[str, str]]:
     """Return the policy's decision about a command in a folder (`allow`, `ask` or `deny`) and the reason.
 
     The third value has the rule and its reason for the record, if a rule decided.
     """
     place = os.path.relpath(cwd, root)
-    if isinstance(command, str) and is_plain(command) and _is_plain_place(place):
+    # In a folder without a hidden part, plain names are ordinary files.
+    is_hidden = place != "." and any(part.startswith(".") for part in place.split(os.sep))
+    if isinstance(command, str) and not is_hidden and is_plain(command):
         return "allow", "", {}
     try:
         return _judged(command, root, place)
@@ -220,11 +208,6 @@ def write_command(path: str) -> list[str]:
 def read_command(path: str) -> list[str]:
     """Return the command that is judged in place of reading a file."""
     return ["cat", path]
-
-
-def _is_plain_place(cwd: str) -> bool:
-    """Return whether a folder has no hidden part, so that plain names in it are ordinary files."""
-    return cwd == "." or not any(part.startswith(".") for part in cwd.split(os.sep))
 
 
 def _commands(payload: dict[str, Any]) -> Iterator[str | list[str]]:

@@ -3,13 +3,16 @@
 import errno
 import json
 import os
+import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import MISSING, fields
 from datetime import datetime
 from enum import Enum
-from typing import Any, Self, TypeVar
+from functools import cached_property, partial
+from typing import Any, ClassVar, Self, TypeVar
 
 import apsw
 
@@ -26,13 +29,13 @@ from decklog.records.values import to_json
 R = TypeVar("R", bound=Record)
 
 
-def every(find: Callable[..., Page[Any]]) -> Iterator[Any]:
-    """Yield every record of a list, page after page."""
-    after = None
-    while True:
-        page = find(limit=MAX_PAGE, after=after)
+def every(find: Callable[..., Page[Any]], limit: int | None = None) -> Iterator[Any]:
+    """Yield every record of a list, or the first ones, page after page."""
+    after, left = None, sys.maxsize if limit is None else limit
+    while left > 0:
+        page = find(limit=min(left, MAX_PAGE), after=after)
         yield from page
-        after = page.next
+        after, left = page.next, left - len(page)
         if after is None:
             return
 
@@ -107,7 +110,8 @@ class LeftoverRows:
         """Restore kept columns, unless the value used instead was changed since; then fill empty columns by their defaults."""
         columns, instead = self.columns(name)
         for column, value in columns.items():
-            if column not in instead or _stored(row.get(column)) == instead[column]:
+            here = row.get(column)
+            if column not in instead or (to_text(here) if isinstance(here, datetime) else here) == instead[column]:
                 row[column] = value
         for column, value in (defaults or {}).items():
             if row.get(column) is None:
@@ -124,17 +128,17 @@ class LeftoverRows:
             yield row_id, {name: unplain(value, of_json=self._of_json) for name, value in columns.items()}
 
 
-def _stored(value: Any) -> Any:
-    """Return a value as an import noted it down."""
-    return to_text(value) if isinstance(value, datetime) else value
-
-
 def _name(payload: dict[str, Any]) -> str:
     """Return the name that kept columns are found by: the record that the row became, or the row's id."""
     row_id = payload["instead"].get("id") or payload["id"]
     return payload.get("made") or f"{payload['table']} {row_id}"
 
 
+# Fields of a task that each format has a place for, or that say nothing where there are no leases.
+TASK_FIELDS = (
+    *("id", "run_id", "title", "objective", "state", "acceptance", "created_at", "updated_at", "open_dependencies", "worker"),
+    *("leased_at", "leased_until", "fence"),
+)
 MOST_REFUSALS = 200
 _LONGEST = 300
 
@@ -177,7 +181,8 @@ class ExportReport:
         """Count the records of every kind that is not among those with a place."""
         for table in log.record_classes():
             if table not in placed:
-                self.leave_out(table, _count(log, table))
+                [(count,)] = log.db.read(partial(log.db.rows, f"select count(*) from {table}", {}))[1]
+                self.leave_out(table, count)
 
     def leave_out_kept(self, of_others: dict[str, int]) -> None:
         """Count what the imports of other systems kept, which only their own formats have a place for."""
@@ -187,10 +192,6 @@ class ExportReport:
     def as_dict(self) -> dict[str, Any]:
         more = [f"and {self.refused_more} more"] if self.refused_more else []
         return {"path": self.path, "tables": self.tables, "refused": self.refused + more, "left_out": self.left_out}
-
-
-def _count(log: Decklog, table: str) -> int:
-    return int(log.db.read(lambda: log.db.rows(f"select count(*) from {table}", {}))[1][0][0])
 
 
 def _default(field: Any) -> object:
@@ -327,10 +328,7 @@ class Export:
         if self._wal:
             self.db.execute("pragma journal_mode = wal")
         self.db.close()
-        try:
-            os.link(self._file, os.path.abspath(self.path))
-        except FileExistsError:
-            raise Conflict(f"{self.path} is there already; name a file that is not", path=self.path) from None
+        put_new(self._file, self.path)
         return self.report.as_dict()
 
 
@@ -357,6 +355,14 @@ class Folder:
             os.rename(self._made, self._place)
         except OSError as problem:
             raise Conflict(f"{self.path} can't be put in its place: {problem.strerror}", path=self.path) from None
+
+
+def put_new(made: str, path: str) -> None:
+    """Give a complete file its name, unless there is another of this name."""
+    try:
+        os.link(made, os.path.abspath(path))
+    except FileExistsError:
+        raise Conflict(f"{path} is there already; name a file that is not", path=path) from None
 
 
 def folder_of(path: str) -> str:
@@ -405,33 +411,51 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-_INFINITE = "Infinity"
-
-
 class TextExport:
-    """Writes one file. With `replace`, it takes the place of the one that is there, at one moment."""
+    """Writes one file, as everything is at one moment. With `replace`, it takes the place of an existing one.
+
+    A subclass names its system and writes the text in `write_all`.
+    """
+
+    system: ClassVar[str] = ""
 
     def __init__(
         self,
         log: Decklog,
         path: str,
-        system: str,
         *,
+        run_id: str | None = None,
         replace: bool = False,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> None:
         self.log = log
         self.path = path
         self.report = ExportReport(path, progress)
-        self._system = system
+        self.run_id = run_id
         # The runs that are written; None for all.
-        self.runs: Collection[str] | None = None
+        self.runs: Collection[str] | None = None if run_id is None else [run_id]
         self._replace = replace
         if os.path.lexists(path) and not replace:
             raise Conflict(f"{path} is there already; name a file that is not, or say --replace", path=path)
 
+    def run(self) -> dict[str, Any]:
+        """Write the file."""
+        if self.run_id is not None:
+            self.log.runs.get(self.run_id)
+        with self:
+            self.log.db.read(self.write_all)
+            return self.finish()
+
+    def write_all(self) -> None:
+        """Write the whole text; called once, inside of a read."""
+        raise NotImplementedError
+
+    @cached_property
+    def kept(self) -> LeftoverRows:
+        """What imports of this system kept in the runs that are written."""
+        return LeftoverRows(self.log, self.system, of_json=True, runs=self.runs)
+
     def __enter__(self) -> Self:
-        self.kept = LeftoverRows(self.log, self._system, of_json=True, runs=self.runs)
         # Where a link leads, not in its place: who made it wants the other file to change.
         self._place = os.path.realpath(self.path)
         opened, self._file = tempfile.mkstemp(dir=folder_of(self._place), prefix=_PREFIX)
@@ -456,38 +480,26 @@ class TextExport:
                 # Keep the permissions of the replaced file.
                 os.chmod(self._file, os.stat(self._place).st_mode & 0o777)
             os.rename(self._file, self._place)
-            return self.report.as_dict()
-        try:
-            os.link(self._file, self._place)
-        except FileExistsError:
-            raise Conflict(f"{self.path} is there already; name a file that is not", path=self.path) from None
+        else:
+            put_new(self._file, self.path)
         return self.report.as_dict()
+
+
+_STRING_OR_INFINITY = re.compile(r'"(?:[^"\\]|\\.)*"|Infinity')
 
 
 def json_text(value: Any, **spelling: Any) -> str:
     """Write JSON that other programs read: numbers beyond all bounds as such, and half a character spelled out."""
     try:
         text = json.dumps(value, ensure_ascii=False, **spelling)
-        if _INFINITE in text:
-            mark = "@"
-            while mark in text:
-                mark += "@"
-            text = json.dumps(_marked(value, mark), ensure_ascii=False, **spelling)
-            text = text.replace(f'"-{mark}"', "-1e999").replace(f'"{mark}"', "1e999")
+        if "Infinity" in text:
+            text = _STRING_OR_INFINITY.sub(lambda found: "1e999" if found[0] == "Infinity" else found[0], text)
         text.encode()
     except UnicodeEncodeError:
         return json.dumps(value, **spelling)
     except RecursionError:
         raise Invalid("it holds a value that is nested too deep to be written") from None
     return text
-
-
-def _marked(value: Any, mark: str) -> Any:
-    if isinstance(value, float) and abs(value) == float("inf"):
-        return mark if value > 0 else f"-{mark}"
-    if isinstance(value, dict):
-        return {name: _marked(item, mark) for name, item in value.items()}
-    return [_marked(item, mark) for item in value] if isinstance(value, list) else value
 
 
 def number_of(key: str | None, system: str, table: str) -> int | None:
@@ -500,6 +512,11 @@ def whole_number(text: object) -> int | None:
     """Parse a number that a database can hold."""
     digits = str(text)
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else None
+
+
+def unless(value: Any, stand_in: Any) -> Any:
+    """Return None for a placeholder of an unknown value, so that a kept column can be restored."""
+    return None if value == stand_in else value
 
 
 def short_time(moment: datetime | None) -> str | None:

@@ -4,6 +4,7 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -15,7 +16,7 @@ _LONGEST_LINE = 64 * 1024**2
 _MARKER = 7
 OURS, _BASE, _MIDDLE, _THEIRS = "<" * _MARKER, "|" * _MARKER, "=" * _MARKER, ">" * _MARKER
 _MARKERS = (OURS, _BASE, _MIDDLE, _THEIRS)
-_decode = json.JSONDecoder().decode
+_raw_decode = json.JSONDecoder().raw_decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,31 +39,28 @@ def file_in(path: str, places: Sequence[str], hint: str) -> str:
     raise NotFound(f"there is no {places[0]} in {path}", hint=hint, path=path)
 
 
-def json_lines(path: str, *, most_bytes: int = MOST_BYTES) -> Iterator[TextLine]:
+def json_lines(path: str) -> Iterator[TextLine]:
     """Yield the JSON objects of a file line by line; skip blank lines and conflict markers."""
-    with opened(path, most_bytes) as file:
+    with opened(path, MOST_BYTES) as file:
         for number, raw in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1):
             text = raw.decode("utf-8", "replace").strip().lstrip("\ufeff")
-            if text and not _is_marker(text):
-                yield _line(number, text, is_whole=raw.endswith(b"\n"))
+            if not text or _is_marker(text):
+                continue
+            found, trouble = parsed(text), None
+            if found is NotImplemented:
+                trouble = "the line is no JSON" if raw.endswith(b"\n") else "the line was not written to its end"
+            elif not isinstance(found, dict):
+                trouble = "the line is no JSON object"
+            yield TextLine(number, text, None if trouble else found, trouble)
 
 
 def parsed(text: str) -> object:
     """Parse JSON as programs write it, with `NaN`; return `NotImplemented` for anything else."""
     try:
-        found: object = _decode(text)
+        found: object = json.loads(text)
     except (ValueError, RecursionError):
         return NotImplemented
     return found
-
-
-def _line(number: int, text: str, *, is_whole: bool) -> TextLine:
-    found = parsed(text)
-    if isinstance(found, dict):
-        return TextLine(number, text, found)
-    if found is not NotImplemented:
-        return TextLine(number, text, trouble="the line is no JSON object")
-    return TextLine(number, text, trouble="the line is no JSON" if is_whole else "the line was not written to its end")
 
 
 def has_markers(path: str) -> bool:
@@ -75,56 +73,31 @@ def _is_marker(text: str) -> bool:
     return text.startswith(_MARKERS) and (len(text) == _MARKER or text[_MARKER] == " ")
 
 
-def document(path: str) -> tuple[list[Any], list[str]]:
-    """Read a file that is one JSON value, or two where git left a conflict; return values and the texts that are no JSON."""
-    text = text_of(path)
-    found: list[Any] = []
-    broken: list[str] = []
-    for side in _sides(text):
-        value = parsed(side)
-        if value is NotImplemented:
-            broken.append(side)
-        else:
-            found.append(value)
-    return found, broken
-
-
 def text_of(path: str) -> str:
     """Read a file that is one document."""
     with opened(path, _MOST_DOCUMENT_BYTES) as file:
         return file.read().decode("utf-8", "replace").lstrip("\ufeff")
 
 
-def json_values(path: str) -> tuple[list[Any], str]:
-    """Read a file of JSON values; return them, and the text that is no complete value."""
-    return values_in(text_of(path))
+def json_values(path: str) -> tuple[list[Any], list[str]]:
+    """Read consecutive JSON values, on each side of git's conflicts; return also the texts that are incomplete.
 
-
-def values_in(text: str) -> tuple[list[Any], str]:
-    """Parse consecutive JSON values, on each side of git's conflicts; return also the text that is incomplete.
-
-    Of a list that was cut off, the objects that are whole are given.
+    Of a list that was cut off, the complete objects are returned.
     """
     found: list[Any] = []
-    rest = ""
-    for side in _sides(text):
-        values, left = _values_in(side)
-        found += values
-        rest += left
-    return found, rest
-
-
-def _values_in(text: str) -> tuple[list[Any], str]:
-    decoder, place = json.JSONDecoder(), _past_blanks(text, 0)
-    found: list[Any] = []
-    while place < len(text):
-        try:
-            value, end = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            return [*found, *(objects_in(text, place + 1) if text[place] == "[" else ())], text[place:]
-        found.append(value)
-        place = _past_blanks(text, end)
-    return found, ""
+    broken: list[str] = []
+    for text in _sides(text_of(path)):
+        place = _past_blanks(text, 0)
+        while place < len(text):
+            try:
+                value, end = _raw_decode(text, place)
+            except (ValueError, RecursionError):
+                found += objects_in(text, place + 1) if text[place] == "[" else ()
+                broken.append(text[place:])
+                break
+            found.append(value)
+            place = _past_blanks(text, end)
+    return found, broken
 
 
 def _sides(text: str) -> list[str]:
@@ -145,18 +118,13 @@ def _sides(text: str) -> list[str]:
 
 
 def objects_in(text: str, start: int) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of a list that begins at a place, up to the first that is not whole."""
-    decoder, place = json.JSONDecoder(), start
-    while True:
-        place = _past_blanks(text, place)
-        if place >= len(text) or text[place] != "{":
-            return
-        try:
-            found, place = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            return
-        yield found
-        place = _past_blanks(text, place)
+    """Yield the JSON objects of a list that begins at a place, up to the first incomplete one."""
+    place = _past_blanks(text, start)
+    with suppress(ValueError, RecursionError):
+        while text.startswith("{", place):
+            found, place = _raw_decode(text, place)
+            yield found
+            place = _past_blanks(text, place)
 
 
 def _past_blanks(text: str, place: int) -> int:
@@ -165,10 +133,10 @@ def _past_blanks(text: str, place: int) -> int:
     return place
 
 
-def opened(path: str, most_bytes: int) -> IO[bytes]:
+def opened(path: str, most_bytes: int, *, follow_links: bool = True) -> IO[bytes]:
     """Open a plain file, without waiting for a pipe in its place."""
     try:
-        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow_links else os.O_NOFOLLOW))
     except FileNotFoundError:
         raise NotFound(f"there is no file {path}", path=path) from None
     except OSError as problem:

@@ -11,9 +11,9 @@ from decklog.core.errors import NotFound
 from decklog.importing.report import Report
 from decklog.importing.row import Row
 from decklog.importing.source import SqliteSource
-from decklog.importing.writer import Mapping, RowWriter, run_id_of
+from decklog.importing.writer import After, Mapping, RowWriter, run_id_of
 from decklog.log import Decklog
-from decklog.records.values import from_json
+from decklog.records.values import from_json, to_json
 from decklog.stores.tasks.task import LinkKind
 
 
@@ -24,6 +24,8 @@ class Import(ABC):
     # Tables by name with the columns that are known, and the columns of the key where that is not `id`.
     tables: ClassVar[dict[str, tuple[str, ...]]]
     keys: ClassVar[dict[str, tuple[str, ...]]]
+    # Columns that a table's rows are ordered by, where they don't come as they were written.
+    orders: ClassVar[dict[str, tuple[str, ...]]] = {}
     # Tables without information.
     ignored: ClassVar[tuple[str, ...]] = ()
 
@@ -41,6 +43,8 @@ class Import(ABC):
         self.seconds = seconds
         self.report = Report(self.system, path, dry_run)
         self.writer = RowWriter(log, self.report, progress)
+        # What follows each batch of a table, in its transaction.
+        self.after: dict[str, After] = {}
         self._known_runs: set[str] = set()
 
     @abstractmethod
@@ -68,17 +72,12 @@ class Import(ABC):
         self._name_unknown(source)
         for table, mapping in self.mappings().items():
             if table in source:
-                rows = self.rows_of(table, self.in_order(source, table))
-                self.writer.import_rows(rows, mapping, source.count(table))
+                self.writer.import_rows(self.rows_of(source, table), mapping, source.count(table), self.after.get(table))
 
-    def in_order(self, source: SqliteSource, table: str) -> Iterable[dict[str, Any]]:
-        """Return rows in the order of the table."""
-        return source.rows(table)
-
-    def rows_of(self, table: str, found: Iterable[dict[str, Any]]) -> Iterator[Row]:
-        """Make rows, each named by its key."""
+    def rows_of(self, source: SqliteSource, table: str) -> Iterator[Row]:
+        """Yield a table's rows, each named by its key."""
         names = self.keys.get(table, ("id",))
-        for columns in found:
+        for columns in source.rows(table, self.orders.get(table, ())):
             yield Row(table, "/".join([str(columns.get(name)) for name in names]), columns)
 
     def place_in_run(self, row: Row, name: str, what: str) -> str:
@@ -123,9 +122,11 @@ class Gathered:
         self._rows: dict[str, dict[str, RowVersion]] = {}
         self._others: dict[str, list[RowVersion]] = {}
 
-    def add(self, table: str, row_id: str, columns: str, *, at: str = "", clock: str = "", is_done: bool = False) -> None:
+    def add(
+        self, table: str, row_id: str, columns: dict[str, Any], *, at: str = "", clock: str = "", is_done: bool = False
+    ) -> None:
         """Add a row. Of two versions with the same clock, the same one is kept in any order."""
-        new = RowVersion(row_id, columns, at, clock, is_done)
+        new = RowVersion(row_id, to_json(columns), at, clock, is_done)
         rows = self._rows.setdefault(table, {})
         known = rows.setdefault(row_id, new)
         if known is not new:

@@ -170,10 +170,6 @@ class Row:
         self.instead[name] = to_json(raw) if isinstance(raw, str) else None
         return raw
 
-    def as_json(self) -> str:
-        """Write the columns as canonical JSON."""
-        return to_json(plain(self.columns))
-
     def digest(self) -> str:
         """Return a digest of the columns, which changes with the row and differs between files."""
         return sha256(json.dumps(plain(self.columns), sort_keys=True).encode()).hexdigest()[:16]

@@ -6,8 +6,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from types import TracebackType
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import apsw
@@ -38,7 +37,13 @@ _FUNCTIONS = {"typeof", "count", "current_timestamp", "current_date", "current_t
 _STEPS = 10_000
 _MOST_BYTES = 8 * 1024**3
 _LONGEST_VALUE = 64 * 1024**2
-_GENERATED = (2, 3)
+# Columns of plain tables; hidden 2 and 3 are generated ones.
+_PLAIN_COLUMNS = """
+select t.name, c.name
+  from sqlite_schema t, pragma_table_xinfo(t.name) c
+ where t.type = 'table' and t.rootpage > 0 and t.name not like 'sqlite\\_%' escape '\\' and c.hidden not in (2, 3)
+ order by t.rowid, c.cid
+"""
 _ROW_NUMBERS = ("rowid", "_rowid_", "oid")
 
 
@@ -49,14 +54,7 @@ class SqliteSource:
     can't change meanwhile. Views, virtual tables, triggers and generated columns are left alone.
     """
 
-    def __init__(
-        self,
-        path: str,
-        *,
-        seconds: float = 600,
-        most_bytes: int = _MOST_BYTES,
-        most_rows: int = 20_000_000,
-    ) -> None:
+    def __init__(self, path: str, *, seconds: float = 600, most_bytes: int = _MOST_BYTES, most_rows: int = 20_000_000) -> None:
         self.path = path
         self._until = time.monotonic() + seconds
         self._most_rows = most_rows
@@ -84,24 +82,11 @@ class SqliteSource:
         """List the plain tables with their columns, then close the door to all but reading them."""
         with _explained(self.path):
             self._encoding: str = self._db.execute("pragma encoding").get
-            tables = list(
-                self._db.execute(
-                    """
-                    select name from sqlite_schema
-                     where type = 'table'
-                       and rootpage > 0
-                       and name not like 'sqlite\\_%' escape '\\'
-                     order by rowid
-                    """
-                )
-            )
-            found = {name: self._columns_of(name) for (name,) in tables}
+            found: dict[str, list[str]] = {}
+            for table, column in self._db.execute(_PLAIN_COLUMNS):
+                found.setdefault(table, []).append(column)
         self._db.authorizer = _authorize
         return found
-
-    def _columns_of(self, table: str) -> list[str]:
-        described = self._db.execute("select name, hidden from pragma_table_xinfo(?)", (table,))
-        return [name for name, hidden in described if hidden not in _GENERATED]
 
     def __contains__(self, table: str) -> bool:
         return table in self.columns
@@ -197,23 +182,17 @@ def _authorize(action: int, _first: str | None, second: str | None, *_: object) 
     return apsw.SQLITE_DENY
 
 
-class _explained:
-    """Gives SQLite's errors as ours."""
-
-    def __init__(self, path: str, table: str | None = None) -> None:
-        self._path = path
-        self._table = table
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _: TracebackType | None) -> None:
-        if isinstance(problem, apsw.NotADBError):
-            raise NotADatabase(f"{self._path} is not a SQLite database", path=self._path) from problem
-        if isinstance(problem, apsw.InterruptError):
-            raise TimedOut(f"reading {self._path} took too long", hint="Give it more time.", path=self._path) from problem
-        if isinstance(problem, apsw.Error):
-            raise Damaged(f"{self._path} can't be read: {problem}", path=self._path, table=self._table) from problem
+@contextmanager
+def _explained(path: str, table: str | None = None) -> Iterator[None]:
+    """Raise SQLite's errors as ours."""
+    try:
+        yield
+    except apsw.NotADBError as problem:
+        raise NotADatabase(f"{path} is not a SQLite database", path=path) from problem
+    except apsw.InterruptError as problem:
+        raise TimedOut(f"reading {path} took too long", hint="Give it more time.", path=path) from problem
+    except apsw.Error as problem:
+        raise Damaged(f"{path} can't be read: {problem}", path=path, table=table) from problem
 
 
 def _quoted(name: str) -> str:

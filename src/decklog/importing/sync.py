@@ -29,39 +29,25 @@ Items = dict[str, Item]
 _DIGITS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class FieldConflict:
-    """A field that both sides changed in different ways, with both values."""
-
-    item: str
-    field: str
-    here: Any
-    there: Any
-
-
 @dataclass(slots=True)
 class MergedItem:
     """The new version of an item on either side; None where it stays unchanged."""
 
     here: Item | None = None
     there: Item | None = None
-    differences: list[FieldConflict] = field(default_factory=list)
+    # Each field that both sides changed in different ways, with both values, as it is reported.
+    conflicts: list[dict[str, object]] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
 class ThreeWay:
     """Merges items by their fields. A field that is a set is merged member by member, so that it is never in dispute."""
 
-    def __init__(
-        self,
-        fields: tuple[str, ...],
-        sets: dict[str, Callable[[Any], Any]],
-        meanings: Mapping[str, Callable[[Any], Any]] | None = None,
-    ) -> None:
-        self._fields = fields
-        # The meaning of a field that can be spelled in several ways.
-        self._meanings = meanings or {}
-        # By name, with the key of a member; None for what is no member.
-        self._sets = sets
+    _fields: tuple[str, ...]
+    # By name, with the key of a member; None for what is no member.
+    _sets: dict[str, Callable[[Any], Any]]
+    # The meaning of a field that can be spelled in several ways.
+    _meanings: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
 
     def merge(self, name: str, base: Base, ours: Item, theirs: Item) -> MergedItem:
         """Merge an item that both sides have."""
@@ -80,13 +66,15 @@ class ThreeWay:
             elif was == _digest(mine):
                 is_taken = True
             else:
-                merged.differences.append(FieldConflict(name, one, mine, other))
+                merged.conflicts.append({"item": name, "field": one, "here": _text(mine), "there": _text(other)})
                 _put(here, one, ours.get(one))
         for one in self._sets:
             members, mine_differs, other_differs = self._members(one, base, ours, theirs)
             if mine_differs or other_differs:
                 _put(here, one, members)
-                _put(there, one, [*members, *self._unknown(one, theirs)])
+                # Members without a key are never removed.
+                unknown = [member for member in theirs.get(one) or () if self._sets[one](member) is None]
+                _put(there, one, [*members, *unknown])
             is_taken, is_given = is_taken or mine_differs, is_given or other_differs
         merged.here = here if is_taken else None
         merged.there = there if is_given else None
@@ -110,10 +98,6 @@ class ThreeWay:
         listed = item.get(one)
         keys = ((self._sets[one](member), member) for member in (listed if isinstance(listed, list) else ()))
         return {_digest(_plain(key)): member for key, member in keys if key is not None}
-
-    def _unknown(self, one: str, item: Item) -> list[Any]:
-        """Return the members without a key; they are never removed."""
-        return [member for member in item.get(one) or () if self._sets[one](member) is None]
 
     def agreed(self, base: Base, ours: Item, theirs: Item) -> Base:
         """Return the last common version: of each field in which both sides are the same, that; of the others what was."""
@@ -242,7 +226,7 @@ class Sync(ABC):
                 take[name] = merged.here
             if merged.there is not None:
                 give[name] = merged.there
-            self.report.disputed += [shown(one) for one in merged.differences]
+            self.report.disputed += merged.conflicts
         return take, give
 
     def _named(self, what: str, names: Collection[str]) -> list[str]:
@@ -272,9 +256,8 @@ class Sync(ABC):
         return items if isinstance(items, dict) else {}
 
     def _report_conflicts(self) -> None:
-        report_conflicts(
-            self.log, self.system, self.run_id, [(one, self.task_of(str(one["item"]))) for one in self.report.disputed]
-        )
+        disputed = [(one, self.task_of(str(one["item"]))) for one in self.report.disputed]
+        report_conflicts(self.log, self.system, self.run_id, disputed)
 
     def later(self) -> str:
         """Return a time after that of every task here, so that what is taken is newer."""
@@ -353,11 +336,6 @@ def report_conflicts(log: Decklog, system: str, run_id: str, disputed: list[tupl
         )
         key = f"sync:{system}:{run_id}:{sha256(to_json(one).encode()).hexdigest()[:32]}"
         log.inbox.post(f"sync-{system}", body, severity=MessageSeverity.QUESTION, run_id=run_id, task_id=task_id, key=key)
-
-
-def shown(one: FieldConflict) -> dict[str, object]:
-    """Return a conflict as it is reported."""
-    return {"item": one.item, "field": one.field, "here": _text(one.here), "there": _text(one.there)}
 
 
 def _text(value: Any) -> str:

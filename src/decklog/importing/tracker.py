@@ -40,16 +40,6 @@ _RUNS = f"select id, run_id from tasks where id in {ANY_OF}"
 _LINKED = f"select task_id, depends_on from dependencies where task_id in {ANY_OF}"
 
 
-@dataclass(frozen=True, slots=True)
-class NestedRow:
-    """A row nested in another one."""
-
-    table: str
-    id: str
-    columns: dict[str, Any]
-    at: str = ""
-
-
 class Tracker(Import):
     """Imports a tracker's items. A subclass gathers rows, and maps items, links and comments."""
 
@@ -64,6 +54,8 @@ class Tracker(Import):
         self.run_id = run_id
         self.gathered = Gathered()
         self.links = LinkOrder(self.gathered, self.items)
+        # The metadata of runs that an export needs.
+        self.facts: dict[str, dict[str, object]] = {}
         # Items as the tasks that are here would be written: of these only what differs is brought.
         self.as_here: dict[str, dict[str, Any]] = {}
         # Items whose tasks are here in another run, which may be of another source.
@@ -77,9 +69,8 @@ class Tracker(Import):
     def link_of(self, row: Row) -> Link:
         """Read a link, and take the columns that say it."""
 
-    def parts_of(self, _item: Row) -> Iterator[NestedRow]:
-        """Yield the links and comments nested in an item."""
-        yield from ()
+    def gather_parts(self, item: Row) -> None:
+        """Hold the links and comments nested in an item; called for the newest version of each."""
 
     def run_of(self, _item: str) -> str:
         """Return the run of an item."""
@@ -93,17 +84,14 @@ class Tracker(Import):
         """Return the runs of the items with their goals."""
         return {self.run_id: self.goal}
 
-    def facts_of(self, _run_id: str) -> dict[str, object]:
-        """Return the metadata of a run that an export needs."""
-        return {}
-
     def check(self, source: SqliteSource) -> None:
         """Refuse what is not this tracker's; a file of text is looked at line by line."""
 
     def run(self) -> Report:
         """Import everything, or only report what would change."""
         self.gather()
-        self._add_parts()
+        for row in self.gathered.rows(self.items):
+            self.gather_parts(row)
         self._find_elsewhere()
         self._judge_links()
         with self.writer.open():
@@ -121,18 +109,8 @@ class Tracker(Import):
 
     def add_line(self, text: str, trouble: str) -> None:
         """Add a line that is no row, named by its content."""
-        row = Row(LINES, "", {"line": text, "why": trouble})
-        self.gathered.add(LINES, row.digest(), row.as_json())
-
-    def add_item(self, item: str, columns: dict[str, Any], *, at: str, clock: str, is_done: bool) -> None:
-        """Add an item; its parts are read once the newest version of it is known."""
-        self.gathered.add(self.items, item, to_json(columns), at=at, clock=clock, is_done=is_done)
-
-    def _add_parts(self) -> None:
-        """Add the links and comments within the items."""
-        for row in self.gathered.rows(self.items):
-            for part in self.parts_of(row):
-                self.gathered.add(part.table, part.id, to_json(part.columns), at=part.at)
+        row = Row(LINES, "", plain({"line": text, "why": trouble}))
+        self.gathered.add(LINES, row.digest(), row.columns)
 
     def _find_elsewhere(self) -> None:
         """Find the items whose tasks belong to another run; neither they nor their links and comments are imported."""
@@ -178,7 +156,7 @@ class Tracker(Import):
     def _make_runs(self) -> None:
         started = from_text(self.first_at() or to_text(self.log.clock.now()))
         for run_id, goal in self.goals().items():
-            self.writer.ensure_run(run_id, goal, started, self.facts_of(run_id))
+            self.writer.ensure_run(run_id, goal, started, self.facts.get(run_id))
 
     # Tables
 
@@ -237,9 +215,9 @@ class Tracker(Import):
         row.made = link_name(**ends)
         return PendingRecord(row, Dependency, {"run_id": run_id, **ends, "kind": link.kind})
 
-    @abstractmethod
     def comment(self, row: Row) -> Any:
-        """Describe the comment on an item."""
+        """Describe the comment on an item; some trackers have none."""
+        raise Invalid(f"{row} has no place")
 
     def comment_record(self, row: Row, item: str, *, author: str, body: str, at: datetime) -> PendingRecord:
         """Describe the comment on an item."""
@@ -351,12 +329,12 @@ ITEM = "its item"
 class Table:
     """How a table's rows are named, ordered and versioned, and which column refers to their owner."""
 
-    columns: tuple[str, ...]
+    columns: str
     key: tuple[str, ...] = ("id",)
-    at: str | None = None
-    clock: str | None = None
-    # Columns with the tables that they refer to; versions of a program differ in them.
-    of: tuple[tuple[str, str], ...] = ()
+    at: str = "created_at"
+    clock: str = ""
+    # Columns with the tables that they refer to, as `column=table`; versions of a program differ in them.
+    of: str = ""
     # Holds links or comments, under the name that those have here.
     kind: str | None = None
 
@@ -365,6 +343,9 @@ class TableTracker(Tracker):
     """Gathers rows of databases. Each place, such as a board or a project, is one run."""
 
     layout: ClassVar[dict[str, Table]]
+
+    def __init_subclass__(cls) -> None:
+        cls.tables = {name: tuple(table.columns.split()) for name, table in cls.layout.items()}
 
     def __init__(self, *words: Any, **settings: Any) -> None:
         super().__init__(*words, **settings)
@@ -415,12 +396,13 @@ class TableTracker(Tracker):
             item = name = f"{self.place_of(table, columns, database)}/{name}"
             self._owners.setdefault((table, str(columns.get(layout.key[0]))), item)
         else:
-            owners = (self.owner(its_table, columns.get(column)) for column, its_table in layout.of)
+            references = (reference.split("=") for reference in layout.of.split())
+            owners = (self.owner(its_table, columns.get(column)) for column, its_table in references)
             columns[ITEM] = item = next(filter(None, owners), None)
             self._owners.setdefault((table, name), item)
-        at, clock = (moment_of(columns.get(column or "")) for column in (layout.at, layout.clock))
+        at, clock = moment_of(columns.get(layout.at)), moment_of(columns.get(layout.clock))
         is_done = table == self.items and self.is_done(columns)
-        self.gathered.add(layout.kind or table, name, to_json(columns), at=at, clock=clock, is_done=is_done)
+        self.gathered.add(layout.kind or table, name, columns, at=at, clock=clock, is_done=is_done)
 
     def owner(self, table: str, row_id: object) -> str | None:
         """Return the item that a row belongs to."""

@@ -91,13 +91,13 @@ _AT = COLUMNS.index("at")
 _DIGESTS = {chain.BODY: chain.BODY_DIGEST, chain.PAYLOAD: chain.PAYLOAD_DIGEST}
 
 
+@dataclass(frozen=True)
 class Versions:
     """An existing record compared with a row of the source."""
 
-    def __init__(self, log: Decklog, present: Record, fields: dict[str, Any]) -> None:
-        self._log = log
-        self._present = present
-        self._fields = fields
+    _log: Decklog
+    _present: Record
+    _fields: dict[str, Any]
 
     def is_same(self) -> bool:
         """Return whether the record equals the row."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from decklog.records.operations import lease
 from decklog.records.record import Record
@@ -15,24 +15,16 @@ acting: ContextVar[dict[str, Any] | None] = ContextVar("decklog_acting", default
 holding: ContextVar[tuple[str, int] | None] = ContextVar("decklog_holding", default=None)
 
 
-class ContextLayer:
+class ContextLayer(NamedTuple):
     """What one block adds to the context: who acts, and the check that refuses a write once a lease is lost.
 
     `claim` is the block's claim, if any; `holds` the claimed task with its fencing token.
     """
 
-    def __init__(
-        self,
-        who: Mapping[str, Any],
-        *,
-        check: Callable[[Any], None] | None = None,
-        claim: Any = None,
-        holds: tuple[str, int] | None = None,
-    ) -> None:
-        self.who = who
-        self.holds = holds
-        self.check = check
-        self.claim = claim
+    who: Mapping[str, Any]
+    check: Callable[[Any], None] | None = None
+    claim: Any = None
+    holds: tuple[str, int] | None = None
 
 
 _layers: ContextVar[tuple[ContextLayer, ...]] = ContextVar("decklog_layers", default=())

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from json.encoder import encode_basestring as _quote
-from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from decklog.core.errors import Damaged
 from decklog.journal.rows import COLUMNS, STREAM_SIZE
@@ -42,8 +41,14 @@ FIELDS = (
 )
 
 
-_STARTS = tuple(f'"{name}":' for name in FIELDS)
-_in_order = itemgetter(*FIELDS)
+STREAM, SEQ, AT, HASH = map(COLUMNS.index, ("stream", "seq", "at", "hash"))
+RECORD_TABLE, RECORD_ID, BODY, PAYLOAD = map(COLUMNS.index, ("record_table", "record_id", "body", "payload"))
+_REDACTED, REFS = COLUMNS.index("redacted"), COLUMNS.index("refs")
+KIND, KEY, BODY_DIGEST, PAYLOAD_DIGEST = map(COLUMNS.index, ("kind", "key", "body_digest", "payload_digest"))
+# The texts of an entry, with the places of each and of its digest.
+TEXTS = (("body", BODY, BODY_DIGEST), ("payload", PAYLOAD, PAYLOAD_DIGEST))
+# The fields of a row, each with its start in the canonical text.
+_PLACES = tuple((f'"{name}":', COLUMNS.index(name)) for name in FIELDS)
 
 
 def digest(text: str | None) -> str | None:
@@ -51,48 +56,25 @@ def digest(text: str | None) -> str | None:
     return None if text is None else sha256(text.encode()).hexdigest()
 
 
-def canonical(values: Mapping[str, Any]) -> str:
-    """Write an entry as canonical JSON; `body` and `payload` are given as their digests."""
-    parts = [
-        start + (_quote(value) if type(value) is str else str(value))
-        for start, value in zip(_STARTS, _in_order(values), strict=True)
-        if value is not None
-    ]
-    return "{" + ",".join(parts) + "}"
-
-
-def link(previous: str, values: Mapping[str, Any]) -> str:
-    """Hash an entry onto the one before it; `redacted` counts only when it is set."""
-    return sha256((previous + canonical(values)).encode()).hexdigest()
-
-
-STREAM, SEQ, AT, HASH = map(COLUMNS.index, ("stream", "seq", "at", "hash"))
-RECORD_TABLE, RECORD_ID, BODY, PAYLOAD = map(COLUMNS.index, ("record_table", "record_id", "body", "payload"))
-_REDACTED, REFS = COLUMNS.index("redacted"), COLUMNS.index("refs")
-KIND, KEY, BODY_DIGEST, PAYLOAD_DIGEST = map(COLUMNS.index, ("kind", "key", "body_digest", "payload_digest"))
-# The fields of a row, each with its start in the canonical text.
-_PLACES = tuple((f'"{name}":', COLUMNS.index(name)) for name in FIELDS)
-
-
 class _Differs(TypeError):
     """A text of a row does not match its digest, or is no text at all."""
 
 
-def _digest_of(name: str, text: Any, digest: Any) -> Any:
-    """Return the digest of a body or a payload, whether the text is in the row or was dropped or moved."""
-    if text is None:
-        return digest
-    found = sha256(text.encode()).hexdigest() if type(text) is str else None
-    if found is None or (digest is not None and digest != found):
-        raise _Differs(name)
-    return found
-
-
 def hashed(previous: str, row: Sequence[Any]) -> str:
-    """Hash a row onto the one before it, as `link` does."""
+    """Hash a row onto the one before it: its canonical JSON, with the digests of body and payload.
+
+    `redacted` counts only when it is set.
+    """
     values = [*row]
-    values[BODY] = _digest_of("body", row[BODY], row[BODY_DIGEST])
-    values[PAYLOAD] = _digest_of("payload", row[PAYLOAD], row[PAYLOAD_DIGEST])
+    for name, place, digest_place in TEXTS:
+        text, kept = row[place], row[digest_place]
+        if text is None:
+            values[place] = kept
+            continue
+        found = sha256(text.encode()).hexdigest() if type(text) is str else None
+        if found is None or (kept is not None and kept != found):
+            raise _Differs(name)
+        values[place] = found
     values[_REDACTED] = row[_REDACTED] or None
     fields = [
         start + (_quote(value) if type(value) is str else str(value))
@@ -100,6 +82,15 @@ def hashed(previous: str, row: Sequence[Any]) -> str:
         if (value := values[place]) is not None
     ]
     return sha256(f"{previous}{{{','.join(fields)}}}".encode()).hexdigest()
+
+
+def link(previous: str, entry: Mapping[str, Any]) -> str:
+    """Hash an entry, given by its columns, onto the one before it; a text with a digest must match it."""
+    row = tuple(map(entry.get, COLUMNS))
+    try:
+        return hashed(previous, row)
+    except _Differs as found:
+        raise flawed(row, str(found)) from None
 
 
 def flaw(previous: str, row: Row) -> str | None:
@@ -112,16 +103,13 @@ def flaw(previous: str, row: Row) -> str | None:
         return str(found)
 
 
-class Followed:
+class Followed(NamedTuple):
     """Rows of a stream that follow from each other: how many, which of them name texts by digests, and the row behind them."""
 
-    __slots__ = ("ahead", "count", "goes_back", "named")
-
-    def __init__(self, count: int, goes_back: bool, named: list[Row], ahead: Row | None) -> None:
-        self.count = count
-        self.goes_back = goes_back
-        self.named = named
-        self.ahead = ahead
+    number: int
+    goes_back: bool
+    named: list[Row]
+    ahead: Row | None
 
 
 def follow(name: str, start: int, head: Head, rows: Iterable[Row]) -> Followed | None:
@@ -148,21 +136,26 @@ def flawed(row: Row, what: str) -> Damaged:
     return unusable(row, why)
 
 
-class EntryRange:
+class EntryRange(NamedTuple):
     """Rows of one stream, each of which follows from the one before it, and the hash that the first follows from."""
 
-    def __init__(self, stream: str, previous: str, rows: list[Row], images: dict[int, Any]) -> None:
-        self.stream = stream
-        self.previous = previous
-        self.rows = rows
-        # The images of records, by the numbers of their entries. Parsed here, since the writer has more to do.
-        self.images = images
+    stream: str
+    previous: str
+    rows: list[Row]
+    # The images of records, by the numbers of their entries. Parsed before they are written, since the writer has more to do.
+    images: dict[int, Any]
 
     @classmethod
     def checked(cls, stream: str, previous: str, rows: list[Row]) -> "EntryRange":
         """Walk the rows, and refuse them at the first that does not follow."""
-        if not _is_unbroken(stream, previous, rows):
-            _refuse_broken(stream, previous, rows)
+        if type(rows[0][SEQ]) is not int:
+            raise flawed(rows[0], "hash")
+        link = previous
+        for seq, row in enumerate(rows, rows[0][SEQ]):
+            what = flaw(link, row)
+            if what is not None or row[STREAM] != stream or row[SEQ] != seq:
+                raise flawed(row, what or "hash")
+            link = row[HASH]
         images = {row[SEQ]: image_of(row) for row in rows if row[RECORD_TABLE] is not None}
         return cls(stream, previous, rows, images)
 
@@ -172,27 +165,6 @@ class EntryRange:
         return size_of(self.rows)
 
 
-def _is_unbroken(stream: str, previous: str, rows: list[Row]) -> bool:
-    """Return whether rows follow from a hash; False also where that takes a closer look."""
-    pos, seq = rows[0][0], rows[0][SEQ]
-    try:
-        walked = follow(stream, pos - seq, (previous, seq - 1, ""), rows)
-    except (TypeError, AttributeError):
-        return False  # a damaged page gives rows of anything
-    return walked is not None and walked.count == len(rows)
-
-
-def _refuse_broken(stream: str, previous: str, rows: list[Row]) -> None:
-    """Refuse the first row that does not follow."""
-    if type(rows[0][SEQ]) is not int:
-        raise flawed(rows[0], "hash")
-    for seq, row in enumerate(rows, rows[0][SEQ]):
-        what = flaw(previous, row)
-        if what is not None or row[STREAM] != stream or row[SEQ] != seq:
-            raise flawed(row, what or "hash")
-        previous = row[HASH]
-
-
 def image_of(row: Row) -> dict[str, Any]:
     """Parse the image of a record from its entry."""
     try:
@@ -200,7 +172,7 @@ def image_of(row: Row) -> dict[str, Any]:
     except (TypeError, ValueError):
         image = None
     if not isinstance(image, dict):
-        raise unusable(row, "tells of a change, and its payload is no JSON object")
+        raise unusable(row, "records a change, and its payload is not a JSON object")
     return image
 
 

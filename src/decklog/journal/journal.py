@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Mapping
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 from decklog.core.errors import Invalid, LostWrites, NotFound
 from decklog.db.base import Database, Row
@@ -185,7 +185,10 @@ class Journal:
         )
         if (agent or subtype) and kind != EntryKind.CHANGE:
             where.add("kind <> 'change'")  # lets the planner use the partial indexes on agent and subtype
-        search = _Search(_query(text), oldest_first, page_size(limit), position_of(self._db, after))
+        if text is not None and not text.strip():
+            raise Invalid("search needs at least one word", field="text")
+        query = None if text is None else Query(text)
+        search = _Search(query, oldest_first, page_size(limit), position_of(self._db, after))
         if search.query is not None and not search.query.terms:
             return Page()
         number = None
@@ -245,7 +248,7 @@ class Journal:
 
     def _by_search(self, where: Where, tags: dict[str, str], number: int | None, search: "_Search") -> Found:
         asked = Search(
-            search.query or Query(""),
+            query=search.query or Query(""),
             tags=tags if self._db.finds_tags_by_search else {},
             # The bounds of a stream are conditions of the search itself.
             condition=" and ".join(clause for clause in where.clauses if clause != _IN_STREAM),
@@ -353,7 +356,7 @@ class Journal:
         _, rows = self._db.rows(f"{SELECT} {where.sql} order by seq limit {size + 1}", where.bound)
         entries = load_all(self._db, rows)
         if not entries and after is None:
-            raise NotFound(f"no entry tells of {table} {record_id!r}")
+            raise NotFound(f"no entry records {table} {record_id!r}")
         return Page(entries[:size], next=cursor_at(self._db, rows[size - 1][0]) if len(entries) > size else None)
 
     if TYPE_CHECKING:
@@ -380,7 +383,10 @@ class Journal:
         if isinstance(moment, datetime):
             where.between("at", None, moment)
         else:
-            self._check_reached(stream, moment)
+            newest = newest_position(self._db, number) % STREAM_SIZE
+            if moment > newest:
+                # The present state would be taken for it.
+                raise NotFound(f"{stream} has entries 1 to {newest}; there is no {moment} yet", stream=stream, seq=newest)
             where.add("seq <= :seq", seq=moment)
         _, found = self._db.rows(f"{SELECT} {where.sql} order by seq desc limit 1", where.bound)
         image = load(self._db, found[0]).payload if found else None
@@ -409,14 +415,8 @@ class Journal:
             {"table": table, "id": record_id},
         )
         if row is None:
-            raise NotFound(f"no entry tells of {table} {record_id!r}", table=table, id=record_id)
+            raise NotFound(f"no entry records {table} {record_id!r}", table=table, id=record_id)
         return str(row[0])
-
-    def _check_reached(self, stream: str, seq: int) -> None:
-        """Refuse a moment that has not come yet: the present state would be taken for it."""
-        newest = newest_position(self._db, number_of(self._db, stream) or 0) % STREAM_SIZE
-        if seq > newest:
-            raise NotFound(f"{stream} has entries 1 to {newest}; there is no {seq} yet", stream=stream, seq=newest)
 
     def _class_of(self, table: str) -> type[Record]:
         classes = self.record_classes()
@@ -435,13 +435,11 @@ class Journal:
         `since_anchor`, only what was written after these heads is read, and the records that it describes. In a large log the
         words of some entries are compared with the text index; with `full`, those of all.
         """
-        from decklog.journal.verify import verify_since
-
         if not since_anchor:
             return self.verifier(full=full).run(stream, anchor)
         if anchor is None or stream is not None:
             raise Invalid("since_anchor needs an anchor file, and is for all streams", field="since_anchor")
-        return verify_since(self.verifier(), anchor)
+        return self.verifier().run_since(anchor)
 
     def verifier(self, *, full: bool = False) -> "Verifier":
         """Return what verifies this log, with all its checks."""
@@ -459,20 +457,10 @@ def _parts_of(entry_id: str) -> tuple[str, int]:
     return stream, int(number)
 
 
-def _query(text: str | None) -> Query | None:
-    """Parse the words of a search."""
-    if text is None:
-        return None
-    if not text.strip():
-        raise Invalid("search needs at least one word", field="text")
-    return Query(text)
-
-
-class _Search:
+class _Search(NamedTuple):
     """How a list was asked for."""
 
-    def __init__(self, query: Query | None, oldest_first: bool, limit: int, after: int | None) -> None:
-        self.query = query
-        self.oldest_first = oldest_first
-        self.limit = limit
-        self.after = after
+    query: Query | None
+    oldest_first: bool
+    limit: int
+    after: int | None

@@ -24,8 +24,8 @@ def prepare_entry(values: Values, given: dict[str, Any]) -> EntryRow:
     """Check and redact an entry, and return its columns; needs no transaction, and works in another process too."""
     columns = {**EMPTY, **given}
     for name, enumeration in _ENUMERATIONS:
-        if columns[name] is not None:
-            columns[name] = enum_of(enumeration, columns[name], name).value
+        if columns[name] is not None and not isinstance(columns[name], enumeration):
+            enum_of(enumeration, columns[name], name)
     if columns["kind"] == "change":
         raise Invalid("entries of kind change are written by the stores alone; use event for your own")
     payload = columns["payload"]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from functools import cached_property, lru_cache
-from itertools import islice
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any
 
@@ -94,7 +94,7 @@ class Projections:
         """Compare rows with images; count the rows that are there."""
         found = 0
         names = record_class.columns()
-        for images in _some(newest):
+        while images := list(islice(newest, _TOGETHER)):
             rows = self._rows(record_class, [image.key for image in images if image.key is not None])
             found += len(rows)
             for image in images:
@@ -122,13 +122,9 @@ class Projections:
             self._result.bad(f"{table} {record_id} differs from its newest entry in {differing}", **where, column=differing)
 
     def _newest_images(self, record_class: type[Record]) -> "Iterator[Image]":
-        last: _Newest | None = None
-        for row in self._images(record_class):
-            if last is not None and last[0] != row[0]:
-                yield Image(record_class, *last)
-            last = row
-        if last is not None:
-            yield Image(record_class, *last)
+        for _, images in groupby(self._images(record_class), key=itemgetter(0)):
+            *_, newest = images
+            yield Image(record_class, *newest)
 
     def _images(self, record_class: type[Record]) -> Iterator[Any]:
         """Return every image of a table's records, record by record."""
@@ -146,7 +142,7 @@ class Projections:
             image = object_of(payload)
             if image is not None and (digest := record_class.kept_in(record_class.upcast(image))) is not None:
                 where = {"stream": stream, "seq": seq, "table": "blobs", "record_id": str(digest)}
-                yield StoredText(digest, f"bytes of {record_class.table} {record_id}", **where)
+                yield StoredText(digest, f"bytes of {record_class.table} {record_id}", where)
 
     def _rows(self, record_class: type[Record], keys: list[Key]) -> dict[Key, Row]:
         """Look many rows up at once: one by one they would cost a server more than walking the chain."""
@@ -160,13 +156,11 @@ class Projections:
         chosen = ", ".join(marks) if len(identity) == 1 else f"values ({'), ('.join(marks)})"
         sql = f"select {', '.join(names)} from {record_class.table} where {columns} in ({chosen})"
         key_of = itemgetter(*map(names.index, identity))
-        return {key_of(row): row for row in self._fetched(sql, bound)}
-
-    def _fetched(self, sql: str, bound: dict[str, Any]) -> list[Row]:
         try:
-            return self._db.rows(sql, bound)[1]
+            rows = self._db.rows(sql, bound)[1]
         except Damaged:
-            return list(self._db.each_as_is(sql, bound))
+            rows = list(self._db.each_as_is(sql, bound))
+        return {key_of(row): row for row in rows}
 
     def _find_strangers(self, record_class: type[Record]) -> None:
         identity, archived = record_class.identity, self._db.archived()
@@ -247,8 +241,3 @@ def _has_text_key(record_class: type[Record]) -> bool:
     types = {field.name: field.type for field in fields(record_class)}
     name, *more = record_class.identity
     return not more and isinstance(kind := types[name], type) and issubclass(kind, str)
-
-
-def _some(images: Iterator[Image]) -> Iterator[list[Image]]:
-    while some := list(islice(images, _TOGETHER)):
-        yield some

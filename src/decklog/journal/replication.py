@@ -12,7 +12,6 @@ from typing import Any, Protocol, Self
 from decklog.core.clock import Clock
 from decklog.core.errors import Conflict, Damaged, Invalid, NotFound
 from decklog.db.base import Database
-from decklog.journal import chain
 from decklog.journal.blobs import keep, kept
 from decklog.journal.chain import (
     AT,
@@ -140,8 +139,6 @@ class Replication:
         self._db.insert("entries", COLUMNS, rows)
         self._writer.keep_heads({stream: self._db.memo["head", stream] for stream in streams})
         self._project([row for row in rows if row[RECORD_TABLE] is not None], images)
-        for stream in dict.fromkeys(streams):
-            self._db.announce(stream)
         # What stores remember of their tables may be old now; the heads are what was just written.
         for key in [key for key in self._db.memo if key[0] != "head"]:
             del self._db.memo[key]
@@ -198,7 +195,7 @@ class Replication:
         removed: dict[str, list[dict[str, Any]]] = {table: [] for table in classes}
         for (table, _), row in newest.items():
             if table not in classes:
-                raise unusable(row, f"tells of {table!r}, a kind of record that this Decklog does not know")
+                raise unusable(row, f"records {table!r}, a kind of record that this Decklog does not know")
             image = images[row[0]]
             (removed if image.get("removed") else kept)[table].append(image)
         for table in reversed(list(classes)):
@@ -263,18 +260,3 @@ class Replication:
             if sha256(content).hexdigest() != digest:
                 raise Damaged(f"blob {digest} does not match its digest", digest=digest)
             keep(self._db, content, digest)
-
-
-def linked(previous: str, values: dict[str, Any]) -> str:
-    """Hash an entry as it came; a text with a digest must match it."""
-    digests = {}
-    for name in ("body", "payload"):
-        text, kept = values[name], values[f"{name}_digest"]
-        digests[name] = kept if text is None else chain.digest(text)
-        if kept is not None and kept != digests[name]:
-            raise Damaged(
-                f"entry {values['stream']}:{values['seq']} has a {name} that does not match its digest",
-                stream=values["stream"],
-                seq=values["seq"],
-            )
-    return chain.link(previous, {**values, **digests, "redacted": values["redacted"] or None})

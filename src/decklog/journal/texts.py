@@ -7,7 +7,7 @@ could not find in events `recovered`. A text that is missing for no such reason 
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from decklog.db.base import Database
 from decklog.db.packing import beginning, unpacked
@@ -21,13 +21,12 @@ _TOGETHER = 500
 _LARGEST = 1 << 30
 
 
-class StoredText:
-    """A text that an entry or a record has only the digest of."""
+class StoredText(NamedTuple):
+    """A text that a record has only the digest of, and the fields of a problem with it."""
 
-    def __init__(self, digest: object, name: str, **where: Any) -> None:
-        self.digest = digest
-        self.name = name
-        self.where = where
+    digest: object
+    name: str
+    where: dict[str, Any]
 
 
 class Texts:
@@ -53,13 +52,14 @@ class Texts:
     def check_entries(self, number: int, stream: str, named: list[tuple[int, str, str, str, object]]) -> None:
         """Look for the texts that a stream's entries name (number, time, kind, column, digest), and for what explains a gap."""
         missing = self._absent(digest for *_, digest in named)
-        said = self._prunings(number) if missing else []
+        bound = {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE}
+        said = list(self._events(PRUNED, "and pos >= :start and pos < :end", bound)) if missing else []
         for seq, at, kind, name, digest in named:
             where = {"stream": stream, "seq": seq, "table": "entries", "record_id": f"{stream}:{seq}", "column": name}
             if kind == EntryKind.CHANGE:
                 self._result.bad(f"the {name} of a change was taken out", **where)
             elif digest in missing and not any(_covers(event, seq, at, kind) for event in said) and not self._is_lost(digest):
-                self._bad(f"the {name} is gone, and no event of pruning tells of it", digest, where)
+                self._bad(f"the {name} is gone, and no event records that it was pruned", digest, where)
 
     def check_records(self, named: Iterable[StoredText]) -> None:
         """Look for the bytes that records name. Retention never drops those."""
@@ -82,11 +82,6 @@ class Texts:
             here = {row[0] for row in self._db.each_as_is(f"select digest from blobs where digest in ({marks})", bound)}
             absent |= set(some) - here
         return absent
-
-    def _prunings(self, number: int) -> list[tuple[int, Any]]:
-        """List what a stream's events of pruning say, with their numbers."""
-        bound = {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE}
-        return list(self._events(PRUNED, "and pos >= :start and pos < :end", bound))
 
     def _events(self, subtype: str, condition: str = "", bound: dict[str, Any] | None = None) -> Iterator[tuple[int, Any]]:
         sql = f"select seq, payload from entries where subtype = :subtype and kind <> 'change' and kind = 'event' {condition}"

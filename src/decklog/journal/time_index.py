@@ -84,25 +84,23 @@ class Times:
 
         Where times do not only grow, only changes count: an entry with an earlier time was not there then.
         """
-        start, time = number * STREAM_SIZE, to_text(moment)
         if self._in_order(number):
-            return self._first_at_or_after(number, time + " ") - 1
-        row = self._db.one(
-            "select max(pos) from entries where pos >= :start and pos < :end and at <= :time and record_table is not null",
-            {"start": start, "end": start + STREAM_SIZE, "time": time},
-        )
-        return row[0] if row and row[0] is not None else start
+            return self._first_at_or_after(number, to_text(moment) + " ") - 1
+        found = self._edge("max(pos)", "at <= :time and record_table is not null", number, moment)
+        return number * STREAM_SIZE if found is None else found
 
     def first_from(self, number: int, moment: datetime) -> int:
         """Return the position of a stream's first entry at a time or after it; the place behind its last when there is none."""
-        start, time = number * STREAM_SIZE, to_text(moment)
         if self._in_order(number):
-            return self._first_at_or_after(number, time)
-        row = self._db.one(
-            "select min(pos) from entries where pos >= :start and pos < :end and at >= :time",
-            {"start": start, "end": start + STREAM_SIZE, "time": time},
-        )
-        return row[0] if row and row[0] is not None else self._first_at_or_after(number, "~")
+            return self._first_at_or_after(number, to_text(moment))
+        found = self._edge("min(pos)", "at >= :time", number, moment)
+        return self._first_at_or_after(number, _NEVER) if found is None else found
+
+    def _edge(self, position: str, condition: str, number: int, moment: datetime) -> int | None:
+        sql = f"select {position} from entries where pos >= :start and pos < :end and {condition}"
+        bound = {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE, "time": to_text(moment)}
+        row = self._db.one(sql, bound)
+        return row[0] if row else None
 
     def _in_order(self, number: int) -> bool:
         row = self._db.one("select in_order from streams where no = :number", {"number": number})

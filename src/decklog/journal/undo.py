@@ -50,9 +50,7 @@ class Undo:
             why = f"it changed {', '.join(beyond)} too, on which others rely"
         back = {name: before[name] for name in changed if name in self._class.restores}
         if why is not None or not back:
-            raise self._refusal(
-                record_id, f"its last change was {said or 'none of its own'!r}: {why or 'nothing of it can go back'}"
-            )
+            raise self._refusal(record_id, f"its last change was {said or 'none'!r}: {why or 'nothing of it can go back'}")
         return back
 
     def _restore(self, stream: str, back: dict[str, Any], after: dict[str, Any], reason: str) -> Record:
@@ -71,7 +69,7 @@ class Undo:
 
     def _never(self, record_id: str) -> DecklogError:
         kind = self._class.noun()
-        why = "only the manager changes it" if self._class.is_managed else "what it says was so, and others may have acted on it"
+        why = "only the manager changes it" if self._class.is_managed else "it was true then, and others may have acted on it"
         return Denied(
             f"what became of a {kind} is not undone: {why}",
             hint=f"Say what is true now instead. See what it became: decklog journal history {self._class.table} {record_id}",

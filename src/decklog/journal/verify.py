@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -33,6 +33,9 @@ from decklog.journal.walk import (
 from decklog.records.record import Record
 from decklog.records.values import to_json
 
+# The stream, number and hash of an entry that was verified.
+Anchor = tuple[str, int, str]
+
 
 class Anchors:
     """A file outside the log with the last verified head of every stream, one JSON object a line."""
@@ -40,7 +43,7 @@ class Anchors:
     def __init__(self, path: str) -> None:
         self._path = path
 
-    def kept(self) -> Iterator[tuple[str, int, str]]:
+    def kept(self) -> Iterator[Anchor]:
         if not os.path.exists(self._path):
             return
         for number, line in enumerate(self._lines(), 1):
@@ -106,49 +109,28 @@ class Verifier:
 
     def run(self, stream: str | None, anchor: str | None) -> Verification:
         anchors = Anchors(anchor) if anchor else None
-        if stream is None:
-            self._read_all([Verifier._check_chains, *self.checks().values()], anchors)
-        else:
-            self._read(lambda: self._check_stream(stream, anchors))
+        checks: list[Check] = [Verifier.check_chains, *self.checks().values()]
+        if stream is not None:
+            checks = [partial(Verifier._check_stream, name=stream)]
+        if anchors is not None:
+            checks.append(partial(Verifier.check_anchors, anchors=anchors))
+        self.run_checks(*checks)
         if anchors is not None and self.result.ok:
             anchors.keep(self._verified)
         return self.result
 
-    def run_chains(self) -> Verification:
-        """Walk every stream, and leave the tables aside."""
-        self._read_all([Verifier._check_chains])
-        return self.result
+    def run_checks(self, *checks: Check) -> Verification:
+        """Do some checks in one consistent read, which goes on where something can't be read."""
 
-    def run_entries(self) -> Verification:
-        """Walk every stream and compare every table with it, and leave what is derived aside."""
-        self._read_all([Verifier._check_chains, Verifier._check_tables])
-        return self.result
-
-    def run_tables(self) -> Verification:
-        """Compare every table with the newest entries, and leave the chains aside."""
-        self._read(self._check_tables)
-        return self.result
-
-    def _read(self, job: Callable[[], None]) -> None:
-        """Check in one consistent read, which goes on where something can't be read."""
-
-        def check() -> None:
+        def check_all() -> None:
             # A read whose server went away is repeated from its beginning.
             self.begin()
             with resumable(self.db):
-                job()
+                for check in checks:
+                    check(self)
 
-        self.db.read(check)
-
-    def _read_all(self, checks: list[Check], anchors: Anchors | None = None) -> None:
-        """Check one thing after the other in one consistent read."""
-        self._read(lambda: self._check_one_by_one(checks, anchors))
-
-    def _check_one_by_one(self, checks: list[Check], anchors: Anchors | None) -> None:
-        for check in checks:
-            check(self)
-        if anchors is not None:
-            self._check_anchors(anchors)
+        self.db.read(check_all)
+        return self.result
 
     def sound(self, check: Check) -> Sound | None:
         """Look at one thing, in a read; None where anything is not as it should be."""
@@ -157,14 +139,16 @@ class Verifier:
             check(alone)
         return (alone.result.records, alone.result.unchecked) if alone.result.ok else None
 
-    def _check_chains(self) -> None:
+    def check_chains(self) -> None:
+        """Walk every stream."""
         self._check_heads()
         if joined_up(self.db, [sound(self.db, *ALL)], self.result):
             return
         streams, unreadable = self._streams()
         Walk(self.db, self.result, self.texts).all(streams, unreadable)
 
-    def _check_tables(self) -> None:
+    def check_tables(self) -> None:
+        """Compare every table with the newest entries."""
         Projections(self.db, self.classes, self.result, self.texts).check_all()
         with self.result.checking(self.db, "the table blobs", table="blobs"):
             self.texts.check_blobs()
@@ -182,22 +166,20 @@ class Verifier:
                 self.result.bad(f"the stream {stream.name!r} can't be read", **where)
         return streams, unreadable
 
-    def _check_stream(self, name: str, anchors: Anchors | None) -> None:
+    def _check_stream(self, name: str) -> None:
         """Walk one stream, and compare its records."""
         stream = next((one for one in self._streams()[0] if one.name == name), None)
         if stream is None:
             raise NotFound(f"there is no stream {name!r}", hint=suggest_id(self.db, "streams", name, column="name"), stream=name)
         Walk(self.db, self.result, self.texts).one(stream)
         Projections(self.db, self.classes, self.result, self.texts).check_stream(name, stream.number)
-        if anchors is not None:
-            self._check_anchors(anchors)
 
     # What is in no entry: the schema, the indexes, the text index, and what the stores derive
 
     def checks(self) -> dict[str, Check]:
         """List all checks but that of the chains, by what they look at."""
         return {
-            "records": Verifier._check_tables,
+            "records": Verifier.check_tables,
             "the schema": Verifier._check_schema,
             "the write-ahead log": Verifier._check_wal,
             "the indexes": Verifier._check_indexes,
@@ -253,17 +235,8 @@ class Verifier:
 
     # The anchors
 
-    def run_anchors(self, anchor: str) -> Verification:
+    def check_anchors(self, anchors: Anchors) -> None:
         """Compare the anchors in a file with the entries in their places."""
-        self._read(lambda: self._check_anchors(Anchors(anchor)))
-        return self.result
-
-    def check_file(self) -> None:
-        """Check what does not grow with the log: the schema and the write-ahead log."""
-        self._check_schema()
-        self._check_wal()
-
-    def _check_anchors(self, anchors: Anchors) -> None:
         archived = self.db.archived()
         kept = [anchor for anchor in anchors.kept() if anchor[0] not in archived]
         if archived and len(kept) < sum(1 for _ in anchors.kept()):
@@ -275,97 +248,69 @@ class Verifier:
         # In the same read: what is written later was not verified.
         self._verified = heads(self.db)
 
+    # What was written after the anchors
 
-# The stream, number and hash of an entry that was verified.
-Anchor = tuple[str, int, str]
+    def run_since(self, anchor: str) -> Verification:
+        """Verify what was written after the anchors in a file, and move them there; without a file, verify everything."""
+        anchors = Anchors(anchor)
+        kept = list(anchors.kept())
+        if not kept or self.db.read(self.db.wrong_heads):
+            return self.run(None, anchor)
+        self.run_checks(partial(Verifier._check_since, anchors=kept))
+        if self.result.ok:
+            anchors.keep(self._verified)
+        return self.result
 
+    def _check_since(self, anchors: list[Anchor]) -> None:
+        """Walk the entries behind the anchors and compare the records they describe.
 
-def verify_since(verifier: Verifier, anchor: str) -> Verification:
-    """Verify what was written after the anchors in a file, and move them there; without a file, verify everything."""
-    anchors = Anchors(anchor)
-    kept = list(anchors.kept())
-    if not kept or verifier.db.read(verifier.db.wrong_heads):
-        return verifier.run(None, anchor)
-    since = SinceAnchor(verifier)
-    result = since.run(kept)
-    if result.ok:
-        anchors.keep(since.heads)
-    return result
-
-
-class SinceAnchor:
-    """Walks the entries behind the anchors and compares the records they describe, in one consistent read.
-
-    Older entries, the indexes and what is derived are not read.
-    """
-
-    def __init__(self, verifier: Verifier) -> None:
-        self._verifier = verifier
-        self._db = verifier.db
-        self._streams: dict[int, Stream] = {}
-        self.heads: list[StreamHead] = []
-
-    def run(self, anchors: Iterable[Anchor]) -> Verification:
-        """Return what was found; afterwards `heads` are the newest entries that were verified."""
-        archived = self._db.read(self._db.archived)
-        kept = [anchor for anchor in anchors if anchor[0] not in archived]
-        self._db.read(lambda: self._check(kept))
-        return self._verifier.result
-
-    def _check(self, anchors: list[Anchor]) -> None:
-        self._verifier.begin()
-        result = self._verifier.result
+        Older entries, the indexes and what is derived are not read.
+        """
+        archived, result = self.db.archived(), self.result
+        anchors = [anchor for anchor in anchors if anchor[0] not in archived]
         result.since_anchor, result.anchored = True, len(anchors)
-        with resumable(self._db):
-            self._streams = {stream.number: stream for stream in streams_of(self._db) if type(stream.name) is str}
-            numbers = {stream.name: stream.number for stream in self._streams.values()}
-            problems = changed_heads(self._db, ((name, numbers.get(name), seq, hash) for name, seq, hash in anchors))
-            for problem in problems:
-                result.bad(**problem)
-            known = {numbers[name]: seq for name, seq, _ in anchors if name in numbers}
-            lasts = ends(self._db)
-            pieces = pieces_after([last for last in lasts if last[0] in self._streams], known)
-            result.streams += len(pieces)
-            for part in joined_pieces(pieces, [number for number, _ in lasts]):
-                if not self._is_sound(part):
-                    self._walk(part)
-            self._check_without_entries({number for number, _ in lasts})
-            projections = Projections(self._db, self._verifier.classes, result, self._verifier.texts)
-            for number, start, _ in pieces:
-                projections.check_stream(self._streams[number].name, number, start=start)
-            self._verifier.check_file()
-            self.heads = list(self._heads(lasts))
+        streams = {stream.number: stream for stream in streams_of(self.db) if type(stream.name) is str}
+        numbers = {stream.name: stream.number for stream in streams.values()}
+        for problem in changed_heads(self.db, ((name, numbers.get(name), seq, hash) for name, seq, hash in anchors)):
+            result.bad(**problem)
+        lasts = ends(self.db)
+        known = [(number, last) for number, last in lasts if number in streams]
+        pieces = pieces_after(known, {numbers[name]: seq for name, seq, _ in anchors if name in numbers})
+        result.streams += len(pieces)
+        for part in joined_pieces(pieces, [number for number, _ in lasts]):
+            if self._is_sound(part, streams):
+                continue
+            # Whole streams in which something is wrong are walked, to name all of it; they are counted once more.
+            result.streams -= len(part)
+            for number, _, _ in part:
+                Walk(self.db, result, self.texts).one(streams[number])
+        filled = {number for number, _ in lasts}
+        for number, stream in streams.items():
+            if number not in filled:
+                where = {"stream": stream.name, "table": "streams", "record_id": stream.name}
+                result.bad(f"the stream {stream.name} has no entry", **where)
+        projections = Projections(self.db, self.classes, result, self.texts)
+        for number, start, _ in pieces:
+            projections.check_stream(streams[number].name, number, start=start)
+        # Of what is in no entry, what does not grow with the log.
+        self._check_schema()
+        self._check_wal()
+        hashes = hashes_at(self.db, [last for _, last in known])
+        self._verified = [
+            {"stream": streams[number].name, "seq": last % STREAM_SIZE, "hash": hashes[last]} for number, last in known
+        ]
 
-    def _is_sound(self, pieces: list[Piece]) -> bool:
-        found = sound(self._db, pieces[0][1], pieces[-1][2])
+    def _is_sound(self, pieces: list[Piece], streams: dict[int, Stream]) -> bool:
+        found = sound(self.db, pieces[0][1], pieces[-1][2])
         if found is None:
             return False
         entries, firsts, backwards = found
         for number, start, _ in pieces:
-            stream = self._streams[number]
+            stream = streams[number]
             is_new = start == number * STREAM_SIZE + 1
             if is_new and (stream.created_at != firsts.get(number) or stream.in_order != (number not in backwards)):
                 return False
             if number in backwards and stream.in_order:
                 return False
-        self._verifier.result.entries += entries
+        self.result.entries += entries
         return True
-
-    def _walk(self, pieces: list[Piece]) -> None:
-        """Walk whole streams in which something is wrong, to name all of it."""
-        result = self._verifier.result
-        for number, _, _ in pieces:
-            result.streams -= 1  # it is counted once more
-            Walk(self._db, result, self._verifier.texts).one(self._streams[number])
-
-    def _check_without_entries(self, filled: set[int]) -> None:
-        for number, stream in self._streams.items():
-            if number not in filled:
-                where = {"stream": stream.name, "table": "streams", "record_id": stream.name}
-                self._verifier.result.bad(f"the stream {stream.name} has no entry", **where)
-
-    def _heads(self, lasts: list[tuple[int, int]]) -> Iterator[StreamHead]:
-        known = [(number, last) for number, last in lasts if number in self._streams]
-        hashes = hashes_at(self._db, [last for _, last in known])
-        for number, last in known:
-            yield {"stream": self._streams[number].name, "seq": last % STREAM_SIZE, "hash": hashes[last]}

@@ -14,7 +14,7 @@ from decklog.db.where import placed
 from decklog.journal import chain
 from decklog.journal.chain import AT, BODY_DIGEST, HASH, KIND, PAYLOAD_DIGEST, SEQ, STREAM, flaw, follow
 from decklog.journal.findings import Verification, passing_over
-from decklog.journal.rows import COLUMNS, SELECT, STREAM_SIZE
+from decklog.journal.rows import SELECT, STREAM_SIZE
 from decklog.journal.texts import Texts
 
 # What a sound range holds: how many entries, when the streams began that begin in it, and which go back in time in it.
@@ -42,7 +42,6 @@ _WRONG = {
     "body": "the body does not match its digest",
     "payload": "the payload does not match its digest",
 }
-_TEXTS = tuple((name, COLUMNS.index(name), COLUMNS.index(f"{name}_digest")) for name in ("body", "payload"))
 _ENTRIES = f"{SELECT} where pos >= :start and pos <= :last order by pos"
 _BEFORE = f"{SELECT} where pos < :start order by pos desc limit 1"
 _ENDS = "select no, head_pos from stream_heads order by no"
@@ -135,7 +134,7 @@ def _walked(db: Database, streams: dict[int, str], before: Row | None, rows: Ite
             return None
         if walked.goes_back:
             backwards.append(number)
-        entries, row = entries + walked.count, walked.ahead
+        entries, row = entries + walked.number, walked.ahead
     return entries, firsts, backwards
 
 
@@ -268,7 +267,7 @@ class Walk:
         """Report what is wrong with the place of an entry."""
         pos, seq = row[0], row[SEQ]
         if pos != stream.number * STREAM_SIZE + seq:
-            self._bad(stream, seq, f"the entry stands at position {pos}", column="pos")
+            self._bad(stream, seq, f"the entry is at position {pos}", column="pos")
         if seq != expected:
             self._bad(stream, expected, f"entries {expected} to {seq - 1} are missing")
 
@@ -304,6 +303,6 @@ class Walk:
 
 def _named_by(row: Row) -> "Iterator[Named]":
     """Yield the texts that an entry has only the digest of."""
-    for name, text, digest in _TEXTS:
+    for name, text, digest in chain.TEXTS:
         if row[text] is None and row[digest] is not None:
             yield row[SEQ], row[AT], row[KIND], name, row[digest]

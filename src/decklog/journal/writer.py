@@ -86,19 +86,24 @@ class Writer:
         """
         # Copies: the rows must serve again when the transaction is tried again.
         batch = [[*row] for row in rows]
-        now = ""
+        now, times = "", dict[str, str]()
         for row in batch:
             if row[chain.AT] is None:
                 row[chain.AT] = now = now or self._clock.now_text()
-        times = {row[chain.STREAM]: row[chain.AT] for row in reversed(batch)}
-        heads, repeated, found = self._lock(batch, times, new_stream)
-        fresh = [row for place, row in enumerate(batch) if place not in found and place not in repeated]
+            times.setdefault(row[chain.STREAM], row[chain.AT])
+        heads, repeated, known = self._lock(batch, times, new_stream)
+        fresh = [row for place, row in enumerate(batch) if place not in known and place not in repeated]
         for row in fresh:
             self._link(row, heads)
         self._db.insert("entries", COLUMNS, fresh)  # type: ignore[arg-type]
-        self._follow_up(heads, len(fresh))
-        known = {place: found.get(place) or batch[earlier][0] for place, earlier in repeated.items()}
-        return WrittenEntries(batch, {**found, **known}, self._db)
+        self.keep_heads(heads)
+        # Index in the background where a stream has grown past a step.
+        grown = [head[0] // STREAM_SIZE for head in heads.values() if head[0] % ENTRIES_BETWEEN_STEPS < len(fresh)]
+        if grown:
+            self._index_soon(max(grown))
+        for place, earlier in repeated.items():
+            known.setdefault(place, batch[earlier][0])
+        return WrittenEntries(batch, known, self._db)
 
     def _lock(
         self, batch: list[list[Any]], times: dict[str, str], new_stream: bool
@@ -120,8 +125,12 @@ class Writer:
 
     def _link(self, row: list[Any], heads: dict[str, Head]) -> None:
         """Chain an entry to the head of its stream, and make it the head."""
-        if row[chain.RECORD_TABLE] is None and _is_long(row):
-            self._move_long_texts(row)
+        if row[chain.RECORD_TABLE] is None:
+            # Texts that are too long for a row move to blobs. The image of a record stays in its row.
+            for _, place, digest in chain.TEXTS:
+                text = row[place]
+                if text is not None and len(text) > INLINE_CHARACTERS:
+                    row[digest], row[place] = keep(self._db, text.encode()), None
         stream, at = row[chain.STREAM], row[chain.AT]
         position, previous, latest = heads[stream]
         position += 1
@@ -132,33 +141,15 @@ class Writer:
             self.out_of_order(stream)
             self._db.memo["unordered", stream] = True
 
-    def _follow_up(self, heads: dict[str, Head], count: int) -> None:
-        """Store the new heads, wake those who wait, and index in the background where a stream has grown past a step."""
-        self.keep_heads(heads)
-        grown = 0
-        for stream, head in heads.items():
-            self._db.announce(stream)
-            if head[0] % ENTRIES_BETWEEN_STEPS < count:
-                grown = max(grown, head[0] // STREAM_SIZE)
-        if grown:
-            self._index_soon(grown)
-
     def _index_soon(self, number: int) -> None:
         """Index entries of a stream, and of those that began shortly before it, in the background."""
         self._db.submit_upkeep(lambda: index_near(self._db, number))
 
     def keep_heads(self, heads: dict[str, Head]) -> None:
-        """Write the heads of streams to their rows, and remember them for this transaction."""
+        """Remember the heads of streams for this transaction, and let the database keep them and wake those who wait."""
         for stream, head in heads.items():
             self._db.memo["head", stream] = head
-            self._db.keep_head(*head)
-
-    def _move_long_texts(self, row: list[Any]) -> None:
-        """Move texts that are too long for a row to blobs. The image of a record stays in its row."""
-        for text, digest in ((chain.BODY, chain.BODY_DIGEST), (chain.PAYLOAD, chain.PAYLOAD_DIGEST)):
-            found = row[text]
-            if found is not None and len(found) > INLINE_CHARACTERS:
-                row[digest], row[text] = keep(self._db, found.encode()), None
+            self._db.keep_head(stream, *head)
 
     def head(self, stream: str, new_stream: bool = False, *, at: str = "") -> Head:
         """Find a stream's last entry; nobody else appends to it until this transaction ends.
@@ -212,7 +203,7 @@ class WrittenEntries(Sequence):  # type: ignore[type-arg]
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
             return [self[one] for one in range(*place.indices(len(self)))]
-        place = range(len(self))[place]
+        place = range(len(self._rows))[place]
         if place in self.known:
             return entry_at(self._db, self.known[place]).marked_already()
         row = tuple(self._rows[place])
@@ -228,8 +219,3 @@ def _attribute(given: dict[str, Any]) -> dict[str, Any]:
     if who is None:
         return given
     return {**who, **{name: value for name, value in given.items() if value is not None}}
-
-
-def _is_long(row: list[Any]) -> bool:
-    """Return whether a text of an entry is too long for its row."""
-    return max(len(row[chain.BODY] or ""), len(row[chain.PAYLOAD] or "")) > INLINE_CHARACTERS

@@ -1,4 +1,4 @@
-"""The server on HTTP, for this machine alone: every request shows the token, names this machine and comes from no other page."""
+"""HTTP server for this machine only. Each request must have the token and a local Host, and no foreign Origin."""
 
 import socket
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _MOST_SESSIONS = 1000
 
 
 class HttpGuard:
-    """Lets requests through that show the token and can't have been made by somebody's page; asked before anything is read."""
+    """Rejects requests without the token, and those of other origins' pages, before their bodies are read."""
 
     def __init__(self, app: ASGIApp, token: Token, port: int) -> None:
         self._app = app
@@ -37,27 +37,29 @@ class HttpGuard:
             await self._app(scope, receive, send)
 
     def _refusal(self, headers: list[tuple[bytes, bytes]]) -> PlainTextResponse | None:
-        # A header that comes twice could mean one thing here and another further in.
+        # Reject repeated headers: the application could use the other one.
         sent = {name: [value for other, value in headers if other == name] for name in (b"host", b"origin", b"authorization")}
         if len(sent[b"host"]) != 1 or sent[b"host"][0].lower() not in self._hosts:
-            return PlainTextResponse("This server answers to 127.0.0.1 and localhost alone.\n", 421)
+            return PlainTextResponse("This server only accepts the hosts 127.0.0.1 and localhost.\n", 421)
         if any(origin.lower() not in self._origins for origin in sent[b"origin"]):
-            return PlainTextResponse("Pages of other places may not call this server.\n", 403)
+            return PlainTextResponse("Pages of other origins may not call this server.\n", 403)
         if len(sent[b"authorization"]) != 1 or not self._token.is_shown_by(sent[b"authorization"][0]):
-            hint = "Show the token that `decklog mcp --http` printed: Authorization: Bearer TOKEN\n"
+            hint = "Send the token that `decklog mcp --http` printed: Authorization: Bearer TOKEN\n"
             return PlainTextResponse(hint, 401, headers={"www-authenticate": "Bearer"})
         return None
 
 
 def listen(port: int) -> socket.socket:
-    """Take a port of this machine; 0 takes any that is free."""
+    """Listen on a local port; 0 chooses a free one."""
     taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         taken.bind((HOST, port))
     except OSError as problem:
         taken.close()
-        raise Conflict(f"port {port} can't be had: {problem.strerror}", hint="Name another: decklog mcp --http 0") from None
+        raise Conflict(
+            f"port {port} is not available: {problem.strerror}", hint="Use any free one: decklog mcp --http 0"
+        ) from None
     taken.listen(128)
     return taken
 

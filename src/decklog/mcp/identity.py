@@ -1,4 +1,4 @@
-"""Which agent a request comes from.
+"""Identification of the agent that sends a request.
 
 A server on standard input belongs to the program that started it: the environment, the session and the program identify the
 agent. Codex does not pass its environment and sends its thread id with each call instead. On HTTP a client is identified by its
@@ -10,8 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from decklog.agents.caller import Worker, own_process, worker
+from decklog.agents.caller import Worker, worker
 from decklog.core.errors import Invalid
+from decklog.core.processes import Identity
 
 HEADER = "decklog-worker"
 _NAME = re.compile(r"[\w.@:+-]{1,100}")
@@ -24,7 +25,10 @@ def caller(context: Any, environment: Mapping[str, str] | None = None) -> tuple[
     program = _program(context)
     if context.request is not None:
         return _over_http(context.request.headers, program), {}
-    given = _with_thread(context, program, os.environ if environment is None else environment)
+    given = os.environ if environment is None else environment
+    thread = (context.meta or {}).get("threadId")
+    if program.startswith("codex") and isinstance(thread, str) and _NAME.fullmatch(thread) is not None:
+        given = {**given, "CODEX_THREAD_ID": thread}
     return worker(None, given, program), given
 
 
@@ -33,15 +37,8 @@ def is_over_http(who: Worker) -> bool:
     return who.instance.startswith(_HTTP)
 
 
-def _with_thread(context: Any, program: str, environment: Mapping[str, str]) -> Mapping[str, str]:
-    thread = (context.meta or {}).get("threadId")
-    if not program.startswith("codex") or not isinstance(thread, str) or _NAME.fullmatch(thread) is None:
-        return environment
-    return {**environment, "CODEX_THREAD_ID": thread}
-
-
 def _program(context: Any) -> str:
-    """Return the name of the client's program, as a name can be written."""
+    """Return the name of the client's program, in plain characters."""
     client = context.session.client_params
     name = client.client_info.name if client is not None else ""
     return re.sub(r"[^\w.@+-]+", "-", name, flags=re.ASCII).strip("-")[:_LONGEST_PROGRAM] or "mcp"
@@ -50,11 +47,11 @@ def _program(context: Any) -> str:
 def _over_http(headers: Mapping[str, str], program: str) -> Worker:
     named, session = headers.get(HEADER), headers.get("mcp-session-id")
     if named is not None and _NAME.fullmatch(named) is None:
-        raise Invalid(f"the header {HEADER} names no worker", hint="Letters, digits and .@:+-_, up to 100.", field=HEADER)
+        raise Invalid(f"the header {HEADER} is no valid worker name", hint="Letters, digits and .@:+-_, up to 100.", field=HEADER)
     if named is None and session is None:
         raise Invalid(
-            "this client has no session and says no name, so nobody could tell whose task is whose",
-            hint=f"Have it send the header {HEADER} with a name of its own.",
+            "this client has no session and sends no name, so its tasks can't be assigned to it",
+            hint=f"Send the header {HEADER} with a unique name.",
             field=HEADER,
         )
-    return Worker(named or f"{program}-{str(session)[:8]}", f"{_HTTP}{named or session}", own_process())
+    return Worker(named or f"{program}-{str(session)[:8]}", f"{_HTTP}{named or session}", Identity.own())

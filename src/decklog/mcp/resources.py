@@ -1,4 +1,4 @@
-"""What a client can read by an address: the situation, and a run, a task or an entry."""
+"""Resources that clients read by their addresses: the situation, a run, a task or an entry."""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,17 +41,12 @@ def _task(log: Decklog, task_id: str) -> dict[str, Any]:
 
 def _entry(log: Decklog, stream: str, seq: str) -> dict[str, Any]:
     if not seq.isdecimal():
-        raise NotFound(f"{cut(seq, 40)!r} is no number of an entry", hint=f"Such as {_SCHEME}entry/{cut(stream, 80)}/1")
+        raise NotFound(f"{cut(seq, 40)!r} is not the number of an entry", hint=f"Such as {_SCHEME}entry/{cut(stream, 80)}/1")
     return plain(log.journal.get(stream, int(seq)))
 
 
-def _now(log: Decklog) -> dict[str, Any]:
-    data: dict[str, Any] = bounded(log.overview.now().as_dict())
-    return data
-
-
 _READ: dict[tuple[str, int], Callable[..., dict[str, Any]]] = {
-    ("now", 0): _now,
+    ("now", 0): lambda log: bounded(log.overview.now().as_dict()),
     ("run", 1): _run,
     ("task", 1): _task,
     ("entry", 2): _entry,
@@ -59,7 +54,7 @@ _READ: dict[tuple[str, int], Callable[..., dict[str, Any]]] = {
 
 
 def read(log: Decklog, address: str) -> dict[str, Any]:
-    """Return what an address names."""
+    """Return the resource at an address."""
     kind, *parts = address.removeprefix(_SCHEME).split("/")
     found = _READ.get((kind, len(parts))) if address.startswith(_SCHEME) else None
     if found is None:

@@ -25,10 +25,10 @@ from decklog.shortcuts.caller import PENDING, Caller, ShortcutAnswer, ShortcutCo
 R = TypeVar("R")
 
 _INSTRUCTIONS = (
-    "The record of this work: tasks, decisions, costs. Call next for your task and done, fail or block to end it; note what you "
-    "decide; ask a person where you must not decide. Approving, budgets and the policy are the manager's."
+    "The log of this work: tasks, decisions, costs. Call next for your task and done, fail or block to end it; note what you "
+    "decide; ask a person where you must not decide. Approvals, budgets and the policy are up to the owner."
 )
-# Clients give a call up after a minute; a thread is looked after more often than that.
+# Clients cancel a call after a minute. A waiting thread checks more often.
 _LONGEST_WAIT = 50.0
 _STEP_SECONDS = 1.0
 _THREADS = 12
@@ -52,7 +52,7 @@ class Answering:
     def __init__(self, source: LogSource, environment: Mapping[str, str] | None = None) -> None:
         self._source = source
         self._environment = environment
-        # Calls that wait have threads of their own, so that many of them keep no other call waiting.
+        # Waiting calls have separate threads, so that they do not delay other calls.
         self._limits: dict[bool, anyio.CapacityLimiter] = {}
 
     # Tools
@@ -61,7 +61,7 @@ class Answering:
         return types.ListToolsResult(tools=[tool.described() for tool in TOOLS.values()])
 
     async def call_tool(self, context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """Run a tool; what goes wrong is an answer too, with what to do next."""
+        """Run a tool; an error is an answer, too, with the next step."""
         try:
             tool = TOOLS.get(params.name)
             if tool is None:
@@ -77,7 +77,7 @@ class Answering:
         end = time.monotonic() + min(given["wait"], _LONGEST_WAIT)
         notes: list[str] = []
         while True:
-            # In short steps: a client that gives the call up, or goes away, is not waited for.
+            # Wait in short steps: the client may have cancelled the call.
             given["wait"] = min(max(end - time.monotonic(), 0.0), _STEP_SECONDS)
             answer = await self.within(context, named, partial(_used, tool, dict(given)), waits=True)
             notes = answer.notes = [*notes, *answer.notes]
@@ -120,26 +120,20 @@ class Answering:
 
         def work() -> R:
             of_an_agent.set(True)  # the thread's own context, which ends with the job
-            log, folder = self._source.get()
+            log = None
             try:
+                log, folder = self._source.get()
                 return job(Caller(log, who, folder, ShortcutContext(named, environment), _SURFACE))
-            except (FileReplaced, Closed):
-                self._source.forget(log)
+            except DecklogError as problem:
+                if log is not None and isinstance(problem, (FileReplaced, Closed)):
+                    self._source.forget(log)
                 raise
+            except RecursionError:
+                raise Invalid("the given JSON is nested too deeply", hint="Send less of it.") from None
+            except Exception as problem:
+                raise DecklogError(f"{type(problem).__name__}: {problem}", hint="This is a bug in Decklog.") from problem
 
-        return await run_sync(partial(_guarded, work), abandon_on_cancel=True, limiter=limit)
-
-
-def _guarded(work: Callable[[], R]) -> R:
-    """Run a job; report an unexpected exception as an internal error."""
-    try:
-        return work()
-    except (DecklogError, KeyboardInterrupt):
-        raise
-    except RecursionError:
-        raise Invalid("the JSON that was given is nested too deeply", hint="Give less of it.") from None
-    except Exception as problem:
-        raise DecklogError(f"{type(problem).__name__}: {problem}", hint="This is a fault in Decklog itself.") from problem
+        return await run_sync(work, abandon_on_cancel=True, limiter=limit)
 
 
 def _used(tool: McpTool, given: dict[str, Any], me: Caller) -> ShortcutAnswer:
@@ -172,7 +166,7 @@ def _refused(problem: DecklogError, tool: McpTool | None) -> types.CallToolResul
 
 
 def _next_step(problem: DecklogError, tool: McpTool | None) -> str:
-    """Return what to do after an error that does not say so itself."""
+    """Return the next step after an error without a hint."""
     if problem.retryable:
         return "Call it again in a moment."
     if isinstance(problem, NotFound):
@@ -193,7 +187,7 @@ def _error(problem: DecklogError) -> MCPError:
 
 
 def build(source: LogSource, environment: Mapping[str, str] | None = None) -> Server[Any]:
-    """Make a server that answers from a log."""
+    """Build a server for a log."""
     answering = Answering(source, environment)
     return Server(
         "decklog",

@@ -1,4 +1,4 @@
-"""The log that a server answers from: opened when the first call needs it, and anew after it was lost."""
+"""The log of a server: opened by the first call, and again after it was lost."""
 
 from threading import Lock
 
@@ -8,7 +8,7 @@ from decklog.location.locate import locate
 
 
 class LogSource:
-    """Finds and opens a log. One that is not there yet is looked for again at every call."""
+    """Finds and opens a log. Each call searches again for a missing log."""
 
     def __init__(self, named: str | None = None, opened: tuple[Decklog, str] | None = None) -> None:
         self._named = named
@@ -16,7 +16,7 @@ class LogSource:
         self._open = opened
 
     def get(self) -> tuple[Decklog, str]:
-        """Return the log and the directory where claims are remembered."""
+        """Return the log and the folder of stored claims."""
         with self._lock:
             if self._open is None:
                 place = locate(self._named)
@@ -25,9 +25,9 @@ class LogSource:
             return self._open
 
     def forget(self, log: Decklog) -> None:
-        """Close a log that can't be used any more; the next call opens what is there then."""
+        """Close an unusable log; the next call opens the current one."""
         with self._lock:
-            # Somebody else may have found out first, and have opened another.
+            # Another thread may have replaced it already.
             if self._open is not None and self._open[0] is log:
                 self._open = None
         log.close()

@@ -1,4 +1,4 @@
-"""The server on standard input and output, which belong to the protocol alone."""
+"""Server on standard input and output, which carry only messages of the protocol."""
 
 import json
 import re
@@ -19,7 +19,7 @@ _ID = re.compile(r'"id":\s*(?:\d+|"[^"\\\\]*")')
 
 
 class MessageLines:
-    """The lines of an input that are messages. To one that is none its sender gets an answer, instead of waiting for ever."""
+    """Input lines that are messages. An invalid line is answered with an error, because its sender waits for an answer."""
 
     def __init__(self, source: BinaryIO) -> None:
         self._source = source
@@ -47,7 +47,7 @@ def _problem(text: str) -> str | None:
     try:
         types.jsonrpc_message_adapter.validate_json(text, by_name=False)
     except ValidationError as problem:
-        return f"that is no message of JSON-RPC: {problem.errors(include_url=False, include_input=False)[0]['msg']}"
+        return f"this is not a JSON-RPC message: {problem.errors(include_url=False, include_input=False)[0]['msg']}"
     return None
 
 
@@ -64,7 +64,7 @@ def _id_in(text: str) -> str | int | None:
 
 
 def serve(server: Server[Any]) -> None:
-    """Answer until the input ends."""
+    """Serve requests until the input ends."""
 
     async def main() -> None:
         messages = MessageLines(sys.stdin.buffer)

@@ -1,4 +1,4 @@
-"""The token that a client on HTTP shows: from the environment, from a file that its user alone can read, or a new one."""
+"""Token of HTTP clients: from the environment, from a file that only its user can read, or a new one."""
 
 import hmac
 import os
@@ -19,8 +19,8 @@ class Token:
     def __init__(self, text: str, *, is_new: bool = False) -> None:
         if len(text) < _FEWEST_CHARACTERS or not text.isascii() or not text.isprintable() or " " in text:
             raise Invalid(
-                f"a token has at least {_FEWEST_CHARACTERS} letters and digits, and no blanks",
-                hint="Leave it out, and a new one is made.",
+                f"a token needs at least {_FEWEST_CHARACTERS} letters and digits, without blanks",
+                hint="Omit it to get a new one.",
             )
         self.text = text
         self.is_new = is_new
@@ -35,7 +35,7 @@ class Token:
 
 
 def find_token(path: str | None, environment: MutableMapping[str, str], variable: str = VARIABLE) -> Token:
-    """Return the token of a file, which is made with a new one if it is not there; or of the environment; or a new one."""
+    """Return the token of a file, which is created if it is missing; else that of the environment, or a new one."""
     if path is not None:
         return _of_file(os.path.expanduser(path))
     # Removed: child processes must not see it.
@@ -49,7 +49,7 @@ def _of_file(path: str) -> Token:
     except FileNotFoundError:
         return _made(path)
     except OSError as problem:
-        raise Denied(f"{path} can't be read: {problem.strerror}", hint="Name a plain file of your own.", path=path) from None
+        raise Denied(f"{path} can't be read: {problem.strerror}", hint="Name a regular file that you own.", path=path) from None
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:

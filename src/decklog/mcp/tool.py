@@ -26,7 +26,7 @@ _RUN = Parameter("run", Parameter.KEYWORD_ONLY, default=None, annotation=str)
 
 @dataclass(frozen=True)
 class McpTool:
-    """A tool: a verb with what it takes, and what it gives by the names of its fields."""
+    """A tool: a function, and the fields of its result with their types."""
 
     name: str
     about: str
@@ -42,7 +42,7 @@ class McpTool:
     def takes(self) -> dict[str, Parameter]:
         """The arguments by their names, without the caller."""
         parameters = list(signature(self.run).parameters.values())[1:]
-        # A name that is a word of Python's has a line behind it there.
+        # Names that are Python keywords end with an underscore.
         own = {parameter.name.rstrip("_"): parameter for parameter in parameters}
         return {**own, "run": _RUN} if self.of_a_run else own
 
@@ -60,21 +60,17 @@ class McpTool:
         if needed := [name for name, parameter in taken.items() if parameter.default is Parameter.empty]:
             accepted["required"] = needed
         given = {"type": "object", "properties": {name: _schema(kind) for name, kind in self.gives.items()}}
+        hints = {"read_only_hint": True} if self.reads else {"destructive_hint": False, "idempotent_hint": self.repeats or None}
         return Described(
             name=self.name,
             description=self.about,
             input_schema=accepted,
             output_schema=given,
-            annotations=self._annotations(),
+            annotations=ToolAnnotations(open_world_hint=False, **hints),
         )
 
-    def _annotations(self) -> ToolAnnotations:
-        if self.reads:
-            return ToolAnnotations(read_only_hint=True, open_world_hint=False)
-        return ToolAnnotations(destructive_hint=False, idempotent_hint=self.repeats or None, open_world_hint=False)
-
     def read(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Read the arguments of a call; one that is null is as good as left out."""
+        """Check and convert the arguments of a call; null counts as omitted."""
         taken = self.takes
         if unknown := sorted(name for name in given if name not in taken):
             shown = ", ".join(name[:40] for name in unknown[:5])
@@ -101,7 +97,7 @@ def _schema(annotation: Any) -> dict[str, Any]:
     kinds = _kinds(annotation)
     if get_origin(kinds[0]) is list:
         return {"type": "array", "items": _schema(get_args(kinds[0])[0])}
-    # The words of an enumeration are said when another one was given.
+    # An error lists the values of an enumeration.
     names = [_NAMES[str if issubclass(plain := get_origin(kind) or kind, StrEnum) else plain] for kind in kinds]
     return {"type": names[0] if len(names) == 1 else names}
 
@@ -148,7 +144,7 @@ def plain(record: Any) -> dict[str, Any]:
 
 
 def bounded(value: Any) -> Any:
-    """Cut long texts, wherever they stand."""
+    """Cut all long texts in a value."""
     if isinstance(value, str):
         return cut(value)
     if isinstance(value, list):
@@ -157,12 +153,12 @@ def bounded(value: Any) -> Any:
 
 
 def cut(text: str, longest: int = _LONGEST) -> str:
-    """Cut a text to a length, and say how much is left out."""
+    """Cut a text to a length, with the number of omitted characters."""
     return text if len(text) <= longest else f"{text[:longest]}… ({len(text) - longest} more)"
 
 
 def sendable(value: Any) -> Any:
-    """Return a value that any client can read: what is no character is replaced."""
+    """Return a value in which invalid characters are replaced."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, (list, tuple)):
@@ -182,4 +178,4 @@ def place_of(cursor: str | None) -> str | None:
     try:
         return base64.b64decode(cursor.encode(), altchars=b"-_", validate=True).decode()
     except (binascii.Error, ValueError):
-        raise Invalid("that is no cursor", hint="Take `next` of the answer before, or leave it out.", field="cursor") from None
+        raise Invalid("that is no cursor", hint="Use `next` of the previous answer, or omit it.", field="cursor") from None

@@ -1,6 +1,6 @@
-"""The tools: the shortcut verbs, and what an agent without a shell needs.
+"""The tools: the shortcut verbs, and others for agents without a shell.
 
-None of them approves, promotes or raises a budget, and operations of the owner refuse calls from here.
+None of them approves, promotes or raises a budget. Operations of the owner reject calls from here.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from decklog.shortcuts.caller import DONE, PENDING, REFUSED, Caller, ShortcutAns
 
 _LINE = 300
 _SHOWN = 10
-# What is said for a change that is not committed yet.
+# Name of the change that is not committed yet.
 _FILES = "worktree"
 
 
@@ -173,7 +173,7 @@ def inbox(me: Caller, seen: list[str] | None = None, limit: int = _SHOWN, cursor
 
 
 def _listed(name: str, answer: ShortcutAnswer) -> ShortcutAnswer:
-    """Return a list under a name: what a tool gives is an object."""
+    """Put the list of an answer into a field: the result of a tool is an object."""
     answer.data = {name: answer.data}
     return answer
 
@@ -191,7 +191,7 @@ TOOLS = {
             of_a_run=True,
         ),
         McpTool("done", "End your task as done; evidence: files, commands, links", verbs.done, _ENDED, repeats=True),
-        McpTool("fail", "End this try; another comes, after so many seconds. If it can't help: block", verbs.fail, _ENDED),
+        McpTool("fail", "End this attempt; another follows after some seconds. If it can't help: block", verbs.fail, _ENDED),
         McpTool("block", "Give your task up until something outside changes", verbs.block, _ENDED),
         McpTool("note", "Write down what you found or decided", verbs.note, {"entry": str}, of_a_run=True),
         McpTool(

@@ -1,7 +1,7 @@
-"""Asks the model of a call site about data that others wrote, with the prompts and the models that one commit names."""
+"""Asks the model of a call site about data that others wrote, with the prompts and models of one commit."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,28 +13,20 @@ from decklog.models.provider import Provider
 from decklog.models.providers.making import maker
 from decklog.models.settings import ModelChoice, ModelSettings
 
-Data = Sequence[tuple[str, str]]
+BuildProvider = Callable[[ModelChoice], Provider]
 
 
-def ask_about(
-    models: Models, composer: Composer, site: str, schema: Mapping[str, Any], data: Data, *, temperature: float | None = None
-) -> ModelAnswer:
-    """Ask the model of a call site about data; what does not fit into a prompt is not shown to it at all."""
-    composed = composer.compose(site, data=data)
-    if composed.fits:
-        return models.ask(ModelCall(site=site, prompt=composed.prompt, schema=schema, temperature=temperature))
-    size = f"about {composed.prompt.tokens} of {composed.most_tokens} tokens"
-    return ModelAnswer(site=site, prompt_digest=composed.prompt.digest, why=f"this is too large to be shown to a model: {size}")
+def _no_provider(choice: ModelChoice) -> Provider:
+    raise AssertionError(f"no call site uses model {choice.name}")
 
 
 @dataclass(frozen=True)
-class Voices:
-    """The models that a commit names, and the composer of their prompts."""
+class ModelSetup:
+    """The models that a commit configures, and the composer of their prompts. The default has none."""
 
-    models: ModelSettings
-    prompt: PromptSettings
-    read: Reader
-    make: Callable[[ModelChoice], Provider]
+    models: ModelSettings = field(default_factory=ModelSettings)
+    composer: Composer = field(default_factory=lambda: Composer(PromptSettings(), lambda _: None))
+    build: BuildProvider = _no_provider
 
     def has(self, site: str) -> bool:
         """Return whether a model is configured for a call site."""
@@ -45,29 +37,37 @@ class Voices:
         log: Decklog,
         site: str,
         schema: Mapping[str, Any],
-        data: Data,
+        data: Sequence[tuple[str, str]],
         *,
         run_id: str,
         task_id: str | None = None,
         temperature: float | None = None,
     ) -> ModelAnswer:
-        """Ask in a run, which pays and keeps what was said."""
-        models = Models(log, self.models, self.make, run_id=run_id, task_id=task_id)
-        return ask_about(models, Composer(self.prompt, self.read), site, schema, data, temperature=temperature)
+        """Ask about data in a run, which pays for the call and records it. Data that does not fit is not sent at all."""
+        composed = self.composer.compose(site, data=data)
+        prompt = composed.prompt
+        if not composed.fits:
+            size = f"about {prompt.tokens} of {composed.most_tokens} tokens"
+            return ModelAnswer(site=site, prompt_digest=prompt.digest, why=f"this is too large to be shown to a model: {size}")
+        models = Models(log, self.models, self.build, run_id=run_id, task_id=task_id)
+        return models.ask(ModelCall(site=site, prompt=prompt, schema=schema, temperature=temperature))
 
 
-def voices_of(log: Decklog, read: Reader, folder: Path, *, make: Callable[[ModelChoice], Provider] | None = None) -> Voices:
-    """Read who answers from the `decklog.toml` that `read` gives; programs run beneath `folder`."""
+def build_setup(
+    log: Decklog,
+    models: ModelSettings,
+    prompt: PromptSettings,
+    read: Reader,
+    folder: Path,
+    *,
+    build: BuildProvider | None = None,
+    **given: Any,
+) -> ModelSetup:
+    """Build the setup of a commit, whose files `read` returns. Agent programs run in `folder`."""
+    return ModelSetup(models, Composer(prompt, read), build or maker(log, models, folder, read=read, **given))
+
+
+def read_setup(log: Decklog, read: Reader, folder: Path, *, build: BuildProvider | None = None) -> ModelSetup:
+    """Build the setup that the `decklog.toml` of a commit describes."""
     content = read("decklog.toml") or b""
-    models = model_settings.read(content)
-    return Voices(models, read_settings(content), read, make or maker(log, models, folder, read=read))
-
-
-def nobody() -> Voices:
-    """Return what there is where no repository names a model."""
-    from decklog.models.settings import ModelSettings
-
-    def refuse(_: ModelChoice) -> Provider:
-        raise AssertionError("a model that nobody named is not made")
-
-    return Voices(ModelSettings(), PromptSettings(), lambda _: None, refuse)
+    return build_setup(log, model_settings.read(content), read_settings(content), read, folder, build=build)

@@ -174,11 +174,11 @@ class Models:
             return ModelAnswer(site=call.site, prompt_digest=call.prompt.digest, why=f"no model is configured for {call.site}")
         asking = _Asking(self, call, choice)
         try:
-            return asking.answered(self._make(choice))
+            return asking.ask(self._make(choice))
         except BudgetExceeded as problem:
-            return asking.unanswered(f"no money for {call.site}: {problem.message}")
+            return asking.answer(why=f"no money for {call.site}: {problem.message}")
         except DecklogError as problem:
-            return asking.unanswered(f"{choice.name} can't be asked: {problem.message}")
+            return asking.answer(why=f"{choice.name} can't be asked: {problem.message}")
 
 
 class _Asking:
@@ -195,51 +195,48 @@ class _Asking:
         self._entries: list[str] = []
         self._deadline = time.monotonic() + choice.seconds
 
-    def unanswered(self, why: str) -> ModelAnswer:
-        return self._answer(why=why)
-
-    def _answer(
-        self, *, why: str = "", data: Mapping[str, Any] | None = None, model: str | None = None, is_weather: bool = False
-    ) -> ModelAnswer:
+    def answer(self, model: str | None = None, **given: Any) -> ModelAnswer:
+        """Build the answer, with what was spent and recorded so far."""
         return ModelAnswer(
             site=self._call.site,
             prompt_digest=self._call.prompt.digest,
-            data=data,
-            why=why,
-            is_weather=is_weather,
             model=model or self._choice.model or self._choice.name,
             microdollars=self._microdollars,
             entries=self._entries,
+            **given,
         )
 
-    def answered(self, provider: Provider) -> ModelAnswer:
+    def ask(self, provider: Provider) -> ModelAnswer:
         """Ask until there is an answer, or a reason for which there is none."""
         reservation = self._reserve()
         try:
-            return self._ask_provider(provider, reservation)
+            reply = self._send(provider, self._call.prompt, reservation)
+            data, problem = self._parse(reply)
+            if problem:
+                reply = self._send(provider, self._call.prompt.with_part(_repair(problem)), reservation)
+                data, problem = self._parse(reply)
         finally:
             self._log.reservations.settle(reservation)
+        name = self._choice.name
+        if reply.error_class is not None:
+            why, is_outage = f"{name} met {reply.error_class}: {reply.error}", reply.error_class in WEATHER
+            return self.answer(reply.model, why=why, is_weather=is_outage)
+        return self.answer(reply.model, data=data, why=f"{name} gave no answer that can be read: {problem}" if problem else "")
 
-    def _ask_provider(self, provider: Provider, reservation: str) -> ModelAnswer:
-        prompt, repaired = self._call.prompt, False
-        while True:
-            reply = self._sent(provider, prompt, reservation)
-            if reply.error_class is not None:
-                why = f"{self._choice.name} met {reply.error_class}: {reply.error}"
-                return self._answer(why=why, model=reply.model, is_weather=reply.error_class in WEATHER)
-            try:
-                return self._answer(data=parse_answer(reply.text, self._call.schema), model=reply.model)
-            except NotAnAnswer as problem:
-                if repaired:
-                    return self._answer(why=f"{self._choice.name} gave no answer that can be read: {problem}", model=reply.model)
-                repaired = True
-                prompt = self._call.prompt.with_part(_repair(str(problem)))
+    def _parse(self, reply: ModelReply) -> tuple[dict[str, Any] | None, str]:
+        """Return the answer in a reply, and why it can't be parsed."""
+        if reply.error_class is not None:
+            return None, ""
+        try:
+            return parse_answer(reply.text, self._call.schema), ""
+        except NotAnAnswer as problem:
+            return None, str(problem)
 
-    def _sent(self, provider: Provider, prompt: Prompt, reservation: str) -> ModelReply:
+    def _send(self, provider: Provider, prompt: Prompt, reservation: str) -> ModelReply:
         """Send a prompt; wait for outages that end within the time of the call."""
         wait = FIRST_WAIT_SECONDS
         for left in range(MOST_TRIES - 1, -1, -1):
-            reply = self._tried(provider, prompt, reservation)
+            reply = self._try(provider, prompt, reservation)
             pause = reply.retry_seconds if reply.retry_seconds is not None else wait
             is_over_soon = reply.error_class in PASSING and time.monotonic() + pause < self._deadline
             if not left or not is_over_soon:
@@ -248,7 +245,7 @@ class _Asking:
             wait *= 2
         raise AssertionError("the last try is answered")
 
-    def _tried(self, provider: Provider, prompt: Prompt, reservation: str) -> ModelReply:
+    def _try(self, provider: Provider, prompt: Prompt, reservation: str) -> ModelReply:
         self._number += 1
         seconds = self._deadline - time.monotonic()
         if seconds <= 0:

@@ -12,14 +12,14 @@ from decklog.core.errors import Conflict, DecklogError, Denied, Invalid, NotFoun
 from decklog.core.figures import counted, dollars
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
-from decklog.models.asking import Voices
+from decklog.models.asking import ModelSetup
 from decklog.stores.approvals.inbox import Message, MessageState
 from decklog.stores.runs.run import RunStatus
 
-# Below this a model's guess counts as none.
+# A guess of a model below this is ignored.
 SURE_ENOUGH = 70
 HIGHEST_TIER = 5
-# How long a yes for a session is good for.
+# How long an approval for a session is valid.
 SESSION_SECONDS = 8 * 3600
 _SKILL_SUFFIX = ".md"
 SITE = "intent"
@@ -29,7 +29,7 @@ Proving = Callable[[], AbstractContextManager[None]]
 
 
 class Intent(StrEnum):
-    """What somebody wants of the agents. `free_form` is for them to read."""
+    """The intent of a message. The agents read a `free_form` one themselves."""
 
     ENABLE_SELF_EDIT_SESSION = "enable_self_edit_session"
     ENABLE_SELF_EDIT_PERMANENT = "enable_self_edit_permanent"
@@ -48,12 +48,12 @@ class Intent(StrEnum):
 
     @property
     def is_for_the_manager(self) -> bool:
-        """Whether only the manager may order it, with a proof, however it is worded."""
+        """Whether only the owner may order it, with a signature."""
         return self in _MANAGERS
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether it changes nothing, so that anybody may ask it."""
+        """Whether it changes nothing, so anybody may ask."""
         return self in (Intent.WHAT_TIER, Intent.SPEND_QUERY, Intent.FREE_FORM)
 
 
@@ -68,9 +68,9 @@ _MANAGERS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Understood:
-    """What a message was taken to mean: by an exact command, by a model, or by nobody.
+    """The understood intent of a message, by an exact command, by a model, or by nobody.
 
-    Of a guess that was not sure enough, `args` has what it was.
+    `args` has the guess of a model that was not certain enough.
     """
 
     intent: Intent
@@ -87,7 +87,7 @@ _REASON = r"(?:: *(?P<reason>.+))"
 _TASK = r"(?: task)?(?: (?P<task>[\w.:-]+))?"
 _APPROVAL = r"(?P<approval>[\w.:-]+)"
 _TO_TIER = r"(?: to(?: tier)? (?P<to_tier>\d))?"
-# The whole message must be the command: "pause before you touch the parser" is a wish, and for the agents to read.
+# The whole message must be the command: "pause before you touch the parser" is for the agents to read.
 COMMANDS: Mapping[Intent, tuple[str, str]] = {
     Intent.WHAT_TIER: (r"(?:what|which) tier(?: are you(?: at| on)?)?", "what tier"),
     Intent.SPEND_QUERY: (r"(?:what (?:was|did you) )?spen[dt](?: today)?", "spend"),
@@ -110,7 +110,7 @@ _READ = {intent: re.compile(pattern, re.IGNORECASE | re.DOTALL) for intent, (pat
 
 
 def command_in(body: str) -> Understood | None:
-    """Read a message that is exactly a command; None for all others."""
+    """Parse a message that is exactly a command; None for all others."""
     words = " ".join(body.split()).rstrip("?!.") if "\n" not in body.strip() else body.strip()
     for intent, pattern in _READ.items():
         if (found := pattern.fullmatch(words)) is not None:
@@ -147,7 +147,7 @@ FORM: Mapping[str, Any] = {
 
 
 def from_answer(data: Mapping[str, Any], model: str) -> Understood:
-    """Read a model's guess; one that is not sure enough means nothing, and is kept as it was."""
+    """Parse a model's guess; one below the limit counts as free form."""
     if data["confidence"] < SURE_ENOUGH:
         why = f"{model} was {data['confidence']} of 100 sure that it is {data['intent']}, and {SURE_ENOUGH} are needed"
         return Understood(intent=Intent.FREE_FORM, args={"guess": dict(data)}, by=model, why=why)
@@ -156,7 +156,7 @@ def from_answer(data: Mapping[str, Any], model: str) -> Understood:
 
 
 class Handler:
-    """Does what one message wants; gives the answer to its sender. `skills` are the files that may be invoked, by path."""
+    """Acts on one message and returns the answer. `skills` are the files that may be invoked, by path."""
 
     def __init__(self, log: Decklog, message: Message, skills: Mapping[str, str]) -> None:
         self._log = log
@@ -179,7 +179,7 @@ class Handler:
         return self._HANDLERS[intent](self, dict(understood.args))
 
     def _must_be_bound(self, intent: Intent) -> None:
-        """Refuse a manager's order where nobody could prove to be the manager: a name in a message proves nothing."""
+        """Raise Denied for an owner's order without a registered owner: a name in a message proves nothing."""
         shown = self._log.trust.show()
         if not shown["is_bound"] or "problem" in shown:
             raise Denied(
@@ -214,7 +214,7 @@ class Handler:
         return f"Task {task.id} is {task.state}{' already' if task.already else ''}."
 
     def _task(self, args: dict[str, Any], state: str) -> str:
-        """Return the task that is meant: the named one, the one of the message, or the only one."""
+        """Return the named task, that of the message, or the only one in a state."""
         named = args.get("task") or self._message.task_id
         if named:
             return str(named)
@@ -227,7 +227,7 @@ class Handler:
 
     def _feedback(self, _: dict[str, Any]) -> str:
         feedback = self._log.inbox.escalate(self._message.id, by="decklog")
-        return f"Feedback {feedback.id}: {feedback.state}. What becomes of it: decklog feedback show {feedback.id}"
+        return f"Feedback {feedback.id}: {feedback.state}. Its outcome: decklog feedback show {feedback.id}"
 
     def _skill(self, args: dict[str, Any]) -> str:
         name = str(args.get("skill") or "").removesuffix(_SKILL_SUFFIX)
@@ -271,7 +271,7 @@ class Handler:
         return "Dev mode is on until it is switched off: disable self-edit"
 
     def _signed(self, change: str, reason: str, **terms: Any) -> Any:
-        """Propose a change of trust and have it signed by the proof that was given with the message, if one was."""
+        """Propose a change of trust and sign it with the signature of the message, if there is one."""
         proposal = self._log.trust.propose(change, reason, by=self._message.from_handle, **terms)  # type: ignore[arg-type]
         return self._log.trust.apply(proposal.statement)
 
@@ -326,17 +326,17 @@ class MessageOutcome:
 
 
 class Conversation:
-    """Understands messages and does what they want. `voices` may have a model for it; exact commands need none."""
+    """Classifies messages and acts on them. A model may help; exact commands need none."""
 
-    def __init__(self, log: Decklog, voices: Voices) -> None:
+    def __init__(self, log: Decklog, models: ModelSetup) -> None:
         self._log = log
-        self._voices = voices
+        self._models = models
 
     def hear(self, message: Message, *, proving: Proving = nullcontext, with_model: bool = True) -> MessageOutcome:
         """Understand a message and act on it; an answered one is returned unchanged.
 
-        `proving` asks for the manager's proof, and is called only where a manager's order is to be carried out. What is refused
-        stays in the inbox for people and agents to see, with the reason on record.
+        `proving` asks for the owner's signature, and is called only for an owner's order. A refused message stays in the inbox,
+        with the reason recorded.
         """
         if message.state is not MessageState.PENDING:
             return MessageOutcome(message, Understood(intent=Intent.FREE_FORM, why=f"it is {message.state} already"))
@@ -353,7 +353,7 @@ class Conversation:
     def _done(self, message: Message, understood: Understood, proving: Proving) -> Message:
         handler = Handler(self._log, message, self._skills())
         proof = proving() if understood.intent.is_for_the_manager and message.is_authorised else nullcontext()
-        # What is done and what is answered are one fact: heard again after a crash, an order is not carried out twice.
+        # One transaction: after a crash an order is not carried out twice.
         with proof, self._log.transaction():
             answer = handler.act(understood)
             if answer is not None and understood.intent is not Intent.FEEDBACK:
@@ -361,30 +361,28 @@ class Conversation:
         return self._log.inbox.get(message.id)
 
     def _skills(self) -> dict[str, str]:
-        found = ((path, self._voices.read(path)) for path in self._voices.prompt.skills)
+        composer = self._models.composer
+        found = ((path, composer.read(path)) for path in composer.settings.skills)
         return {path: content.decode(errors="replace") for path, content in found if content is not None}
 
     # Understanding by a model
 
     def _guessed(self, message: Message, *, with_model: bool) -> Understood:
-        if not with_model or not self._voices.has(SITE):
+        if not with_model or not self._models.has(SITE):
             return Understood(intent=Intent.FREE_FORM, why="it is no exact command, and no model was asked")
-        run_id = message.run_id or self._own_run(message)
+        title = " ".join(message.body.split())[:_LONGEST_TITLE]
+        run_id = message.run_id or self._log.runs.start(f"Understand: {title}", key=f"message:{message.id}").id
         data = [("message", message.body)]
-        # The same message must mean the same each time.
-        answer = self._voices.ask(self._log, SITE, FORM, data, run_id=run_id, task_id=message.task_id, temperature=0)
+        # Temperature 0: the same message must mean the same each time.
+        answer = self._models.ask(self._log, SITE, FORM, data, run_id=run_id, task_id=message.task_id, temperature=0)
         if message.run_id is None:
             self._log.runs.finish(run_id, status="completed", summary=answer.why or "understood")
         if answer.data is None:
             return Understood(intent=Intent.FREE_FORM, by=answer.model or "nobody", why=answer.why)
         return from_answer(answer.data, answer.model or "a model")
 
-    def _own_run(self, message: Message) -> str:
-        title = " ".join(message.body.split())[:_LONGEST_TITLE]
-        return self._log.runs.start(f"Understand: {title}", key=f"message:{message.id}").id
-
     def _record(self, message: Message, understood: Understood, problem: DecklogError | None = None) -> None:
-        """Keep what a message was taken to mean before anything is done, and why it was not done."""
+        """Record the intent of a message before acting on it, or why it was refused."""
         refusal = {} if problem is None else {"refusal": problem.as_dict()}
         body = f"{message.id}: {understood.intent} by {understood.by}" if problem is None else f"{message.id}: {problem.message}"
         self._log.journal.append(

@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 from decklog.models.composer import Prompt
 
-# What is nobody's fault and may be over in a while.
+# Errors that may be over in a while.
 PASSING = ("quota", "overload")
-# What is nobody's fault either, and needs a person.
+# Outages: a lost login needs a person.
 WEATHER = (*PASSING, "login")
 
 

@@ -1,11 +1,12 @@
 """The models in `decklog.toml`, and which of them answers which call. A call without a model is no error."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from decklog.conductor.agents.description import Description, describe
 from decklog.conductor.settings import load
+from decklog.conductor.tables import build
 from decklog.core.errors import Invalid
 from decklog.core.plugins import PluginKind, plugin_names
 
@@ -46,7 +47,7 @@ class ModelSettings:
 
 
 def read(content: bytes) -> ModelSettings:
-    """Read the models of a `decklog.toml`; refuse what is not known, naming it."""
+    """Parse the models of a `decklog.toml`. Raise Invalid for an unknown setting."""
     table = load(content)
     agents = {name: describe(name, given) for name, given in table.get("agents", {}).items()}
     models = {name: _choice(name, given, agents) for name, given in table.get("models", {}).items()}
@@ -71,11 +72,7 @@ def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, str]:
 
 
 def _choice(name: str, given: Any, agents: Mapping[str, Description]) -> ModelChoice:
-    known = [one.name for one in fields(ModelChoice) if one.name != "name"]
-    for key in given:
-        if key not in known:
-            raise Invalid(f"model {name}: there is no setting {key!r}", hint=f"There are {', '.join(known)}.", field=key)
-    choice = ModelChoice(name=name, **{"provider": "agent", **given})
+    choice = build(ModelChoice, f"model {name}", {"provider": "agent", **given}, name=name)
     if choice.provider not in PROVIDERS and choice.provider not in plugin_names(PluginKind.MODEL):
         names = ", ".join((*PROVIDERS, *plugin_names(PluginKind.MODEL)))
         raise Invalid(f"model {name}: provider is {choice.provider!r}", hint=f"Use one of {names}.", field="provider")
@@ -90,6 +87,6 @@ def _choice(name: str, given: Any, agents: Mapping[str, Description]) -> ModelCh
                 hint="Name the program itself, such as claude-code or codex.",
                 field="agent",
             )
-    if not isinstance(choice.seconds, (int, float)) or not 0 < choice.seconds <= 3600:
+    if not 0 < choice.seconds <= 3600:
         raise Invalid(f"model {name}: seconds is {choice.seconds!r}; it goes up to 3600", field="seconds")
     return choice

@@ -8,7 +8,7 @@ from typing import Any
 from decklog.core.clock import from_text, to_text
 from decklog.core.figures import counted, dollars
 from decklog.log import Decklog
-from decklog.models.asking import Voices
+from decklog.models.asking import ModelSetup
 from decklog.records.record import every_page
 from decklog.stores.approvals.approval import ApprovalState
 from decklog.stores.approvals.feedback import FeedbackState
@@ -44,7 +44,7 @@ class Standup:
 
     @property
     def markdown(self) -> str:
-        """Write it out; the same log at the same moment gives the same text."""
+        """The report as text; the same log at the same moment gives the same text."""
         return "\n".join(self._lines()) + "\n"
 
     def _lines(self) -> Iterator[str]:
@@ -60,23 +60,17 @@ class Standup:
 def standup_of(log: Decklog, now: datetime) -> Standup:
     """Read the report of the day that a moment is in, as of that moment."""
     reader = _Reader(log, now)
-    found = {
-        "yesterday": reader.yesterday(),
-        "today": reader.today(),
-        "blockers": reader.blockers(),
-        "money": reader.money(),
-        "questions": reader.questions(),
-    }
+    found: dict[str, list[str]] = {name: getattr(reader, name)() for name in _SECTIONS}
     more = {name: len(lines) - _MOST for name, lines in found.items() if len(lines) > _MOST}
     return Standup(day=reader.midnight.date(), more=more, **{name: lines[:_MOST] for name, lines in found.items()})
 
 
-def prose_of(log: Decklog, voices: Voices, standup: Standup, *, at: datetime) -> tuple[str | None, str]:
-    """Have a model write the report as prose; without one, the reason. The facts are the same either way."""
-    if not voices.has(SITE):
+def prose_of(log: Decklog, models: ModelSetup, standup: Standup, *, at: datetime) -> tuple[str | None, str]:
+    """Return the report as prose, written by a model, or None and the reason. The facts are the same either way."""
+    if not models.has(SITE):
         return None, f"no model is configured for {SITE}"
     run_id = log.runs.start(f"Standup of {standup.day}", key=f"standup:{to_text(at)}").id
-    answer = voices.ask(log, SITE, FORM, [("facts", standup.markdown)], run_id=run_id)
+    answer = models.ask(log, SITE, FORM, [("facts", standup.markdown)], run_id=run_id)
     log.runs.finish(run_id, status="completed", summary=answer.why or "written")
     return (None, answer.why) if answer.data is None else (str(answer.data["markdown"]), "")
 
@@ -105,18 +99,18 @@ class _Reader:
 
     def yesterday(self) -> list[str]:
         ended = [run for run in self._ended if _moment(run["ended_at"]) < self.midnight]
-        told = [f"run {run['id']} {run['status']}: {_line(str(run['summary'] or run['goal']))}" for run in ended]
-        return told + [f"done: {_named(task)}" for task in self._changed(TaskState.DONE, self._since, self.midnight)]
+        lines = [f"run {run['id']} {run['status']}: {_line(str(run['summary'] or run['goal']))}" for run in ended]
+        return lines + [f"done: {_named(task)}" for task in self._changed(TaskState.DONE, self._since, self.midnight)]
 
     def today(self) -> list[str]:
         running = self._tasks_in(TaskState.RUNNING)
-        told = [f"under way: {_named(task)}{f', {task.worker}' if task.worker else ''}" for task in running]
-        told += [f"done: {_named(task)}" for task in self._changed(TaskState.DONE, self.midnight, self.midnight + _DAY)]
+        lines = [f"under way: {_named(task)}{f', {task.worker}' if task.worker else ''}" for task in running]
+        lines += [f"done: {_named(task)}" for task in self._changed(TaskState.DONE, self.midnight, self.midnight + _DAY)]
         for run_id in self._under_way:
             open_tasks = len(list(every_page(self._log.tasks.find, run_id, state=TaskState.PENDING)))
             if open_tasks:
-                told.append(f"to do in run {run_id}: {counted(open_tasks, 'task')}")
-        return told
+                lines.append(f"to do in run {run_id}: {counted(open_tasks, 'task')}")
+        return lines
 
     # Obstacles and failures
 
@@ -131,31 +125,31 @@ class _Reader:
     def blockers(self) -> list[str]:
         log = self._log
         decisions = log.approvals.find(state=ApprovalState.OPEN, limit=100)
-        told = [f"decision waits: {_line(one.question or one.id)}" for one in decisions]
-        told += [
+        lines = [f"decision waits: {_line(one.question or one.id)}" for one in decisions]
+        lines += [
             f"{state}: {_named(task)}: {_line(task.blocker or task.reason or '')}"
             for state in (TaskState.BLOCKED, TaskState.PAUSED)
             for task in self._tasks_in(state)
         ]
         abandoned = self._changed(TaskState.ABANDONED, self._since, self._now + _DAY)
-        told += [f"given up: {_named(task)}: {_line(task.reason or '')}" for task in abandoned]
+        lines += [f"given up: {_named(task)}: {_line(task.reason or '')}" for task in abandoned]
         failed = log.ci.find(conclusion=CiConclusion.FAILURE, since=self._since, limit=100)
-        told += [f"CI failed: {one.workflow_name} on {one.branch}, run {one.ci_run_id}" for one in failed]
-        told += [f"the gate says {one.verdict} of tree {one.tree[:12]}: {one.id}" for one in self._held()]
-        told += [f"closed: {one.name}: {_line(one.reason)}" for one in log.gates.find(state=GateState.CLOSED, limit=100)]
+        lines += [f"CI failed: {one.workflow_name} on {one.branch}, run {one.ci_run_id}" for one in failed]
+        lines += [f"the gate's verdict: {one.verdict} of tree {one.tree[:12]}: {one.id}" for one in self._held()]
+        lines += [f"closed: {one.name}: {_line(one.reason)}" for one in log.gates.find(state=GateState.CLOSED, limit=100)]
         for state in (FeedbackState.PENDING, FeedbackState.TRIAGED, FeedbackState.IN_FIX):
-            told += [f"feedback {one.id}, {one.state}: {_line(one.body)}" for one in log.feedback.find(state=state, limit=100)]
-        return told
+            lines += [f"feedback {one.id}, {one.state}: {_line(one.body)}" for one in log.feedback.find(state=state, limit=100)]
+        return lines
 
     # Money
 
     def money(self) -> list[str]:
         rows = self._log.overview.days(since=self._since, until=self._now)
         spent = {str(row["day"]): row for row in rows}
-        told = [self._spent("yesterday", self._since, spent), self._spent("today", self.midnight, spent)]
+        lines = [self._spent("yesterday", self._since, spent), self._spent("today", self.midnight, spent)]
         budgets = self._log.overview.budgets()
         words = {"warn": "nearly used up", "stop": "used up, nothing more is spent"}
-        return told + [f"budget of {one.whose}, {words[one.state]}: {one.said}" for one in budgets if one.state in words]
+        return lines + [f"budget of {one.whose}, {words[one.state]}: {one.said}" for one in budgets if one.state in words]
 
     def _spent(self, name: str, day: datetime, spent: dict[str, Any]) -> str:
         row = spent.get(day.date().isoformat(), {})
@@ -167,12 +161,12 @@ class _Reader:
 
     def questions(self) -> list[str]:
         waiting = every_page(self._log.overview.waiting)
-        told = [f"{item.kind} {item.id}: {_sentence(item.what)} {item.command}" for item in waiting if item.is_decision]
+        lines = [f"{item.kind} {item.id}: {_sentence(item.what)} {item.command}" for item in waiting if item.is_decision]
         for severity in (MessageSeverity.CRITICAL, MessageSeverity.QUESTION):
             # Those of people who do not direct the work wait for a person, and are among the others already.
             found = self._log.inbox.find(state=MessageState.PENDING, severity=severity, limit=100)
-            told += [f"no answer yet to {one.from_handle}, {one.id}: {_line(one.body)}" for one in found if one.is_authorised]
-        return told
+            lines += [f"no answer yet to {one.from_handle}, {one.id}: {_line(one.body)}" for one in found if one.is_authorised]
+        return lines
 
 
 def _named(task: Task) -> str:

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from decklog.core.errors import DecklogError, Invalid, NotFound
 from decklog.core.plugins import PluginKind, load_plugin
+from decklog.records.record import every_page
 
 if TYPE_CHECKING:
     from decklog import Decklog, Notice, NotifyRule
@@ -27,30 +28,17 @@ _MOST = 200
 
 
 class NotifyEvent(NamedTuple):
-    """One thing to tell of, once: `key` names it for ever."""
+    """An event to report once, identified by its key."""
 
     key: str
     what: str
     run_id: str | None = None
 
 
-def events(log: "Decklog", event: str, since: datetime) -> "list[NotifyEvent]":
-    """List what there is to tell of one kind, no older than the rule and a week."""
-    start = max(since, log.clock.now() - NEWS)
-    found = {"needs_attention": _needs_attention, "budget": _budgets, "failure": _failures, "done": _done}[event]
-    return list(found(log, start))
-
-
 def _needs_attention(log: "Decklog", _since: datetime) -> "Iterator[NotifyEvent]":
-    after: str | None = None
-    while True:
-        page = log.overview.waiting(limit=_MOST, after=after)
-        for item in page:
-            if item.is_decision:
-                yield NotifyEvent(f"{item.kind}:{item.id}", f"{item.what}\n{item.command}", item.run_id)
-        after = page.next
-        if after is None:
-            return
+    for item in every_page(log.overview.waiting, limit=_MOST):
+        if item.is_decision:
+            yield NotifyEvent(f"{item.kind}:{item.id}", f"{item.what}\n{item.command}", item.run_id)
 
 
 def _budgets(log: "Decklog", _since: datetime) -> "Iterator[NotifyEvent]":
@@ -64,23 +52,34 @@ def _budgets(log: "Decklog", _since: datetime) -> "Iterator[NotifyEvent]":
             yield NotifyEvent(f"budget:{budget.id}:{period}:{budget.state}", text, budget.run_id)
 
 
-def _failures(log: "Decklog", since: datetime) -> "Iterator[NotifyEvent]":
+def _ended(log: "Decklog", since: datetime, status: str) -> "Iterator[NotifyEvent]":
     for run in log.overview.ended(since, limit=_MOST):
-        if run["status"] == "failed":
-            yield NotifyEvent(f"run:{run['id']}:{run['ended_at']}", f"Failed: {run['goal']}{_below(run['summary'])}", run["id"])
+        if run["status"] == status:
+            what = f"{status.capitalize()}: {run['goal']}{_below(run['summary'])}"
+            yield NotifyEvent(f"run:{run['id']}:{run['ended_at']}", what, run["id"])
+
+
+def _failures(log: "Decklog", since: datetime) -> "Iterator[NotifyEvent]":
+    yield from _ended(log, since, "failed")
     for task in log.overview.failed_tasks(since, limit=_MOST):
         text = f"All attempts failed: {task['title']}{_below(task['reason'])}"
         yield NotifyEvent(f"task:{task['id']}:{task['failures']}", text, task["run_id"])
 
 
 def _done(log: "Decklog", since: datetime) -> "Iterator[NotifyEvent]":
-    for run in log.overview.ended(since, limit=_MOST):
-        if run["status"] == "done":
-            yield NotifyEvent(f"run:{run['id']}:{run['ended_at']}", f"Done: {run['goal']}{_below(run['summary'])}", run["id"])
+    return _ended(log, since, "done")
 
 
 def _below(text: str | None) -> str:
     return f"\n{text}" if text else ""
+
+
+_EVENTS = {"needs_attention": _needs_attention, "budget": _budgets, "failure": _failures, "done": _done}
+
+
+def events(log: "Decklog", event: str, since: datetime) -> "list[NotifyEvent]":
+    """List the events of one kind to report, no older than the rule and a week."""
+    return list(_EVENTS[event](log, max(since, log.clock.now() - NEWS)))
 
 
 COMMAND_SECONDS, WEBHOOK_SECONDS = 30, 10
@@ -91,7 +90,7 @@ _RETRYABLE = frozenset({408, 425, 429})
 
 
 class SendOutcome(NamedTuple):
-    """What came of sending: `sent`, `failed` or `unknown`, and why."""
+    """The outcome of sending: `sent`, `failed` or `unknown`, and why."""
 
     state: str
     error: str | None = None
@@ -216,7 +215,7 @@ class RoundSummary:
 
 
 class Round:
-    """Makes notices by the rules that count, and sends those that are due. Several at once send each once."""
+    """Creates notices by the valid rules, and sends those that are due. Concurrent rounds send each notice once."""
 
     def __init__(self, log: "Decklog", *, log_name: str = "decklog") -> None:
         self._log = log
@@ -224,7 +223,7 @@ class Round:
         self._sender = f"{socket.gethostname()}:{os.getpid()}"
 
     def run(self) -> RoundSummary:
-        """Do one round."""
+        """Create new notices, then send all that are due."""
         made = self.make()
         settled = self.send_due()
         states = [notice.state.value for notice in settled]
@@ -237,7 +236,7 @@ class Round:
         )
 
     def make(self) -> int:
-        """Make the notices that there are not yet; count them."""
+        """Create the notices that are missing; return their number."""
         made = 0
         for rule in self._log.notices.counting_rules():
             found = {event.key: event for event in events(self._log, rule.event.value, rule.set_at)}
@@ -247,7 +246,7 @@ class Round:
         return made
 
     def send_due(self) -> "list[Notice]":
-        """Send what is due, each after it was taken and before it is settled."""
+        """Send the due notices: take each, send it, record the outcome."""
         settled: list[Notice] = []
         while len(settled) < _MOST_SENT and (notice := self._log.notices.take(self._sender)) is not None:
             outcome = self._sent(notice)
@@ -263,20 +262,21 @@ class Round:
         return settled
 
     def _sent(self, notice: "Notice") -> SendOutcome:
-        try:
-            rule = next(rule for rule in self._log.notices.counting_rules() if rule.id == notice.rule_id)
-        except StopIteration:
+        rule = self._counting_rule(notice.rule_id)
+        if rule is None:
             return SendOutcome("failed", "its rule is gone, or does not count", may_retry=False)
         return send(rule, notice, self._name, int(self._log.clock.now().timestamp()))
 
+    def _counting_rule(self, rule_id: str) -> "NotifyRule | None":
+        return next((rule for rule in self._log.notices.counting_rules() if rule.id == rule_id), None)
+
     def test(self, rule_id: str) -> "Notice":
-        """Send one notice by a rule now, to see whether it arrives; it is kept like any other."""
-        rule = next((rule for rule in self._log.notices.counting_rules() if rule.id == rule_id), None)
-        if rule is None:
+        """Send a test notice by a rule now; it is stored like any other."""
+        if self._counting_rule(rule_id) is None:
             self._log.notices.rule(rule_id)
             raise Invalid(f"rule {rule_id} is not proven by the manager, so nothing is sent by it", field="rule_id")
         now = self._log.clock.now()
-        made = self._log.notices.note(rule_id, f"test:{now.isoformat()}", "A test: this is how you will be told.")
+        made = self._log.notices.note(rule_id, f"test:{now.isoformat()}", "A test: notices look like this.")
         for notice in self.send_due():
             if notice.id == made.id:
                 return notice

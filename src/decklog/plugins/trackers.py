@@ -25,7 +25,6 @@ from decklog.plugins.imported import check_record
 from decklog.plugins.importers.beads import BeadsSync
 from decklog.plugins.importers.github import GithubSync
 from decklog.plugins.importers.taskmaster.sync import TaskMasterSync
-from decklog.records.values import to_json
 from decklog.stores.tasks.task import LinkKind, Task, TaskState
 
 _SYNCS: dict[str, type[Sync]] = {"beads": BeadsSync, "github": GithubSync, "taskmaster": TaskMasterSync}
@@ -144,13 +143,12 @@ class RecordImport(Tracker):
             case ImportedTask():
                 clock = columns["updated_at"] or ""
                 is_done = fields["state"] is TaskState.DONE
-                self.add_item(record.id, columns, at=columns["created_at"], clock=clock, is_done=is_done)
+                self.gathered.add(_TASKS, record.id, columns, at=columns["created_at"], clock=clock, is_done=is_done)
             case ImportedLink():
-                self.gathered.add(LINKS, f"{record.task_id}/{record.other_id}/{record.kind}", to_json(columns))
-            case ImportedComment():
-                self.gathered.add(COMMENTS, f"{record.task_id}#{record.id}", to_json(columns), at=columns["at"])
-            case ImportedEvent():
-                self.gathered.add(_EVENTS, f"{record.task_id}#{record.id}", to_json(columns), at=columns["at"])
+                self.gathered.add(LINKS, f"{record.task_id}/{record.other_id}/{record.kind}", columns)
+            case ImportedComment() | ImportedEvent():
+                table = COMMENTS if isinstance(record, ImportedComment) else _EVENTS
+                self.gathered.add(table, f"{record.task_id}#{record.id}", columns, at=columns["at"])
 
     def mappings(self) -> dict[str, Mapping]:
         return {**super().mappings(), _EVENTS: self.event}

@@ -89,7 +89,7 @@ _NONE_MET = 1 << 30
 
 @dataclass(frozen=True)
 class Origin:
-    """Who wrote a line: an agent's session, a person, several at once, or nobody knows."""
+    """Who wrote a line: an agent's session, a person, several of them, or unknown."""
 
     kind: str = "unknown"
     sessions: tuple[str, ...] = ()

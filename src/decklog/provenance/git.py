@@ -11,7 +11,7 @@ from typing import Self
 
 from decklog.provenance.git_output import LineDifference, parse_hunks, parse_raw
 
-# Settings that would start programs of the repository, or work that nobody asked for.
+# Turn off settings that would start programs of the repository or background work.
 _SETTINGS = {
     "core.hooksPath": "/dev/null",
     "core.fsmonitor": "false",

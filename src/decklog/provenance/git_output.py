@@ -1,4 +1,4 @@
-"""Parsers of what git prints: hunks, raw changes, the lines of `git blame`, and quoted paths."""
+"""Parsers of git's output: hunks, raw changes, the lines of `git blame`, and quoted paths."""
 
 import re
 from collections.abc import Iterable, Iterator

@@ -329,7 +329,7 @@ def _file_edits(call: EditCall) -> Iterator[_FileEdit]:
         return
     path = call.arguments.get("file_path")
     original = None if call.original is None else call.original.encode(errors="surrogatepass")
-    # What a tool writes does not depend on what was there: without that nobody knows which lines are new.
+    # Write does not depend on the former content. Without that content the new lines are unknown.
     if isinstance(path, str) and (call.tool != "Write" or original is not None):
         yield _FileEdit(path, lambda text: expected_content(text, FileCall([path], call.arguments)), original)
 

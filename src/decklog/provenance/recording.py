@@ -1,4 +1,4 @@
-"""Puts what was captured on record, and keeps its objects from being collected.
+"""Record captures, and keep their objects from being collected.
 
 Objects are written by the capture, entries here, and refs last: a ref never names what no entry names, and no entry names an
 object that was not stored. A process that is killed in between leaves the events to the next one, which does the rest.
@@ -64,19 +64,19 @@ def record_captured(
 
 
 def ref_of(session: str) -> str:
-    """Name the ref that keeps the objects of a session."""
+    """Return the name of the ref that keeps the objects of a session."""
     plain = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_") else "-" for letter in session)
     return REFS + plain.strip("-")[:100]
 
 
 def keep_objects(session: str, captured: Iterable[dict[str, Any]]) -> None:
-    """Keep the objects of captures that are on record: each keeps its blobs, its snapshot and the commit below it."""
+    """Keep the objects of recorded captures: each keeps its blobs, its snapshot and the commit below it."""
     by_top: dict[str, list[dict[str, Any]]] = {}
     for one in captured:
         by_top.setdefault(one["top"], []).append(one)
     for top, ones in by_top.items():
         repo = GitRepository.find(top)
-        # A worktree may be gone by now; its objects are in the repository that it was of, and nobody looks there.
+        # The objects of a removed worktree are in its main repository, which is not searched.
         if repo is not None and repo.top == top:
             _keep(repo, ref_of(session), ones)
 
@@ -88,7 +88,7 @@ def _keep(repo: GitRepository, ref: str, captured: list[dict[str, Any]]) -> None
     commits += [one["head"] for one in (*captured, *edits) if one.get("head")]
     newest = repo.resolve(ref)
     if newest is not None:
-        blobs -= set(_names_in(repo, newest))
+        blobs -= set(repo.text("ls-tree", "--name-only", newest).split())
         commits = [commit for commit in dict.fromkeys(commits) if not repo.is_ancestor(commit, newest)]
     if not blobs and not commits:
         return
@@ -100,17 +100,13 @@ def _keep(repo: GitRepository, ref: str, captured: list[dict[str, Any]]) -> None
     repo.call("update-ref", "--no-deref", ref, commit, newest or "")
 
 
-def _names_in(repo: GitRepository, commit: str) -> list[str]:
-    return repo.text("ls-tree", "--name-only", commit).split()
-
-
 def session_refs(repo: GitRepository) -> list[str]:
-    """Name the refs that keep objects of sessions."""
+    """Return the names of the refs that keep objects of sessions."""
     return repo.text("for-each-ref", "--format=%(refname)", REFS).split()
 
 
 def release_objects(repo: GitRepository, refs: Iterable[str]) -> int:
-    """Let go of the objects that refs keep; git collects them at its next collection. Return how many refs there were."""
+    """Delete refs, so that git can collect the objects they keep. Return how many refs there were."""
     names = list(refs)
     given = "".join(f"delete {name}\n" for name in names)
     repo.call("update-ref", "--stdin", given=given.encode())
@@ -118,7 +114,7 @@ def release_objects(repo: GitRepository, refs: Iterable[str]) -> int:
 
 
 def release_old(log: Decklog, folder: str, before: datetime, *, is_applied: bool) -> int:
-    """Let go of the objects of sessions that changed nothing since a time; return how many refs that are."""
+    """Delete the refs of sessions that changed nothing since a time; return how many refs those are."""
     repo = GitRepository.find(folder)
     if repo is None:
         return 0

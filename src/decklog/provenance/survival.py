@@ -37,7 +37,7 @@ class _Runs(Generic[Label]):
         return found
 
     def skip(self, count: int) -> None:
-        """Pass over the next lines."""
+        """Skip the next lines."""
         self.take(count)
 
 

@@ -59,7 +59,7 @@ def patched_paths(arguments: Mapping[str, Any]) -> tuple[list[str], dict[str, st
 
 
 def expected_content(before: bytes, call: FileCall) -> bytes | None:
-    """Return what a file holds after a call; None if the call does not tell."""
+    """Return what a file holds after a call; None if its arguments don't show that."""
     arguments = call.arguments
     if isinstance(content := arguments.get("content"), str):
         return content.encode(errors="surrogatepass")

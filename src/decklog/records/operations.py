@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator, Hashable, Iterator
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial, wraps
 from time import perf_counter
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
@@ -28,63 +29,39 @@ _late: ContextVar[bool] = ContextVar("decklog_late", default=False)
 _TAKES_ANY_PLACE, _TAKES_ANY_KEYWORD = 0x04, 0x08
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Operation:
     """One verb of one store: what it is called, whether it writes, and who may call it."""
 
-    __slots__ = ("function", "hands_out", "manager_only", "name", "steps", "through", "writes")
-
-    def __init__(
-        self,
-        *,
-        name: str,
-        writes: bool,
-        manager_only: bool,
-        function: Callable[..., Any],
-        through: str = "none",
-        steps: Callable[..., Generator[Any, Any, Any]] | None = None,
-        hands_out: bool = False,
-    ) -> None:
-        self.name = name
-        # Whether the caller gets something that only it can use or return.
-        self.hands_out = hands_out
-        self.writes = writes
-        self.manager_only = manager_only
-        self.function = function
-        # In one `read` or `write` transaction, in several (`none`), or step by step (`answer`, `follow`).
-        self.through = through
-        # Starts the generator of a stepwise verb, for async callers.
-        self.steps = steps
+    name: str
+    writes: bool
+    manager_only: bool
+    function: Callable[..., Any]
+    # In one `read` or `write` transaction, in several (`none`), or step by step (`answer`, `follow`).
+    through: str
+    # Starts the generator of a stepwise verb, for async callers.
+    steps: Callable[..., Generator[Any, Any, Any]] | None
+    # Whether the caller gets something that only it can use or return.
+    hands_out: bool
 
     @property
     def summary(self) -> str:
         return (self.function.__doc__ or "").strip().partition("\n")[0]
 
 
+@dataclass(frozen=True, slots=True)
 class WaitStep:
     """A step of a verb that waits. A thread runs the steps; an async task awaits them."""
 
-    __slots__ = ("how", "job", "patience", "queue", "seconds", "stream", "undo")
-
-    def __init__(
-        self,
-        how: str,
-        job: Callable[[], Any] | None = None,
-        *,
-        undo: Callable[[Any], object] | None = None,
-        seconds: float = 0.0,
-        stream: str | None = None,
-        queue: Hashable = None,
-        patience: float = 0.0,
-    ) -> None:
-        self.how = how
-        self.job = job
-        # Called with the outcome, or None, if the caller is cancelled.
-        self.undo = undo
-        self.seconds = seconds
-        self.stream = stream
-        # Tasks that wait for the same thing share a queue; only the first polls. `patience` is the time limit.
-        self.queue = queue
-        self.patience = patience
+    how: str
+    job: Callable[[], Any] | None = None
+    # Called with the outcome, or None, if the caller is cancelled.
+    undo: Callable[[Any], object] | None = None
+    seconds: float = 0.0
+    stream: str | None = None
+    # Tasks that wait for the same thing share a queue; only the first polls. `patience` is the time limit.
+    queue: Hashable = None
+    patience: float = 0.0
 
 
 def reading(job: Callable[[], Any]) -> WaitStep:
@@ -188,12 +165,10 @@ def keyword_fields(function: Callable[..., Any]) -> dict[str, Any] | None:
     return dict(given[0].__annotations__) if given else None
 
 
-def _refuse(function: Callable[..., Any], given: dict[str, Any], known: frozenset[str]) -> Invalid:
-    unknown = sorted(given.keys() - known)
-    return Invalid(
-        f"{function.__qualname__} knows no {', '.join(unknown)}; it takes {', '.join(sorted(known))}",
-        unknown=unknown,
-    )
+def _check_keywords(function: Callable[..., Any], given: dict[str, Any], known: frozenset[str] | None) -> None:
+    if known is not None and (unknown := sorted(given.keys() - known)):
+        takes = ", ".join(sorted(known))
+        raise Invalid(f"{function.__qualname__} knows no {', '.join(unknown)}; it takes {takes}", unknown=unknown)
 
 
 def within_lease(db: WritableDatabase, job: Callable[[], R]) -> R:
@@ -255,8 +230,7 @@ def _steps_of(function: Callable[..., Any], known: frozenset[str] | None) -> Cal
     """Return what starts the generator of a stepwise verb."""
 
     def steps(store: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if known is not None and not kwargs.keys() <= known:
-            raise _refuse(function, kwargs, known)
+        _check_keywords(function, kwargs, known)
         return function(store, *args, **kwargs)
 
     return steps
@@ -267,7 +241,7 @@ def _operation(
     through: str,
     *,
     writes: bool,
-    manager_only: bool,
+    manager_only: bool = False,
     late: bool = False,
     prepares: bool = False,
     hands_out: bool = False,
@@ -277,8 +251,8 @@ def _operation(
 
     @wraps(function)
     def operation(store: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if kwargs and known is not None and not kwargs.keys() <= known:
-            raise _refuse(function, kwargs, known)
+        if kwargs:
+            _check_keywords(function, kwargs, known)
         if manager_only and of_an_agent.get():
             raise Denied(f"{function.__qualname__} is for the manager; agents have no such verb", hint="Ask a person for it.")
         started, call = perf_counter(), f"{type(store).__name__.lower()}.{name}"
@@ -314,43 +288,42 @@ def _operation(
 
 def reads(function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Mark a verb that reads in one transaction."""
-    return _operation(function, "read", writes=False, manager_only=False)  # type: ignore[no-any-return]
+    return _operation(function, "read", writes=False)  # type: ignore[no-any-return]
 
 
 def reads_in_steps(function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Mark a reading verb that opens its own transactions, because it waits or yields results."""
-    return _operation(function, "none", writes=False, manager_only=False)  # type: ignore[no-any-return]
+    return _operation(function, "none", writes=False)  # type: ignore[no-any-return]
 
 
 def waits_to_read(function: Callable[Concatenate[S, P], Generator[WaitStep, Any, R]]) -> Callable[Concatenate[S, P], R]:
     """Mark a reading verb that waits: it yields its steps, and returns its answer."""
-    return _operation(function, "answer", writes=False, manager_only=False)  # type: ignore[no-any-return]
+    return _operation(function, "answer", writes=False)  # type: ignore[no-any-return]
 
 
 def waits_to_write(function: Callable[Concatenate[S, P], Generator[WaitStep, Any, R]]) -> Callable[Concatenate[S, P], R]:
     """Mark a writing verb that waits: it yields its steps, and returns its answer."""
-    return _operation(function, "answer", writes=True, manager_only=False)  # type: ignore[no-any-return]
+    return _operation(function, "answer", writes=True)  # type: ignore[no-any-return]
 
 
 def follows(
     function: Callable[Concatenate[S, P], Generator[WaitStep | list[R], Any, None]],
 ) -> Callable[Concatenate[S, P], Iterator[R]]:
     """Mark a reading verb that does not end: it yields steps, and lists of items for the caller."""
-    return _operation(function, "follow", writes=False, manager_only=False)  # type: ignore[no-any-return]
+    return _operation(function, "follow", writes=False)  # type: ignore[no-any-return]
 
 
 def prepares_to_write(function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Mark a verb that prepares its write outside of its transaction (`within_lease`), so that others do not wait for it."""
-    return _operation(function, "write", writes=True, manager_only=False, prepares=True)  # type: ignore[no-any-return]
+    return _operation(function, "write", writes=True, prepares=True)  # type: ignore[no-any-return]
 
 
 def _marker(through: str) -> Any:
-    def mark(function: Any = None, *, manager_only: bool = False, late: bool = False, hands_out: bool = False) -> Any:
-        if function is None:
-            return lambda inner: _operation(
-                inner, through, writes=True, manager_only=manager_only, late=late, hands_out=hands_out
-            )
-        return _operation(function, through, writes=True, manager_only=manager_only)
+    def mark(function: Any = None, **options: bool) -> Any:
+        def marked(verb: Any) -> Any:
+            return _operation(verb, through, writes=True, **options)
+
+        return marked if function is None else marked(function)
 
     return mark
 

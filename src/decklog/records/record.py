@@ -117,24 +117,18 @@ class Record:
     already = False
 
     @classmethod
+    @cache
     def columns(cls) -> tuple[str, ...]:
         """Return the names of the columns, which are the fields."""
-        cached: tuple[str, ...] | None = cls.__dict__.get("_columns")
-        if cached is None:
-            cached = tuple(field.name for field in fields(cls))
-            cls._columns = cached  # type: ignore[attr-defined]
-        return cached
+        return tuple(field.name for field in fields(cls))
 
     @classmethod
+    @cache
     def _decoders(cls) -> dict[str, Callable[[Any], Any]]:
-        cached: dict[str, Callable[[Any], Any]] | None = cls.__dict__.get("_decoding")
-        if cached is None:
-            found = ((field.name, _decoder(field.type)) for field in fields(cls))
-            cached = {name: decode for name, decode in found if decode is not None}
-            with _one_at_a_time:
-                _take_defaults_off(cls, cls.columns())
-            cls._decoding = cached  # type: ignore[attr-defined]
-        return cached
+        found = ((field.name, _decoder(field.type)) for field in fields(cls))
+        with _one_at_a_time:
+            _take_defaults_off(cls, cls.columns())
+        return {name: decode for name, decode in found if decode is not None}
 
     @classmethod
     def from_row(cls, names: Iterable[str], row: Sequence[Any]) -> Self:
@@ -196,12 +190,9 @@ class Record:
         return columns
 
     @classmethod
+    @cache
     def _column_defaults(cls) -> dict[str, Any]:
-        cached: dict[str, Any] | None = cls.__dict__.get("_defaults")
-        if cached is None:
-            cached = {field.name: _as_column(default_of(field)) for field in fields(cls)} | dict(cls.unsaid)
-            cls._defaults = cached  # type: ignore[attr-defined]
-        return cached
+        return {field.name: _as_column(default_of(field)) for field in fields(cls)} | dict(cls.unsaid)
 
     def raw(self, name: str) -> Any:
         """Return a column as the row stores it, not decoded."""
@@ -227,13 +218,10 @@ class Record:
         return cls.stream_of(columns), cls.id_of(columns), group_id, cls.task_of(columns), redacted
 
     @classmethod
+    @cache
     def _unsaid_values(cls) -> dict[str, Any]:
         """Return the value of each column that an image leaves out; `_SAID` for columns that are always written."""
-        cached: dict[str, Any] | None = cls.__dict__.get("_unsaid")
-        if cached is None:
-            values = {name: None if default is None else _SAID for name, default in cls._column_defaults().items()}
-            cached = cls._unsaid = values | dict(cls.unsaid)  # type: ignore[attr-defined]
-        return cached
+        return {name: None if default is None else _SAID for name, default in cls._column_defaults().items()} | dict(cls.unsaid)
 
     @classmethod
     def holds_time(cls, name: str) -> bool:

@@ -25,10 +25,6 @@ _UNIQUE = frozenset({"body", "key", "title", "objective", "summary"})
 # Idempotency keys must stay distinct after redaction.
 _KEY = "key"
 
-# Scan at most this many texts again if one of them holds a secret.
-_FEW_TEXTS = 8
-_TEXT_OR_NOTHING = frozenset({str, type(None)})
-
 
 def _fingerprint(key: str) -> str:
     """Return a slow hash that keeps keys with secrets distinct and can't be guessed by brute force."""

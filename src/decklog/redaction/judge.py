@@ -12,8 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from decklog.redaction.keyvalue import Candidate, split_name
-from decklog.redaction.lazy import Lazy
-from decklog.redaction.rules import load_table
+from decklog.redaction.rules import Lazy, load_table
 
 _LISTS = {name: frozenset(words.split()) for name, words in load_table("words")["values"].items()}
 BENIGN, STOP, NOUNS, HOLDERS = (_LISTS[name] for name in ("benign", "stop", "secret_nouns", "holders"))

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from decklog.redaction.lazy import Lazy
 from decklog.redaction.matcher import BytePattern
 from decklog.redaction.normalize import TextView
-from decklog.redaction.rules import load_table
+from decklog.redaction.rules import Lazy, load_table
 
 _WORDS = {name: frozenset(words.split()) for name, words in load_table("words")["names"].items()}
 _PASSWORD_ENDS = tuple(_WORDS["password_ends"])
@@ -278,24 +277,32 @@ _ARROW = Lazy(r"[\"'`)]{0,2}[ \t]*(?:->|=>|→|to)[ \t]*([\"'`])")
 
 
 def _candidate(view: TextView, head: KeyHead, start: int, position: int, end: int, *, starts_line: bool) -> Candidate:
-    text = view.text
-    return Candidate(
+    return candidate_at(
+        view.text,
         position,
         end,
-        text[position:end],
         head.kind,
         "named",
-        head.name,
-        head.sign,
-        head.quote,
-        text[end : end + 3],
-        text[max(0, start - 2) : start],
-        head.is_option,
-        head.is_spaced,
-        head.is_name_quoted,
-        starts_line,
-        line=line_around(text, position, end),
+        name=head.name,
+        sign=head.sign,
+        quote=head.quote,
+        before=view.text[max(0, start - 2) : start],
+        is_option=head.is_option,
+        is_spaced=head.is_spaced,
+        is_name_quoted=head.is_name_quoted,
+        starts_line=starts_line,
     )
+
+
+def candidate_at(text: str, start: int, end: int, kind: str, source: str, **more: Any) -> Candidate:
+    """Build the candidate for a range of a text, with the characters and the line around it."""
+    around = {
+        "quote": text[start - 1] if start and text[start - 1] in "\"'`" else "",
+        "after": text[end : end + 3],
+        "before": text[max(0, start - 2) : start],
+        "line": line_around(text, start, end),
+    }
+    return Candidate(start, end, text[start:end], kind, source, **{**around, **more})
 
 
 def line_around(text: str, start: int, end: int) -> str:

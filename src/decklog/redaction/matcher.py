@@ -81,7 +81,8 @@ class KeywordSet:
         return [number for number, word in enumerate(self._words) if word in data]
 
     def present(self, data: bytes) -> frozenset[int]:
-        """Return the entries whose keyword or trigger occurs in lower-case bytes."""
+        """Return the entries whose keyword or trigger occurs in some bytes, in any case."""
+        data = data.lower()
         triggers = [self._run_numbers[run] for run in self._match_runs(data)]
         triggers += [self._other_numbers[other] for other in self._match_others(data)]
         lists = [self._of_word[word] for word in self._match_words(data)] + [self._of_trigger[trigger] for trigger in triggers]

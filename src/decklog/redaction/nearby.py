@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from decklog.redaction.keyvalue import Candidate, kind_of_name, split_name
-from decklog.redaction.lazy import Lazy
+from decklog.redaction.keyvalue import Candidate, candidate_at, kind_of_name, split_name
 from decklog.redaction.matcher import BytePattern
 from decklog.redaction.normalize import TextView
-from decklog.redaction.rules import load_table
+from decklog.redaction.rules import Lazy, load_table
 
 # A candidate is looked for in the line of such a word and in the lines below it.
 _WORDS = (
@@ -168,17 +167,15 @@ def _announces(text: str, start: int, end: int) -> bool:
 def _candidate(view: TextView, start: int, end: int, line: tuple[int, int], distance: int, header: str) -> Candidate:
     text = view.text
     before = text[line[0] : start]
-    return Candidate(
+    return candidate_at(
+        text,
         start,
         end,
-        text[start:end],
         _kind(header, before),
         f"near-{distance}",
         name=(before[-40:] if not distance else header[-60:]).strip(),
         sign=_tie(before),
         quote=text[start - 1] if start > line[0] and text[start - 1] in "\"'`" else "",
-        after=text[end : end + 3],
-        before=text[max(0, start - 2) : start],
         is_option=bool(_PROMPT.match(header)) if distance else bool(_PROMPT.match(before)),
         is_spaced=text[line[0] : line[1]].strip(" \t\"'`*.,;") == text[start:end].strip(".,;"),
         is_name_quoted=_is_column(header, text[line[0] : line[1]], start - line[0]) if distance else False,

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from itertools import accumulate
 
-from decklog.redaction.lazy import Lazy
+from decklog.redaction.rules import Lazy
 
 # A run of backslashes is one escape, so nested JSON of any depth stays balanced.
 _ESCAPE = (

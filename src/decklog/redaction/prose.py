@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from decklog.redaction.keyvalue import Candidate, line_around
+from decklog.redaction.keyvalue import Candidate, candidate_at
 from decklog.redaction.matcher import BytePattern
 from decklog.redaction.normalize import TextView
 from decklog.redaction.rules import load_table
@@ -60,20 +60,17 @@ def find_candidates(view: TextView, sentences: Sequence[Sentence]) -> Iterator[C
                 start, end = spans[1]
                 end = _trimmed(text, start, end)
                 if end > start:
-                    yield Candidate(
+                    first = spans[0][0]
+                    yield candidate_at(
+                        text,
                         start,
                         end,
-                        text[start:end],
                         sentence.kind,
                         f"prose-{sentence.id}",
-                        name=text[spans[0][0] : spans[0][0] + 24],
-                        sign=_connector(text[spans[0][0] : start]),
-                        quote=text[start - 1] if start and text[start - 1] in "\"'`" else "",
-                        after=text[end : end + 3],
-                        before=text[max(0, start - 2) : start],
-                        starts_line=text[max(0, spans[0][0] - 1) : spans[0][0]] in ("", "\n"),
+                        name=text[first : first + 24],
+                        sign=_connector(text[first:start]),
+                        starts_line=text[max(0, first - 1) : first] in ("", "\n"),
                         is_sure=sentence.trust > _HIGHEST_DOUBT,
-                        line=line_around(text, start, end),
                     )
 
 

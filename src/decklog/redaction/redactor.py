@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 from decklog.redaction import judge, keyvalue, nearby, prose
 from decklog.redaction.keyvalue import Candidate
-from decklog.redaction.lazy import Lazy
 from decklog.redaction.matcher import BytePattern, KeywordSet
 from decklog.redaction.normalize import TextView, join_lines, normalize, strip_prefixes, wrapped_end
-from decklog.redaction.rules import RedactionRule, load_table, shipped_rules
+from decklog.redaction.rules import Lazy, RedactionRule, load_table, shipped_rules
 
 # Later rounds find values that match only next to a marker.
 _MOST_ROUNDS = 3
@@ -84,10 +83,6 @@ class Redactor:
         yield self._base64, (), r"[a-z0-9+/_-]{16}"
         yield self._nearby, (), nearby.TRIGGER
 
-    def keywords_of(self, data: bytes) -> frozenset[int]:
-        """Return the numbers of the rules and groups that bytes could concern."""
-        return self._keywords.present(data.lower())
-
     def redact(self, text: str) -> str:
         """Return a text with its secrets replaced."""
         return self.scan(text)[0]
@@ -118,10 +113,11 @@ class Redactor:
     def find(self, text: str) -> list[SecretFinding]:
         """Return the secrets of a text, in order and without overlaps."""
         view = normalize(text)
-        present = self.keywords_of(view.data)
+        present = self._keywords.present(view.data)
         if not present:
             return []
-        found = self._find_raw(text, view, present)
+        plain = view if view.is_plain else TextView(text)
+        found = [one for index in self._raw & present for one in self._find_by_rule(index, plain, {})]
         known: dict[Any, bool] = {}
         found += _to_origin(view, self._find_in_view(view, present, known))
         return _merge(found)
@@ -132,7 +128,7 @@ class Redactor:
         plain = TextView(text)
         return {
             self._rules[index].id
-            for index in self.keywords_of(view.data)
+            for index in self._keywords.present(view.data)
             if index < self._first_sentence and any(self._find_by_rule(index, plain if index in self._raw else view, {}))
         }
 
@@ -190,11 +186,6 @@ class Redactor:
                 return f"[redacted:{kind}]"
         return self.scan(item)[0]
 
-    def _find_raw(self, text: str, view: TextView, present: frozenset[int]) -> list[SecretFinding]:
-        raw = self._raw & present
-        plain = view if view.is_plain else TextView(text)
-        return [one for index in raw for one in self._find_by_rule(index, plain, {})]
-
     def _find_in_view(self, view: TextView, present: frozenset[int], known: dict[Any, bool]) -> list[SecretFinding]:
         rules = sorted(index for index in present if index < self._first_sentence and index not in self._raw)
         found = [one for index in rules for one in self._find_by_rule(index, view, known)]
@@ -211,7 +202,7 @@ class Redactor:
             found += self._find_encoded(view, known)
         if "\n" in view.text:
             found = _extend_all(view.text, found)
-            found += self._find_wrapped(stripped or view, view, present, known)
+            found += self._find_wrapped(stripped or view, view, known)
         found = self._outside_contexts(view, found)
         return found + _repeated(view.text, found)
 
@@ -307,7 +298,7 @@ class Redactor:
             starts.append(position)
             position += len(text) + len(_APART)
         inner = normalize(_APART.join(texts))
-        present = self._keywords.present(inner.data.lower()) - {self._base64}
+        present = self._keywords.present(inner.data) - {self._base64}
         rules = [index for index in present if index < self._first_sentence]
         found = [one for index in rules for one in self._find_by_rule(index, inner, known)]
         found += self._find_named(inner, present, known)
@@ -318,18 +309,14 @@ class Redactor:
             start, end = _widen(view.text, *spans[index])
             yield SecretFinding(start, end, one.kind, f"{one.reason} in base64", one.rank)
 
-    def _find_wrapped(
-        self, view: TextView, outer: TextView, present: frozenset[int], known: dict[Any, bool]
-    ) -> list[SecretFinding]:
+    def _find_wrapped(self, view: TextView, outer: TextView, known: dict[Any, bool]) -> list[SecretFinding]:
         """Return secrets that a line break divides."""
         joined = join_lines(view)
         if joined is None:
             return []
-        present = self._keywords.present(joined.data.lower())
-        found: list[SecretFinding] = []
-        for index in present:
-            if index < self._first_sentence and index not in self._raw:
-                found += self._find_by_rule(index, joined, known)
+        present = self._keywords.present(joined.data)
+        rules = [index for index in present if index < self._first_sentence and index not in self._raw]
+        found = [one for index in rules for one in self._find_by_rule(index, joined, known)]
         if self._keyvalue in present:
             found += self._judge_all(keyvalue.find_candidates(joined), known)
         if self._base64 in present:
@@ -371,18 +358,8 @@ def _free_key(key: str, *taken: dict[Any, Any]) -> str:
 
 def _rule_candidate(rule: RedactionRule, view: TextView, start: int, end: int) -> Candidate:
     text = view.text
-    return Candidate(
-        start,
-        end,
-        text[start:end],
-        rule.label,
-        f"rule-{rule.requires}",
-        name=text[max(0, start - 40) : start],
-        quote=text[start - 1] if start and text[start - 1] in "\"'`" else "",
-        after=text[end : end + 12],
-        before=text[max(0, start - 2) : start],
-        line=keyvalue.line_around(text, start, end),
-    )
+    name, after = text[max(0, start - 40) : start], text[end : end + 12]
+    return keyvalue.candidate_at(text, start, end, rule.label, f"rule-{rule.requires}", name=name, after=after)
 
 
 def _may_have_prefix(line: str) -> bool:
@@ -415,26 +392,20 @@ def _before_marker(text: str, start: int, end: int) -> int:
 
 
 def _extend_all(text: str, found: list[SecretFinding]) -> list[SecretFinding]:
-    """Lengthen findings that go on in the next lines; one inside another is left alone."""
+    """Lengthen findings that go on in the next line; one inside another is left alone."""
     extended, reached = [], 0
     for one in sorted(found, key=lambda one: one.start):
-        longer = _extend(text, one) if one.end > reached else one
-        reached = max(reached, longer.end)
-        extended.append(longer)
+        if (
+            one.end > reached
+            and text[one.end : one.end + 1] == "\n"
+            and one.end - one.start > 5
+            and _WRAPPABLE.match(text[one.end - 1])
+            and not text[one.start : one.end].isdigit()
+        ):
+            one = one._replace(end=wrapped_end(text, one.end))
+        reached = max(reached, one.end)
+        extended.append(one)
     return extended
-
-
-def _extend(text: str, found: SecretFinding) -> SecretFinding:
-    """Return a finding that goes on in the next line with its whole range."""
-    end = found.end
-    if (
-        text[end : end + 1] != "\n"
-        or end - found.start < 6
-        or not _WRAPPABLE.match(text[end - 1])
-        or text[found.start : end].isdigit()
-    ):
-        return found
-    return found._replace(end=wrapped_end(text, end))
 
 
 def _repeated(text: str, found: list[SecretFinding]) -> list[SecretFinding]:

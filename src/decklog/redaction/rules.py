@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from hashlib import sha256
@@ -78,6 +79,19 @@ def _check_patterns(rule: RedactionRule, source: str) -> None:
             raise Invalid(f"{source}: a pattern of rule {rule.id} is not valid: {error}") from None
         if pattern is rule.pattern and compiled.groups < rule.group:
             raise Invalid(f"{source}: the pattern of rule {rule.id} has no group {rule.group}")
+
+
+class Lazy:
+    """A regular expression that is compiled when a text first needs it, with the methods of `re.Pattern`."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(re.compile(self._source), name)
+        # From now on the method is an attribute, and this function is not called for it.
+        setattr(self, name, method)
+        return method
 
 
 def options() -> re2.Options:

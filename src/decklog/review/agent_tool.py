@@ -12,6 +12,7 @@ from decklog.conductor.context import RunContext
 from decklog.conductor.git.repository import Repository, ref_part
 from decklog.conductor.git.workspaces import remove_folder
 from decklog.conductor.settings import NAME
+from decklog.conductor.starting import first_commit
 from decklog.core.errors import Invalid, Unavailable
 from decklog.core.folders import state_home
 from decklog.guard.calls.tool import Tool, ToolCall
@@ -84,7 +85,8 @@ def review_attempt(
 ) -> Examination:
     """Review a change of a run. One to be changed goes back to its worker; an unproven one waits for a person."""
     change = Change(context.repository, base, tip, (task.title.partition(": ")[2] or task.title,))
-    settings = _settings(context)
+    # The settings of the commit that the run started from.
+    settings = review_settings.read(context.repository.read(first_commit(context.log.runs.get(context.run_id)), NAME))
     known = _known(context, change, settings)
     if known is None:
         known = _review(context, task, change, settings, wanted_end, **given)
@@ -100,12 +102,6 @@ def review_attempt(
     about = to_json({"base": change.base, "tree": change.tree, "patch": change.patch, "review": known.id}).encode()
     is_granted = context.log.approvals.granted_for(context.run_id, hashlib.sha256(about).hexdigest()) is not None
     return Examination("green" if is_granted else "held", findings, about)
-
-
-def _settings(context: RunContext) -> ReviewSettings:
-    """Return the settings of the commit that the run started from."""
-    facts: Any = context.log.runs.get(context.run_id).metadata["conductor"]
-    return review_settings.read(context.repository.read(str(facts["commit"]), NAME))
 
 
 def _known(context: RunContext, change: Change, settings: ReviewSettings) -> Review | None:

@@ -1,31 +1,20 @@
 """The change under review: two commits, the resulting tree, git's stable patch id, and the changed lines."""
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from decklog.conductor.git import changes
-from decklog.conductor.git.changes import PathChange as ChangedPath
-from decklog.conductor.git.repository import Repository
-from decklog.core.errors import Conflict, Invalid, NotFound
+from decklog.conductor.git.changes import DiffLine, PathChange
+from decklog.conductor.git.repository import Repository, starting_commit
+from decklog.core.errors import Conflict, Invalid
 
 _PLAIN = ("--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
 # Branches to publish against, where the settings name none.
 _USUAL_BASES = ("refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master", "main", "master")
 LARGEST_FILE = 2 * 1024 * 1024
-
-
-@dataclass(frozen=True)
-class AddedLine:
-    """One added line."""
-
-    file: str
-    number: int
-    text: str
 
 
 @dataclass(frozen=True)
@@ -44,41 +33,41 @@ class Change:
     @cached_property
     def diff(self) -> str:
         """The patch as git writes it; bytes that are not UTF-8 are replaced."""
-        return self.repository.on_objects("diff-tree", "-r", "-p", *_PLAIN, self.base, self.head).out.decode(errors="replace")
+        return self._patch().decode(errors="replace")
+
+    def _patch(self, *options: str) -> bytes:
+        return self.repository.on_objects("diff-tree", "-r", "-p", *options, *_PLAIN, self.base, self.head).out
 
     @cached_property
     def patch(self) -> str:
         """Git's stable patch id, which stays the same in a rebase over other files."""
-        raw = self.repository.on_objects("diff-tree", "-r", "-p", *_PLAIN, self.base, self.head).out
-        return self.repository.on_objects("patch-id", "--stable", given=raw).text.partition(" ")[0]
+        return self.repository.on_objects("patch-id", "--stable", given=self._patch()).text.partition(" ")[0]
 
     @cached_property
     def lines(self) -> str:
         """A digest of all changed lines with white space and context, without their positions."""
-        raw = self.repository.on_objects("diff-tree", "-r", "-p", "--binary", *_PLAIN, self.base, self.head).out
-        kept = [line for line in raw.split(b"\n") if not line.startswith((b"@@ ", b"index "))]
+        kept = [line for line in self._patch("--binary").split(b"\n") if not line.startswith((b"@@ ", b"index "))]
         return hashlib.sha256(b"\n".join(kept)).hexdigest()
 
     @cached_property
-    def paths(self) -> Sequence[ChangedPath]:
+    def paths(self) -> Sequence[PathChange]:
         return changes.changes(self.repository, self.base, self.head)
 
     @cached_property
     def short_diff(self) -> str:
         """The patch without context lines."""
-        raw = self.repository.on_objects("diff-tree", "-r", "-p", "-U0", *_PLAIN, self.base, self.head).out
-        return raw.decode(errors="replace")
+        return self._patch("-U0").decode(errors="replace")
 
     @cached_property
-    def added(self) -> Sequence[AddedLine]:
+    def added(self) -> Sequence[DiffLine]:
         """The added lines with their numbers in the new file."""
         return _added(self.short_diff)
 
     @cached_property
-    def added_by_file(self) -> Mapping[str, list[AddedLine]]:
-        found: dict[str, list[AddedLine]] = {}
+    def added_by_file(self) -> Mapping[str, list[DiffLine]]:
+        found: dict[str, list[DiffLine]] = {}
         for line in self.added:
-            found.setdefault(line.file, []).append(line)
+            found.setdefault(line.path, []).append(line)
         return found
 
     @cached_property
@@ -87,17 +76,17 @@ class Change:
         return tuple(self.repository.parents(self.head)) == (self.base,)
 
     @cached_property
-    def earlier(self) -> Sequence[tuple[str, Sequence[AddedLine]]]:
+    def earlier(self) -> Sequence[tuple[str, Sequence[DiffLine]]]:
         """The lines that a commit adds and a later one removes, by commit: they are published, too."""
         if self.is_one_commit:
             return ()
         words = ("log", "-p", "-U0", "--remerge-diff", "--format=%x00%H", *_PLAIN, f"{self.base}..{self.head}")
         output = self.repository.on_objects(*words).out.decode(errors="replace")
-        kept = {(line.file, line.text) for line in self.added}
+        kept = {(line.path, line.text) for line in self.added}
         found = []
         for part in output.split("\0")[1:]:
             commit, _, diff = part.partition("\n")
-            lines = [line for line in _added(diff) if (line.file, line.text) not in kept]
+            lines = [line for line in _added(diff) if (line.path, line.text) not in kept]
             found += [(commit.strip(), lines)] if lines else []
         return found
 
@@ -128,8 +117,8 @@ class Change:
         return self.repository.read_many(names, largest=LARGEST_FILE)
 
 
-def _added(diff: str) -> list[AddedLine]:
-    return [AddedLine(line.path, line.number, line.text.rstrip("\r")) for line in changes.lines_of(diff) if line.sign == "+"]
+def _added(diff: str) -> list[DiffLine]:
+    return [replace(line, text=line.text.rstrip("\r")) for line in changes.lines_of(diff) if line.sign == "+"]
 
 
 # Finding a change
@@ -139,8 +128,8 @@ def between(repository: Repository, words: str | None, *, base: str = "", cwd: P
     """Return the change named by `BASE..HEAD`, by a head alone, or by nothing: what HEAD has beyond its base."""
     first, dots, last = (words or "").replace("...", "..").partition("..")
     named_base = (first if dots else "") or base
-    head = _commit(repository, (last if dots else first) or "HEAD", cwd)
-    start = _commit(repository, named_base, cwd) if named_base else usual_base(repository, cwd)
+    head = starting_commit(repository, (last if dots else first) or "HEAD", cwd=cwd)
+    start = starting_commit(repository, named_base, cwd=cwd) if named_base else usual_base(repository, cwd)
     if start is None:
         raise Invalid("no branch to compare with was found", hint="Name it: decklog review BASE..HEAD", field="base")
     return _change(repository, start, head)
@@ -148,27 +137,18 @@ def between(repository: Repository, words: str | None, *, base: str = "", cwd: P
 
 def of_worktree(repository: Repository, *, base: str = "", cwd: Path) -> Change:
     """Return the change of the working tree with its uncommitted files; the user's index is not touched."""
-    top = _commit(repository, "HEAD", cwd)
-    tree = _tree_of(repository)
+    top = starting_commit(repository, "HEAD", cwd=cwd)
+    with repository.scratch_index() as variables:
+        variables |= {"GIT_WORK_TREE": str(repository.folder)}
+        repository.on_objects("-C", str(repository.folder), "add", "--all", ".", variables=variables)
+        tree = repository.on_objects("write-tree", variables=variables).text
     person = repository.person()
     same = tree == repository.tree(top)
     head = top if same else repository.commit(tree, [top], "The files as they are\n", person, repository.time_of(top))
-    start = _commit(repository, base, cwd) if base else top
+    start = starting_commit(repository, base, cwd=cwd) if base else top
     if same and start == top:
         raise Conflict("the files are as they were committed", hint="Name the change: decklog review BASE..HEAD", base=top)
     return _change(repository, start, head, own_messages=same)
-
-
-def _tree_of(repository: Repository) -> str:
-    handle, scratch = tempfile.mkstemp(prefix="index.", dir=repository.state)
-    os.close(handle)
-    os.unlink(scratch)
-    variables = {"GIT_WORK_TREE": str(repository.folder), "GIT_INDEX_FILE": scratch}
-    try:
-        repository.on_objects("-C", str(repository.folder), "add", "--all", ".", variables=variables)
-        return repository.on_objects("write-tree", variables=variables).text
-    finally:
-        Path(scratch).unlink(missing_ok=True)
 
 
 def _change(repository: Repository, start: str, head: str, *, own_messages: bool = True) -> Change:
@@ -187,13 +167,6 @@ def _change(repository: Repository, start: str, head: str, *, own_messages: bool
 def _messages(repository: Repository, base: str, head: str) -> tuple[str, ...]:
     listed = repository.on_objects("log", "--reverse", "--no-merges", "-z", "--format=%B", f"{base}..{head}").out
     return tuple(text.strip() for text in listed.decode(errors="replace").split("\0") if text.strip())
-
-
-def _commit(repository: Repository, name: str, cwd: Path) -> str:
-    found = repository.resolve(name, cwd=cwd)
-    if found is None:
-        raise NotFound(f"there is no commit {name!r}", hint="Name a branch, a tag or a commit; see: git log", name=name)
-    return found
 
 
 def usual_base(repository: Repository, cwd: Path) -> str | None:

@@ -3,19 +3,18 @@
 Findings with a high confidence are shown at once, those with a middling one are kept for the review, the rest is dropped.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.settings import NAME, load, require_consent
+from decklog.conductor.tables import build
 from decklog.core.errors import DecklogError, Invalid
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
-from decklog.models.asking import Voices, voices_of
-from decklog.models.provider import Provider
-from decklog.models.settings import ModelChoice
+from decklog.models.asking import BuildProvider, ModelSetup, read_setup
 from decklog.records.values import to_json
 
 SITE = "critique"
@@ -62,16 +61,9 @@ class CritiqueSettings:
 
 def read_settings(content: bytes) -> CritiqueSettings:
     """Parse `[critique]` of a `decklog.toml`; raise Invalid for an unknown setting."""
-    table: Mapping[str, Any] = load(content).get("critique", {})
-    known = [one.name for one in fields(CritiqueSettings)]
-    for key in table:
-        if key not in known:
-            raise Invalid(f"[critique] has no setting {key!r}", hint=f"There are {', '.join(known)}.", field=key)
-    settings = CritiqueSettings(**table)
-    if type(settings.enabled) is not bool:
-        raise Invalid("enabled in [critique] has to be true or false", field="enabled")
+    settings = build(CritiqueSettings, "[critique]", load(content).get("critique", {}))
     for name in ("most_usd", "seconds"):
-        if not isinstance(getattr(settings, name), (int, float)) or getattr(settings, name) <= 0:
+        if getattr(settings, name) <= 0:
             raise Invalid(f"{name} in [critique] has to be a number above 0", field=name)
     return settings
 
@@ -81,7 +73,7 @@ class Critic:
     """Looks at what tools change in one run, within its budget."""
 
     log: Decklog
-    voices: Voices
+    models: ModelSetup
     settings: CritiqueSettings
     run_id: str
     task_id: str | None = None
@@ -91,10 +83,14 @@ class Critic:
 
         No error stops the work: critique helps, it is not a gate.
         """
-        if not self.settings.enabled or not self.voices.has(SITE) or self._spent() >= self.settings.most_usd * _MICRO:
+        if not self.settings.enabled or not self.models.has(SITE):
             return []
-        data = [("task", self._task()), ("known faults", self._known(arguments)), ("call", _describe(tool, arguments, outcome))]
-        answer = self.voices.ask(self.log, SITE, FORM, data, run_id=self.run_id, task_id=self.task_id)
+        spent = self.log.ledger.summary(self.run_id, call_site=SITE)["total"]["cost_microdollars"]
+        if spent >= self.settings.most_usd * _MICRO:
+            return []
+        call = f"{tool}\n{to_json(arguments)[:_LONGEST]}\n{to_json(outcome)[:_LONGEST]}"
+        data = [("task", self._task()), ("known faults", self._known(arguments)), ("call", call)]
+        answer = self.models.ask(self.log, SITE, FORM, data, run_id=self.run_id, task_id=self.task_id)
         findings: list[dict[str, Any]] = [] if answer.data is None else answer.data["findings"]
         return [line for one in findings if (line := self._record(tool, one)) is not None]
 
@@ -115,9 +111,6 @@ class Critic:
         )
         return f"Critique ({finding['severity']}, {confidence} of 100 sure): {line}" if is_shown else None
 
-    def _spent(self) -> int:
-        return self.log.ledger.summary(self.run_id, call_site=SITE)["total"]["cost_microdollars"]
-
     def _task(self) -> str:
         if self.task_id is None:
             return self.log.runs.get(self.run_id).goal
@@ -128,10 +121,6 @@ class Critic:
         words = to_json(arguments)[:_LONGEST_TEXT]
         found = self.log.memory.recall(words, topic="failure_patterns", limit=_PATTERNS)
         return "\n".join(f"- {lesson.body}" for lesson in found) or "none"
-
-
-def _describe(tool: str, arguments: object, outcome: object) -> str:
-    return f"{tool}\n{to_json(arguments)[:_LONGEST]}\n{to_json(outcome)[:_LONGEST]}"
 
 
 def kept_for_review(log: Decklog, run_id: str, task_id: str | None) -> str:
@@ -149,7 +138,7 @@ def critic_of(
     *,
     run_id: str,
     task_id: str | None = None,
-    make: Callable[[ModelChoice], Provider] | None = None,
+    make: BuildProvider | None = None,
 ) -> Critic | None:
     """Return the critic that a repository asks for in its newest commit; None where it asks for none."""
     try:
@@ -162,11 +151,11 @@ def critic_of(
         require_consent(repository, commit)
     except DecklogError:
         return None  # the gate reports wrong settings
-    voices = voices_of(log, lambda path: repository.read(commit, path), repository.state / "calls", make=make)
-    return Critic(log, _within(voices, settings.seconds), settings, run_id, task_id)
+    models = read_setup(log, lambda path: repository.read(commit, path), repository.state / "calls", build=make)
+    return Critic(log, _limit_time(models, settings.seconds), settings, run_id, task_id)
 
 
-def _within(voices: Voices, seconds: float) -> Voices:
+def _limit_time(setup: ModelSetup, seconds: float) -> ModelSetup:
     """Limit the time of every model: an agent waits for it."""
-    models = {name: replace(one, seconds=min(one.seconds, seconds)) for name, one in voices.models.models.items()}
-    return replace(voices, models=replace(voices.models, models=models))
+    models = {name: replace(one, seconds=min(one.seconds, seconds)) for name, one in setup.models.models.items()}
+    return replace(setup, models=replace(setup.models, models=models))

@@ -12,12 +12,13 @@ from typing import Any
 
 from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.git import changes
+from decklog.conductor.git.changes import DiffLine
 from decklog.core.plugins import PluginKind, load_plugin, plugin_names, report_failures
 from decklog.core.python_source import parsed
 from decklog.guard.files.gitignore import IgnoreFile
 from decklog.redaction import explain
 from decklog.redaction.judge import looks_random
-from decklog.review.change import AddedLine, Change
+from decklog.review.change import Change
 from decklog.review.linters import LinterReport
 from decklog.review.result import Finding, Severity, StageResult, conclude
 from decklog.review.rules import find_by_rules, sources, suffix_of
@@ -106,13 +107,13 @@ def find_secrets(change: Change, tests: IgnoreFile, samples: IgnoreFile) -> Iter
         else:
             yield from secrets_in(path, lines, is_test=tests.covers(path))
     for commit, undone in change.earlier:
-        for path in dict.fromkeys(line.file for line in undone if not samples.covers(line.file)):
-            added = [line for line in undone if line.file == path]
+        for path in dict.fromkeys(line.path for line in undone if not samples.covers(line.path)):
+            added = [line for line in undone if line.path == path]
             for one in secrets_in(path, added, is_test=tests.covers(path)):
                 yield replace(one, text=f"{one.text}, in commit {commit[:12]}, which is published too", line=None)
 
 
-def secrets_in(path: str, lines: Sequence[AddedLine], *, is_test: bool) -> Iterator[Finding]:
+def secrets_in(path: str, lines: Sequence[DiffLine], *, is_test: bool) -> Iterator[Finding]:
     """Yield the secrets of added lines: of each line, or of all together where one spans several."""
     found = [one for line in lines if (one := _secret(line.text, path, line.number, is_test=is_test)) is not None]
     if not found and lines:

@@ -4,6 +4,7 @@ import ast
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -17,18 +18,14 @@ from decklog.conductor.settings import NAME, Check, require_consent
 from decklog.core.python_source import parsed
 from decklog.guard.files.gitignore import IgnoreFile
 from decklog.log import Decklog
-from decklog.models.client import Models
-from decklog.models.composer import Composer
-from decklog.models.provider import Provider
-from decklog.models.providers.making import maker
-from decklog.models.settings import ModelChoice
+from decklog.models.asking import BuildProvider
 from decklog.records.values import to_json
 from decklog.review import settings as review_settings
 from decklog.review.change import Change, between, usual_base
 from decklog.review.critique import kept_for_review
 from decklog.review.deterministic import run_security, run_static
 from decklog.review.linters import Linters
-from decklog.review.model_stages import Ask, build_ask, run_adversarial, run_architectural, run_feedback_binding, run_prose
+from decklog.review.model_stages import Ask, run_adversarial, run_architectural, run_feedback_binding, run_prose
 from decklog.review.proof.judging import FixProof
 from decklog.review.proof.measuring import Measuring
 from decklog.review.proof.proving import Proving
@@ -45,7 +42,7 @@ _BEHAVIOUR = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.If, ast.IfEx
 _MOST = 20
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Functional:
     """Runs stage 2 on one change."""
 
@@ -80,7 +77,7 @@ class Functional:
             examiner=self.examiner,
             check=check,
             change=self.change,
-            mark=self.mark,
+            mark=f"{self.mark}:measured",
             seconds=self.settings.rules.measure_seconds,
         )
         return measuring.findings(paths)
@@ -222,13 +219,14 @@ class ReviewGate:
 
     def _stages(self) -> dict[int, Callable[[], StageResult]]:
         change, settings, ask = self.change, self.settings, self.ask
+        suspected = kept_for_review(self.log, self.run_id, self.task_id)
         return {
             1: lambda: run_static(change, settings, self._examiner(settings.static_checks), self._linters.run),
-            2: lambda: self._functional().run(),
+            2: lambda: Functional(change, settings, self._examiner(settings.functional_checks), self.runner, self._mark).run(),
             3: lambda: run_architectural(change, settings, ask),
             4: lambda: run_security(change, settings, self._linters.run),
             5: lambda: run_prose(change, settings.rules, ask),
-            6: lambda: run_adversarial(change, settings.rules, ask, suspected=self._suspected()),
+            6: lambda: run_adversarial(change, settings.rules, ask, suspected=suspected),
             7: self._feedback_binding,
         }
 
@@ -236,26 +234,15 @@ class ReviewGate:
     def _linters(self) -> Linters:
         return Linters(self.runner, self.change, self.settings, f"{self._mark}:linters")
 
-    def _functional(self) -> Functional:
-        examiner = self._examiner(self.settings.functional_checks)
-        return Functional(
-            change=self.change, settings=self.settings, examiner=examiner, runner=self.runner, mark=f"{self._mark}:measured"
-        )
-
-    def _suspected(self) -> str:
-        """Return what critique suspected while the change was made in this run."""
-        return kept_for_review(self.log, self.run_id, self.task_id)
-
     @property
     def _mark(self) -> str:
         return f"{self.run_id}:{self.task_id or 'review'}:{self.fence}"
 
     def _feedback_binding(self) -> StageResult:
-        prove, feedback_id = self.proof or self._prove, self.feedback_id
-        return run_feedback_binding(self.log, self.change, prove, self.ask, feedback_id=feedback_id, is_mending=self.is_mending)
-
-    def _prove(self, change: Change) -> FixProof:
-        return Proving(self.log, self.settings, self.runner, self.run_id, lambda _: None).prove(change)
+        prove = self.proof or Proving(self.log, self.settings, self.runner, self.run_id, lambda _: None).prove
+        return run_feedback_binding(
+            self.log, self.change, prove, self.ask, feedback_id=self.feedback_id, is_mending=self.is_mending
+        )
 
     def _examiner(self, checks: tuple[Check, ...]) -> Examiner:
         configuration = self.settings.configuration(checks)
@@ -274,14 +261,12 @@ class ReviewGate:
 
     def _known_results(self) -> dict[int, StageResult]:
         """Return the results of a gate that was killed or could not prove everything; failed and passed ones stay."""
-        found: dict[int, StageResult] = {}
         is_reliable = self.last is not None and self.log.reviews.can_rely_on(self.last)
-        earlier: list[Any] = self.last.passes if self.last is not None and is_reliable else []
-        for one in self.log.reviews.passes(self.run_id, self._identity):
-            stored: Any = one.result
-            found.setdefault(one.number, from_dict(stored))
-        for stored in earlier:
-            found.setdefault(stored["number"], from_dict(stored))
+        stored: list[Any] = [one.result for one in self.log.reviews.passes(self.run_id, self._identity)]
+        stored += self.last.passes if self.last is not None and is_reliable else []
+        found: dict[int, StageResult] = {}
+        for one in map(from_dict, stored):
+            found.setdefault(one.number, one)
         return {number: one for number, one in found.items() if one.status in (StageStatus.PASS, StageStatus.FAIL)}
 
 
@@ -332,20 +317,15 @@ def build_gate(
     folder: Path,
     *,
     run_id: str,
-    make: Callable[[ModelChoice], Provider] | None = None,
+    make: BuildProvider | None = None,
     wanted_end: Callable[[], str | None] = lambda: None,
     **given: Any,
 ) -> ReviewGate:
     """Build a gate: checks and models run in `folder`; prompts come from the commit that the change starts from."""
-    repository, models = change.repository, settings.models
-
-    def read(path: str) -> bytes | None:
-        return repository.read(change.base, path)
-
+    repository = change.repository
     runner = Runner.beneath(folder / "checks", log, repository, settings.sandbox, wanted_end=wanted_end)
-    build_provider = make or maker(log, models, folder / "calls", read=read, sandbox=settings.sandbox, wanted_end=wanted_end)
-    client = Models(log, models, build_provider, run_id=run_id, task_id=given.get("task_id"))
-    ask = build_ask(client, Composer(settings.prompt, read))
+    models = settings.setup(log, repository, change.base, folder / "calls", build=make, wanted_end=wanted_end)
+    ask = Ask(models, log, run_id, given.get("task_id"))
     return ReviewGate(log=log, change=change, settings=settings, runner=runner, ask=ask, run_id=run_id, **given)
 
 
@@ -364,51 +344,35 @@ def _is_final(log: Decklog, review: Review) -> bool:
     return review.verdict is ReviewVerdict.BLOCK or log.reviews.lets_pass(review.id)
 
 
-def review(
-    log: Decklog,
-    change: Change,
-    *,
-    again: bool = False,
-    make: Callable[[ModelChoice], Provider] | None = None,
-    on_stage: Callable[[StageResult], object] = lambda _: None,
-    feedback_id: str | None = None,
-    is_mending: bool = False,
-    proof: Callable[[Change], FixProof] | None = None,
-) -> Review:
-    """Review a change in a separate run; a review that was killed continues where it was."""
+def review(log: Decklog, change: Change, *, again: bool = False, feedback_id: str | None = None, **given: Any) -> Review:
+    """Review a change in a separate run; a review that was killed continues where it was. `given` are fields of the gate."""
     settings = settings_of(change)
     last = None if again else last_review(log, change, settings, feedback_id)
     if last is not None and _is_final(log, last):
         return last.marked_already()
-    require_consent(change.repository, change.base)
-    run_id = _run_of(log, change, settings, feedback_id)
-    folder = change.repository.state / "reviews" / ref_part(run_id)
-    _clear(folder)
-    given = {
-        "make": make,
-        "on_stage": on_stage,
-        "feedback_id": feedback_id,
-        "is_mending": is_mending,
-        "proof": proof,
-        "last": last,
-    }
-    try:
-        found = build_gate(log, change, settings, folder, run_id=run_id, **given).review()  # type: ignore[arg-type]
-    finally:
-        _clear(folder)
-    log.runs.finish(run_id, status="completed", summary=f"{found.verdict} on tree {found.tree[:12]}")
+    with _open_gate(log, change, settings, feedback_id=feedback_id, last=last, **given) as gate:
+        found = gate.review()
+    log.runs.finish(gate.run_id, status="completed", summary=f"{found.verdict} on tree {found.tree[:12]}")
     return found
 
 
 def run_stage(log: Decklog, change: Change, number: int, **given: Any) -> StageResult:
     """Run one stage of the gate alone, in the run of the change; it makes no verdict."""
-    settings = settings_of(change)
+    with _open_gate(log, change, settings_of(change), **given) as gate:
+        return gate.run_stage(number)
+
+
+@contextmanager
+def _open_gate(
+    log: Decklog, change: Change, settings: ReviewSettings, *, feedback_id: str | None = None, **given: Any
+) -> Iterator[ReviewGate]:
+    """Build the gate of a review in its own run and folder."""
     require_consent(change.repository, change.base)
-    run_id = _run_of(log, change, settings, given.get("feedback_id"))
+    run_id = _run_of(log, change, settings, feedback_id)
     folder = change.repository.state / "reviews" / ref_part(run_id)
     _clear(folder)
     try:
-        return build_gate(log, change, settings, folder, run_id=run_id, **given).run_stage(number)
+        yield build_gate(log, change, settings, folder, run_id=run_id, feedback_id=feedback_id, **given)
     finally:
         _clear(folder)
 

@@ -248,7 +248,8 @@ class Linters:
         """Run the linters of a stage and return what is new in the change."""
         findings: list[Finding] = []
         ran, missing, unproven = [], [], []
-        for tool in (one for one in self._tools if one.stage == stage and self._is_chosen(one)):
+        chosen = [one for one in self._tools if self._chosen is None or one.name in self._chosen]
+        for tool in (one for one in chosen if one.stage == stage):
             paths = self._changed(tool.files)
             config = next((one.partition("#")[0] for one in tool.config if self._has_config(one)), None)
             if not paths or (config is None and self._is_replaced(tool)):
@@ -267,9 +268,6 @@ class Linters:
             except UnreadableReport as problem:
                 unproven.append(f"{tool.name}: {problem}")
         return LinterReport(tuple(findings), tuple(ran), tuple(missing), tuple(unproven))
-
-    def _is_chosen(self, tool: LinterTool) -> bool:
-        return self._chosen is None or tool.name in self._chosen
 
     def _is_replaced(self, tool: LinterTool) -> bool:
         """Return whether a tool is needless because another one is installed."""
@@ -359,14 +357,7 @@ class Linters:
             return change.head
         gone = "".join(f"0 {'0' * len(change.head)}\t{path}\0" for path in changed).encode(errors="surrogateescape")
         kept = repository.on_objects("ls-tree", "-r", "-z", "--full-tree", change.base, "--", *changed).out
-        self._runner.folder.mkdir(parents=True, exist_ok=True)
-        index = self._runner.folder / "index.linters"
-        variables = {"GIT_INDEX_FILE": str(index)}
-        repository.on_objects("read-tree", change.head, variables=variables)
-        repository.on_objects("update-index", "-z", "--index-info", given=gone + kept, variables=variables)
-        tree = repository.on_objects("write-tree", variables=variables).text
-        index.unlink()
-        return repository.commit(tree, [change.head], "With the configuration of the base\n", self._runner.person, 0)
+        return repository.commit_with(change.head, gone + kept, "With the configuration of the base\n", self._runner.person)
 
 
 def _has_table(name: str, content: bytes, table: str) -> bool:

@@ -1,15 +1,14 @@
 """Stages 3, 5, 6 and 7, which may ask a model: the form of an answer, and the findings that follow from it."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from decklog.core.errors import NotFound
 from decklog.log import Decklog
-from decklog.models.asking import ask_about
-from decklog.models.client import Models
-from decklog.models.composer import Composer
+from decklog.models.asking import ModelSetup
+from decklog.models.client import ModelAnswer
 from decklog.review.change import Change
 from decklog.review.deterministic import forgotten_documents, forgotten_tests
 from decklog.review.proof.judging import REMEDIES, FixProof
@@ -64,26 +63,23 @@ _CONVENTIONAL = re.compile(rf"(?:{'|'.join(_TYPES)})(?:\([\w./ -]+\))?!?: \S")
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A model's answer to a stage; without data, `why` names what is missing."""
+class Ask:
+    """Asks the model of a stage, in the run and the task of a review."""
 
-    data: Mapping[str, Any] | None
-    why: str = ""
-    by: tuple[str, ...] = ()
-    is_outage: bool = False
+    models: ModelSetup
+    log: Decklog
+    run_id: str
+    task_id: str | None = None
+
+    def __call__(self, number: int, data: Sequence[tuple[str, str]]) -> ModelAnswer:
+        site = f"review.{number}"
+        return self.models.ask(self.log, site, FORMS[number], data, run_id=self.run_id, task_id=self.task_id)
 
 
-Ask = Callable[[int, Sequence[tuple[str, str]]], Answer]
-
-
-def build_ask(models: Models, composer: Composer) -> Ask:
-    """Return the function that asks the model of a stage about data that others wrote."""
-
-    def ask(number: int, data: Sequence[tuple[str, str]]) -> Answer:
-        answer = ask_about(models, composer, f"review.{number}", FORMS[number], data)
-        return Answer(answer.data, answer.why, (answer.model,) if answer.model else (), answer.is_weather)
-
-    return ask
+def _asked(number: int, answer: ModelAnswer, findings: Iterable[Finding], by: str = "", **given: Any) -> StageResult:
+    """Build the result of a stage that a model has answered, or could not answer."""
+    names = [name for name in (by, answer.model) if name]
+    return conclude(number, findings, unproven=answer.why, is_outage=answer.is_weather, by=names, **given)
 
 
 def read_findings(data: Mapping[str, Any]) -> list[Finding]:
@@ -109,7 +105,7 @@ def _with_model(number: int, change: Change, ask: Ask, found: list[Finding]) -> 
     """Add what a model finds in a change to what is known of it."""
     answer = ask(number, [("message", change.message), ("diff", change.diff)])
     more = [] if answer.data is None else read_findings(answer.data)
-    return conclude(number, [*found, *more], unproven=answer.why, is_outage=answer.is_outage, by=["rules", *answer.by])
+    return _asked(number, answer, [*found, *more], "rules")
 
 
 # Stage 3: structure
@@ -165,8 +161,8 @@ def run_adversarial(change: Change, rules: Rules, ask: Ask, *, suspected: str = 
     more = [("suspected while it was made", suspected)] if suspected else []
     answer = ask(6, [("message", change.message), ("diff", change.diff), *more])
     if answer.data is None:
-        return conclude(6, unproven=answer.why, is_outage=answer.is_outage, by=answer.by)
-    return conclude(6, read_findings(answer.data), score=int(answer.data["score"]), by=answer.by)
+        return _asked(6, answer, ())
+    return _asked(6, answer, read_findings(answer.data), score=int(answer.data["score"]))
 
 
 # Stage 7: the feedback that a change answers
@@ -194,9 +190,8 @@ def run_feedback_binding(
         return conclude(7, found, by=["differential test"])
     data = [("feedback", feedback.body), ("message", change.message), ("outcomes", outcomes), ("diff", change.diff)]
     answer = ask(7, data)
-    if answer.data is None:
-        return conclude(7, unproven=answer.why, is_outage=answer.is_outage, by=["differential test"])
-    return conclude(7, list(_check_answer(answer.data["checks"])), by=["differential test", *answer.by])
+    doubts = () if answer.data is None else _check_answer(answer.data["checks"])
+    return _asked(7, answer, doubts, "differential test")
 
 
 def _doubt(kind: str, text: str, remedy: str = "") -> Finding:

@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from decklog.conductor.git.changes import DiffLine
 from decklog.conductor.git.repository import Repository, call
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.core.figures import counted
@@ -14,7 +15,7 @@ from decklog.log import Decklog
 from decklog.provenance.commit_origins import count_agent_lines
 from decklog.provenance.git import GitRepository
 from decklog.provenance.settings import git_failures
-from decklog.review.change import AddedLine, Change
+from decklog.review.change import Change
 from decklog.review.deterministic import secrets_in
 from decklog.review.gate import GOAL, base_of, find_change, has_gate, settings_of
 from decklog.review.result import Severity
@@ -116,7 +117,7 @@ def _hidden_commits(repository: Repository, source: str, folder: Path) -> Iterat
 def _secret_in_message(repository: Repository, commits: Sequence[str], source: str) -> str | None:
     """Return which message of a commit or a tag has a secret; None if none does."""
     for name, text in _published_messages(repository, commits, source):
-        lines = [AddedLine(name, number, line) for number, line in enumerate(text.splitlines(), 1)]
+        lines = [DiffLine(name, "+", number, line) for number, line in enumerate(text.splitlines(), 1)]
         if any(found.severity is Severity.BLOCKING for found in secrets_in(name, lines, is_test=False)):
             return f"The message of {name} has a secret. Rewrite it, and replace the secret where it is used."
     return None

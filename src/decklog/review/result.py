@@ -144,7 +144,8 @@ class Judgement:
 def judge(results: Sequence[StageResult], *, block_below: int, change_below: int) -> Judgement:
     """Return one verdict for seven results: the worst counts, and unproven is worse than to be changed."""
     failing = [one for one in results if one.status is StageStatus.FAIL]
-    ending = [one for one in failing if one.number in ENDING or _has_blocking(one)]
+    blocking = [one for one in failing if any(finding.severity is Severity.BLOCKING for finding in one.findings)]
+    ending = blocking or [one for one in failing if one.number in ENDING]
     low = next((one.score for one in results if one.score is not None), None)
     unproven = [one for one in results if one.status is StageStatus.UNPROVEN]
     if ending or (low is not None and low < block_below):
@@ -158,10 +159,6 @@ def judge(results: Sequence[StageResult], *, block_below: int, change_below: int
     confidence, reasons = _confidence(results, verdict, low)
     ordered = tuple(sorted(results, key=lambda one: one.number))
     return Judgement(verdict, confidence, tuple(reasons), ordered)
-
-
-def _has_blocking(result: StageResult) -> bool:
-    return any(finding.severity is Severity.BLOCKING for finding in result.findings)
 
 
 def _confidence(results: Sequence[StageResult], verdict: ReviewVerdict, score: int | None) -> tuple[int | None, list[str]]:

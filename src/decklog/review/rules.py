@@ -152,14 +152,10 @@ class Source:
                 yield first, "\n".join(rows[max(0, first - 2) : last])
 
 
-def sources(change: Change, tests: Sequence[str]) -> tuple[Source, ...]:
-    """Return the text files of a change that are not too large to look at."""
-    return _sources(change, tuple(tests))
-
-
+# Cached: two stages read the same files one after the other.
 @lru_cache(maxsize=1)
-def _sources(change: Change, tests: tuple[str, ...]) -> tuple[Source, ...]:
-    # Cached: two stages read the same files one after the other.
+def sources(change: Change, tests: tuple[str, ...]) -> tuple[Source, ...]:
+    """Return the text files of a change that are not too large to look at."""
     return tuple(_read(change, IgnoreFile(tests)))
 
 
@@ -298,7 +294,7 @@ def _fewer(rule: Rule, source: Source, sources: Sequence[Source]) -> Iterator[in
     removed = _removed_names(sources)
     lost = [key for key in gone.elements() if not any(name in key for name in removed)]
     if len(lost) > come.total():
-        yield next((line.number for line in source.lines if line.sign == "-"), 1)
+        yield next((max(1, line.number) for line in source.lines if line.sign == "-"), 1)
 
 
 def _removed_names(sources: Sequence[Source]) -> set[str]:

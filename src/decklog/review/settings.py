@@ -2,12 +2,18 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+from decklog.conductor.git.repository import Repository
 from decklog.conductor.settings import PROTECTED, TESTS, Check, Configuration, define_check, load, sandbox_kind
+from decklog.conductor.tables import build
 from decklog.core.errors import Invalid
 from decklog.guard.sandbox.sandbox import SandboxKind
+from decklog.log import Decklog
+from decklog.models.asking import ModelSetup, build_setup
 from decklog.models.composer import PromptSettings
 from decklog.models.composer import read_settings as read_prompt
 from decklog.models.settings import ModelSettings
@@ -73,6 +79,11 @@ class ReviewSettings:
     def _gates(self) -> tuple[Check, ...]:
         return tuple(one for one in self.checks if one.gate)
 
+    def setup(self, log: Decklog, repository: Repository, commit: str, folder: Path, **given: Any) -> ModelSetup:
+        """Build the models and prompts of a commit; agent programs run in `folder`."""
+        read = partial(repository.read, commit)
+        return build_setup(log, self.models, self.prompt, read, folder, sandbox=self.sandbox, **given)
+
     def configuration(self, checks: tuple[Check, ...]) -> Configuration:
         """Return the configuration for an examination by some checks."""
         return Configuration(digest=self.digest, checks=checks, tests=self.tests, protected=self.protected, sandbox=self.sandbox)
@@ -98,21 +109,12 @@ def read(content: bytes | None) -> ReviewSettings:
 
 
 def _rules(table: Mapping[str, Any]) -> Rules:
-    known = [one.name for one in fields(Rules)]
-    for key in table:
-        if key not in known:
-            raise Invalid(f"[review] has no setting {key!r}", hint=f"There are {', '.join(known)}.", field=key)
-    given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
-    rules = Rules(**given)
+    rules = build(Rules, "[review]", table)
     if any(number not in MODEL_PASSES for number in rules.model_passes):
         raise Invalid("model_passes has to be a list of 3, 5, 6 and 7", hint="model_passes = [3, 6]", field="model_passes")
-    if rules.tools is not None and (not isinstance(rules.tools, tuple) or not all(isinstance(one, str) for one in rules.tools)):
-        raise Invalid(f"tools has to be a list of names (got {rules.tools!r})", hint='tools = ["ruff"]', field="tools")
     if rules.titles not in TITLES:
         raise Invalid(f"titles has to be one of {', '.join(TITLES)} (got {rules.titles!r})", field="titles")
-    if type(rules.needs_tests) is not bool:
-        raise Invalid(f"needs_tests has to be true or false (got {rules.needs_tests!r})", field="needs_tests")
     for name in ("block_below", "change_below", "title_length", "measure_seconds"):
-        if type(getattr(rules, name)) is not int or getattr(rules, name) < 0:
+        if getattr(rules, name) < 0:
             raise Invalid(f"{name} has to be a whole number (got {getattr(rules, name)!r})", field=name)
     return rules

@@ -1,5 +1,6 @@
 """The caller of a shortcut: its worker, its log, and the run, task and fence that it uses."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -17,13 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Surface:
-    """What differs between the command line and MCP: how each spells a call and an option, and what it may read."""
+    """Differences between the command line and MCP: the form of calls and options, and what may be read."""
 
     call: Callable[..., str]
     option: Callable[[str, object], str]
-    # The error for a call that does not say what it means.
+    # Error for an ambiguous call.
     unclear: type[Invalid]
-    # Reads a text that comes behind the call, where there is such a place.
+    # Reads stdin, if there is one.
     read_input: Callable[[], str] | None = None
     # Whether an argument may name a file: only on the caller's file system.
     reads_files: bool = False
@@ -61,7 +62,7 @@ class Caller:
 
     @property
     def is_given_a_task(self) -> bool:
-        """Whether somebody else claimed a task for this worker, and so decides what it does next."""
+        """Whether the program that started this worker claimed a task for it."""
         return self._fence is not None
 
     # What it has
@@ -69,27 +70,22 @@ class Caller:
     def claim(self, *, or_ended: bool = False) -> Remembered | None:
         """Return the claim of this call, or None. `or_ended` includes one that the worker has ended."""
         found = self.claims.load()
-        if self._task_id is not None and (found is None or found.task_id != self._task_id or self._fence is not None):
-            return self._named_claim()
-        return found if found is not None and (found.is_open or or_ended) else None
-
-    def _named_claim(self) -> Remembered:
-        assert self._task_id is not None
+        if self._task_id is None or (found is not None and found.task_id == self._task_id and self._fence is None):
+            return found if found is not None and (found.is_open or or_ended) else None
         if self._fence is None or not self._fence.isdecimal():
             add = self.surface.option("fence", "N")
             raise self.surface.unclear(
-                f"{self.worker.name} did not claim task {self._task_id}, and no number says that it is yours",
+                f"{self.worker.name} did not claim task {self._task_id}, and no claim number shows that it is yours",
                 hint=f"Add {add} as the claim gave it, or take what is next: {self.surface.call('next', as_=self.worker.name)}",
             )
-        task = self.log.tasks.get(self._task_id)
-        return self.of_task(task, int(self._fence), None)
+        return self.of_task(self.log.tasks.get(self._task_id), int(self._fence))
 
-    def of_task(self, task: "Task", fence: int, lease_seconds: float | None) -> Remembered:
-        """Return the claim to remember for a task."""
+    def of_task(self, task: "Task", fence: int, lease_seconds: float | None = None) -> Remembered:
+        """Return the claim to store for a task."""
         return Remembered(task.run_id, task.id, fence, lease_seconds or LEASE_SECONDS, to_text(self.log.clock.now()))
 
     def must_have(self, *, or_ended: bool = False) -> Remembered:
-        """Return the claim that this call is about; refuse a worker that has none."""
+        """Return the claim of this call; raise NotFound if the worker has none."""
         claim = self.claim(or_ended=or_ended)
         if claim is None:
             others = self.claims.other_names()
@@ -107,17 +103,17 @@ class Caller:
         return claim if claim is None or self.run_id in (None, claim.run_id) else None
 
     def keep(self, claim: Remembered) -> None:
-        """Remember a claim, unless the program that started this worker does."""
+        """Store a claim, unless the program that started this worker does."""
         if self._fence is None:
             self.claims.keep(claim)
 
     def end(self, claim: Remembered) -> None:
-        """Remember that the worker ended its task: its run is still the one that it works in."""
+        """Store that the worker ended its task. It still works in the task's run."""
         claim.is_open = False
         self.keep(claim)
 
     def renew(self, claim: Remembered) -> None:
-        """Keep a lease alive of which a third is over: an agent that writes is at work."""
+        """Renew a lease of which a third is over: an agent that writes is at work."""
         now = self.log.clock.now()
         if now < from_text(claim.renewed_at) + timedelta(seconds=claim.lease_seconds / 3):
             return
@@ -126,7 +122,7 @@ class Caller:
         self.keep(claim)
 
     def acting(self, claim: Remembered | None) -> AbstractContextManager[None]:
-        """Attribute what is written to this worker and its task, and have it refused once the lease is lost."""
+        """Attribute writes to this worker and its task, and reject them once the lease is lost."""
         if claim is None:
             return self.log.acting(self._agent, agent_id=self._agent_id)
         return self.log.acting(self._agent, agent_id=self._agent_id, task_id=claim.task_id, fence=claim.fence)
@@ -142,7 +138,7 @@ class Caller:
         return under_way[0] if len(under_way) == 1 else None
 
     def run(self, claim: Remembered | None = None) -> str:
-        """Name the run that this call is about; refuse where there is none, or several and none was named."""
+        """Return the run of this call; raise an error if there is none, or if it is ambiguous."""
         if (found := self.find_run(claim)) is not None:
             return found
         under_way = self.under_way()
@@ -155,10 +151,7 @@ class Caller:
         )
 
     def under_way(self) -> list[str]:
-        """Name the runs that give out work, the newest first, as many as a person looks through.
-
-        Recorded sessions of agents are left out: nobody plans in them.
-        """
+        """Return the newest runs with tasks, up to a limit. Recorded sessions of agents have no plan and are left out."""
         from decklog import RunStatus
 
         found = (run.id for status in (RunStatus.ACTIVE, RunStatus.PLANNING) for run in planned_runs(self.log, status, _RUNS))
@@ -170,7 +163,7 @@ LEASE_SECONDS = 1800.0
 _RUNS = 10
 
 
-# How it went, as the exit codes of the command line have it.
+# Results, as exit codes of the command line.
 DONE, REFUSED, PENDING = 0, 6, 7
 
 
@@ -187,7 +180,7 @@ class ShortcutAnswer:
         warnings: Iterable[str] = (),
         notes: Iterable[str] = (),
     ) -> None:
-        # What became of things since the last call; it comes before the answer.
+        # Changes since the last call. They come before the answer.
         self.notes = list(notes)
         self.text = text
         self.data = data
@@ -203,7 +196,7 @@ def task_answer(task: "Task", answers: "list[Approval]", notes: Iterable[str] = 
         "done when": "; ".join(task.acceptance),
         "check with": "; ".join(task.verification),
         "only in": ", ".join(task.allowed_paths),
-        "given": _json(task.inputs),
+        "given": json.dumps(task.inputs, ensure_ascii=False) if task.inputs else "",
         "so far": task.stage or "",
         "last try": (task.summary or task.blocker or "") if task.attempts > 1 else "",
     }
@@ -214,7 +207,7 @@ def task_answer(task: "Task", answers: "list[Approval]", notes: Iterable[str] = 
 
 
 def task_data(task: "Task", answers: "list[Approval]") -> dict[str, Any]:
-    """Return what a worker needs of a task as small JSON."""
+    """Return the fields of a task that a worker needs, as JSON."""
     names = ("objective", "acceptance", "verification", "allowed_paths", "inputs", "stage")
     data: dict[str, Any] = {"task": task.id, "run": task.run_id, "title": task.title}
     data |= {name: value for name in names if (value := getattr(task, name))}
@@ -225,14 +218,14 @@ def task_data(task: "Task", answers: "list[Approval]") -> dict[str, Any]:
 
 
 def approval_data(approval: "Approval") -> dict[str, Any]:
-    """Return a question and its answer as small JSON."""
+    """Return a question and its answer as JSON."""
     details = {"approval": approval.id, "state": approval.state.value, "question": approval.question}
     details |= {"by": approval.decided_by, "rationale": approval.rationale}
     return {name: value for name, value in details.items() if value}
 
 
 def describe_approval(approval: "Approval") -> str:
-    """Describe the answer to a question in words."""
+    """Return the answer to a question as text."""
     if approval.state == "open":
         return "no answer yet"
     who = f" by {approval.decided_by}" if approval.decided_by else ""
@@ -241,11 +234,3 @@ def describe_approval(approval: "Approval") -> str:
 
 def one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _json(value: object) -> str:
-    if not value:
-        return ""
-    import json
-
-    return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Plans in few words: tasks from titles, lines or JSON, and how they stand."""
+"""Plans: tasks from titles, lines or JSON, and their status."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ _BULLETS = ("- [ ] ", "- ", "* ", "+ ")
 
 
 def tasks_of(me: Caller, titles: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Make tasks of titles, or of the text that comes behind the call."""
+    """Build tasks from titles, or from stdin."""
     if titles == ("-",) and me.surface.read_input is not None:
         return _from_text(me, me.surface.read_input())
     return [{"title": title} for title in titles]
@@ -44,7 +44,7 @@ def planned(me: Caller, run_id: str, given: list[dict[str, Any]], *, in_order: b
 
 
 def standing(me: Caller, run_id: str) -> ShortcutAnswer:
-    """Show how a run's tasks stand, a line for each."""
+    """Return the status of a run's tasks, one per line."""
     run = me.log.runs.get(run_id)
     tasks = me.log.tasks.find(run_id, limit=_SHOWN)
     words = me.log.overview.words(run_ids=[run_id], task_ids=[task.id for task in tasks])
@@ -67,7 +67,7 @@ def _two(me: Caller) -> str:
 
 
 def _from_text(me: Caller, text: str) -> list[dict[str, Any]]:
-    """Read tasks from JSON, or from lines: a title each, with more about it on indented lines below."""
+    """Parse tasks from JSON, or from lines: a title each, with its objective on indented lines below."""
     if text.lstrip().startswith(("[", "{")):
         return _from_json(me, text)
     tasks: list[dict[str, Any]] = []
@@ -97,12 +97,12 @@ def _from_json(me: Caller, text: str) -> list[dict[str, Any]]:
     try:
         given = json.loads(text)
     except ValueError as problem:
-        raise me.surface.unclear(f"stdin begins like JSON and is none: {problem}", hint=_SUCH_AS) from None
+        raise me.surface.unclear(f"stdin is not valid JSON: {problem}", hint=_SUCH_AS) from None
     return listed_tasks(me, given if isinstance(given, list) else given.get("tasks", [given]))
 
 
 def listed_tasks(me: Caller, listed: Any) -> list[dict[str, Any]]:
-    """Make tasks of a list of titles and objects."""
+    """Build tasks from a list of titles and objects."""
     tasks = [{"title": task} if isinstance(task, str) else task for task in listed] if isinstance(listed, list) else []
     if not tasks or not all(isinstance(task, dict) for task in tasks):
         raise me.surface.unclear("a plan is a list of titles or of objects, each with a title", hint=_SUCH_AS)

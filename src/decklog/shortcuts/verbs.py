@@ -1,8 +1,10 @@
-"""The verbs of the short way. Each signature and docstring is what the command line reads, and what its help shows."""
+"""The shortcut verbs. The command line takes its options and help from their signatures and docstrings."""
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decklog import ReasoningPhase
@@ -61,7 +63,7 @@ def next_(
 
 
 def _given(me: Caller, lease: float) -> ShortcutAnswer:
-    """Show the task that was claimed for the worker; once it is done there is nothing else for it to do."""
+    """Return the task that was claimed for the worker. Once it is done, there is no other."""
     claim = me.must_have()
     try:
         task = me.log.tasks.extend(claim.task_id, fence=claim.fence, lease_seconds=lease)
@@ -75,7 +77,7 @@ def _given(me: Caller, lease: float) -> ShortcutAnswer:
 
 
 def _go_on(me: Caller, lease: float) -> "tuple[Task | None, list[str]]":
-    """Renew the worker's own claim and return its task. The notes name a task that was lost, or that is back after a restart."""
+    """Renew the worker's claim and return its task. Notes report a lost task, or one that is back after a restart."""
     me.claims.clear_ended()
     if (claim := me.claim()) is None:
         return None, []
@@ -85,18 +87,14 @@ def _go_on(me: Caller, lease: float) -> "tuple[Task | None, list[str]]":
     except (LeaseLost, NotFound) as problem:
         me.end(claim)
         return None, [f"lost: {problem.message}"]
-    _kept(me, task, claim, lease)
+    renewed = me.of_task(task, task.fence, lease)
+    renewed.asked = claim.asked
+    me.keep(renewed)
     return task, notes
 
 
-def _kept(me: Caller, task: "Task", before: Remembered, lease: float) -> None:
-    claim = me.of_task(task, task.fence, lease)
-    claim.asked = before.asked
-    me.keep(claim)
-
-
 def _answers(me: Caller, task: "Task") -> "list[Approval]":
-    """Find what was asked about a task; of one that nobody had before, nothing was."""
+    """Return the questions about a task. A task on its first attempt has none from earlier workers."""
     claim = me.claim()
     if task.attempts <= 1 and (claim is None or not claim.asked):
         return []
@@ -112,7 +110,7 @@ def _none(me: Caller, wanted: dict[str, Any], notes: list[str]) -> ShortcutAnswe
 
 
 def _reason(me: Caller, wanted: dict[str, Any]) -> "ClaimExplanation":
-    """Return why there is nothing: of the run that was named, or of those under way the first from which something may come."""
+    """Return why there is no task: in the named run, or in the first active run that may still offer one."""
     if me.run_id is not None:
         return me.log.tasks.why_none(me.run_id, worker=me.worker.name, **wanted)
     reasons = [me.log.tasks.why_none(run_id, worker=me.worker.name, **wanted) for run_id in me.under_way()]
@@ -189,10 +187,18 @@ def ask(
     The same question again is the same question: it hears the answer. `next` shows it too.
     About a file (its name, or - for stdin), the answer is for exactly that content.
     """
-
     claim = me.claim_here()
-    asked = ShortcutQuestion(question, about, options, reads_files=me.surface.reads_files)
     task_id = None if claim is None else claim.task_id
+    subject, content = None, question.encode(errors="surrogateescape") if about is None else about
+    if about and me.surface.reads_files and b"\0" not in about and os.path.isfile(about):
+        subject, content = os.fsdecode(about), Path(os.fsdecode(about)).read_bytes()
+    # The same words about the same content are the same question.
+    words = "\0".join([question, *(options or ())]).encode(errors="surrogateescape")
+    digest = sha256(words + b"\0" + content).hexdigest()
+    try:
+        text: str | bytes = content.decode()
+    except UnicodeDecodeError:
+        text = content
     with me.acting(claim):
         approval = me.log.approvals.ask(
             me.run(claim),
@@ -200,28 +206,20 @@ def ask(
             by=me.worker.name,
             asked_of=of,
             task_id=task_id,
-            key=asked.key(task_id or me.worker.name),
-            **asked.arguments(),
+            key=f"ask:{task_id or me.worker.name}:{digest[:16]}",
+            about=text,
+            subject=subject,
+            payload={"options": options} if options else None,
         )
         if claim is not None:
             claim.asked = True
             me.keep(claim)
-    return _approval_answer(me, _waited(me, approval, wait))
-
-
-def _waited(me: Caller, approval: "Approval", wait: float) -> "Approval":
-    if approval.state != "open" or wait <= 0:
-        return approval
-    try:
-        return me.log.approvals.wait(approval.id, wait)
-    except StillPending:
-        return approval
-
-
-def _approval_answer(me: Caller, approval: "Approval") -> ShortcutAnswer:
+    if approval.state == "open" and wait > 0:
+        with suppress(StillPending):
+            approval = me.log.approvals.wait(approval.id, wait)
     code = {"open": PENDING, "granted": DONE}.get(approval.state.value, REFUSED)
-    wait = me.surface.option("wait", "SECONDS")
-    later = f"; ask the same again to hear the answer, with {wait} to wait" if code == PENDING else ""
+    option = me.surface.option("wait", "SECONDS")
+    later = f"; ask the same again to hear the answer, with {option} to wait" if code == PENDING else ""
     return ShortcutAnswer(f"{approval.id}: {describe_approval(approval)}{later}", approval_data(approval), code=code)
 
 
@@ -241,9 +239,9 @@ def spend(
     The money is spent already, so the call is recorded even over budget; exit 6 when a budget is overdrawn: stop, and ask.
     """
     if cost_microdollars is None and not (in_ or out or cache_read or cache_write):
-        # Most likely somebody who wants to see what was spent, and named a run.
+        # Most likely the caller wants to see the cost of a run.
         wanted = f"say tokens ({me.surface.option('in', 'N')}, …) or dollars ({me.surface.option('cost', 'X')})"
-        raise Invalid(f"nothing was spent: {wanted}", field="in", hint="See what was spent: decklog now")
+        raise Invalid(f"nothing was spent: {wanted}", field="in", hint="See the cost: decklog now")
     claim = me.claim_here()
     with me.acting(claim):
         charge = me.log.ledger.charge(
@@ -327,40 +325,3 @@ VERBS: dict[str, Callable[..., ShortcutAnswer]] = {
     "plan": plan,
     "prime": prime,
 }
-
-
-class ShortcutQuestion:
-    """A question with what it is about; said twice in the same words about the same thing, it has the same key."""
-
-    def __init__(self, question: str, about: bytes | None, options: list[str] | None, *, reads_files: bool) -> None:
-        self._question = question
-        self._options = options
-        self._subject: str | None = None
-        whole = question.encode(errors="surrogateescape") if about is None else about
-        self._about = self._content(whole) if reads_files and about is not None else whole
-
-    def _content(self, about: bytes) -> bytes:
-        """Return the content of the named file, or the text if it names none."""
-        if not about or b"\0" in about or not os.path.isfile(about):
-            return about
-        self._subject = os.fsdecode(about)
-        with open(about, "rb") as file:
-            return file.read()
-
-    def key(self, about_task: str) -> str:
-        """Name the question within its run."""
-        parts = (self._question, *(self._options or ()))
-        digest = sha256("\0".join(parts).encode(errors="surrogateescape") + b"\0" + self._about).hexdigest()
-        return f"ask:{about_task}:{digest[:16]}"
-
-    def arguments(self) -> dict[str, Any]:
-        """Return the subject of the question as approvals expect it: text if it is text."""
-        try:
-            about: str | bytes = self._about.decode()
-        except UnicodeDecodeError:
-            about = self._about
-        return {
-            "about": about,
-            "subject": self._subject,
-            "payload": {"options": self._options} if self._options else None,
-        }

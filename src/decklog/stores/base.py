@@ -1,8 +1,9 @@
 """Base of all stores: add, change and find records. There is no other way to write."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from decklog.core.clock import Clock
 from decklog.core.errors import Conflict, Damaged, DecklogError, Invalid, NotFound
@@ -18,41 +19,24 @@ from decklog.records.record import Page, Record
 from decklog.records.values import from_json, to_json
 from decklog.stores.fields import bound_whole, check_fields, check_identity, facts_of
 
+if TYPE_CHECKING:
+    from decklog.stores.approvals.trust.proofs import Proofs
+
 T = TypeVar("T")
-
-
-class ProofChecks(Protocol):
-    """Runs owner-only actions under a signature; implemented by the store of signatures."""
-
-    def under(self, operation: str, arguments: Mapping[str, Any], act: Callable[[], T]) -> T: ...
-    @property
-    def is_needed(self) -> bool: ...
-    def covers(self, record_class: type[Record], record_id: str) -> bool: ...
-    def counts(self, record_class: type[Record], record_id: str) -> bool: ...
-    def checked(self, record: T) -> T: ...
-
-
 R = TypeVar("R", bound=Record)
 
 
+@dataclass(frozen=True)
 class StoreParts:
     """The shared parts of a log that every store uses."""
 
-    def __init__(
-        self,
-        db: Database,
-        clock: Clock,
-        ids: Ids,
-        writer: Writer,
-        journal: Journal,
-        proofs: Callable[[], ProofChecks],
-    ) -> None:
-        self.db = db
-        self.clock = clock
-        self.ids = ids
-        self.writer = writer
-        self.journal = journal
-        self.proofs = proofs
+    db: Database
+    clock: Clock
+    ids: Ids
+    writer: Writer
+    journal: Journal
+    # The owner's signatures.
+    proofs: "Callable[[], Proofs]"
 
 
 class Store:
@@ -174,42 +158,21 @@ class Store:
                     raise
         return found.marked_already()
 
-    def _change(
-        self,
-        record_class: type[R],
-        record_id: str | Sequence[str],
-        sql: str,
-        *,
-        note: str | None = None,
-        **parameters: Any,
-    ) -> R:
+    def _change(self, record_class: type[R], record_id: str | Sequence[str], sql: str, **parameters: Any) -> R:
         """Run a conditional `update … returning *` on one record and write its entry.
 
         If no row matches, raise `NotFound` for a missing record and `Conflict` for another state.
         The parts of the record's identity are bound by their names.
         """
         key = _key(record_class, record_id)
-        changed = self._change_all(record_class, sql, note=note, **key, **parameters)
+        changed = self._change_all(record_class, sql, **key, **parameters)
         if not changed:
             raise self._refusal(record_class, record_id)
         return changed[0]
 
-    def _update(
-        self,
-        record_class: type[R],
-        record_id: str | Sequence[str],
-        changes: Mapping[str, Any],
-        *,
-        condition: str = "",
-        adding: Mapping[str, int] | None = None,
-        note: str | None = None,
-        **parameters: Any,
-    ) -> R:
-        """Set columns of one record and its time of change as `_change` does, optionally with a condition.
-
-        `adding` names columns to add numbers to.
-        """
-        changed = self._try_update(record_class, record_id, changes, condition=condition, adding=adding, note=note, **parameters)
+    def _update(self, record_class: type[R], record_id: str | Sequence[str], changes: Mapping[str, Any], **how: Any) -> R:
+        """Update a record as `_try_update` does. Raise `NotFound` or `Conflict` as `_change` does."""
+        changed = self._try_update(record_class, record_id, changes, **how)
         if changed is None:
             raise self._refusal(record_class, record_id)
         return changed
@@ -225,7 +188,10 @@ class Store:
         note: str | None = None,
         **parameters: Any,
     ) -> R | None:
-        """Update a record as `_update` does; return None if it does not exist or does not meet the condition."""
+        """Set columns of one record and its time of change; return None if it does not exist or does not meet the condition.
+
+        `adding` names columns to add numbers to.
+        """
         if "updated_at" in record_class.columns():
             changes = {**changes, "updated_at": self._now()}
         adding = adding or {}

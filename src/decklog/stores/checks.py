@@ -49,11 +49,9 @@ def flag(name: str, value: object) -> bool:
 
 def filled(name: str, value: object) -> str:
     """Check a text that is not blank."""
-    if not isinstance(value, str):
-        raise Invalid(f"{name} is a text; got {value!r}", field=name)
-    if not value.strip():
+    if not text(name, value).strip():
         raise Invalid(f"{name} can't be blank", field=name)
-    return value
+    return text(name, value)
 
 
 def text(name: str, value: object) -> str:

@@ -2,13 +2,15 @@
 
 from binascii import b2a_base64
 from hashlib import sha256
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from decklog.core.errors import Invalid, NotFound
 from decklog.db.base import Database
 from decklog.journal import blobs
 from decklog.records.record import Record
 from decklog.records.values import from_json
+
+R = TypeVar("R", bound=Record)
 
 
 class Placed(NamedTuple):
@@ -80,10 +82,11 @@ def read(db: Database, digest: str) -> object:
     return document
 
 
-def fill(db: Database, record: Record, field: str, digest: str) -> None:
-    """Load the document of a record's digest into a field of the record."""
+def fill(db: Database, record: R, field: str, digest: str) -> R:
+    """Load the document of a record's digest into a field of the record, and return the record."""
     if getattr(record, field) is None:
         object.__setattr__(record, field, read(db, digest))
+    return record
 
 
 def filled(record: Record, field: str) -> dict[str, Any]:

@@ -129,8 +129,7 @@ class Archive:
     def _fill(self, file: Any, name: str, first: int, end: int) -> Manifest:
         file.seek(0)
         file.truncate()
-        heads = {stream: [seq, hash] for stream, seq, hash in self._db.rows(_HEADS, {"first": first, "end": end})[1]}
-        entries = 0
+        heads, entries = self._heads(first, end), 0
         with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
             for row in self._db.each(_ENTRIES, {"start": first * STREAM_SIZE, "end": end * STREAM_SIZE}):
                 packed.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
@@ -139,9 +138,12 @@ class Archive:
 
     def _count(self, first: int, end: int) -> None:
         """Bring the task counts of runs up to date: later nobody can read their entries."""
-        heads = self._db.read(lambda: self._db.rows(_HEADS, {"first": first, "end": end})[1])
-        for run_id, *_ in heads:
+        for run_id in self._db.read(lambda: self._heads(first, end)):
             self._db.write(lambda run_id=run_id: task_counts.catch_up(self._db, run_id))  # type: ignore[misc]
+
+    def _heads(self, first: int, end: int) -> dict[str, list[Any]]:
+        """Return number and hash of the last entry of each stream of a range."""
+        return {stream: [seq, hash] for stream, seq, hash in self._db.rows(_HEADS, {"first": first, "end": end})[1]}
 
     def _note(self, manifest: Manifest) -> None:
         self._log.journal.append(
@@ -158,8 +160,7 @@ class Archive:
         bound = {"first": manifest.first_no, "end": manifest.end_no}
         # Waits for runs that are being started, and keeps others from starting for a moment.
         self._db.rows("lock table streams in share mode", {})
-        heads = {stream: [seq, hash] for stream, seq, hash in self._db.rows(_HEADS, bound)[1]}
-        if heads != manifest.heads:
+        if self._heads(manifest.first_no, manifest.end_no) != manifest.heads:
             raise Conflict("a run was written to while it was archived", hint="Nothing was dropped. Try again.")
         # In the order in which a search locks them.
         self._db.rows("lock table entry_text, entries in access exclusive mode", {})
@@ -272,8 +273,7 @@ class Archive:
         result.unchecked = [what for what in result.unchecked if what != left_to_archives("records")]
 
     def _check_heads(self, manifest: Manifest, result: Verification) -> None:
-        bound = {"first": manifest.first_no, "end": manifest.end_no}
-        found = {stream: [seq, hash] for stream, seq, hash in self._db.read(lambda: self._db.rows(_HEADS, bound)[1])}
+        found = self._db.read(lambda: self._heads(manifest.first_no, manifest.end_no))
         for stream in sorted({*found, *manifest.heads}):
             if found.get(stream) != manifest.heads.get(stream):
                 where = {"stream": stream, "table": "streams", "record_id": stream, "column": "head_seq"}
@@ -346,7 +346,7 @@ def _problems(path: str, manifest: Manifest) -> Iterator[dict[str, Any]]:
     for stream, head in manifest.heads.items():
         if seen.get(stream) != head:
             yield {
-                "what": f"{stream} ends elsewhere in {manifest.file} than its entry says",
+                "what": f"{stream} ends elsewhere in {manifest.file} than in its entry",
                 "stream": stream,
                 "table": "entries",
             }

@@ -5,6 +5,7 @@ import os
 import time
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -16,7 +17,7 @@ from decklog.db.sqlite.file import holders_of
 from decklog.journal.findings import Verification
 from decklog.journal.journal import LOST_WRITES
 from decklog.journal.rows import StreamHead
-from decklog.journal.verify import Anchors
+from decklog.journal.verify import Anchors, Verifier
 from decklog.log import Decklog
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.verify_steps import Steps
@@ -237,7 +238,7 @@ def verify(log: Decklog, *, anchor: str | None = None, full: bool = False, progr
     marks.finish()
     result.anchored = 0
     if anchor is not None:
-        compared = log.journal.verifier().run_anchors(anchor)
+        compared = log.journal.verifier().run_checks(partial(Verifier.check_anchors, anchors=Anchors(anchor)))
         result.anchored = compared.anchored
         result.problems += compared.problems
     if result.ok:

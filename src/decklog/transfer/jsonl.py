@@ -19,7 +19,7 @@ from decklog.log import Decklog
 from decklog.records.values import to_json
 from decklog.transfer.archive import refuse_archived
 from decklog.transfer.progress import Progress, WorkResult, silent
-from decklog.transfer.reading import DIGEST, digests_in, digests_of, entries_of, has_blob
+from decklog.transfer.reading import DIGEST, digest_batches_of, digests_in, entries_of
 
 Line = tuple[int, dict[str, Any]]
 
@@ -81,8 +81,9 @@ class JsonlExport:
         named: set[str] = set()
         for head in heads:
             self._write_stream(head, whole, named if stream is not None else None)
-        for digest in sorted(named) if stream is not None else digests_of(self._log):
-            self._write_blob(digest)
+        for digests in digest_batches_of(self._log) if stream is None else [sorted(named)]:
+            for digest in digests:
+                self._write_blob(digest)
         return self._done
 
     def _write_stream(self, head: StreamHead, whole: int, named: set[str] | None) -> None:
@@ -258,7 +259,7 @@ class JsonlImport:
             path = os.path.join(folder, name)
             if DIGEST.fullmatch(name) is None:
                 raise Invalid(f"{path} is not named by a digest", hint="Only blobs belong there.", path=path)
-            if not has_blob(self._log, name):
+            if Replication.of(self._log).lacking_blobs([name]):
                 self._take_blob(path, name)
 
     def _take_blob(self, path: str, digest: str) -> None:
@@ -304,7 +305,7 @@ def _lines(file: IO[bytes], name: str) -> Iterator[Line]:
 def _read(raw: bytes) -> dict[str, Any]:
     """Read one line and check what each column may hold; ValueError names what is wrong."""
     if raw.startswith((b"<<<<<<<", b"=======", b">>>>>>>")):
-        raise ValueError("a merge conflict stands here; two logs wrote to this stream")
+        raise ValueError("a merge conflict is here; two logs wrote to this stream")
     entry = json.loads(raw)
     if not isinstance(entry, dict):
         raise ValueError("a line is a JSON object")

@@ -36,13 +36,13 @@ class MoveProof:
         """Prove that the target has all that the source had up to these heads; return how many entries were read."""
         self._progress("verifying the target", 0, 0)
         walked = self._target.db.read(lambda: self._walk(heads))
-        _refuse(Verifier(self._target.db, self._target.record_classes()).run_tables())
+        _refuse(Verifier(self._target.db, self._target.record_classes()).run_checks(Verifier.check_tables))
         self._source.db.read(lambda: self._target.db.read(lambda: self._look_for_texts(heads)))
         self._look_for_blobs(heads)
         return walked
 
     def _walk(self, heads: list[StreamHead]) -> int:
-        result = Verifier(self._target.db, self._target.record_classes()).run_chains()
+        result = Verifier(self._target.db, self._target.record_classes()).run_checks(Verifier.check_chains)
         _refuse(result)
         self.compare(heads)
         return result.entries

@@ -78,15 +78,12 @@ class Prune:
         self._owners: set[str] = set()
         self._bound: dict[str, Any] = {"before": to_text(log.clock.now() - older_than), "kind": kind}
         self._matches = f"kind <> 'change' and at < :before and {_EXPLAINS}" + (" and kind = :kind" if kind else "")
-        self._span = self._span_of(stream)
-
-    def _span_of(self, stream: str | None) -> tuple[int, int]:
-        if stream is None:
-            return 0, 2**63 - 1
-        number = self._db.read(lambda: number_of(self._log.db, stream))
-        if number is None:
-            raise NotFound(f"there is no run {stream!r}")
-        return number * STREAM_SIZE, (number + 1) * STREAM_SIZE
+        self._span = 0, 2**63 - 1
+        if stream is not None:
+            number = self._db.read(lambda: number_of(self._db, stream))
+            if number is None:
+                raise NotFound(f"there is no run {stream!r}")
+            self._span = number * STREAM_SIZE, (number + 1) * STREAM_SIZE
 
     def run(self, *, apply: bool = False) -> Pruned:
         """Return what would go; with `apply`, drop it. Each stream gets an entry about it before its first text goes."""

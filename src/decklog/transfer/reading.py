@@ -35,12 +35,6 @@ def rows_of(log: Decklog, stream: str, *, after: int, until: int) -> Iterator[li
         limit = max(1, min(MOST_ENTRIES, MOST_CHARACTERS // average))
 
 
-def digests_of(log: Decklog) -> Iterator[str]:
-    """Yield the digests of all blobs in their order."""
-    for batch in digest_batches_of(log):
-        yield from batch
-
-
 def digest_batches_of(log: Decklog) -> Iterator[list[str]]:
     """Yield the digests of all blobs in their order, some at a time."""
     after = ""
@@ -56,7 +50,3 @@ def digests_in(entry: Entry) -> Iterator[str]:
             yield entry[name]
     if entry["record_table"] is not None:
         yield from NAMED.findall(entry["payload"])
-
-
-def has_blob(log: Decklog, digest: str) -> bool:
-    return log.db.read(lambda: log.db.one("select 1 from blobs where digest = :digest", {"digest": digest})) is not None

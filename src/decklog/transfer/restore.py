@@ -7,7 +7,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from decklog.core.clock import Clock, to_text
@@ -101,10 +101,8 @@ def _remove_unfinished(path: str) -> None:
     if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path, ignore_errors=True)
         return
-    try:
+    with suppress(FileNotFoundError):  # somebody else was faster
         os.unlink(path)
-    except FileNotFoundError:
-        return  # somebody else was faster
 
 
 _PATIENCE_SECONDS = 2.0

@@ -161,9 +161,7 @@ class Elsewhere:
     def password(self) -> Password:
         """Load the password from its file. Raise Invalid if other users can read the file."""
         if self.password_file is None:
-            raise Invalid(
-                "whoever comes from elsewhere logs in with a password: give --password-file FILE", field="password_file"
-            )
+            raise Invalid("users of other machines log in with a password: give --password-file FILE", field="password_file")
         try:
             with open(self.password_file, encoding="utf-8") as file:
                 mode, text = os.fstat(file.fileno()).st_mode, file.readline().rstrip("\r\n")

@@ -139,7 +139,7 @@ def visible_error(problem: BaseException) -> errors.DecklogError:
         shown = errors.Unavailable("the log is out of reach, busy or damaged", hint="At the terminal: decklog doctor")
         shown.code, shown.retryable = problem.code, problem.retryable
         return shown
-    return errors.DecklogError("this is a fault in Decklog itself", hint="The terminal where it was started says more.")
+    return errors.DecklogError("this is a fault in Decklog itself", hint="The terminal where it was started shows more.")
 
 
 def _is_of_engine(problem: errors.DecklogError) -> bool:

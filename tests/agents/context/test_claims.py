@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from decklog import Busy
-from decklog.agents.caller import RememberedClaims, SystemProcess, Worker, own_process
+from decklog.agents.caller import RememberedClaims, Worker
+from decklog.core.processes import Identity
 from tests.waiting import wait_until
 
 
 def test_a_file_that_is_removed_while_its_worker_waits_for_the_lock_is_locked_anew(tmp_path: Path) -> None:
-    worker = Worker("dev", "shell", own_process(), is_named=True)
+    worker = Worker("dev", "shell", Identity.own(), is_named=True)
     with RememberedClaims(str(tmp_path), worker).alone(1.0):
         pass
     (path,) = tmp_path.iterdir()
@@ -53,8 +54,9 @@ def _open_descriptors_of(path: Path) -> int:
 
 def test_a_file_of_an_ended_worker_is_kept_while_it_is_locked(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as child:
-        ended = SystemProcess(child.pid, "1", own_process().system)
-    gone, other = Worker("gone", "shell", ended, is_named=True), Worker("other", "shell", own_process())
+        own = Identity.own()
+        ended = Identity(pid=child.pid, ticks=1, boot_id=own.boot_id, pid_space=own.pid_space, host=own.host)
+    gone, other = Worker("gone", "shell", ended, is_named=True), Worker("other", "shell", own)
     with RememberedClaims(str(tmp_path), gone).alone(1.0):
         RememberedClaims(str(tmp_path), other).clear_ended()
         assert len(list(tmp_path.iterdir())) == 1

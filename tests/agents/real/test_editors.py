@@ -188,7 +188,7 @@ def test_enforcement_has_the_agent_ask_for_what_it_would_do_unasked(tmp_path: Pa
         settled(desk)
         with desk.log() as log:
             told = entries(log, f"claude-{session}")
-            assert any(subtype == "guard" and "told to ask for Bash" in str(body) for subtype, body in told)
+            assert any(subtype == "guard" and "set to ask for Bash" in str(body) for subtype, body in told)
             assert any(subtype == "denied" for subtype, _ in told)
 
 

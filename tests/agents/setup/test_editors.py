@@ -39,8 +39,8 @@ def test_entries_of_others_and_comments_stay(editor: str, places: Places, here: 
     assert "// Mine, and it stays." in text
     assert "// so does this" in text
     servers = parse(text).value["agent_servers"]
-    assert [*servers] == ["Mine", "Claude Code, on record"]
-    entry = servers["Claude Code, on record"]
+    assert [*servers] == ["Mine", "Claude Code (recorded)"]
+    entry = servers["Claude Code (recorded)"]
     assert Path(entry["command"]).is_absolute()
     assert entry["args"][-3:] == ["acp", "--", str(claude)]
     assert ("type" in entry) == (editor == "zed")
@@ -53,12 +53,12 @@ def test_agents_are_those_on_the_path_or_those_that_are_named(places: Places, he
     path = places.root / FILES["jetbrains"]
     program("opencode", "")
     assert here("setup", "jetbrains").code == 0
-    assert [*json.loads(path.read_text())["agent_servers"]] == ["Claude Code, on record", "opencode, on record"]
+    assert [*json.loads(path.read_text())["agent_servers"]] == ["Claude Code (recorded)", "opencode (recorded)"]
     # Another wish takes the place of the one before.
     assert here("setup", "jetbrains", "--agent", "opencode", "--enforce").code == 0
     servers = json.loads(path.read_text())["agent_servers"]
-    assert [*servers] == ["opencode, on record"]
-    assert servers["opencode, on record"]["args"][-4:-2] == ["--enforce", "--"]
+    assert [*servers] == ["opencode (recorded)"]
+    assert servers["opencode (recorded)"]["args"][-4:-2] == ["--enforce", "--"]
     missing = here("setup", "jetbrains", "--agent", "codex")
     assert missing.code == 3
     assert "codex-acp is not on the path" in missing.err

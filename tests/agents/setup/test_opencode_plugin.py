@@ -82,7 +82,7 @@ def taken_in(log: Decklog, folder: Path, *words: str) -> None:
     """Play the events with the plugin, as a program that was called with these words, and take in what it told."""
     told = folder / "told"
     plugin, events = folder / "plugin.mjs", folder / "events.mjs"
-    plugin.write_text(opencode_plugin("decklog.js", ("sh", "-c", f"cat >> {told}; echo >> {told}")).content)
+    plugin.write_text(opencode_plugin("decklog.js", ("sh", "-c", f"cat >> {told}; echo >> {told}")).wanted)
     events.write_text(EVENTS)
     subprocess.run(["node", events, *words], env={**os.environ, "PLUGIN": str(plugin)}, cwd=folder, timeout=60, check=True)
     spool = Spool(str(folder / "spool"))
@@ -151,7 +151,7 @@ def test_a_session_of_opencode_is_on_record_and_a_denied_call_does_not_run(place
 @pytest.mark.parametrize(("code", "runs"), [(0, True), (1, False), (2, False), (3, True), (127, False)])
 def test_a_hook_that_crashes_blocks_the_call(tmp_path: Path, code: int, runs: bool) -> None:
     plugin, session = tmp_path / "plugin.mjs", tmp_path / "session.mjs"
-    plugin.write_text(opencode_plugin("decklog.js", ("sh", "-c", f"cat >/dev/null; exit {code}")).content)
+    plugin.write_text(opencode_plugin("decklog.js", ("sh", "-c", f"cat >/dev/null; exit {code}")).wanted)
     session.write_text(BROKEN)
     done = subprocess.run(["node", session, plugin], cwd=tmp_path, capture_output=True, timeout=60, check=True)
     assert (done.stdout == b"it ran\n") is runs

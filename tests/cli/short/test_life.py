@@ -38,7 +38,7 @@ def test_an_agent_that_knows_only_the_first_page_lives_a_task_in_eight_calls_and
         "  check with: make test",
         "  only in: src/lexer/**",
     ]
-    assert call("note", "A comma before ] is a token of its own").code == 0
+    assert call("note", "A comma before ] is a separate token").code == 0
     asked = call("ask", "May I change the grammar?")
     assert asked.code == 7
     decklog("approvals", "decide", asked.out.split(":")[0], "granted", "--by", "em", "--rationale", "yes, with a test")

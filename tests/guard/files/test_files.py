@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decklog.core.errors import Conflict, Denied, Invalid, NotFound, TooLarge
-from decklog.guard.files import edits
 from decklog.guard.files.files import edit_file, read_file, write_file
 from decklog.guard.files.path_check import AccessRules
 from decklog.guard.files.root import Root
-from decklog.guard.files.text import decode
+from decklog.guard.files.text import decode, replace
 from decklog.guard.search.search import full_match, glob, list_files, name_match
 from tests.searches import examples
 
@@ -144,8 +143,8 @@ def test_an_empty_passage_and_one_replaced_by_itself_are_invalid(root: Root, her
 
 def test_a_passage_that_overlaps_itself_is_not_unique() -> None:
     with pytest.raises(Invalid, match="not unique"):
-        edits.replace("aaa", "aa", "b")
-    assert edits.replace("aaa", "aa", "b", replace_all=True) == ("ba", 1)
+        replace("aaa", "aa", "b")
+    assert replace("aaa", "aa", "b", replace_all=True) == ("ba", 1)
 
 
 @given(before=st.text(max_size=20), old=st.text(min_size=1, max_size=6), after=st.text(max_size=20), new=st.text(max_size=6))
@@ -153,18 +152,18 @@ def test_a_unique_passage_is_replaced_and_nothing_else(before: str, old: str, af
     text = before + old + after
     if old == new or "\r" in text + new or text.find(old) != len(before) or text.find(old, len(before) + 1) >= 0:
         return
-    assert edits.replace(text, old, new) == (before + new + after, 1)
+    assert replace(text, old, new) == (before + new + after, 1)
 
 
 @given(st.text(alphabet="ab\n", max_size=30), st.text(alphabet="ab\n", min_size=1, max_size=3))
 def test_an_edit_of_a_crlf_text_is_that_of_its_line_feeds(text: str, old: str) -> None:
     new = "c\nd"
     try:
-        expected = edits.replace(text, old, new, replace_all=True)[0].replace("\n", "\r\n")
+        expected = replace(text, old, new, replace_all=True)[0].replace("\n", "\r\n")
     except Invalid:
         return
     if "\n" in text:
-        assert edits.replace(text.replace("\n", "\r\n"), old, new, replace_all=True)[0] == expected
+        assert replace(text.replace("\n", "\r\n"), old, new, replace_all=True)[0] == expected
 
 
 def test_an_edit_over_someone_elses_change_is_a_conflict(root: Root, here: Path) -> None:

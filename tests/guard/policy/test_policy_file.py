@@ -11,7 +11,7 @@ import pytest
 
 from decklog.core.errors import Invalid, NotFound
 from decklog.guard.policy import Decision, Policy, judge
-from decklog.guard.policy.policy import words
+from decklog.guard.policy.policy import PolicyTable, words
 from decklog.guard.policy.roles import BUILTIN_ROLES
 from decklog.guard.policy.verdict import Event
 from tests.db.processes import unmeasured
@@ -154,7 +154,7 @@ def test_every_event_has_a_rule() -> None:
 
 def test_every_role_is_described_or_built_in() -> None:
     policy = Policy.default()
-    used = {role for entry in policy.data["roles"] for role in policy.entry(entry).groups.values()}
+    used = {role for entry in policy.data["roles"] for role in PolicyTable(entry, policy).groups.values()}
     for entry in policy.data["programs"]:
         used |= set(entry.get("options", {}))
         used |= {entry[key] for key in ("operands", "first", "last", "stdin", "contents", "script") if key in entry}

@@ -203,4 +203,4 @@ class TestWithoutMountNamespaces:
         (place / ".decklog" / "address").write_text(f"{log.db.target}\n")
         make_box(sandbox=Sandbox(kind=SandboxKind.LANDLOCK)).run(["true"])
         uncovered = log.journal.find(run_id, subtype="run")[0].payload["sandbox"]["uncovered"]
-        assert f"{place}/.decklog, which says where the log lies" in uncovered
+        assert f"{place}/.decklog, which names the log" in uncovered

@@ -152,7 +152,7 @@ def test_enforcement_makes_agents_ask_and_says_so(place: Path, log: Decklog) -> 
         assert [each["kind"] for each in editor.asked[0]["params"]["options"]] == ["allow_once", "reject_once"]
     settled(place)
     told = bodies(log, "claude-s1")
-    assert any(subtype == "guard" and "told to ask for Bash" in str(body) for subtype, body in told)
+    assert any(subtype == "guard" and "set to ask for Bash" in str(body) for subtype, body in told)
     assert ("mode", "mode: plan") in told
     assert sum(subtype == "denied" for subtype, _ in told) == 2
 

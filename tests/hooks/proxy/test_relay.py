@@ -10,7 +10,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from decklog import Decklog, EntryKind
+from decklog import Decklog
+from tests.agents.acp.told import bodies
 from tests.hooks.proxy.editor import Editor, settled
 from tests.programs import call
 from tests.waiting import wait_until
@@ -29,11 +30,6 @@ UNREADABLE = b"[" * 5000 + b"\n"
 
 # A hook is tried with fifty million; what passes here differs only in how often it is read.
 LONG = 50_000_000 if os.environ.get("DECKLOG_TEST_FULL") else 8_000_000
-
-
-def bodies(log: Decklog, run_id: str = "stub-s1") -> list[tuple[str | None, str | None]]:
-    found = log.journal.find(run_id, oldest_first=True, limit=200)
-    return [(entry.subtype, entry.body) for entry in found if entry.kind != EntryKind.CHANGE]
 
 
 def test_what_an_agent_says_comes_through_byte_for_byte(place: Path) -> None:

@@ -3,10 +3,11 @@
 import json
 from collections.abc import Callable
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 from decklog import Decklog
-from decklog.models.asking import Voices, nobody, voices_of
+from decklog.models.asking import ModelSetup, read_setup
 from decklog.models.composer import Prompt
 from decklog.models.conversation import Conversation, MessageOutcome
 from decklog.models.provider import ModelReply
@@ -38,18 +39,16 @@ class Person:
         self.log.trust.bind(self.name, "cli", password=PASSWORD)
         return self
 
-    def voices(self, says: "object | Callable[[Prompt], str | ModelReply]" = None) -> Voices:
+    def voices(self, says: "object | Callable[[Prompt], str | ModelReply]" = None) -> ModelSetup:
         if says is None:
-            return nobody()
+            return ModelSetup()
 
         def script(prompt: Prompt) -> "str | ModelReply":
             self.prompts.append(prompt)
             said = says(prompt) if callable(says) else says
             return said if isinstance(said, (str, ModelReply)) else json.dumps(said)
 
-        from pathlib import Path
-
-        return voices_of(self.log, FILES.get, Path("/nowhere"), make=lambda _: Scripted(script))
+        return read_setup(self.log, FILES.get, Path("/nowhere"), build=lambda _: Scripted(script))
 
     def say(self, body: str, says: object = None, *, proves: bool = False, **given: Any) -> MessageOutcome:
         """Say something, and prove to be the manager if that is asked for."""

@@ -67,7 +67,7 @@ def test_a_change_that_the_gate_holds_is_named_once_by_its_last_review(log: Deck
         clock.advance(minutes=1)
         log.reviews.record(run_id, "pass" if tree == "second" else "unproven", tree=tree, **bound)  # type: ignore[arg-type]
     (told,) = standup_of(log, clock.now()).blockers
-    assert told.startswith("the gate says unproven of tree first")
+    assert told.startswith("the gate's verdict: unproven of tree first")
 
 
 def test_long_lists_are_cut_and_say_by_how_much(log: Decklog, clock: ManualClock) -> None:

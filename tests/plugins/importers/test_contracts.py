@@ -15,6 +15,7 @@ from decklog.plugins.importers.bazinga.export import BazingaExport
 from decklog.plugins.importers.bazinga.importer import BazingaImport
 from decklog.plugins.importers.beads import BeadsExport, BeadsImport
 from decklog.plugins.importers.gaia.export import GaiaExport
+from decklog.plugins.importers.gaia.importer import GaiaImport
 from decklog.plugins.importers.github import GithubImport
 from decklog.plugins.importers.hermes import HermesImport
 from decklog.plugins.importers.langgraph import LangGraphImport
@@ -24,7 +25,8 @@ from decklog.plugins.importers.runstore.importer import RunStoreImport
 from decklog.plugins.importers.taskmaster.importer import TaskMasterImport
 from decklog.plugins.importers.taskmaster.sync import TaskMasterExport
 from decklog.plugins.importers.vibekanban import VibeKanbanImport
-from tests.plugins.importers import claims
+from tests.plugins.importers import claims, other_files
+from tests.plugins.importers.bazinga import bazinga_files
 from tests.plugins.importers.beads import beads_files
 from tests.plugins.importers.github import github_files
 from tests.plugins.importers.hermes import hermes_files
@@ -88,6 +90,19 @@ def test_an_import_killed_between_batches_continues_to_the_same_log(
 @pytest.mark.parametrize("name", IMPORTERS)
 def test_a_dry_run_reports_the_same_and_changes_nothing(log: Decklog, tmp_path: Path, name: str) -> None:
     claims.check_dry_run(log, _taker(name, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("kind", "build"),
+    [
+        (BazingaImport, lambda path: bazinga_files.build(path, 19)),
+        (RunStoreImport, other_files.build_runstore),
+        (GaiaImport, other_files.build_gaia),
+    ],
+)
+def test_a_dry_run_of_an_older_system_changes_nothing(log: Decklog, tmp_path: Path, kind: Any, build: Any) -> None:
+    build(tmp_path / "source")
+    claims.check_dry_run(log, lambda log, **settings: kind(log, str(tmp_path / "source"), **settings).run())
 
 
 @pytest.mark.parametrize(
@@ -155,6 +170,21 @@ def test_a_full_disk_is_named_and_leaves_nothing_behind(filled: Decklog, tmp_pat
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
     assert list(target.iterdir()) == []
+
+
+@pytest.mark.parametrize(("name", "export"), [("beads", BeadsExport), ("taskmaster", TaskMasterExport)])
+def test_an_export_imported_again_gives_the_same_log_and_the_same_file(tmp_path: Path, name: str, export: Any) -> None:
+    written = [tmp_path / "first", tmp_path / "second"]
+    kind, named, _ = IMPORTERS[name]
+    with claims.fresh(tmp_path, "one") as log:
+        _taker(name, tmp_path)(log)
+        export(log, str(written[0]), **named).run()
+        records, _ = claims.told_by(log)
+    with claims.fresh(tmp_path, "two") as log:
+        kind(log, str(written[0]), **named).run()
+        export(log, str(written[1]), **named).run()
+        assert claims.told_by(log)[0] == records
+    assert written[0].read_bytes() == written[1].read_bytes()
 
 
 @pytest.mark.parametrize("name", ["beads", "taskmaster", "markdown"])

@@ -382,9 +382,6 @@ def test_a_secret_in_a_question_is_not_kept(log: Decklog, run_id: str) -> None:
     assert log.journal.find(run_id)[0].redacted
 
 
-# The journal
-
-
 # Several processes
 
 
@@ -395,7 +392,7 @@ def test_a_message_that_asks_the_same_in_words_is_answered_with_it(log: Decklog,
     log.approvals.decide(asked[0].id, "granted", by="ana", rationale="go on")
     log.approvals.decide(asked[1].id, "denied", by="ana")
     log.approvals.withdraw(asked[2].id, reason="not needed")
-    # One thing that waits is one: the message says it in other words.
+    # One thing that waits is one: the message has a similar meaning.
     assert [one.id for one in log.overview.waiting()] == [asked[3].id, asked[4].id]
     clock.advance(minutes=6)
     log.approvals.expire()

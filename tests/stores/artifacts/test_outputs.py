@@ -128,6 +128,3 @@ def test_blank_names_and_unknown_runs_are_refused(log: Decklog, run_id: str) -> 
         log.outputs.get("out_nothing")
     assert log.outputs.find("nobody") == []
     assert len(log.journal.find(run_id)) == 1
-
-
-# Several processes

@@ -139,15 +139,6 @@ def test_a_document_over_the_limit_is_refused(target: str) -> None:
             log.states.save("r", "pm", {"x": "y" * 1000})
 
 
-def test_a_secret_in_a_document_is_not_kept(log: Decklog, run_id: str) -> None:
-    secret = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
-    saved = log.states.save(run_id, "pm", {"note": f"password={secret}", "token": secret})
-    assert saved.redacted
-    assert secret not in str(saved.document)
-    assert secret not in str(log.states.get(run_id, "pm").as_dict())
-    assert log.states.save(run_id, "pm", {"note": f"password={secret}", "token": secret}).already
-
-
 def test_a_dropped_document_is_said_to_be_dropped(log: Decklog, run_id: str) -> None:
     saved = log.states.save(run_id, "pm", {"a": 1})
     with log.transaction():
@@ -247,14 +238,8 @@ def test_a_plain_save_does_not_make_an_iteration_forgotten(log: Decklog, run_id:
 @pytest.mark.parametrize(
     "bad",
     [
-        {"iteration": 0},
-        {"iteration": 21},
-        {"iteration": True},
-        {"iteration": "1"},
-        {"status": "lost"},
-        {"group_id": "global"},
-        {"group_id": "A B"},
-        {"event": "text"},
+        *({"iteration": iteration} for iteration in (0, 21, True, "1")),
+        *({"status": "lost"}, {"group_id": "global"}, {"group_id": "A B"}, {"event": "text"}),
         {"event": None, "state": {"x": float("inf")}},
     ],
 )
@@ -399,6 +384,3 @@ def test_checkpoints_of_elsewhere_are_kept_together_as_each_would_be(log: Decklo
         assert log.states.import_checkpoints(batch) == [False] * len(payloads)
     with pytest.raises(Conflict, match="belongs to run other"), log.transaction():
         log.states.import_checkpoints([{**batch[0], "run_id": "one"}])
-
-
-# Several processes

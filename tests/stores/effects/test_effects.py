@@ -35,12 +35,10 @@ def test_an_effect_may_end_in_an_error(log: Decklog, run_id: str) -> None:
     assert (failed.state, failed.error, failed.is_settled) == ("failed", {"code": "timed_out"}, True)
 
 
-def test_a_result_may_be_any_value_and_any_size(log: Decklog, run_id: str) -> None:
-    for number, value in enumerate(({"a": [1]}, [1, 2], "text", 7, None, "x" * 200_000)):
-        effect = intended(log, run_id, key=f"k{number}")
-        assert log.effects.settle(effect.id, actor="one", result=value).result == value
-        assert log.effects.get(effect.id).result == value
-    assert log.effects.get(effect.id).result_digest is not None
+def test_a_long_result_is_kept_by_its_digest(log: Decklog, run_id: str) -> None:
+    effect = log.effects.settle(intended(log, run_id).id, actor="one", result="x" * 200_000)
+    assert effect.result == log.effects.get(effect.id).result == "x" * 200_000
+    assert effect.result_digest is not None
     assert log.journal.verify().ok
 
 
@@ -83,7 +81,7 @@ def test_a_person_reconciles_in_either_way(log: Decklog, run_id: str) -> None:
     for wrong in ("maybe", ""):
         with pytest.raises(Invalid):
             log.effects.reconcile(happened.id, wrong, by="ana")  # type: ignore[arg-type]
-    with pytest.raises(Invalid, match="by can.t be blank"):
+    with pytest.raises(Invalid, match="by can't be blank"):
         log.effects.reconcile(happened.id, "yes", by=" ")  # type: ignore[arg-type]
     with pytest.raises(Conflict):
         log.effects.reconcile(happened.id, "no", by="ana")  # type: ignore[arg-type]
@@ -101,18 +99,6 @@ def test_lists_are_by_state_tool_and_step(log: Decklog, run_id: str) -> None:
         log.effects.get("eff_missing")
     with pytest.raises(Invalid):
         log.effects.intend(run_id, " ", "run", key="k3", actor="one")
-
-
-def test_a_fork_knows_what_had_happened_and_starts_no_second_process(log: Decklog, run_id: str) -> None:
-    done = log.effects.settle(intended(log, run_id).id, actor="one", result={"code": 0})
-    log.processes.started(
-        run_id, "proc_1", command={"argv": ["x"]}, cwd=".", root="/r", folder="/f", sandbox="none", keeper="{}", pid=1
-    )
-    fork = log.runs.fork(run_id)
-    copied = log.effects.known(fork.id, done.key)
-    assert (copied.id != done.id, copied.result) == (True, {"code": 0})
-    assert log.processes.find(fork.id) == []
-    assert log.journal.verify().ok
 
 
 @pytest.mark.parametrize("result", [{"code": 0}, [5], [], "text", 0, None, [[1], 2]], ids=repr)

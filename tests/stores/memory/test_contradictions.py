@@ -9,6 +9,7 @@ from decklog.stores.memory.similarity import alike, contradiction
 
 BEFORE = "Run the migrations before the deploy of the web service"
 AFTER = "Run the migrations after the deploy of the web service"
+MONEY = ("Store money as a decimal with two places", "Count amounts in integers of micro-dollars")
 
 
 def _pairs(name: str) -> list[tuple[str, str]]:
@@ -103,32 +104,30 @@ def test_superseding_a_lesson_settles_what_it_contradicted(log: Decklog) -> None
     assert other in (settled.reason or "")
 
 
-@pytest.mark.parametrize("again", [BEFORE, "Before the deploy of the web service, run migrations!"])
-def test_a_superseded_lesson_that_is_learned_again_is_told_and_can_hold_again(log: Decklog, again: str) -> None:
-    old, new = (log.memory.remember("task_outcomes", text).id for text in (BEFORE, AFTER))
+@pytest.mark.parametrize(
+    ("texts", "again", "about"),
+    [
+        ((BEFORE, AFTER), BEFORE, "after / before"),
+        ((BEFORE, AFTER), "Before the deploy of the web service, run migrations!", "after / before"),
+        (MONEY, MONEY[0], "learned again after it was superseded"),
+    ],
+)
+def test_a_superseded_lesson_that_is_learned_again_is_told_and_can_hold_again(
+    log: Decklog, texts: tuple[str, str], again: str, about: str
+) -> None:
+    old, new = (log.memory.remember("task_outcomes", text).id for text in texts)
     log.memory.supersede(old, new)
     learned = log.memory.remember("task_outcomes", again, source_id="17")
     assert (learned.id, learned.superseded_by, learned.sightings) == (old, new, 2)
     assert new in learned.warnings[0]
-    assert [hit.id for hit in log.memory.peek("migrations deploy")] == [new]
+    assert [hit.id for hit in log.memory.peek(texts[1])] == [new]
     [found] = log.memory.contradictions()
-    assert found.about == "after / before"
-    assert f"settle {found.id} {old}" in learned.warnings[0]
-    log.memory.settle(found.id, old)
-    assert (log.memory.get(old).superseded_by, log.memory.get(new).superseded_by) == (None, old)
-
-
-def test_a_superseded_lesson_of_which_nothing_was_known_is_settled_by_the_verb_that_its_warning_names(log: Decklog) -> None:
-    old = log.memory.remember("adr_decisions", "Store money as a decimal with two places").id
-    new = log.memory.remember("adr_decisions", "Count amounts in integers of micro-dollars").id
-    log.memory.supersede(old, new)
-    learned = log.memory.remember("adr_decisions", "Store money as a decimal with two places")
-    [found] = log.memory.contradictions()
+    assert found.about == about
     assert f"settle {found.id} {old}" in learned.warnings[0]
     log.memory.settle(found.id, old)
     assert (log.memory.get(old).superseded_by, log.memory.get(new).superseded_by) == (None, old)
     assert log.memory.reinstate(old).already
-    assert [hit.id for hit in log.memory.peek("store money")] == [old]
+    assert [hit.id for hit in log.memory.peek(texts[0])] == [old]
     assert log.journal.verify().ok
 
 

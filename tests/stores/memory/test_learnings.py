@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
-from decklog.stores.memory.learnings import BadLine, LearningLine, format_entry, iter_entries, parse_line, read_all
+from decklog.stores.memory.learnings import BadLine, LearningLine, format_entry, parse_line, read_all
 from tests.stores.processes import at_once
 
 LINE = '2026-11-15T08:30:00Z [task=T-17] Observed: "the linter runs twice" → skill:faster-checks'
@@ -43,7 +43,6 @@ def test_reading_gives_back_what_was_written(entry: LearningLine) -> None:
 def test_a_whole_log_comes_back_line_by_line(entries: list[LearningLine]) -> None:
     written = "".join(format_entry(entry) + "\n" for entry in entries)
     assert read_all(written) == (entries, [])
-    assert list(iter_entries(written.split("\n"))) == entries
 
 
 @settings(deadline=None)
@@ -119,12 +118,9 @@ def test_a_bad_line_is_named_by_its_number_or_left_out() -> None:
     with pytest.raises(BadLine, match="line 3") as refused:
         read_all(log)
     assert refused.value.details["line"] == 3
-    with pytest.raises(BadLine, match="line 3"):
-        list(iter_entries(log.split("\n")))
     entries, bad = read_all(log, tolerant=True)
     assert len(entries) == 2
     assert [number for number, _ in bad] == [3, 5]
-    assert list(iter_entries(log.split("\n"), tolerant=True)) == entries
 
 
 # The store

@@ -222,19 +222,6 @@ def test_processes_that_learn_the_same_at_once_make_one_lesson(target: str, job:
 # Recalling
 
 
-def test_a_question_finds_the_lesson_and_says_why(log: Decklog) -> None:
-    cycle = log.memory.remember("failure_patterns", CYCLE)
-    log.memory.remember("flaky_tests", PORT)
-    log.memory.remember("failure_patterns", LOCALE)
-    hits = log.memory.recall("ImportError: modules that import each other in a circle")
-    assert hits[0].id == cycle.id
-    assert set(hits[0].signals) == {"text", "usefulness", "confidence", "recency"}
-    assert "shares import, modules" in hits[0].why
-    assert all(0 <= value <= 1 for value in hits[0].signals.values())
-    assert "confidence 80" in hits[0].why
-    assert hits == sorted(hits, key=lambda hit: -hit.score)
-
-
 @pytest.mark.parametrize(
     "query", ["imports", "importing", "ImportError", "circular_import", "src/circular/models.py", "don't import"]
 )
@@ -313,7 +300,6 @@ def test_the_surer_and_the_fresher_of_two_equal_matches_comes_first(log: Decklog
     sure = log.memory.remember("failure_patterns", "Sign the compiler image for customers after releases", confidence=100)
     assert [hit.id for hit in log.memory.peek("compiler image")] == [sure.id, new.id, old.id]
     assert old.freshness(clock.now()) == pytest.approx(0.25)
-    assert old.decay(clock.now()) == pytest.approx(0.75)
 
 
 def test_a_recalled_lesson_stays_fresh(log: Decklog, clock: ManualClock) -> None:

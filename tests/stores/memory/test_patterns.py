@@ -98,7 +98,6 @@ def test_what_expired_is_hidden_until_asked_for_and_removed_by_cleanup(log: Deck
     clock.advance(hours=1)
     assert [pattern.pattern_hash for pattern in log.patterns.find("shop", min_confidence=0)] == [old]
     assert len(log.patterns.find("shop", min_confidence=0, include_expired=True)) == 2
-    assert log.patterns.get(short, "shop").is_expired(clock.now())
     assert log.patterns.cleanup(project="bank") == 0
     assert log.patterns.cleanup() == 1
     assert log.patterns.cleanup() == 0

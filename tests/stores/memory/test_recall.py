@@ -190,6 +190,3 @@ def test_an_index_that_was_made_of_other_terms_is_made_anew(log: Decklog) -> Non
     assert [hit.id for hit in log.memory.peek("deadlock")] == [lesson.id]
     assert log.memory.reindex() == 1
     assert log.memory.remember("failure_patterns", "A deadlock means two locks in two orders").sightings == 2
-
-
-# The sets and the page

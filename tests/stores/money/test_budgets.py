@@ -112,7 +112,7 @@ def test_an_unknown_price_is_refused_where_a_budget_in_money_must_be_kept(log: D
 # Recording what is spent already
 
 
-def test_money_that_is_spent_can_be_recorded_and_shows_as_overdrawn(log: Decklog, run_id: str) -> None:
+def test_money_that_is_spent_can_be_recorded_shows_as_overdrawn_and_stops_the_next_call(log: Decklog, run_id: str) -> None:
     log.budgets.set("run", scope_id=run_id, limit_microdollars=100)
     charge = log.ledger.charge("m", input_tokens=150, run_id=run_id, enforce=False)
     assert charge.overdrew
@@ -122,11 +122,6 @@ def test_money_that_is_spent_can_be_recorded_and_shows_as_overdrawn(log: Decklog
     assert event.subtype == "budget_overdrawn"
     assert event.payload["spent"] == 150  # type: ignore[index,call-overload]
     assert log.budgets.check()["ok"]
-
-
-def test_what_was_recorded_past_a_budget_stops_whoever_asks_next(log: Decklog, run_id: str) -> None:
-    log.budgets.set("run", scope_id=run_id, limit_microdollars=100)
-    log.ledger.charge("m", input_tokens=150, run_id=run_id, enforce=False)
     with pytest.raises(BudgetExceeded):
         log.ledger.charge("m", input_tokens=1, run_id=run_id)
     with pytest.raises(BudgetExceeded):

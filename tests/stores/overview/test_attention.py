@@ -1,6 +1,7 @@
 """What needs attention: each kind of trouble with its count, its newest case and the cause, until somebody settled it."""
 
 from decklog import AttentionKind, Decklog, ManualClock, WaitingGroup
+from tests.stores.claiming import claimed
 
 TREE = {"tree": "7c" * 20, "definition": "d" * 64, "environment": "e" * 64}
 CHANGE = {"base": "1f" * 20, "head": "9a" * 20, "tree": "7c" * 20, "patch": "5d" * 20, "settings": "e0" * 32}
@@ -12,8 +13,7 @@ def kinds(log: Decklog) -> dict[AttentionKind, int]:
 
 def block(log: Decklog, run_id: str, title: str, why: str) -> str:
     task = log.tasks.add(run_id, title)
-    claim = log.tasks.claim(run_id, worker="dev-1", task_id=task.id)
-    assert claim is not None
+    claim = claimed(log, run_id, worker="dev-1", task_id=task.id)
     claim.block(why)
     return task.id
 
@@ -36,12 +36,10 @@ def test_blocked_tasks_are_counted_with_the_newest_cause(log: Decklog, run_id: s
 
 def test_failed_attempt_needs_attention_until_the_task_is_done(log: Decklog, run_id: str) -> None:
     task = log.tasks.add(run_id, "Change the lexer", max_attempts=2)
-    first = log.tasks.claim(run_id, worker="dev-1")
-    assert first is not None
+    first = claimed(log, run_id, worker="dev-1")
     first.fail("tests fail")
     assert kinds(log) == {AttentionKind.FAILED_ATTEMPT: 1}
-    second = log.tasks.claim(run_id, worker="dev-2")
-    assert second is not None
+    second = claimed(log, run_id, worker="dev-2")
     (group,) = log.overview.attention()
     assert (group.kind, group.id) == (AttentionKind.FAILED_ATTEMPT, task.id)
     second.finish("fixed")
@@ -50,8 +48,7 @@ def test_failed_attempt_needs_attention_until_the_task_is_done(log: Decklog, run
 
 def test_task_that_used_up_its_attempts_counts_once(log: Decklog, run_id: str) -> None:
     log.tasks.add(run_id, "Change the lexer", max_attempts=1)
-    claim = log.tasks.claim(run_id, worker="dev-1")
-    assert claim is not None
+    claim = claimed(log, run_id, worker="dev-1")
     claim.fail("tests fail")
     assert kinds(log) == {AttentionKind.FAILED_ATTEMPT: 1}
 

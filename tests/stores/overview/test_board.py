@@ -7,6 +7,7 @@ import pytest
 
 from decklog import Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.runs import history, timeline
+from tests.stores.claiming import claimed
 
 
 @pytest.fixture(params=["few", "many"])
@@ -32,10 +33,8 @@ def test_a_board_has_the_most_urgent_of_each_column_and_counts_all(log: Decklog,
     log.tasks.add(run_id, "after", priority=99, depends_on=["r0"])
     log.tasks.add(run_id, "paused", task_id="p")
     log.tasks.pause("p", reason="the plan changed")
-    claim = log.tasks.claim(run_id, worker="dev-1", task_id="r4")
-    assert claim is not None
-    done = log.tasks.claim(run_id, worker="dev-2", task_id="r3")
-    assert done is not None
+    claimed(log, run_id, worker="dev-1", task_id="r4")
+    done = claimed(log, run_id, worker="dev-2", task_id="r3")
     clock.advance(seconds=1)
     done.finish("it works")
     log.tasks.abandon("r2", reason="no use")
@@ -103,13 +102,11 @@ def test_why_says_who_could_take_it(log: Decklog, run_id: str, given: dict[str, 
 
 def test_why_of_one_that_is_worked_on_or_over(log: Decklog, run_id: str, clock: ManualClock) -> None:
     task = log.tasks.add(run_id, "one")
-    claim = log.tasks.claim(run_id, worker="dev-1", lease_seconds=60)
-    assert claim is not None
+    claimed(log, run_id, worker="dev-1", lease_seconds=60)
     assert log.tasks.why(task.id)["code"] == "taken"
     clock.advance(minutes=2)
     assert log.tasks.why(task.id)["code"] == "lease_ended"
-    again = log.tasks.claim(run_id, worker="dev-2")
-    assert again is not None
+    again = claimed(log, run_id, worker="dev-2")
     again.finish("it works")
     assert log.tasks.why(task.id)["why"] == "done: it works"
 

@@ -8,6 +8,7 @@ from decklog import Decklog, Invalid, ManualClock
 from decklog.stores.overview import families, run_list
 from tests.db.tampering import PostgresVictim, SqliteVictim
 from tests.statements import statements
+from tests.stores.claiming import claimed
 
 
 def start(log: Decklog, clock: ManualClock, *runs: str, **more: Any) -> None:
@@ -33,8 +34,7 @@ def test_a_family_has_the_sums_of_its_runs(log: Decklog, clock: ManualClock) -> 
     for run_id in ("a", "a1", "a2"):
         log.tasks.add_many(run_id, [{"title": "one"}, {"title": "two"}])
         log.ledger.charge("m", run_id=run_id, cost_microdollars=1_000)
-    claim = log.tasks.claim("a2", worker="w")
-    assert claim is not None
+    claim = claimed(log, "a2")
     claim.finish("done")
     family = log.overview.families()[0]
     sums = family.sums

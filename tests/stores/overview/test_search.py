@@ -4,6 +4,7 @@ import pytest
 
 from decklog import Decklog, Invalid, NotFound
 from decklog.stores.overview import search
+from tests.stores.claiming import claimed
 
 
 @pytest.fixture
@@ -11,8 +12,7 @@ def filled(log: Decklog) -> Decklog:
     log.runs.start("Teach the parser trailing commas", run_id="commas")
     log.runs.start("Upgrade the commas library", run_id="other")
     log.tasks.add("commas", "Lex commas", task_id="lex")
-    claim = log.tasks.claim("commas", worker="dev-1")
-    assert claim is not None
+    claim = claimed(log, "commas", worker="dev-1")
     claim.finish("commas are tokens now")
     log.approvals.ask("commas", "Push feature/commas?", by="dev-1", about="git push")
     with log.acting("dev-2"):

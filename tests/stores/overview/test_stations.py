@@ -7,6 +7,7 @@ import pytest
 from decklog import Decklog, ManualClock
 from decklog.stores.overview import board
 from tests.statements import statements
+from tests.stores.claiming import claimed
 
 
 def counts(log: Decklog) -> dict[str | None, dict[str, Any]]:
@@ -21,8 +22,7 @@ def test_tasks_count_for_their_role_by_how_they_stand(log: Decklog, run_id: str)
     log.tasks.add(run_id, "second", role="lead", depends_on=[first.id])
     assert counts(log) == {"developer": {"to_do": 2}, "tester": {"to_do": 1}, "lead": {"to_do": 2}, None: {"to_do": 1}}
     for role in ("developer", "tester", "lead"):
-        claim = log.tasks.claim(run_id, worker=f"{role}-1", role=role)
-        assert claim is not None
+        claim = claimed(log, run_id, worker=f"{role}-1", role=role)
         if role == "tester":
             claim.block("no access")
         if role == "lead":
@@ -37,8 +37,7 @@ def test_tasks_count_for_their_role_by_how_they_stand(log: Decklog, run_id: str)
 
 def test_what_used_up_its_attempts_has_failed(log: Decklog, run_id: str) -> None:
     log.tasks.add(run_id, "one", role="developer", max_attempts=1)
-    claim = log.tasks.claim(run_id, worker="w")
-    assert claim is not None
+    claim = claimed(log, run_id)
     claim.fail("no")
     assert counts(log) == {"developer": {"failed": 1}}
 

@@ -3,6 +3,7 @@
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock, Status
+from tests.stores.claiming import claimed
 
 
 def word(log: Decklog, run_id: str = "run_1") -> str:
@@ -75,8 +76,7 @@ def test_a_run_is_paused_when_it_or_all_that_is_left_of_it_is(log: Decklog, run_
 
 def test_a_run_with_nothing_left_to_do_is_idle_however_long_it_is_silent(log: Decklog, run_id: str, clock: ManualClock) -> None:
     log.tasks.add(run_id, "one")
-    claim = log.tasks.claim(run_id, worker="ada")
-    assert claim is not None
+    claim = claimed(log, run_id, worker="ada")
     claim.finish()
     clock.advance(days=3)
     assert word(log) == "idle"
@@ -97,8 +97,7 @@ def test_every_task_has_a_word(log: Decklog, run_id: str) -> None:
     log.approvals.ask(run_id, "May I?", by="ada", about="x", task_id="asking")
     assert task_word(log, "asking") == "needs attention"
     for _ in range(2):
-        claim = log.tasks.claim(run_id, worker="ada")
-        assert claim is not None
+        claim = claimed(log, run_id, worker="ada")
         assert task_word(log, claim.task.id) == "running"
         if claim.task.id == "ready":
             claim.finish()
@@ -119,8 +118,7 @@ def test_words_that_mean_the_same_for_a_reader_share_a_shape_and_others_do_not()
 
 def test_a_run_whose_last_task_is_blocked_is_blocked(log: Decklog, run_id: str, clock: ManualClock) -> None:
     log.tasks.add(run_id, "one")
-    claim = log.tasks.claim(run_id, worker="ada")
-    assert claim is not None
+    claim = claimed(log, run_id, worker="ada")
     claim.block("no access")
     clock.advance(hours=1)
     assert word(log) == "blocked"

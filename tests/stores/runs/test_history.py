@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock, NotFound
+from decklog.records.record import every_page
 from decklog.stores.overview import run_view
 from decklog.stores.runs import history, timeline
 from decklog.transfer.jsonl import JsonlExport, JsonlImport
@@ -76,12 +77,7 @@ def filled(log: Decklog, clock: ManualClock, steps: int, seed: int = 3) -> int:
 
 
 def paged(log: Decklog, table: str, at: int, size: int) -> list[Any]:
-    found, after = [], None
-    while True:
-        page = log.runs.records_at("commas", table, str(at), limit=size, after=after)
-        found += [record.as_dict() for record in page]
-        if (after := page.next) is None:
-            return found
+    return [record.as_dict() for record in every_page(log.runs.records_at, "commas", table, str(at), limit=size)]
 
 
 def tallied(snapshot: Any) -> dict[str, int]:
@@ -100,10 +96,9 @@ def tallied(snapshot: Any) -> dict[str, int]:
     }
 
 
-def lanes_of(snapshot: Any) -> list[tuple[Any, ...]]:
-    shown = [attempt.as_dict() for attempt in snapshot.attempts]
+def lanes_of(attempts: list[Any]) -> list[tuple[Any, ...]]:
     names = ("task_id", "number", "worker", "started_at", "ended_at", "outcome", "summary", "blocker")
-    return sorted(tuple(one[name] for name in names) for one in shown)
+    return sorted(tuple(one[name] for name in names) for one in attempts)
 
 
 def check(log: Decklog, at: int, size: int) -> None:
@@ -112,8 +107,7 @@ def check(log: Decklog, at: int, size: int) -> None:
     for table in ("runs", "tasks", "approvals", "criteria", "agents", "charges"):
         assert paged(log, table, at, size) == [record.as_dict() for record in whole.records.get(table, [])], (table, at)
     lanes = log.runs.lanes("commas", until=str(at))
-    names = ("task_id", "number", "worker", "started_at", "ended_at", "outcome", "summary", "blocker")
-    assert sorted(tuple(one[name] for name in names) for one in lanes["attempts"]) == lanes_of(whole)
+    assert lanes_of(lanes["attempts"]) == lanes_of([attempt.as_dict() for attempt in whole.attempts])
     assert lanes["left_out"] == 0
 
 

@@ -1,6 +1,8 @@
 """What happens between a claim and everything else: transactions, lost leases, copies, many who wait."""
 
+import copy
 import threading
+import time
 from contextlib import nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
@@ -198,6 +200,36 @@ def test_a_moment_that_has_not_come_is_refused(log: Decklog, run_id: str) -> Non
         log.journal.at("tasks", "work", "3")
 
 
+def test_a_claim_can_be_copied(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "work")
+    claim = claimed(log, run_id)
+    assert copy.copy(claim).task == claim.task
+    assert copy.deepcopy(claim.task) == claim.task
+
+
+@pytest.mark.slow
+def test_a_waiting_claim_only_looks_while_there_is_nothing_to_take(target: str) -> None:
+    with Decklog.open(target) as busy, Decklog.open(target, busy_seconds=0.2) as waiting:
+        busy.runs.start("x", run_id="run_1")
+        told: list[object] = []
+
+        def wait() -> None:
+            try:
+                told.append(waiting.tasks.claim("run_1", worker="ada", wait_seconds=2.5))
+            except BaseException as problem:  # noqa: BLE001
+                told.append(problem)
+
+        waiter = threading.Thread(target=wait)
+        waiter.start()
+        time.sleep(0.5)
+        busy.journal.append("run_1", "which wakes whoever waits")
+        with busy.transaction():
+            busy.journal.append("run_1", "which keeps everybody from writing")
+            time.sleep(1.5)
+        waiter.join(20)
+    assert told == [None]
+
+
 @pytest.mark.slow
 def test_those_who_wait_write_nothing_when_others_do(target: str) -> None:
     with Decklog.open(target) as log:
@@ -251,18 +283,19 @@ def test_a_claim_that_was_undone_holds_nothing(log: Decklog, run_id: str) -> Non
     assert log.tasks.get(task.id).worker == "ben"
 
 
-@pytest.mark.parametrize("inner", [False, True])
-def test_a_task_whose_end_was_undone_is_still_held_and_kept(log: Decklog, run_id: str, inner: bool) -> None:
+@pytest.mark.parametrize(("inner", "by_id"), [(False, False), (True, False), (False, True)])
+def test_a_task_whose_end_was_undone_is_still_held_and_kept(log: Decklog, run_id: str, inner: bool, by_id: bool) -> None:
     task = log.tasks.add(run_id, "lexer")
     claim = claimed(log, run_id, worker="ana")
     with claim:
         with log.transaction() if inner else nullcontext():
             with suppress(Undone), log.transaction():
-                claim.finish("all is well")
+                log.tasks.finish(claim.id, fence=claim.fence) if by_id else claim.finish("all is well")
                 assert claim.is_over
                 raise Undone
             assert not claim.is_over
             assert log.tasks.get(task.id).state == claim.state == "running"
+            log.journal.append(run_id, "still mine")
         assert claim.lost is None
         assert f"lease of {task.id}" in {thread.name for thread in threading.enumerate()}
     assert log.tasks.get(task.id).state == "done"
@@ -328,22 +361,12 @@ def test_a_record_made_in_a_claim_block_names_its_task(log: Decklog, run_id: str
         assert MADE[verb](log).task_id == "work"
 
 
-def test_a_record_made_in_a_claim_block_keeps_the_task_it_names(log: Decklog, run_id: str) -> None:
-    log.tasks.add(run_id, "work", task_id="work")
-    with claimed(log, run_id):
-        assert log.artifacts.add(run_id, "file", "p", content="x", task_id="another").task_id == "another"
-
-
-def test_a_record_of_another_run_does_not_name_the_task_of_the_block(log: Decklog, run_id: str) -> None:
+def test_a_record_of_another_task_or_run_and_a_message_do_not_name_the_task_of_the_block(log: Decklog, run_id: str) -> None:
     log.runs.start("elsewhere", run_id="run_2")
     log.tasks.add(run_id, "work", task_id="work")
     with claimed(log, run_id):
+        assert log.artifacts.add(run_id, "file", "p", content="x", task_id="another").task_id == "another"
         assert log.artifacts.add("run_2", "file", "p", content="x").task_id is None
-
-
-def test_a_message_sent_in_a_claim_block_is_not_addressed_to_its_task(log: Decklog, run_id: str) -> None:
-    log.tasks.add(run_id, "work", task_id="work")
-    with claimed(log, run_id):
         assert log.inbox.post("w", "hello", run_id=run_id).task_id is None
 
 
@@ -366,17 +389,6 @@ def test_a_task_ended_by_its_id_in_its_block_is_ended(log: Decklog, run_id: str,
         log.journal.append(run_id, "and then")
     state = log.tasks.get("work").state
     assert state == {"fail": "pending", "block": "blocked", "release": "pending", "park": "waiting"}.get(verb, "done")
-
-
-def test_a_task_whose_end_by_id_was_undone_is_still_held(log: Decklog, run_id: str) -> None:
-    log.tasks.add(run_id, "work", task_id="work")
-    with claimed(log, run_id) as claim:
-        with suppress(Undone), log.transaction():
-            log.tasks.finish(claim.id, fence=claim.fence)
-            raise Undone
-        assert not claim.is_over
-        log.journal.append(run_id, "still mine")
-    assert log.tasks.get("work").state == "done"
 
 
 def test_a_task_with_a_new_fence_in_its_block_is_still_held(log: Decklog, run_id: str) -> None:

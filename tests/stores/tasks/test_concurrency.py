@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from decklog import Conflict, Decklog, NotFound
+from decklog.records.record import every_page
 from tests.db.processes import hear, start, together
 from tests.prepared import Started
 from tests.stores.claiming import claimed
@@ -168,7 +169,7 @@ def test_every_task_is_done_once_by_many_processes(tasked: tuple[str, str]) -> N
     target, run_id = tasked
     results = together("work", PROCESSES, target, run_id, 60.0, 0.0)
     with Decklog.open(target) as log:
-        tasks = everything(log, run_id)
+        tasks = list(every_page(log.tasks.find, run_id, limit=1000))
         assert Counter(task.state for task in tasks) == {"done": len(tasks)}
         assert {task.attempts for task in tasks} == {1}
         assert sum(result["done"] for result in results) == len(tasks)
@@ -186,7 +187,7 @@ def test_no_task_is_lost_or_done_twice_when_workers_are_killed(tasked: tuple[str
             break
     assert killed > 0
     with Decklog.open(target) as log:
-        tasks = everything(log, run_id)
+        tasks = list(every_page(log.tasks.find, run_id, limit=1000))
         assert {task.state for task in tasks} <= {"done", "blocked"}
         for task in tasks:
             attempts = log.tasks.attempts(task.id)
@@ -196,15 +197,6 @@ def test_no_task_is_lost_or_done_twice_when_workers_are_killed(tasked: tuple[str
             assert set(outcomes) <= {"done", "expired"}
             assert outcomes[-1] == ("done" if task.state == "done" else "expired")
         assert log.journal.verify().ok
-
-
-def everything(log: Decklog, run_id: str) -> list:  # type: ignore[type-arg]
-    tasks, after = [], None
-    while True:
-        page = log.tasks.find(run_id, limit=1000, after=after)
-        tasks += page
-        if (after := page.next) is None:
-            return tasks
 
 
 @pytest.fixture

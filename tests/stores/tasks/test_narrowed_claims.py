@@ -9,7 +9,7 @@ import pytest
 from decklog import Decklog, ManualClock, TaskState
 from decklog.core.clock import to_text
 from decklog.stores.tasks.claimable import is_ready, take_at_once, take_next
-from tests.stores.claiming import claimed
+from tests.stores.claiming import claimed, taken
 
 NARROWED: list[dict[str, str]] = [{"role": "reviewer"}, {"tag": "rare"}, {"group_id": "B"}, {"tag": "rare", "role": "reviewer"}]
 INDEXES = {("role",): "tasks_ready_by_role", ("group_id",): "tasks_ready_by_group"}
@@ -71,10 +71,7 @@ def test_what_is_ones_own_and_what_is_anybodys_come_in_one_order(log: Decklog, r
     fields: dict[str, Any] = {"tags": ["odd", "rare"], "role": "reviewer", "group_id": "B"}
     for number, (whose, priority) in enumerate((("w", 50), (None, 50), ("other", 90), (None, 80), ("w", 60), ("w", 50))):
         log.tasks.add("run_1", "task", task_id=f"t{number}", assigned_to=whose, priority=priority, **fields)
-    taken = []
-    while (claim := log.tasks.claim("run_1", worker="w", **wanted)) is not None:  # type: ignore[arg-type]
-        taken.append(claim.task.id)
-    assert taken == ["t3", "t4", "t0", "t1", "t5"]
+    assert [task.id for task in taken(log, **wanted)] == ["t3", "t4", "t0", "t1", "t5"]
     assert log.journal.verify().ok
 
 
@@ -100,10 +97,7 @@ def test_the_oldest_of_the_most_urgent_is_taken(log: Decklog, clock: ManualClock
     add_many(log)
     clock.advance(seconds=1)
     log.tasks.add("run_1", "rare", task_id="urgent", tags=["rare"], role="reviewer", group_id="B", priority=90)
-    taken = []
-    while (claim := log.tasks.claim("run_1", worker="w", **wanted)) is not None:  # type: ignore[arg-type]
-        taken.append(claim.task.id)
-    assert taken == ["urgent", "rare_0", "rare_1", "rare_2"]
+    assert [task.id for task in taken(log, **wanted)] == ["urgent", "rare_0", "rare_1", "rare_2"]
 
 
 def test_tags_follow_a_task_through_its_whole_life(log: Decklog, clock: ManualClock, run_id: str) -> None:
@@ -179,6 +173,6 @@ def test_without_a_run_the_most_urgent_task_of_all_is_taken(log: Decklog, clock:
     log.tasks.add("run_2", "urgent", task_id="two", priority=90, tags=["x"])
     log.runs.start("held", run_id="run_3")
     log.tasks.add("run_3", "later", task_id="three", priority=99, not_before=clock.now() + timedelta(days=1), tags=["x"])
-    taken = [log.tasks.claim(worker="w", tag="x"), log.tasks.claim(worker="w"), log.tasks.claim(worker="w")]
-    assert [claim and claim.task.id for claim in taken] == ["two", "one", None]
+    claims = [log.tasks.claim(worker="w", tag="x"), log.tasks.claim(worker="w"), log.tasks.claim(worker="w")]
+    assert [claim and claim.task.id for claim in claims] == ["two", "one", None]
     assert log.tasks.get("three").state is TaskState.PENDING

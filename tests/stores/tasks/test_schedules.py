@@ -12,7 +12,7 @@ from decklog.core.clock import to_text
 from decklog.stores.tasks.claimable import look
 from tests.db.processes import together
 from tests.every import every
-from tests.stores.claiming import claimed
+from tests.stores.claiming import claimed, taken
 
 BERLIN = "Europe/Berlin"
 
@@ -22,24 +22,20 @@ def daily(log: Decklog, run_id: str) -> Schedule:
     return log.schedules.add(run_id, "nightly", "every day 06:00", title="Update {{date}}")
 
 
-def taken(log: Decklog, run_id: str | None = "run_1", worker: str = "w") -> list[str]:
-    """Claim and finish all there is; give the titles."""
-    titles = []
-    while (claim := log.tasks.claim(run_id, worker=worker)) is not None:
-        claim.finish()
-        titles.append(claim.task.title)
-    return titles
+def titles(log: Decklog, run_id: str | None = "run_1") -> list[str]:
+    """Claim and finish all there is."""
+    return [task.title for task in taken(log, run_id)]
 
 
 def test_a_task_appears_with_the_first_claim_after_its_time(log: Decklog, daily: Schedule, clock: ManualClock) -> None:
     assert daily.next_at == clock.now() + timedelta(hours=6)
-    assert taken(log) == []
+    assert titles(log) == []
     assert log.tasks.why_none("run_1")["code"] == "scheduled"
     clock.advance(hours=6, minutes=3)
-    assert taken(log) == ["Update 2026-01-01"]
-    assert taken(log) == []
+    assert titles(log) == ["Update 2026-01-01"]
+    assert titles(log) == []
     clock.advance(days=1)
-    assert taken(log, run_id=None) == ["Update 2026-01-02"]
+    assert titles(log, run_id=None) == ["Update 2026-01-02"]
     now = log.schedules.get(daily.id)
     assert (now.occurrences, now.last_at, now.next_at) == (
         2,
@@ -89,19 +85,19 @@ def test_a_machine_asleep_for_a_week_follows_the_rule(
 ) -> None:
     log.schedules.add(run_id, "n", "every day 06:00", title="Update {{date}}", catch_up=catch_up, catch_up_limit=limit)
     clock.advance(days=7, hours=12)
-    assert taken(log) == expected
-    assert taken(log) == []
+    assert titles(log) == expected
+    assert titles(log) == []
     clock.advance(hours=18, minutes=30)
-    assert taken(log) == ["Update 2026-01-09"]
+    assert titles(log) == ["Update 2026-01-09"]
     assert log.journal.verify().ok
 
 
 def test_what_is_left_out_when_it_is_late_comes_within_its_time(log: Decklog, run_id: str, clock: ManualClock) -> None:
     log.schedules.add(run_id, "n", "every day 06:00", title="x", catch_up=CatchUp.NONE, late_seconds=600)
     clock.advance(hours=6, minutes=10)
-    assert taken(log) == ["x"]
+    assert titles(log) == ["x"]
     clock.advance(days=1, seconds=1)
-    assert taken(log) == []
+    assert titles(log) == []
 
 
 @pytest.mark.parametrize(
@@ -125,12 +121,12 @@ def test_each_day_has_its_run_when_the_clocks_change(
 
 def test_a_clock_that_is_set_back_brings_nothing_twice(log: Decklog, daily: Schedule, clock: ManualClock) -> None:
     clock.advance(hours=7)
-    assert taken(log) == ["Update 2026-01-01"]
+    assert titles(log) == ["Update 2026-01-01"]
     clock.jump(hours=-2)
     log.schedules.pause(daily.id, reason="x")
     log.schedules.resume(daily.id)
     clock.advance(hours=2)
-    assert taken(log) == []
+    assert titles(log) == []
     assert log.schedules.get(daily.id).next_at == datetime(2026, 1, 2, 6, tzinfo=UTC)
 
 
@@ -138,7 +134,7 @@ def test_a_template_comes_whole(log: Decklog, run_id: str, clock: ManualClock) -
     log.templates.save("weekly", [{"name": "a", "title": "A {{date}} {{who}}"}, {"title": "B", "depends_on": ["a"]}])
     log.schedules.add(run_id, "weekly", "every monday 09:00", template="weekly", values={"who": "ana"})
     clock.advance(days=12)
-    assert taken(log) == ["A 2026-01-12 ana", "B"]
+    assert titles(log) == ["A 2026-01-12 ana", "B"]
     with pytest.raises(Invalid, match="do not fit: who"):
         log.schedules.add(run_id, "other", "every monday 09:00", template="weekly")
     with pytest.raises(NotFound):
@@ -151,13 +147,13 @@ def test_a_schedule_that_can_not_make_its_tasks_rests_and_stops_nobody(log: Deck
     log.templates.save("t", [{"title": "x {{new}}"}])
     log.tasks.add(run_id, "other work")
     clock.advance(days=1)
-    assert taken(log) == ["other work"]
+    assert titles(log) == ["other work"]
     rests = log.schedules.get(weekly.id)
     assert (rests.next_at, rests.reason) == (None, "template t needs new")
     log.schedules.edit(weekly.id, reason="fits again", template="t", values={"new": "y"})
     log.schedules.resume(weekly.id)
     clock.advance(days=1)
-    assert taken(log) == ["x y"]
+    assert titles(log) == ["x y"]
 
 
 def test_a_schedule_is_edited_paused_resumed_and_removed(log: Decklog, daily: Schedule, clock: ManualClock) -> None:
@@ -167,12 +163,12 @@ def test_a_schedule_is_edited_paused_resumed_and_removed(log: Decklog, daily: Sc
     log.schedules.pause(daily.id, reason="holiday")
     assert log.schedules.pause(daily.id, reason="again").already
     clock.advance(days=3)
-    assert taken(log) == []
+    assert titles(log) == []
     assert log.schedules.resume(daily.id).reason is None
     assert log.schedules.resume(daily.id).already
-    assert taken(log) == []
+    assert titles(log) == []
     clock.advance(days=1)
-    assert taken(log) == ["Later"]
+    assert titles(log) == ["Later"]
     log.schedules.remove(daily.id, reason="enough")
     assert log.schedules.find("run_1") == []
     assert [entry.subtype for entry in log.journal.history("schedules", daily.id)][-1] == "removed"
@@ -182,11 +178,11 @@ def test_a_schedule_is_edited_paused_resumed_and_removed(log: Decklog, daily: Sc
 def test_a_run_that_rests_makes_no_tasks(log: Decklog, daily: Schedule, clock: ManualClock) -> None:
     log.runs.update("run_1", status="paused")
     clock.advance(days=2)
-    assert taken(log) == []
+    assert titles(log) == []
     assert log.schedules.run_due() == []
     assert log.tasks.find("run_1") == []
     log.runs.update("run_1", status="active")
-    assert taken(log) == ["Update 2026-01-02"]
+    assert titles(log) == ["Update 2026-01-02"]
 
 
 def test_a_name_that_is_known_is_the_same_schedule(log: Decklog, daily: Schedule) -> None:
@@ -219,8 +215,8 @@ def test_a_fork_does_not_do_it_all_twice(log: Decklog, daily: Schedule, clock: M
     (copy,) = log.schedules.find(fork.id)
     assert (copy.rule, copy.is_paused) == ("every day 06:00", True)
     clock.advance(days=1)
-    assert taken(log, fork.id) == []
-    assert taken(log) == ["Update 2026-01-01"]
+    assert titles(log, fork.id) == []
+    assert titles(log) == ["Update 2026-01-01"]
     assert log.journal.verify().ok
 
 
@@ -252,7 +248,7 @@ def test_a_claim_that_is_undone_takes_what_appeared_with_it(log: Decklog, daily:
         assert log.tasks.claim("run_1", worker="w") is not None
         raise ZeroDivisionError
     assert log.tasks.find("run_1") == []
-    assert taken(log) == ["Update 2026-01-01"]
+    assert titles(log) == ["Update 2026-01-01"]
 
 
 def test_a_waiting_worker_knows_when_the_next_task_is_due(log: Decklog, run_id: str, clock: ManualClock) -> None:

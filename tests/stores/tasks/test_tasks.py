@@ -308,32 +308,23 @@ def test_finishing_again_with_the_same_fence_changes_nothing(log: Decklog, run_i
         log.tasks.fail("work", fence=claim.task.fence)
 
 
-@every(
-    "bad",
-    [
-        {"title": 5},
-        {"title": " "},
-        {"objective": None},
-        {"tags": "abc"},
-        {"tags": [1]},
-        {"tags": [""]},
-        {"depends_on": "other"},
-        {"inputs": [1]},
-        {"priority": True},
-        {"priority": "9"},
-        {"priority": -1},
-        {"priority": 101},
-        {"max_attempts": 0},
-        {"max_attempts": 1.5},
-        {"not_before": "soon"},
-        {"not_before": 7},
-        {"task_id": ""},
-        {"group_id": 3},
-        {"key": ""},
-        {"loop_version": "x"},
-    ],
-    ids=str,
-)
+BAD: dict[str, list[object]] = {
+    "title": [5, " "],
+    "objective": [None],
+    "tags": ["abc", [1], [""]],
+    "depends_on": ["other"],
+    "inputs": [[1]],
+    "priority": [True, "9", -1, 101],
+    "max_attempts": [0, 1.5],
+    "not_before": ["soon", 7],
+    "task_id": [""],
+    "group_id": [3],
+    "key": [""],
+    "loop_version": ["x"],
+}
+
+
+@every("bad", [{name: value} for name, values in BAD.items() for value in values], ids=str)
 def test_a_field_of_another_shape_is_refused_alone_and_in_a_list(log: Decklog, run_id: str, bad: dict[str, object]) -> None:
     with pytest.raises(Invalid):
         log.tasks.add(run_id, **{"title": "x", **bad})

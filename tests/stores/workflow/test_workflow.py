@@ -313,6 +313,3 @@ def test_a_drawing_can_not_be_broken_by_a_name(log: Decklog) -> None:
     log.workflow.load(small(models={"writer": '<b>&"', "reader": "x"}))
     ElementTree.fromstring(log.workflow.draw(format="svg"))
     assert 'n_writer["writer (<b>&\')"]' in log.workflow.draw()
-
-
-# The record

@@ -8,7 +8,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from decklog.agents.acp.exchange import OPENING, Message, dict_of, list_of, params_of
+from decklog.agents.acp.exchange import OPENING, Message, params_of
+from decklog.agents.texts import dict_of, list_of
 
 # Claude Code runs commands that it considers harmless without asking, unless a tool is listed here.
 _CLAUDE_ASKS = ("Bash", "Edit", "Write", "MultiEdit", "NotebookEdit", "WebFetch")
@@ -33,7 +34,8 @@ def variables(environment: Mapping[str, str], *, is_sandboxed: bool = False) -> 
         given = dict_of(json.loads(environment.get(_OPENCODE) or "{}"))
     except ValueError:
         given = {}
-    return {_CODEX: _codex_mode(is_sandboxed), _OPENCODE: json.dumps({**given, "permission": {"*": "ask"}})}
+    codex_mode = "agent-full-access" if is_sandboxed else "read-only"
+    return {_CODEX: codex_mode, _OPENCODE: json.dumps({**given, "permission": {"*": "ask"}})}
 
 
 def made_to_ask(program: str, message: Message) -> Message | None:
@@ -67,8 +69,8 @@ def refused_mode(program: str, message: Message) -> str | None:
     asking = _ASKING_MODES.get(program)
     if asking is None or mode in asking:
         return None
-    left = _list(asking)
-    return f"Decklog was started with --enforce, and {program} does not ask in the mode {mode}. Modes that are left: {left}."
+    left = ", ".join(sorted(asking))
+    return f"Decklog was started with --enforce, and {program} does not ask in the mode {mode}. Allowed modes: {left}."
 
 
 def without_allow_always(message: Message) -> Message | None:
@@ -81,25 +83,17 @@ def without_allow_always(message: Message) -> Message | None:
     return {**message, "params": {**params, "options": left}}
 
 
-def _codex_mode(is_sandboxed: bool) -> str:
-    return "agent-full-access" if is_sandboxed else "read-only"
-
-
 def enforcement_notes(program: str, *, is_sandboxed: bool = False) -> list[str]:
     """Return descriptions of what was done to make the agent ask."""
     if program == "codex" and is_sandboxed:
-        return [f"not made to ask: Decklog's sandbox holds it, its own is off ({_CODEX}={_codex_mode(is_sandboxed)})"]
-    done = ["no answer is offered that holds for more than one call"]
-    if program == "claude":
-        done.append(f"told to ask for {', '.join(_CLAUDE_ASKS)}")
-    if program == "codex":
-        done.append(f"begun with {_CODEX}={_codex_mode(is_sandboxed)}")
-    if program == "opencode":
-        done.append(f"begun with everything to be asked for, by {_OPENCODE}")
+        return [f"not made to ask: Decklog's sandbox limits it, its own is off ({_CODEX}=agent-full-access)"]
+    done = ["no answer is offered that is valid for more than one call"]
+    own = {
+        "claude": f"set to ask for {', '.join(_CLAUDE_ASKS)}",
+        "codex": f"started with {_CODEX}=read-only",
+        "opencode": f"started with {_OPENCODE}, so that it asks for everything",
+    }
+    done += [own[program]] if program in own else []
     if asking := _ASKING_MODES.get(program):
-        done.append(f"held to the modes {_list(asking)}")
+        done.append(f"limited to the modes {', '.join(sorted(asking))}")
     return done
-
-
-def _list(names: frozenset[str]) -> str:
-    return ", ".join(sorted(names))

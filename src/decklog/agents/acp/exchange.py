@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from decklog.agents.texts import as_name, text_or_none
+from decklog.agents.texts import as_name, dict_of, list_of, text_or_none
 
 Message = dict[str, Any]
 
@@ -70,16 +70,6 @@ def params_of(message: Message) -> dict[str, Any]:
 
 def result_of(message: Message) -> dict[str, Any]:
     return dict_of(message.get("result"))
-
-
-def dict_of(value: Any) -> dict[str, Any]:
-    """Return a dict unchanged, and an empty dict for any other value."""
-    return value if isinstance(value, dict) else {}
-
-
-def list_of(value: Any) -> list[dict[str, Any]]:
-    """Return the dicts of a list; empty for any other value."""
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def call_of(request: Message) -> dict[str, Any]:

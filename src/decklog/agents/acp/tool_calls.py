@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from difflib import unified_diff
 from typing import Any
 
-from decklog.agents.acp.exchange import dict_of, list_of
 from decklog.agents.events import CallOutcome, Noted
 from decklog.agents.programs.claude import output_of
-from decklog.agents.texts import as_text, text_or_none
+from decklog.agents.texts import as_text, dict_of, list_of, text_or_none
 
 Call = dict[str, Any]
 
@@ -165,20 +164,16 @@ _MOST_COMPARED = 200_000
 def changed(place: dict[str, Any], call_id: str, call: dict[str, Any]) -> Iterator[Noted]:
     """Yield an event for each file change of a call."""
     for number, change in enumerate(diffs_of(call)):
-        text, facts = _as_patch(change) or _as_texts(change)
+        facts: dict[str, Any]
+        path, before, after = (as_text(change.get(name)) for name in ("path", "oldText", "newText"))
+        if isinstance(patch := dict_of(change.get("patch")).get("text"), str):
+            # Protocol version 2 sends a patch, which may cover several files.
+            paths = [as_text(each.get("path")) for each in list_of(change.get("changes"))]
+            text, facts = patch, {"path": ", ".join(paths)}
+        else:
+            text = _difference(path, before, after)
+            facts = {"path": path, "before": _digest(before), "after": _digest(after)}
         yield Noted(**place, name="diff", text=text, facts={"call": call_id, **facts}, note_id=f"diff:{call_id}:{number}")
-
-
-def _as_patch(change: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """Return a change in the form of protocol version 2: a patch, which may cover several files."""
-    text = dict_of(change.get("patch")).get("text")
-    paths = [as_text(each.get("path")) for each in list_of(change.get("changes"))]
-    return (text, {"path": ", ".join(paths)}) if isinstance(text, str) else None
-
-
-def _as_texts(change: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    path, before, after = as_text(change.get("path")), as_text(change.get("oldText")), as_text(change.get("newText"))
-    return _difference(path, before, after), {"path": path, "before": _digest(before), "after": _digest(after)}
 
 
 def _difference(path: str, before: str, after: str) -> str:

@@ -25,8 +25,6 @@ from decklog.agents.acp.exchange import (
     WRITE_FILE,
     Message,
     call_of,
-    dict_of,
-    list_of,
     params_of,
     result_of,
 )
@@ -46,7 +44,7 @@ from decklog.agents.events import (
 )
 from decklog.agents.programs.base import MICRODOLLARS
 from decklog.agents.spool import Spool
-from decklog.agents.texts import as_text, text_or_none, whole
+from decklog.agents.texts import as_text, dict_of, list_of, text_or_none, whole
 from decklog.agents.transcripts import transcripts_of_session
 
 WAY = "acp"
@@ -179,9 +177,12 @@ class AcpReader:
         yield from self._flush()
         reason = text_or_none(result.get("stopReason"))
         yield from self._close_calls(reason)
-        usage = _usage_of(result)
-        if not self._has_files():
-            yield from _turn_charge(self._place(), self._line, usage, self._kept, self.program)
+        usage, cost = _usage_of(result), self._kept.get("cost")
+        # The session's files supply the charges, if there are any.
+        if (usage or cost) and not self._has_files():
+            model = str(self._kept.get("model") or self.program)
+            charge: dict[str, Any] = {**self._place(), **usage, "model": model, "session_microdollars": cost}
+            yield Answered(**charge, answer_id=self._line)
         stopped = reason if reason not in (None, "end_turn") else None
         yield Rested(**self._place(), error=error or stopped, facts={"usage": usage} if usage else {})
 
@@ -189,23 +190,19 @@ class AcpReader:
         """Close the calls that the agent left open at the end of its turn."""
         calls: dict[str, Any] = self._kept.get("calls") or {}
         for call_id, call in list(calls.items()):
-            if call.get("rejected"):
-                yield from self._returned(call_id, call, CallOutcome.DENIED)
-            elif reason == "cancelled":
-                yield from self._returned(call_id, call, CallOutcome.INTERRUPTED)
+            if call.get("rejected") or reason == "cancelled":
+                outcome = CallOutcome.DENIED if call.get("rejected") else CallOutcome.INTERRUPTED
+                yield from self._returned(call_id, call, outcome)
 
     def _closed(self, reason: str) -> Iterator[SessionEvent]:
-        yield from self._rest()
-        yield Ended(**self._place(), reason=reason, connection=str(self._facts.get("c")))
-        self._kept = {"n": self._kept.get("n")}
-
-    def _rest(self) -> Iterator[SessionEvent]:
         yield from self._flush()
         for call_id, call in list((self._kept.get("calls") or {}).items()):
             if call.get("rejected"):
                 yield from self._returned(call_id, call, CallOutcome.DENIED)
             else:
                 yield from self._called(call_id, call)
+        yield Ended(**self._place(), reason=reason, connection=str(self._facts.get("c")))
+        self._kept = {"n": self._kept.get("n")}
 
     # Updates
 
@@ -223,7 +220,9 @@ class AcpReader:
         text = as_text([content] if isinstance(content, dict) else content)
         message_id = text_or_none(update.get("messageId"))
         parent = dict_of(dict_of(update.get("_meta")).get("claudeCode")).get("parentToolUseId")
-        if self._is_replay(message_id) or (parent and self._has_files()):
+        # A replay of an earlier connection. Chunks with an id are recognised by it.
+        is_replay = message_id is None and self._kept.get("replayed") and not self._kept.get("prompted")
+        if is_replay or (parent and self._has_files()):
             return
         piece = self._kept.get("piece")
         if piece is not None and (piece["kind"], piece["id"]) != (kind, message_id):
@@ -235,10 +234,6 @@ class AcpReader:
         piece["text"] += text
         if len(piece["text"]) > _MOST_OF_A_PART:
             yield from self._flush()
-
-    def _is_replay(self, message_id: str | None) -> bool:
-        """Return whether a chunk repeats an earlier connection. Chunks with an id are recognised by it."""
-        return message_id is None and bool(self._kept.get("replayed")) and not self._kept.get("prompted")
 
     def _flush(self) -> Iterator[SessionEvent]:
         """Yield the collected message, now that it is complete."""
@@ -342,7 +337,11 @@ class AcpReader:
         yield Noted(**self._place(), name="commands", text=f"{len(commands)} commands", facts=facts, note_id=f"commands:{digest}")
 
     def _used(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
-        _keep_cost(update, self._kept)
+        """Store the session's cost so far."""
+        cost = dict_of(update.get("cost"))
+        amount = cost.get("amount")
+        if isinstance(amount, int | float) and not isinstance(amount, bool) and cost.get("currency", "USD") == "USD":
+            self._kept["cost"] = round(amount * MICRODOLLARS)
         yield from ()
 
     def _state(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
@@ -355,12 +354,6 @@ class AcpReader:
             self._kept["title"] = title
             yield self._note("title", title)
 
-    def _message_chunks(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
-        yield from self._chunk("said", update)
-
-    def _thought(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
-        yield from self._chunk("thought", update)
-
     # Permissions
 
     def _permission_events(self, request: Message) -> Iterator[SessionEvent]:
@@ -372,9 +365,11 @@ class AcpReader:
         call = (self._kept.get("calls") or {}).get(call_id) or tool_calls.merged(None, reported)
         if call_id is not None and call_id in (self._kept.get("calls") or {}):
             yield from self._called(call_id, call)
-        options = [f"{each.get('kind')}: {each.get('optionId')}" for each in list_of(params_of(request).get("options"))]
+        offered = list_of(params_of(request).get("options"))
+        options = [f"{each.get('kind')}: {each.get('optionId')}" for each in offered]
         asked: dict[str, Any] = self._kept.setdefault("asked", {})
-        asked[str(request.get("id"))] = {"call": call_id, "options": _kinds(request)}
+        kinds = {str(each.get("optionId")): str(each.get("kind")) for each in offered}
+        asked[str(request.get("id"))] = {"call": call_id, "options": kinds}
         title = text_or_none(call.get("title")) or text_or_none(params_of(request).get("title")) or "a tool"
         yield self._note("permission", f"asked: {title}", call=call_id, options=options)
 
@@ -398,10 +393,10 @@ class AcpReader:
 
 
 _UPDATES: dict[str, Callable[[AcpReader, dict[str, Any]], Iterator[SessionEvent]]] = {
-    "agent_message_chunk": AcpReader._message_chunks,
-    "agent_message": AcpReader._message_chunks,
-    "agent_thought_chunk": AcpReader._thought,
-    "agent_thought": AcpReader._thought,
+    "agent_message_chunk": lambda reader, update: reader._chunk("said", update),
+    "agent_message": lambda reader, update: reader._chunk("said", update),
+    "agent_thought_chunk": lambda reader, update: reader._chunk("thought", update),
+    "agent_thought": lambda reader, update: reader._chunk("thought", update),
     "tool_call": AcpReader._call,
     "tool_call_update": AcpReader._call,
     "terminal_update": AcpReader._terminal,
@@ -418,10 +413,6 @@ _UPDATES: dict[str, Callable[[AcpReader, dict[str, Any]], Iterator[SessionEvent]
 _REPEATED = frozenset(["user_message_chunk", "user_message"])
 
 
-def _kinds(request: Message) -> dict[str, str]:
-    return {str(each.get("optionId")): str(each.get("kind")) for each in list_of(params_of(request).get("options"))}
-
-
 # Usage: tokens at the end of each turn, cost as a session total. Not used if the session has files, which supply the charges.
 
 
@@ -436,25 +427,6 @@ def _usage_of(result: dict[str, Any]) -> dict[str, int]:
         "output_tokens": whole(usage.get("outputTokens")) or whole(quota.get("output_tokens")),
     }
     return {name: count for name, count in found.items() if count}
-
-
-def _keep_cost(update: dict[str, Any], kept: dict[str, Any]) -> None:
-    """Store the session's cost so far."""
-    cost = dict_of(update.get("cost"))
-    amount = cost.get("amount")
-    if isinstance(amount, int | float) and not isinstance(amount, bool) and cost.get("currency", "USD") == "USD":
-        kept["cost"] = round(amount * MICRODOLLARS)
-
-
-def _turn_charge(
-    place: dict[str, Any], line: str, usage: dict[str, int], kept: dict[str, Any], program: str
-) -> Iterator[Answered]:
-    """Yield the charge of a turn: its tokens, and the session's total cost if known."""
-    total = kept.get("cost")
-    if usage or total:
-        model = str(kept.get("model") or program)
-        result: dict[str, Any] = {**place, **usage, "answer_id": line, "model": model, "session_microdollars": total}
-        yield Answered(**result)
 
 
 def _model_of(result: dict[str, Any]) -> str | None:

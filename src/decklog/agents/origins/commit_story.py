@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 from decklog.agents.sessions import NO_COST, WorkCost, cost_of_work
+from decklog.agents.texts import text_or_none
 from decklog.core.errors import NotFound
 from decklog.log import Decklog
 from decklog.provenance.attribution import LineRange
@@ -15,7 +16,6 @@ from decklog.provenance.git import GitRepository
 from decklog.provenance.history import CommitChanges, FileChange, read_commit
 from decklog.records.record import every_page
 from decklog.stores.provenance.edits import Edit
-from decklog.stores.workflow.reviews import Review
 
 KINDS = ("agent", "person", "mixed", "unknown")
 
@@ -95,11 +95,17 @@ def count_kinds(ranges: list[LineRange]) -> Counter[str]:
     return found
 
 
-def explain_commit(repo: GitRepository, log: Decklog, revision: str) -> CommitStory:
-    """Collect what is recorded about a commit; raise NotFound if it does not exist."""
+def resolve_commit(repo: GitRepository, revision: str, hint: str = "List commits: git log --oneline") -> str:
+    """Return the id of a commit; raise NotFound if it does not exist."""
     commit = repo.resolve(f"{revision}^{{commit}}")
     if commit is None:
-        raise NotFound(f"there is no commit {revision}", hint="List commits: git log --oneline")
+        raise NotFound(f"there is no commit {revision}", hint=hint)
+    return commit
+
+
+def explain_commit(repo: GitRepository, log: Decklog, revision: str) -> CommitStory:
+    """Collect what is recorded about a commit; raise NotFound if it does not exist."""
+    commit = resolve_commit(repo, revision)
     changes, origins = read_commit(repo, commit), CommitOrigins(repo, log)
     origins.take(changes)
     files = [FileShare(change=file, ranges=origins.of_lines(changes, file)) for file in changes.files]
@@ -126,21 +132,13 @@ def _session_share(log: Decklog, key: tuple[str, str | None, str | None], lines:
     if run_id is None:
         return SessionShare(session=session, lines=lines)
     try:
-        model = log.runs.get(run_id).metadata.get("model")
+        model = text_or_none(log.runs.get(run_id).metadata.get("model"))
         title = None if task_id is None else log.tasks.get(task_id).title
         cost = cost_of_work(log, run_id, task_id)
     except NotFound:
         # The edit was recorded before its run: the run's events still wait in the spool.
         return SessionShare(session=session, lines=lines, run_id=run_id, task_id=task_id)
-    return SessionShare(
-        session=session,
-        lines=lines,
-        run_id=run_id,
-        task_id=task_id,
-        title=title,
-        model=model if isinstance(model, str) else None,
-        cost=cost,
-    )
+    return SessionShare(session=session, lines=lines, run_id=run_id, task_id=task_id, title=title, model=model, cost=cost)
 
 
 # Commits that the review gate, or a person in its place, let pass
@@ -153,24 +151,18 @@ _PATCH = ("-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-co
 
 def find_unreviewed(repo: GitRepository, log: Decklog, commits: Sequence[str]) -> set[str]:
     """Return the commits that no review covers: they are in no reviewed range, and have no reviewed patch."""
-    found, reviews = set(commits), _passed(log)
+    passed = (review for review in every_page(log.reviews.find) if log.reviews.lets_pass(review.id))
+    found, reviews = set(commits), list(islice(passed, _MOST_REVIEWS))
     ends = [name for review in reviews for name in (review.base, review.head)]
     known = repo.existing(ends) if ends else []
     for base, head in zip(known[::2], known[1::2], strict=True):
         if base is not None and head is not None:
             found.difference_update(repo.text("rev-list", f"{base}..{head}").split())
     patches = {review.patch for review in reviews}
-    return found - _with_patches(repo, sorted(found), patches) if found and patches else found
-
-
-def _passed(log: Decklog) -> list[Review]:
-    passed = (review for review in every_page(log.reviews.find) if log.reviews.lets_pass(review.id))
-    return list(islice(passed, _MOST_REVIEWS))
-
-
-def _with_patches(repo: GitRepository, commits: list[str], patches: set[str]) -> set[str]:
-    """Return the commits that have one of some patches: a rebased change, or one that was squashed when it was merged."""
-    given = "".join(f"{commit}\n" for commit in commits).encode()
-    diffs = repo.call("diff-tree", "--stdin", *_PATCH, given=given)
-    rows = (row.split() for row in repo.call("patch-id", "--stable", given=diffs).decode().splitlines())
-    return {commit for patch, commit in rows if patch in patches}
+    if found and patches:
+        # A rebased change, or one that was squashed when it was merged, has the same patch.
+        given = "".join(f"{commit}\n" for commit in sorted(found)).encode()
+        diffs = repo.call("diff-tree", "--stdin", *_PATCH, given=given)
+        rows = (row.split() for row in repo.call("patch-id", "--stable", given=diffs).decode().splitlines())
+        found -= {commit for patch, commit in rows if patch in patches}
+    return found

@@ -4,10 +4,13 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-from decklog.agents.session_views import CALLS, RESULTS, call_id, facts_in
+from decklog.agents.origins.commit_story import resolve_commit
+from decklog.agents.session_views import CALLS, RESULTS, call_id
 from decklog.agents.sessions import NO_COST, WorkCost, cost_of_work
+from decklog.agents.texts import dict_of, text_or_none
 from decklog.core.errors import Invalid, NotFound
 from decklog.core.figures import dollars
 from decklog.journal.entry import Entry, EntryKind
@@ -16,6 +19,7 @@ from decklog.provenance.attribution import UNCOMMITTED, Origin
 from decklog.provenance.blame import BlamedLine, blame_file
 from decklog.provenance.git import GitFailed, GitRepository
 from decklog.provenance.history import read_commit, read_uncommitted
+from decklog.records.record import every_page
 from decklog.stores.approvals.approval import Approval
 from decklog.stores.provenance.edits import Edit
 from decklog.stores.runs.run import Run
@@ -67,8 +71,7 @@ class EditStory:
     @property
     def model(self) -> str | None:
         """The model of the session."""
-        found = None if self.run is None else self.run.metadata.get("model")
-        return found if isinstance(found, str) else None
+        return None if self.run is None else text_or_none(self.run.metadata.get("model"))
 
     def as_dict(self) -> dict[str, Any]:
         edit = self.edit
@@ -134,16 +137,8 @@ def _found(get: Callable[[str], _Record], record_id: str | None) -> _Record | No
 
 def _find_call(log: Decklog, run_id: str, wanted: str | None) -> Entry | None:
     """Return the entry of a tool call, by the id that the agent's program gave it."""
-    after, seen = None, 0
-    while wanted is not None and seen < _MOST_CALLS:
-        page = log.journal.find(run_id, kind=EntryKind.TOOL, limit=_PAGE, after=after)
-        for entry in page:
-            if entry.subtype in CALLS and call_id(entry) == wanted:
-                return entry
-        seen, after = seen + len(page), page.next
-        if after is None:
-            break
-    return None
+    found = islice(every_page(log.journal.find, run_id, kind=EntryKind.TOOL), _MOST_CALLS if wanted is not None else 0)
+    return next((entry for entry in found if entry.subtype in CALLS and call_id(entry) == wanted), None)
 
 
 def _latest_before(log: Decklog, run_id: str, subtypes: tuple[str, ...], edit: Edit, call: Entry | None) -> Entry | None:
@@ -162,7 +157,7 @@ def _test_after(log: Decklog, run_id: str, edit: Edit, call: Entry | None) -> Te
     start = (edit.edited_at, 0) if call is None else (call.at, call.seq)
     found = log.journal.find(run_id, kind=EntryKind.TOOL, since=start[0], oldest_first=True, limit=_LOOKED_AHEAD)
     entries = [entry for entry in found if (entry.at, entry.seq) > start]
-    outcomes = {call_id(entry): facts_in(entry).get("outcome") for entry in entries if entry.subtype in RESULTS}
+    outcomes = {call_id(entry): dict_of(entry.payload).get("outcome") for entry in entries if entry.subtype in RESULTS}
     for entry in entries:
         if entry.subtype in CALLS and _TESTS.search(entry.body or ""):
             return TestCommand(command=entry.body or "", entry=entry.id, outcome=outcomes.get(call_id(entry)))
@@ -248,8 +243,8 @@ def explain_line(repo: GitRepository, log: Decklog, path: str, number: int, rev:
 def _blame_line(repo: GitRepository, log: Decklog, path: str, number: int, rev: str | None) -> BlamedLine:
     if number < 1:
         raise Invalid(f"lines are counted from 1, not {number}", field="line")
-    if rev is not None and repo.resolve(f"{rev}^{{commit}}") is None:
-        raise NotFound(f"there is no commit {rev}", hint="List commits: git log --oneline")
+    if rev is not None:
+        resolve_commit(repo, rev)
     try:
         return blame_file(repo, log, path, rev, lines=(number, number))[0]
     except GitFailed as problem:

@@ -4,7 +4,6 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from decklog.agents.intake import take_in
@@ -70,22 +69,22 @@ def snapshots_of(repo: GitRepository, log: Decklog) -> Iterator[WorktreeSnapshot
 
 def find_snapshot(repo: GitRepository, log: Decklog, name: str | None) -> WorktreeSnapshot:
     """Return the snapshot for a snapshot id, turn, entry or commit; by default the start of the last turn."""
-    found = _by_name(repo, log, name) if name is not None else _last_start(repo, log)
+    if name is None:
+        starts = (one for one in snapshots_of(repo, log) if one.moment.value == "start" and one.session != SAVED)
+        found = next(starts, None)
+    else:
+        found = _by_name(repo, log, name)
     if found is None:
         what = "no turn of an agent is recorded here" if name is None else f"no snapshot of this worktree fits {name}"
         raise NotFound(what, hint="List snapshots: decklog rewind --list")
     return found
 
 
-def _last_start(repo: GitRepository, log: Decklog) -> WorktreeSnapshot | None:
-    starts = (one for one in snapshots_of(repo, log) if one.moment.value == "start" and one.session != SAVED)
-    return next(starts, None)
-
-
 def _by_name(repo: GitRepository, log: Decklog, name: str) -> WorktreeSnapshot | None:
     if ":" in name and name.rpartition(":")[2].isdecimal():
         entry = log.journal.get(name)
-        return _before(repo, log, entry.stream, entry.at)
+        earlier = (one for one in snapshots_of(repo, log) if one.run_id == entry.stream and one.taken_at <= entry.at)
+        return next(earlier, None)
     is_commit = len(name) >= _FEWEST_DIGITS
     of_turn: WorktreeSnapshot | None = None
     for one in snapshots_of(repo, log):
@@ -94,11 +93,6 @@ def _by_name(repo: GitRepository, log: Decklog, name: str) -> WorktreeSnapshot |
         if one.turn == name and one.moment.value == "start":
             of_turn = one
     return of_turn
-
-
-def _before(repo: GitRepository, log: Decklog, run_id: str, at: datetime) -> WorktreeSnapshot | None:
-    """Return the newest snapshot of a run up to a moment."""
-    return next((one for one in snapshots_of(repo, log) if one.run_id == run_id and one.taken_at <= at), None)
 
 
 def rewind(

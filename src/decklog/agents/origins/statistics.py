@@ -10,7 +10,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-from decklog.agents.origins.commit_story import KINDS, find_unreviewed
+from decklog.agents.origins.commit_story import KINDS, find_unreviewed, resolve_commit
 from decklog.agents.origins.exporting import ExportSummary, export_notes
 from decklog.agents.origins.importing import import_notes
 from decklog.agents.sessions import NO_COST, WorkCost, cost_of_work, model_of_run
@@ -156,8 +156,7 @@ class _Collector:
         start, dots, end = revisions.rpartition("..")
         end = end or "HEAD"
         for name in (start, end) if dots and start else (end,):
-            if self._repo.resolve(f"{name}^{{commit}}") is None:
-                raise NotFound(f"there is no commit {name}", hint="List commits: git log --oneline")
+            resolve_commit(self._repo, name)
         span = f"{start}..{end}" if dots and start else end
         commits = list(read_changes(self._repo, span, oldest_first=True))
         self._origins.begin(start if dots and start else None)
@@ -221,8 +220,7 @@ class _Collector:
     def _count_kept(self, commits: list[CommitChanges], span: str, end: str) -> None:
         """Count the lines that the range's commits added and that still exist at its end."""
         survival = Survival(self._repo, self._labels, self._count_removed)
-        tip = self._repo.resolve(f"{end}^{{commit}}")
-        for (key, kind, _), count in survival.count(commits, span, str(tip)).items():
+        for (key, kind, _), count in survival.count(commits, span, resolve_commit(self._repo, end)).items():
             self._rows[key].kept[kind] += count
 
     def _labels(self, commit: CommitChanges, file: FileChange, start: int, last: int) -> Iterator[tuple[int, _Label]]:
@@ -272,10 +270,10 @@ def attribute_merged(repo: GitRepository, log: Decklog, merged: str, result: str
     base, dots, head = merged.partition("..")
     if not dots or not base or not head:
         raise Invalid(f"{merged!r} is not BASE..HEAD", field="merged")
-    for name in (base, head, result):
-        if repo.resolve(f"{name}^{{commit}}") is None:
-            raise NotFound(f"there is no commit {name}", hint="Fetch it: in CI, check out with the whole history.")
+    hint = "Fetch it: in CI, check out with the whole history."
+    for name in (base, head):
+        resolve_commit(repo, name, hint)
+    made = resolve_commit(repo, result, hint)
     commits = set(repo.text("rev-list", f"{base}..{head}", "--").split())
     import_notes(repo, log, commits=commits)
-    made = repo.resolve(f"{result}^{{commit}}")
     return export_notes(repo, log, f"{base}..{made}", dry_run=dry_run)

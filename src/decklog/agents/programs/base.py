@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from decklog.agents.events import Answered, SessionEvent
+from decklog.agents.events import Answered, CallOutcome, SessionEvent
 from decklog.agents.texts import text_or_none
 
 # Event that Decklog reports when a program has exited: it may write its last lines after the last hook.
@@ -85,6 +85,12 @@ def common_fields(payload: Payload, at: datetime | None) -> Common | None:
 def arguments_of(value: Any) -> dict[str, Any]:
     """Return the arguments of a call; a value that is no object becomes the only argument."""
     return value if isinstance(value, dict) else {"input": value}
+
+
+def outcome_of(payload: Payload) -> CallOutcome:
+    """Return the outcome that a payload names; an unknown one counts as success."""
+    found = payload.get("outcome")
+    return CallOutcome(found) if found in tuple(CallOutcome) else CallOutcome.OK
 
 
 def numbered(name: str, count: int) -> str:

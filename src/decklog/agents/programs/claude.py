@@ -37,8 +37,9 @@ from decklog.agents.programs.base import (
     arguments_of,
     common_fields,
     numbered,
+    outcome_of,
 )
-from decklog.agents.texts import as_text, as_time, text_or_none, whole
+from decklog.agents.texts import as_text, as_time, dict_of, list_of, text_or_none, whole
 
 # Hook payloads
 
@@ -138,9 +139,7 @@ def _session_event(name: str, payload: Payload, common: Common) -> SessionEvent 
             return Rested(**common, error=as_text(payload["error"]) if payload.get("error") else None)
         case "SessionEnd":
             reason, answer = text_or_none(payload.get("reason")), text_or_none(payload.get("text"))
-            outcome = payload.get("outcome")
-            known = CallOutcome(outcome) if outcome in tuple(CallOutcome) else CallOutcome.OK
-            return Ended(**whole_session, reason=reason, text=answer, outcome=known)
+            return Ended(**whole_session, reason=reason, text=answer, outcome=outcome_of(payload))
         case _:
             facts = {key: value for key, value in payload.items() if key not in _BASE}
             return Noted(**common, name=name or "unknown", text=as_text(payload.get("message")) or None, facts=facts)
@@ -248,8 +247,7 @@ class Transcript(TranscriptReader):
         elif kind == "cost-state":
             yield from self._finalize(line, common)
         elif line.get("subtype") == "compact_boundary" and not self.reading.is_backstop:
-            metadata = line.get("compactMetadata")
-            trigger = str(metadata.get("trigger") if isinstance(metadata, dict) else "auto")
+            trigger = str(dict_of(line.get("compactMetadata")).get("trigger", "auto"))
             yield Compacted(**common, trigger=trigger, is_read=True)
 
     def _is_before_fork(self, at: datetime | None) -> bool:
@@ -364,14 +362,12 @@ def _difference(more: Sequence[int], less: Sequence[int]) -> list[int]:
 
 def _blocks(message: Line) -> list[Line]:
     content = message.get("content")
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    return [{"type": "text", "text": content}] if isinstance(content, str) else list_of(content)
 
 
 def _result(line: Line, block: Line, common: Common) -> Returned:
     result = line.get("toolUseResult")
-    facts: Line = result if isinstance(result, dict) else {}
+    facts = dict_of(result)
     error = as_text(block.get("content")) if block.get("is_error") else ""
     if line.get("toolDenialKind") or error.startswith(_NOT_ALLOWED):
         outcome = CallOutcome.DENIED

@@ -32,7 +32,7 @@ from decklog.agents.programs.base import (
     arguments_of,
     common_fields,
 )
-from decklog.agents.texts import as_text, as_time, text_or_none, whole
+from decklog.agents.texts import as_text, as_time, dict_of, text_or_none, whole
 
 # Hook payloads. They have Claude Code's form; this module handles the differences.
 
@@ -115,14 +115,13 @@ class Rollout(TranscriptReader):
         if self._agent_id is None and isinstance(thread, str) and payload.get("parent_thread_id") and thread != session:
             self._agent_id = thread
         if not self.reading.is_backstop:
-            git = payload.get("git")
             yield Begun(
                 session_id=self.state["session"],
                 agent_id=self._agent_id,
                 at=at,
                 source=IMPORTED,
                 cwd=payload.get("cwd"),
-                branch=git.get("branch") if isinstance(git, dict) else None,
+                branch=dict_of(payload.get("git")).get("branch"),
                 version=payload.get("cli_version"),
             )
 
@@ -177,8 +176,7 @@ class Rollout(TranscriptReader):
         elif kind == "item_completed" and isinstance(item, dict):
             yield from self._completed(item, payload.get("turn_id"), common)
         elif kind in ("task_complete", "turn_aborted") and not self.reading.is_backstop:
-            error = payload.get("error")
-            reason = as_text(error.get("message")) if isinstance(error, dict) else as_text(payload.get("reason"))
+            reason = as_text(dict_of(payload.get("error")).get("message")) or as_text(payload.get("reason"))
             yield Rested(**common, error=reason or None, is_read=True)
 
     def _completed(self, item: dict[str, Any], turn: Any, common: Common) -> Iterator[SessionEvent]:
@@ -216,8 +214,7 @@ def _thought(common: Common, name: Any, summary: Any) -> Iterator[SessionEvent]:
 
 def _tokens(usage: Any) -> list[int]:
     """Return the four token counts. Codex includes cached tokens in its input count."""
-    if not isinstance(usage, dict):
-        return [0, 0, 0, 0]
+    usage = dict_of(usage)
     read, created = whole(usage.get("cached_input_tokens")), whole(usage.get("cache_write_input_tokens"))
     return [max(0, whole(usage.get("input_tokens")) - read - created), read, created, whole(usage.get("output_tokens"))]
 

@@ -30,7 +30,7 @@ from decklog.agents.programs.base import (
     arguments_of,
     common_fields,
 )
-from decklog.agents.texts import as_name, as_text, as_time, text_or_none, whole
+from decklog.agents.texts import as_name, as_text, as_time, dict_of, list_of, text_or_none, whole
 
 # Hook payloads
 
@@ -71,7 +71,7 @@ def _call_event(event: str, payload: Payload, common: Common) -> SessionEvent:
     if event == "BeforeTool":
         return Called(**common, call_id=f"{name}:{moment}", tool=name, arguments=arguments_of(payload.get("tool_input")))
     response = payload.get("tool_response")
-    error = response.get("error") if isinstance(response, dict) else None
+    error = dict_of(response).get("error")
     outcome = CallOutcome.FAILED if error else CallOutcome.OK
     return Returned(**common, call_id=f"{name}:{moment}", tool=name, outcome=outcome, output=as_text(error or response))
 
@@ -146,8 +146,8 @@ class Chat(TranscriptReader):
             return
         self._has_begun = True
         folders = line.get("directories")
-        cwd = folders[0] if isinstance(folders, list) and folders else None
-        yield Begun(**self._common(at), source=IMPORTED, cwd=text_or_none(cwd) or _project_of(self.reading.path))
+        cwd = text_or_none(folders[0]) if isinstance(folders, list) and folders else None
+        yield Begun(**self._common(at), source=IMPORTED, cwd=cwd or _project_of(self.reading.path))
 
     def _common(self, at: datetime | None) -> Common:
         return {"session_id": self.state["session"], "agent_id": self.state["agent"], "at": at}
@@ -162,21 +162,19 @@ class Chat(TranscriptReader):
                 by = "program" if self.state["agent"] or text.startswith(_OWN) else "person"
                 yield Prompted(**common, prompt_id=name, text=text, by=by)
             return
-        if thoughts := _thoughts(line):
+        pairs = ((as_text(one.get("subject")), as_text(one.get("description"))) for one in list_of(line.get("thoughts")))
+        if thoughts := "\n".join(filter(None, (": ".join(filter(None, pair)) for pair in pairs))):
             yield Thought(**common, text=thoughts, message_id=name)
         if text.strip():
             yield Said(**common, text=text, message_id=name)
         yield from self._spent(line, common)
-        calls = line.get("toolCalls")
-        for call in calls if isinstance(calls, list) else ():
-            if isinstance(call, dict) and isinstance(call.get("id"), str):
+        for call in list_of(line.get("toolCalls")):
+            if isinstance(call.get("id"), str):
                 yield from _call_events(call, common)
 
     def _spent(self, line: Line, common: Common) -> Iterator[SessionEvent]:
         """Yield the usage of an answer. Input counts include cached tokens; thoughts are charged as output."""
-        tokens = line.get("tokens")
-        if not isinstance(tokens, dict):
-            return
+        tokens = dict_of(line.get("tokens"))
         cached = whole(tokens.get("cached"))
         given = max(0, whole(tokens.get("input")) - cached) + whole(tokens.get("tool"))
         output = whole(tokens.get("output")) + whole(tokens.get("thoughts"))
@@ -204,15 +202,7 @@ def _texts_of(content: Any) -> str:
     """Return the texts of a message. Tool results, which have the user's role, have no texts."""
     if not isinstance(content, list):
         return as_text(content)
-    texts = (part.get("text") for part in content if isinstance(part, dict))
-    return "\n".join(text for text in texts if isinstance(text, str))
-
-
-def _thoughts(line: Line) -> str:
-    thoughts = line.get("thoughts")
-    found = [each for each in thoughts if isinstance(each, dict)] if isinstance(thoughts, list) else []
-    parts = (": ".join(filter(None, (as_text(each.get("subject")), as_text(each.get("description"))))) for each in found)
-    return "\n".join(filter(None, parts))
+    return "\n".join(text for part in list_of(content) if isinstance(text := part.get("text"), str))
 
 
 def _call_events(call: dict[str, Any], common: Common) -> Iterator[SessionEvent]:
@@ -255,8 +245,8 @@ _TOOLS = {"run_shell_command": "Bash"}
 def _output(call: dict[str, Any]) -> str:
     """Return the output of a tool: its response to the model, or else the text that was shown."""
     parts = call.get("result")
-    responses = [each.get("functionResponse") for each in parts if isinstance(each, dict)] if isinstance(parts, list) else []
-    answers = [each.get("response") for each in responses if isinstance(each, dict)]
-    shown = (as_text(each.get("output") or each.get("error") or each) for each in answers if isinstance(each, dict))
+    responses = list_of([each.get("functionResponse") for each in list_of(parts)])
+    answers = list_of([each.get("response") for each in responses])
+    shown = (as_text(each.get("output") or each.get("error") or each) for each in answers)
     texts = [each.removeprefix(_AROUND[0]).removesuffix(_AROUND[1]) for each in shown]
-    return "\n".join(filter(None, texts)) or as_text(call.get("resultDisplay") or (parts if not answers else None))
+    return "\n".join(filter(None, texts)) or as_text(call.get("resultDisplay") or (parts if not responses else None))

@@ -16,8 +16,8 @@ from decklog.agents.events import (
     SessionEvent,
     Spawned,
 )
-from decklog.agents.programs.base import Common, Payload, Reading, TranscriptReader, answered, arguments_of, numbered
-from decklog.agents.texts import as_text, as_time, text_or_none, whole
+from decklog.agents.programs.base import Common, Payload, Reading, TranscriptReader, answered, arguments_of, numbered, outcome_of
+from decklog.agents.texts import as_text, as_time, dict_of, text_or_none, whole
 
 
 def events_of(payload: Payload, at: datetime | None) -> list[SessionEvent]:
@@ -55,7 +55,7 @@ def _begun(payload: Payload, common: Common) -> Iterator[SessionEvent]:
 
 
 def _ended(payload: Payload, common: Common) -> Iterator[SessionEvent]:
-    yield Ended(**common, outcome=_outcome(payload), text=text_or_none(payload.get("text")), reason=payload.get("outcome"))
+    yield Ended(**common, outcome=outcome_of(payload), text=text_or_none(payload.get("text")), reason=payload.get("outcome"))
 
 
 def _agent_begun(payload: Payload, common: Common) -> Iterator[SessionEvent]:
@@ -68,14 +68,14 @@ def _agent_begun(payload: Payload, common: Common) -> Iterator[SessionEvent]:
 
 
 def _agent_ended(payload: Payload, common: Common) -> Iterator[SessionEvent]:
-    name, span, outcome = as_text(payload.get("name")) or "agent", payload.get("span"), _outcome(payload)
+    name, span, outcome = as_text(payload.get("name")) or "agent", payload.get("span"), outcome_of(payload)
     facts = {"step": span, "name": name, "outcome": outcome.value}
     text = as_text(payload.get("error")) or f"{name}: {outcome.value}"
     yield Noted(**common, name="step.ended", text=text, facts=facts, note_id=f"step-ended:{span}")
 
 
 def _joined(payload: Payload, common: Common) -> Iterator[SessionEvent]:
-    yield Joined(**common, outcome=_outcome(payload), text=text_or_none(payload.get("text")))
+    yield Joined(**common, outcome=outcome_of(payload), text=text_or_none(payload.get("text")))
 
 
 def _called(payload: Payload, common: Common) -> Iterator[SessionEvent]:
@@ -92,7 +92,7 @@ def _returned(payload: Payload, common: Common) -> Iterator[SessionEvent]:
         **common,
         call_id=str(payload["span"]),
         tool=text_or_none(payload.get("name")),
-        outcome=_outcome(payload),
+        outcome=outcome_of(payload),
         output=as_text(payload.get("error")) or as_text(payload.get("output")),
         facts={name: payload[name] for name in ("arguments", "mcp") if payload.get(name)},
     )
@@ -104,18 +104,12 @@ def _answered(payload: Payload, common: Common) -> Iterator[SessionEvent]:
         yield Prompted(**common, prompt_id=f"{common['agent_id'] or common['session_id']}:{number}", text=as_text(text))
     for number, text in enumerate(payload.get("said") or (), 1):
         yield Said(**common, text=as_text(text), message_id=numbered(answer, number))
-    if payload.get("error") or _outcome(payload) is not CallOutcome.OK:
-        text = as_text(payload.get("error")) or _outcome(payload).value
+    if payload.get("error") or outcome_of(payload) is not CallOutcome.OK:
+        text = as_text(payload.get("error")) or outcome_of(payload).value
         yield Noted(**common, name="error", text=text, facts={"model": payload.get("model")}, note_id=f"error:{span}")
-    usage = payload.get("usage")
-    if isinstance(usage, dict):
-        yield from _paid(usage, answer, as_text(payload.get("model")) or "unknown", common)
-
-
-def _paid(usage: Payload, answer: str, model: str, common: Common) -> Iterator[SessionEvent]:
-    """Yield a charge with the four token counts. The SDK includes cached tokens in its input count."""
-    details = usage.get("input_tokens_details")
-    details = details if isinstance(details, dict) else {}
+    # The SDK includes cached tokens in its input count.
+    usage, model = dict_of(payload.get("usage")), as_text(payload.get("model")) or "unknown"
+    details = dict_of(usage.get("input_tokens_details"))
     given, read = whole(usage.get("input_tokens")), whole(details.get("cached_tokens"))
     created = whole(details.get("cache_write_tokens"))
     yield from answered(common, answer, model, [max(0, given - read - created), read, created, whole(usage.get("output_tokens"))])
@@ -123,7 +117,7 @@ def _paid(usage: Payload, answer: str, model: str, common: Common) -> Iterator[S
 
 def _guardrail(payload: Payload, common: Common) -> Iterator[SessionEvent]:
     name, is_tripped = as_text(payload.get("name")) or "guardrail", bool(payload.get("triggered"))
-    outcome = _outcome(payload)
+    outcome = outcome_of(payload)
     result = "tripped" if is_tripped else "passed" if outcome is CallOutcome.OK else outcome.value
     facts = {"guardrail": name, "triggered": is_tripped, "outcome": outcome.value, "error": payload.get("error")}
     yield Noted(**common, name="guardrail", text=f"{name}: {result}", facts=facts, note_id=f"guardrail:{payload.get('span')}")
@@ -141,11 +135,6 @@ def _other(payload: Payload, common: Common) -> Iterator[SessionEvent]:
     name = str(payload.get("hook_event_name") or "unknown")
     note = f"{name}:{payload['span']}" if payload.get("span") else None
     yield Noted(**common, name=name, text=text_or_none(payload.get("name")), facts=facts, note_id=note)
-
-
-def _outcome(payload: Payload) -> CallOutcome:
-    found = payload.get("outcome")
-    return CallOutcome(found) if found in tuple(CallOutcome) else CallOutcome.OK
 
 
 _EVENTS: dict[str, Callable[[Payload, Common], Iterator[SessionEvent]]] = {

@@ -5,7 +5,7 @@ from datetime import datetime
 from decklog.agents.events import Answered, Said, SessionEvent, Spawned, Thought
 from decklog.agents.programs import claude
 from decklog.agents.programs.base import MICRODOLLARS, Common, Payload, answered, common_fields
-from decklog.agents.texts import as_text, text_or_none, whole
+from decklog.agents.texts import as_text, dict_of, text_or_none, whole
 
 _MOST_DOLLARS = 10**6
 reader = claude.reader
@@ -34,8 +34,7 @@ def answers_of(payload: Payload, name: str, common: Common) -> list[Answered]:
     tokens = payload.get("tokens")
     if not isinstance(tokens, dict):
         return []
-    kept = tokens.get("cache")
-    cache = kept if isinstance(kept, dict) else {}
+    cache = dict_of(tokens.get("cache"))
     given, read, created = whole(tokens.get("input")), whole(cache.get("read")), whole(cache.get("write"))
     # Reasoning is charged as output. The total shows whether the output count already includes it.
     output = max(whole(tokens.get("output")), whole(tokens.get("total")) - given - read - created)

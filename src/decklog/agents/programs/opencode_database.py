@@ -22,7 +22,7 @@ from decklog.agents.events import (
 )
 from decklog.agents.programs.base import Common, numbered
 from decklog.agents.programs.opencode import answers_of
-from decklog.agents.texts import as_text, text_or_none
+from decklog.agents.texts import as_text, dict_of, text_or_none
 from decklog.core.errors import Invalid
 from decklog.importing.row import parsed_json
 from decklog.importing.source import SqliteSource
@@ -106,15 +106,14 @@ class _Sessions:
         self, session: str, name: str, data: Data, parts: list[tuple[str, Data]], created: object
     ) -> Iterator[SessionEvent]:
         """Yield the events of a message."""
-        times = data.get("time")
-        at = _time(times.get("created") if isinstance(times, dict) else created)
+        times = dict_of(data.get("time"))
+        at = _time(times.get("created", created))
         common = self._place(session, at)
         self._last[session] = at or self._last.get(session)
         if data.get("role") == "user":
             yield from _prompt_events(common, name, parts)
         elif data.get("role") == "assistant":
-            is_over = isinstance(times, dict) and bool(times.get("completed"))
-            yield from _answer(common, name, data, parts, is_over=is_over)
+            yield from _answer(common, name, data, parts, is_over=bool(times.get("completed")))
 
 
 def _prompt_events(common: Common, name: str, parts: list[tuple[str, Data]]) -> Iterator[SessionEvent]:
@@ -129,8 +128,7 @@ def _prompt_events(common: Common, name: str, parts: list[tuple[str, Data]]) -> 
 def _answer(common: Common, name: str, data: Data, parts: list[tuple[str, Data]], *, is_over: bool) -> Iterator[SessionEvent]:
     number = 0
     for part_id, part in parts:
-        times = part.get("time")
-        is_whole = is_over or (isinstance(times, dict) and bool(times.get("end")))
+        is_whole = is_over or bool(dict_of(part.get("time")).get("end"))
         text = as_text(part.get("text"))
         if part.get("type") == "text":
             number += 1
@@ -144,21 +142,17 @@ def _answer(common: Common, name: str, data: Data, parts: list[tuple[str, Data]]
         usage = {"tokens": data.get("tokens"), "model": data.get("modelID"), "cost": data.get("cost")}
         yield from answers_of(usage, name, common)
     if isinstance(error := data.get("error"), dict):
-        detail = error.get("data")
-        message = text_or_none(detail.get("message")) if isinstance(detail, dict) else None
+        message = text_or_none(dict_of(error.get("data")).get("message"))
         yield Noted(**common, name="error", text=message or as_text(error.get("name")), note_id=f"error:{name}")
 
 
 def _call_events(common: Common, part: Data) -> Iterator[SessionEvent]:
     """Yield a tool call, and its end if there is one."""
-    found = part.get("state")
-    state: Data = found if isinstance(found, dict) else {}
+    state = dict_of(part.get("state"))
     if not isinstance(call := part.get("callID"), str):
         return
-    times, given = state.get("time"), state.get("input")
-    began = _time(times.get("start")) if isinstance(times, dict) else None
-    ended = _time(times.get("end")) if isinstance(times, dict) else None
-    arguments: Data = given if isinstance(given, dict) else {}
+    times, arguments = dict_of(state.get("time")), dict_of(state.get("input"))
+    began, ended = _time(times.get("start")), _time(times.get("end"))
     if "filePath" in arguments:
         arguments = {**arguments, "file_path": arguments["filePath"]}
     word = str(part.get("tool") or "tool")
@@ -175,8 +169,7 @@ def _result_of(state: Data) -> tuple[CallOutcome, str]:
         if any(words in error for words in _DENIED):
             return CallOutcome.DENIED, error
         return CallOutcome.INTERRUPTED if _ABORTED in error else CallOutcome.FAILED, error
-    facts = state.get("metadata")
-    code = facts.get("exit") if isinstance(facts, dict) else None
+    code = dict_of(state.get("metadata")).get("exit")
     output = as_text(state.get("output"))
     return (CallOutcome.FAILED, f"Exit code {code}\n{output}") if code else (CallOutcome.OK, output)
 

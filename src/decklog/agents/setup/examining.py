@@ -63,15 +63,9 @@ def _registered(program: SupportedProgram, setting: Setting, findings: SetupFind
             findings.add(program.name, f"{part.path} has other entries of ours than this version writes", again)
         for warning in part.warnings(files.read(files.real(part.path)) or "{}") if state is not SetupState.MISSING else ():
             findings.add(program.name, warning, "Take the comments out of it.")
-    state = _worst([state for _, state in found])
+    states = {state for _, state in found}
+    state = states.pop() if len(states) == 1 else SetupState.DIFFERS
     return "plugin" if is_plugin and state is SetupState.MISSING else state.value
-
-
-def _worst(states: list[SetupState]) -> SetupState:
-    for state in (SetupState.DIFFERS, SetupState.MISSING):
-        if state in states and (state is SetupState.DIFFERS or set(states) == {SetupState.MISSING}):
-            return state
-    return SetupState.DIFFERS if SetupState.MISSING in states else SetupState.INSTALLED
 
 
 def codex_trust(executable: str, project: str, environment: Mapping[str, str], findings: SetupFindings) -> str:
@@ -83,7 +77,7 @@ def codex_trust(executable: str, project: str, environment: Mapping[str, str], f
         return "unknown"
     trusted = sum(hook.is_trusted for hook in hooks)
     if trusted < len(hooks):
-        what = f"Codex trusts {trusted} of {len(hooks)} hooks of ours; it runs no other, and says nothing"
+        what = f"Codex trusts {trusted} of {len(hooks)} hooks of ours; it runs no other and prints no warning"
         findings.add("codex", what, f"{BY_HAND} Or: decklog setup codex --trust")
     return f"{trusted} of {len(hooks)}" + (", by a plugin" if any(hook.is_of_plugin for hook in hooks) else "")
 

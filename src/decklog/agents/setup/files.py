@@ -39,7 +39,9 @@ def read(path: str) -> str | None:
 
 def check_writable(path: str) -> None:
     """Raise an error, before anything changes, for a file that this user can't or should not change."""
-    above = _existing_above(path)
+    above = path
+    while not os.path.lexists(above) and above != os.path.dirname(above):
+        above = os.path.dirname(above)
     if above != path and not os.path.isdir(above):
         raise Conflict(f"{above} is no folder, so {path} can't be made", hint=f"Move it out of the way. {_NOTHING}", path=path)
     folder = above if above != path else os.path.dirname(path)
@@ -53,12 +55,6 @@ def _check_owned(place: str, path: str) -> None:
         raise Denied(f"{path} belongs to another user (number {status.st_uid})", hint=_NOTHING, path=path)
     if (not status.st_mode & stat.S_IWUSR and status.st_uid == os.geteuid()) or not os.access(place, os.W_OK):
         raise ReadOnly(f"{place} is read-only", hint=f"Make it writable (chmod u+w) and try again. {_NOTHING}", path=path)
-
-
-def _existing_above(path: str) -> str:
-    while not os.path.lexists(path) and path != os.path.dirname(path):
-        path = os.path.dirname(path)
-    return path
 
 
 def replace(path: str, before: str | None, after: str | None) -> list[str]:

@@ -160,16 +160,10 @@ class CodexTrust(TomlPart):
     """Tables in Codex's settings, one for each of Decklog's hooks in a file; all other text stays unchanged."""
 
     path: str
-    hooks_file: str
-    hashes: dict[str, str]
-
-    @property
-    def owner(self) -> str:
-        return self.hooks_file
-
-    @property
-    def wanted(self) -> Any:
-        return self.hashes
+    # Hashes of the hooks by their keys.
+    wanted: dict[str, str]
+    # The file of the hooks.
+    owner: str = ""
 
     def present(self, text: str) -> Any:
         self.states(text)
@@ -177,12 +171,12 @@ class CodexTrust(TomlPart):
         return {key: state.get("trusted_hash") for key, state in found}
 
     def _is_own(self, table: re.Match[str]) -> bool:
-        return str(json.loads(table[1])).startswith(f"{self.hooks_file}:")
+        return str(json.loads(table[1])).startswith(f"{self.owner}:")
 
     def insertions(self, text: str | None) -> list[Insertion]:
         base = text or ""
         known = self.states(base)
-        if stale := [key for key in self.hashes if key in known]:
+        if stale := [key for key in self.wanted if key in known]:
             raise Conflict(
                 f"{self.path} has its own word on {stale[0]}, for a hook that is another one now",
                 hint=f"{BY_HAND} Nothing was changed there.",
@@ -190,7 +184,7 @@ class CodexTrust(TomlPart):
             )
         tables = "".join(
             f"\n{_MARK}\n[hooks.state.{json.dumps(key, ensure_ascii=False)}]\ntrusted_hash = {json.dumps(value)}\n"
-            for key, value in self.hashes.items()
+            for key, value in self.wanted.items()
         )
         return self._added(base, tables)
 
@@ -210,7 +204,7 @@ def trust_of(path: str, hooks: list[ListedHook], hooks_file: str) -> CodexTrust 
     if not ours:
         return None
     text = files.read(files.real(path)) or ""
-    empty = CodexTrust(path, next(iter(ours)).rsplit(":", 3)[0], {})
+    empty = CodexTrust(path, {}, next(iter(ours)).rsplit(":", 3)[0])
     others = empty.states(empty.without(text) or "")
     said = {key: state.get("trusted_hash") for key, state in others.items() if isinstance(state, dict)}
-    return CodexTrust(path, empty.hooks_file, {key: value for key, value in ours.items() if said.get(key) != value})
+    return CodexTrust(path, {key: value for key, value in ours.items() if said.get(key) != value}, empty.owner)

@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 
 from decklog.agents.setup import files
@@ -47,7 +47,9 @@ class SavedChanges:
         """Return the saved changes of a file, newest first; empty if they can't be read."""
         try:
             with open(self._file(path, owner), encoding="utf-8") as file:
-                return [_change(**one) for one in json.load(file)["changes"]]
+                changes = json.load(file)["changes"]
+            insertions = ([(int(place), str(text)) for place, text in one["insertions"]] for one in changes)
+            return [SetupChange(**{**one, "insertions": found}) for one, found in zip(changes, insertions, strict=True)]
         except (FileNotFoundError, ValueError, TypeError, KeyError):
             return []
 
@@ -69,10 +71,6 @@ class SavedChanges:
     def _file(self, path: str, owner: str) -> str:
         name = hashlib.sha256(os.fsencode(path) + b"\0" + os.fsencode(owner)).hexdigest()[:32]
         return os.path.join(self._folder, f"{name}.json")
-
-
-def _change(before: str | None, after: str, insertions: list[list[object]], folders: list[str]) -> SetupChange:
-    return SetupChange(before, after, [(int(str(place)), str(text)) for place, text in insertions], folders)
 
 
 class SetupState(StrEnum):
@@ -156,10 +154,8 @@ class Installer:
         after = part.completed(base)
         # Our part must be recognised in the new text, or it could never be removed.
         assert part.present(after) == part.wanted, path
-        folders = known.folders if known else []
-        return SetupStep(
-            part, path, text, after, SetupChange(base if base is None else digest(base), digest(after), insertions, folders)
-        )
+        change = SetupChange(None if base is None else digest(base), digest(after), insertions, known.folders if known else [])
+        return SetupStep(part, path, text, after, change)
 
     def _take_out(self, part: FilePart, path: str, text: str | None) -> SetupStep:
         base, known = self._base(part, path, text)
@@ -189,4 +185,4 @@ class Installer:
         self._kept.keep(step.path, owner, [step.change, *earlier])
         made = files.replace(step.path, step.before, step.after)
         folders = [*step.change.folders, *made]
-        self._kept.keep(step.path, owner, [SetupChange(step.change.before, step.change.after, step.change.insertions, folders)])
+        self._kept.keep(step.path, owner, [replace(step.change, folders=folders)])

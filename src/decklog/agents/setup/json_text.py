@@ -98,7 +98,9 @@ class _Reader:
         node = Node(self._place, self._place, {} if is_object else [])
         self._place += 1
         while self._more("}" if is_object else "]", node):
-            node.elements.append(self._element(is_object))
+            start = self._place
+            key = self._key() if is_object else None
+            node.elements.append(Element(key, start, self._value()))
         self._place += 1
         node.end = self._place
         for element in node.elements:
@@ -119,11 +121,6 @@ class _Reader:
         elif node.elements and self._peek() != closing:
             self._refuse(f"a comma or {closing} is missing")
         return self._peek() != closing
-
-    def _element(self, is_object: bool) -> Element:
-        start = self._place
-        key = self._key() if is_object else None
-        return Element(key, start, self._value())
 
     def _key(self) -> str:
         if self._peek() != '"':
@@ -290,7 +287,13 @@ def without_insertions(text: str, insertions: list[Insertion]) -> str | None:
 def removed(text: str, path: Path) -> str:
     """Remove the element at a path, with its comma; comments around it stay."""
     reader = _Reader(text)
-    container, element = _named(reader.document(), path)
+    container = reader.document()
+    for step in path[:-1]:
+        found = container.child(step)
+        assert found is not None
+        container = found.node
+    element = container.child(path[-1])
+    assert element is not None
     cut = _around(text, element, reader.line_comments)
     before = container.elements.index(element)
     cuts = [cut]
@@ -301,16 +304,6 @@ def removed(text: str, path: Path) -> str:
     for start, end in reversed(cuts):
         text = text[:start] + text[end:]
     return text
-
-
-def _named(node: Node, path: Path) -> tuple[Node, Element]:
-    for step in path[:-1]:
-        element = node.child(step)
-        assert element is not None
-        node = element.node
-    element = node.child(path[-1])
-    assert element is not None
-    return node, element
 
 
 def _around(text: str, element: Element, line_comments: set[int]) -> tuple[int, int]:

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from itertools import pairwise
@@ -23,16 +23,10 @@ class FilePart(ABC):
     """Our part of one file. Texts are unchanged file contents; None means that there is no file."""
 
     path: str
-
-    @property
-    def owner(self) -> str:
-        """Key that distinguishes several parts of one file."""
-        return ""
-
-    @property
-    @abstractmethod
-    def wanted(self) -> Any:
-        """The desired content, in a form that can be compared with `present`."""
+    # The desired content, in a form that can be compared with `present`.
+    wanted: Any
+    # Key that distinguishes several parts of one file.
+    owner: str = ""
 
     @abstractmethod
     def present(self, text: str) -> Any:
@@ -123,27 +117,23 @@ class Hooks(JsonPart):
 
     path: str
     program: str
-    # The group of each event.
-    events: dict[str, dict[str, Any]]
+    # The groups of each event.
+    wanted: dict[str, list[dict[str, Any]]]
     takes_comments: bool = False
-
-    @property
-    def wanted(self) -> Any:
-        return {event: [group] for event, group in self.events.items()}
 
     def present(self, text: str) -> Any:
         found: dict[str, list[Any]] = {}
-        for event, groups in self._events(self._value(text)).items():
-            ours = [self._ours_of(group) for group in groups if self._handlers(group)]
-            if any(ours):
-                found[event] = [group for group in ours if group]
+        for event, groups in self._events(text).items():
+            ours = [(group, [one for one in self._handlers(group) if self._is_ours(one)]) for group in groups]
+            if mine := [{**group, "hooks": handlers} for group, handlers in ours if handlers]:
+                found[event] = mine
         return found
 
     def insertions(self, text: str | None) -> list[Insertion]:
         return self._added(text, {"hooks": self.wanted})
 
     def without(self, text: str) -> str | None:
-        while (path := self._first(self._value(text))) is not None:
+        while (path := self._first(text)) is not None:
             text = removed(text, path)
         return text
 
@@ -158,11 +148,8 @@ class Hooks(JsonPart):
 
     # Current content
 
-    def _events(self, value: Any) -> dict[str, list[Any]]:
-        hooks = value.get("hooks") if isinstance(value, dict) else None
-        if not isinstance(hooks, dict):
-            return {}
-        return {event: groups for event, groups in hooks.items() if isinstance(groups, list)}
+    def _events(self, text: str) -> dict[str, list[Any]]:
+        return {event: groups for event, groups in self._object(text, "hooks").items() if isinstance(groups, list)}
 
     def _handlers(self, group: Any) -> list[Any]:
         handlers = group.get("hooks") if isinstance(group, dict) else None
@@ -171,13 +158,9 @@ class Hooks(JsonPart):
     def _is_ours(self, handler: Any) -> bool:
         return program_called(handler) == self.program
 
-    def _ours_of(self, group: Any) -> Any:
-        ours = [handler for handler in self._handlers(group) if self._is_ours(handler)]
-        return {**group, "hooks": ours} if ours else None
-
-    def _first(self, value: Any) -> tuple[str | int, ...] | None:
+    def _first(self, text: str) -> tuple[str | int, ...] | None:
         """Return the path of the first element to remove: our handler, or its largest container without other content."""
-        for event, groups in self._events(value).items():
+        for event, groups in self._events(text).items():
             for number, group in enumerate(groups):
                 handlers = self._handlers(group)
                 ours = [place for place, handler in enumerate(handlers) if self._is_ours(handler)]
@@ -187,7 +170,7 @@ class Hooks(JsonPart):
                     return ("hooks", event, number, "hooks", ours[0])
                 if len(groups) > 1:
                     return ("hooks", event, number)
-                return ("hooks", event) if len(value["hooks"]) > 1 else ("hooks",)
+                return ("hooks", event) if len(self._object(text, "hooks")) > 1 else ("hooks",)
         return None
 
 
@@ -211,14 +194,11 @@ class TextBlock(FilePart):
     """A block between two marks at the end of a Markdown file."""
 
     path: str
-    body: str
+    # The block with its marks.
+    wanted: str
 
     BEGIN = "<!-- decklog: begin. Written by `decklog setup agents-md`; --remove takes it out. -->"
     END = "<!-- decklog: end -->"
-
-    @property
-    def wanted(self) -> Any:
-        return f"{self.BEGIN}\n{self.body.strip()}\n{self.END}"
 
     def present(self, text: str) -> Any:
         span = self._span(text)
@@ -255,12 +235,8 @@ class WholeFile(FilePart):
     """A file that only Decklog writes, recognised by a mark."""
 
     path: str
-    content: str
+    wanted: str
     mark: str = "decklog"
-
-    @property
-    def wanted(self) -> Any:
-        return self.content
 
     def present(self, text: str) -> Any:
         if self.mark not in text:
@@ -272,7 +248,7 @@ class WholeFile(FilePart):
         return text
 
     def insertions(self, _text: str | None) -> list[Insertion]:
-        return [(0, self.content)]
+        return [(0, self.wanted)]
 
     def without(self, text: str) -> str | None:
         self.present(text)
@@ -285,41 +261,45 @@ NAME = "decklog"
 
 
 @dataclass(frozen=True)
-class JsonServer(JsonPart):
-    """An entry below an object of servers, such as `mcpServers`."""
+class JsonEntries(JsonPart):
+    """Entries below an object that call Decklog with a verb: of MCP servers in programs, or of agents in editors."""
 
     path: str
-    entry: dict[str, Any]
-    below: str = "mcpServers"
-
-    @property
-    def owner(self) -> str:
-        return "mcp"
-
-    @property
-    def wanted(self) -> Any:
-        return self.entry
+    below: str
+    wanted: dict[str, Any]
+    verb: str
+    owner: str = ""
 
     def present(self, text: str) -> Any:
-        found = self._servers(text).get(NAME)
-        return found if calls_decklog(words_of(found), "mcp") else None
+        known = self._object(text, self.below)
+        # Which agents an editor has may change, but a server has one name.
+        return {
+            name: entry
+            for name, entry in known.items()
+            if calls_decklog(words_of(entry), self.verb) and (name in self.wanted or self.verb == "acp")
+        }
 
     def insertions(self, text: str | None) -> list[Insertion]:
-        if NAME in self._servers(text or ""):
-            raise _name_is_taken(self.path)
-        return self._added(text, {self.below: {NAME: self.entry}})
+        _check_free(self.path, self.wanted, self._object(text or "", self.below))
+        return self._added(text, {self.below: self.wanted})
 
     def without(self, text: str) -> str | None:
-        if not self.present(text):
-            return text
-        return removed(text, (self.below, NAME) if len(self._servers(text)) > 1 else (self.below,))
-
-    def _servers(self, text: str) -> dict[str, Any]:
-        return self._object(text, self.below)
+        while ours := self.present(text):
+            is_all = len(ours) == len(self._object(text, self.below))
+            text = removed(text, (self.below,) if is_all else (self.below, next(iter(ours))))
+        return text
 
 
-def _name_is_taken(path: str) -> Conflict:
-    return Conflict(f"{path} has a server called {NAME} that is not ours", hint=f"Rename it. {NOTHING}", path=path)
+def json_server(path: str, entry: dict[str, Any], below: str = "mcpServers") -> JsonEntries:
+    """Return the entry of the MCP server."""
+    return JsonEntries(path, below, {NAME: entry}, "mcp", owner="mcp")
+
+
+def _check_free(path: str, names: Iterable[str], known: dict[str, Any]) -> None:
+    """Raise Conflict if a name is taken by an entry that is not ours."""
+    for name in names:
+        if name in known:
+            raise Conflict(f"{path} has a server called {name} that is not ours", hint=f"Rename it. {NOTHING}", path=path)
 
 
 _MARK = "# decklog: the MCP server, with `decklog setup codex --mcp`"
@@ -333,37 +313,22 @@ class TomlServer(TomlPart):
     """A table in Codex's settings; all other text stays unchanged."""
 
     path: str
-    entry: dict[str, Any]
-
-    @property
-    def owner(self) -> str:
-        return "mcp"
-
-    @property
-    def wanted(self) -> Any:
-        return self.entry
+    wanted: dict[str, Any]
+    owner: str = "mcp"
 
     def present(self, text: str) -> Any:
-        self._servers(text)
+        self._value(text)
         found = _TABLE.search(text)
         return tomllib.loads(found[1].replace("\r\n", "\n")) if found else None
 
     def insertions(self, text: str | None) -> list[Insertion]:
-        base = text or ""
-        if NAME in self._servers(base):
-            raise _name_is_taken(self.path)
-        lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in self.entry.items()]
-        return self._added(base, "\n".join(["", _MARK, f"[mcp_servers.{NAME}]", *lines, ""]))
+        servers = self._value(text or "").get("mcp_servers")
+        _check_free(self.path, [NAME], servers if isinstance(servers, dict) else {})
+        lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in self.wanted.items()]
+        return self._added(text or "", "\n".join(["", _MARK, f"[mcp_servers.{NAME}]", *lines, ""]))
 
     def without(self, text: str) -> str | None:
         return _TABLE.sub("", text)
-
-    def _servers(self, text: str) -> dict[str, Any]:
-        found = self._value(text).get("mcp_servers", {})
-        return found if isinstance(found, dict) else {}
-
-
-_SERVERS = "agent_servers"
 
 
 @dataclass(frozen=True)
@@ -390,9 +355,9 @@ AGENTS = {
 
 @dataclass(frozen=True)
 class EditorEntry:
-    """Title and command of an editor entry. Paths are absolute, because editors start with a minimal PATH."""
+    """Agent and command of an editor entry. Paths are absolute, because editors start with a minimal PATH."""
 
-    title: str
+    agent: EditorAgent
     words: tuple[str, ...]
 
 
@@ -409,49 +374,24 @@ def entries(
     options = ("--enforce",) if is_enforced else ()
     own = [*call, "acp", *options, "--"]
     return [
-        EditorEntry(f"{agent.title}, on record", (*own, os.path.abspath(where), *agent.command[1:]))
+        EditorEntry(agent, (*own, os.path.abspath(where), *agent.command[1:]))
         for agent in AGENTS.values()
         if (where := found[agent.name]) is not None and agent.name in (names or AGENTS)
     ]
 
 
-@dataclass(frozen=True)
-class Servers(JsonPart):
-    """Entries below `agent_servers`, as in the settings of Zed and JetBrains."""
-
-    path: str
-    agents: tuple[EditorEntry, ...]
-    # Zed requires a type for agents that are not built in.
-    kind: str | None = None
-
-    @property
-    def wanted(self) -> Any:
-        kind = {"type": self.kind} if self.kind else {}
-        return {
-            entry.title: {**kind, "command": entry.words[0], "args": list(entry.words[1:]), "env": {}} for entry in self.agents
-        }
-
-    def present(self, text: str) -> Any:
-        return {name: entry for name, entry in self._servers(text).items() if calls_decklog(words_of(entry), "acp")}
-
-    def insertions(self, text: str | None) -> list[Insertion]:
-        return self._added(text, {_SERVERS: self.wanted})
-
-    def without(self, text: str) -> str | None:
-        while ours := self.present(text):
-            is_all = len(ours) == len(self._servers(text))
-            text = removed(text, (_SERVERS,) if is_all else (_SERVERS, next(iter(ours))))
-        return text
-
-    def _servers(self, text: str) -> dict[str, Any]:
-        return self._object(text, _SERVERS)
+def agent_servers(path: str, agents: Iterable[EditorEntry], **more: str) -> JsonEntries:
+    """Return the entries of agents, as in the settings of Zed and JetBrains."""
+    wanted = {
+        f"{entry.agent.title} (recorded)": {**more, "command": entry.words[0], "args": list(entry.words[1:]), "env": {}}
+        for entry in agents
+    }
+    return JsonEntries(path, "agent_servers", wanted, "acp")
 
 
-def neovim_module(path: str, agents: tuple[EditorEntry, ...]) -> FilePart:
+def neovim_module(path: str, agents: Iterable[EditorEntry]) -> FilePart:
     """Return a Lua module for Neovim. The user must load it, because Neovim's settings are a program."""
-    names = {f"{agent.title}, on record": agent.name for agent in AGENTS.values()}
-    commands = {names[entry.title]: entry.words for entry in agents}
-    rows = [f"  {name} = {{ {', '.join(map(_lua, words))} }}," for name, words in commands.items()]
+    rows = [f"  {entry.agent.name} = {{ {', '.join(map(_lua, entry.words))} }}," for entry in agents]
     text = resources.files(__package__).joinpath("neovim_agents.lua").read_text(encoding="utf-8")
     return WholeFile(path, text.replace("@COMMANDS@", "\n".join(["{", *rows, "}"])))
 

@@ -14,32 +14,32 @@ from decklog.agents.setup.parts import (
     EditorEntry,
     FilePart,
     Hooks,
-    JsonServer,
-    Servers,
     TextBlock,
     TomlServer,
     WholeFile,
+    agent_servers,
     entries,
+    json_server,
     neovim_module,
     parse_file,
 )
 from decklog.core.errors import Invalid
 
-TITLE = "The record of this work: Decklog"
+TITLE = "Decklog: tasks, decisions and costs"
 COMMANDS = """\
 This repository keeps its tasks, decisions and costs in a Decklog log. The commands find your run, task and claim by themselves.
 
-- `decklog next`: get a task, or see the one you have. Exit 7: nothing now, `--wait 60` waits for one.
-- `decklog done "WHAT" --evidence "COMMAND OR FILE"`: end it as done; say what shows it.
-- `decklog fail "WHY"`: end this try. `decklog block "WHY"`: when only a change outside can help.
-- `decklog note "TEXT"`: what you found or decided, while you work; `-` reads it from stdin.
-- `decklog ask "QUESTION"`: ask a person. Exit 0 granted, 6 denied, 7 no answer yet: ask the same again to hear it.
-- `decklog plan "TITLE" "TITLE"`: add tasks; alone it shows how the plan stands.
-- `decklog recall WORDS`: lessons that fit, before you begin. `decklog remember "LESSON"`: one that you verified.
-- `decklog spend MODEL --in N --out N`: tokens of a call that nobody else records for you.
+- `decklog next`: get a task, or show the one you have. Exit 7: no task now; `--wait 60` waits for one.
+- `decklog done "WHAT" --evidence "COMMAND OR FILE"`: end the task as done, with evidence.
+- `decklog fail "WHY"`: end this attempt. `decklog block "WHY"`: when something outside must change first.
+- `decklog note "TEXT"`: record what you found or decided while you work; `-` reads it from stdin.
+- `decklog ask "QUESTION"`: ask a person. Exit 0 granted, 6 denied, 7 no answer yet: ask the same again to get the answer.
+- `decklog plan "TITLE" "TITLE"`: add tasks; without titles it shows the plan and its status.
+- `decklog recall WORDS`: find lessons before you begin. `decklog remember "LESSON"`: keep a lesson that you verified.
+- `decklog spend MODEL --in N --out N`: record the tokens of a model call that nothing else records.
 
-Approving, raising budgets and changing the policy are the manager's: there is no command of yours for it. When a call is held,
-reach the goal another way, or ask."""
+Approving, raising budgets and changing the policy are up to the owner: no command here does it. When a call is blocked, reach
+the goal another way, or ask."""
 
 # Files that programs read instead of AGENTS.md, if they exist.
 _OTHERS = ("CLAUDE.md", "GEMINI.md")
@@ -48,28 +48,13 @@ _OTHERS = ("CLAUDE.md", "GEMINI.md")
 def agents_md(project: str) -> list[FilePart]:
     """Return the parts for AGENTS.md and for existing files that a program reads instead."""
     main = os.path.join(project, "AGENTS.md")
-    others = [os.path.join(project, name) for name in _OTHERS]
-    return [TextBlock(path, block()) for path in (main, *(path for path in others if _is_read_instead(path, main)))]
-
-
-def block() -> str:
-    return f"## {TITLE}\n\n{COMMANDS}"
-
-
-def cursor_rule(project: str) -> list[FilePart]:
-    """Return the rule that Cursor reads at every request."""
-    head = "---\ndescription: How to work with the Decklog log of this repository\nalwaysApply: true\n---\n"
-    mark = "<!-- Written by `decklog setup cursor`; --remove takes it out. -->"
-    path = os.path.join(project, ".cursor", "rules", "decklog.mdc")
-    return [WholeFile(path, f"{head}{mark}\n# {TITLE}\n\n{COMMANDS}\n", "Written by `decklog setup cursor`")]
-
-
-def _is_read_instead(path: str, main: str) -> bool:
-    """Return whether a program reads this file instead of the main one: a different file that does not import it."""
-    if files.real(path) == files.real(main):
-        return False
-    text = files.read(files.real(path))
-    return text is not None and "@AGENTS.md" not in text
+    paths = [main]
+    for path in (os.path.join(project, name) for name in _OTHERS):
+        text = files.read(files.real(path))
+        # A file that imports AGENTS.md, or is a link to it, needs no block.
+        if files.real(path) != files.real(main) and text is not None and "@AGENTS.md" not in text:
+            paths.append(path)
+    return [TextBlock(path, f"{TextBlock.BEGIN}\n## {TITLE}\n\n{COMMANDS}\n{TextBlock.END}") for path in paths]
 
 
 def opencode_plugin(path: str, call: tuple[str, ...]) -> WholeFile:
@@ -80,7 +65,7 @@ def opencode_plugin(path: str, call: tuple[str, ...]) -> WholeFile:
 
 MARKET = "decklog"
 NAME = "decklog"
-_ABOUT = "Puts sessions on record in a Decklog log, and holds what its policy denies."
+_ABOUT = "Records sessions in a Decklog log, and blocks calls that its policy denies."
 
 
 def plugin(setting: "Setting", folder: str) -> list[FilePart]:
@@ -91,11 +76,11 @@ def plugin(setting: "Setting", folder: str) -> list[FilePart]:
     groups = _hook_groups({**_CLAUDE, "SessionEnd": 3}, type="command", command=command)
     about, version = {"name": NAME, "description": _ABOUT}, {"version": setting.version}
     market = {"name": MARKET, "owner": {"name": NAME}, "plugins": [{**about, "source": f"./plugins/{NAME}", **version}]}
-    skill = "Use the Decklog log of a repository: get tasks, end them, ask, note, recall lessons."
+    skill = "Use the Decklog log of a repository: get and end tasks, ask, note, recall lessons."
     texts = {
         ".claude-plugin/marketplace.json": _json(market),
         f"plugins/{NAME}/.claude-plugin/plugin.json": _json({**about, **version, "author": {"name": NAME}}),
-        f"plugins/{NAME}/hooks/hooks.json": _json({"hooks": {event: [group] for event, group in groups.items()}}),
+        f"plugins/{NAME}/hooks/hooks.json": _json({"hooks": groups}),
         f"plugins/{NAME}/skills/log/SKILL.md": f"---\nname: log\ndescription: {skill}\n---\n\n# {TITLE}\n\n{COMMANDS}\n",
     }
     if setting.has_server:
@@ -207,17 +192,17 @@ def _claude(setting: Setting) -> list[FilePart]:
     # With `args`, no shell runs: it would cost a process and interpret characters of a path.
     groups = _hook_groups(_CLAUDE, type="command", command=setting.call[0], args=[*setting.call[1:], "hook", "claude"])
     if is_enforced:
-        groups["PreToolUse"]["hooks"][0]["onFailure"] = "block"
+        groups["PreToolUse"][0]["hooks"][0]["onFailure"] = "block"
     # Claude Code keeps servers in other files: .mcp.json in a project, .claude.json for a user.
     folder = setting.environment.get("CLAUDE_CONFIG_DIR") or setting.home
     file = (setting.project, ".mcp.json") if setting.scope is SetupScope.PROJECT else (folder, ".claude.json")
-    server = JsonServer(os.path.join(*file), {"type": "stdio", **setting.server})
+    server = json_server(os.path.join(*file), {"type": "stdio", **setting.server})
     return setting.with_server([Hooks(path, "claude", groups)], server)
 
 
-def _hook_groups(timeouts: Mapping[str, int], **handler: Any) -> dict[str, dict[str, Any]]:
+def _hook_groups(timeouts: Mapping[str, int], **handler: Any) -> dict[str, list[dict[str, Any]]]:
     """Return a group with one handler for each event, with its timeout."""
-    return {event: {"hooks": [{**handler, "timeout": timeout}]} for event, timeout in timeouts.items()}
+    return {event: [{"hooks": [{**handler, "timeout": timeout}]}] for event, timeout in timeouts.items()}
 
 
 def _is_enforced(path: str) -> bool:
@@ -253,12 +238,11 @@ def _gemini(setting: Setting) -> list[FilePart]:
     command = shlex.join([*setting.call, "hook", "gemini"])
     events = _hook_groups(timeouts, name="decklog", type="command", command=command)
     path = os.path.join(setting.folder(".gemini"), "settings.json")
-    return setting.with_server([Hooks(path, "gemini", events, takes_comments=True)], JsonServer(path, setting.server))
+    return setting.with_server([Hooks(path, "gemini", events, takes_comments=True)], json_server(path, setting.server))
 
 
-def _entries(setting: Setting) -> tuple[EditorEntry, ...]:
-    found = entries(setting.agents, setting.call, setting.environment, is_enforced=bool(setting.is_enforced))
-    return tuple(found)
+def _entries(setting: Setting) -> list[EditorEntry]:
+    return entries(setting.agents, setting.call, setting.environment, is_enforced=bool(setting.is_enforced))
 
 
 def _settings_home(setting: Setting) -> str:
@@ -266,11 +250,12 @@ def _settings_home(setting: Setting) -> str:
 
 
 def _zed(setting: Setting) -> list[FilePart]:
-    return [Servers(os.path.join(_settings_home(setting), "zed", "settings.json"), _entries(setting), "custom")]
+    # Zed requires a type for agents that are not built in.
+    return [agent_servers(os.path.join(_settings_home(setting), "zed", "settings.json"), _entries(setting), type="custom")]
 
 
 def _jetbrains(setting: Setting) -> list[FilePart]:
-    return [Servers(os.path.join(setting.home, ".jetbrains", "acp.json"), _entries(setting))]
+    return [agent_servers(os.path.join(setting.home, ".jetbrains", "acp.json"), _entries(setting))]
 
 
 def _neovim(setting: Setting) -> list[FilePart]:
@@ -288,20 +273,22 @@ def _opencode(setting: Setting) -> list[FilePart]:
         os.path.join(beside, _OPENCODE_FILES[0]),
     )
     parts: list[FilePart] = [opencode_plugin(os.path.join(folder, "plugins", "decklog.js"), setting.call)]
-    return setting.with_server(parts, JsonServer(path, entry, "mcp"))
+    return setting.with_server(parts, json_server(path, entry, "mcp"))
 
 
 def _cursor(setting: Setting) -> list[FilePart]:
-    server = JsonServer(os.path.join(setting.project, ".cursor", "mcp.json"), setting.server)
-    return setting.with_server(cursor_rule(setting.project), server)
+    # Cursor reads this rule at every request.
+    head = "---\ndescription: How to work with the Decklog log of this repository\nalwaysApply: true\n---\n"
+    mark = "<!-- Written by `decklog setup cursor`; --remove takes it out. -->"
+    path = os.path.join(setting.project, ".cursor", "rules", "decklog.mdc")
+    rule = WholeFile(path, f"{head}{mark}\n# {TITLE}\n\n{COMMANDS}\n", "Written by `decklog setup cursor`")
+    return setting.with_server([rule], json_server(os.path.join(setting.project, ".cursor", "mcp.json"), setting.server))
 
 
 _EITHER = (SetupScope.PROJECT, SetupScope.USER)
 _USER_FIRST = (SetupScope.USER, SetupScope.PROJECT)
-_ASKED = (
-    "What an agent asks for and the policy denies does not run; what it does not ask for can't be held, so it is only advice."
-)
-_OPEN = "a hook that fails, is missing or takes too long lets the call through"
+_ASKED = "A denied call does not run if the agent asks for permission. A call that it does not ask for can't be blocked."
+_OPEN = "a hook that fails, is missing or takes too long lets the call run"
 PROGRAMS = {
     program.name: program
     for program in (
@@ -311,7 +298,7 @@ PROGRAMS = {
             parts=_claude,
             scopes=_EITHER,
             executable="claude",
-            guard=f"A denied call does not run, but {_OPEN}, unless --enforce was given (2.1.325 has it, 2.1.197 not).",
+            guard=f"A denied call does not run. But {_OPEN}, unless --enforce was given (supported by 2.1.325, not by 2.1.197).",
         ),
         SupportedProgram(
             name="codex",
@@ -320,7 +307,7 @@ PROGRAMS = {
             # All clones share a repository's file, and its hooks run only if Codex trusts the folder.
             scopes=_USER_FIRST,
             executable="codex",
-            guard=f"A denied call does not run, but {_OPEN}, and one that Codex does not trust never runs: it is only advice.",
+            guard=f"A denied call does not run. But {_OPEN}, and Codex skips hooks that it does not trust: not a safe barrier.",
         ),
         SupportedProgram(
             name="gemini",
@@ -328,7 +315,7 @@ PROGRAMS = {
             parts=_gemini,
             scopes=_USER_FIRST,
             executable="gemini",
-            guard=f"A denied call does not run, but {_OPEN}, and in an editor (ACP) no hook of a tool runs: it is only advice.",
+            guard=f"A denied call does not run. But {_OPEN}, and in an editor (ACP) tool hooks do not run: not a safe barrier.",
         ),
         SupportedProgram(
             name="opencode",
@@ -336,21 +323,21 @@ PROGRAMS = {
             parts=_opencode,
             scopes=_USER_FIRST,
             executable="opencode",
-            guard="A denied call does not run, but a plugin that fails to load lets every call through: it is only advice.",
+            guard="A denied call does not run. But a plugin that fails to load lets every call run: not a safe barrier.",
         ),
         SupportedProgram(
             name="cursor",
             title="Cursor",
             parts=_cursor,
             scopes=(SetupScope.PROJECT,),
-            guard="It is told the commands, and nothing is recorded or held by itself: it is only advice.",
+            guard="Cursor gets the commands as a rule. Nothing is recorded or blocked automatically.",
         ),
         SupportedProgram(
             name="agents-md",
             title="AGENTS.md",
             parts=lambda setting: agents_md(setting.project),
             scopes=(SetupScope.PROJECT,),
-            guard="Agents are told the commands, and nothing is recorded or held by itself: it is only advice.",
+            guard="Agents get the commands as text. Nothing is recorded or blocked automatically.",
         ),
         SupportedProgram(name="zed", title="Zed", parts=_zed, scopes=(SetupScope.USER,), guard=_ASKED),
         SupportedProgram(name="jetbrains", title="JetBrains", parts=_jetbrains, scopes=(SetupScope.USER,), guard=_ASKED),

@@ -156,7 +156,7 @@ def _own_key(log: Decklog) -> str:
     if passphrase is None and sys.stdin.isatty():
         passphrase = asked(f"A passphrase for the new key {path}", twice=True)
     if not passphrase:
-        raise WrongUsage("give a public key: one is made only with a passphrase, which is asked for at a terminal")
+        raise WrongUsage("give a public key: one is created only with a passphrase, typed at a terminal")
     return log.trust.make_key(path, passphrase)
 
 

@@ -95,7 +95,7 @@ def _check(call: Invocation, parts: list[FilePart], trust: dict[str, SetupState]
 
 def _remove(call: Invocation, program: SupportedProgram, setting: Setting, parts: list[FilePart]) -> int:
     if program.name == "codex":
-        parts = [*parts, CodexTrust(_config(setting), files.real(parts[0].path), {})]
+        parts = [*parts, CodexTrust(_config(setting), {}, files.real(parts[0].path))]
     steps = installer().taking_out(parts)
     installer().carry_out(steps)
     return _report(call, program, setting, steps, [])
@@ -360,7 +360,7 @@ def _set_up_editor(call: Invocation, name: str, agents: tuple[str, ...], enforce
 def zed(call: Invocation, agents: tuple[str, ...], enforce: bool, **asked: bool) -> int:
     """Have Zed start agents by `decklog acp`: entries below agent_servers in ~/.config/zed/settings.json.
 
-    They appear in Zed's list of agents as "Claude Code, on record" and so on.
+    They appear in Zed's list of agents as "Claude Code (recorded)" and so on.
     """
     return _set_up_editor(call, "zed", agents, enforce, asked)
 

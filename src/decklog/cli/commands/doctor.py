@@ -16,7 +16,6 @@ from decklog.agents.setup.examining import (
     waiting_in,
 )
 from decklog.agents.setup.guard_trial import COMMAND, tried
-from decklog.agents.setup.parts import JsonServer, TomlServer
 from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, SupportedProgram
 from decklog.agents.spool import Spool
 from decklog.cli.agent_settings import find_project, setting_of
@@ -47,7 +46,7 @@ def doctor(call: Invocation, part: str | None, deep: bool) -> int:
     facts |= {"guard": ", ".join(f"{name} {result}" for name, result in guards.items())} if guards else {}
     findings += unguarded
     if ignored := find_ignored_entries():
-        facts["ignored_plugins"] = "; ".join(f"{one.entry.name} of {one.package}: {one.why}" for one in ignored)
+        facts["ignored_plugins"] = "; ".join(f"{one.entry.name} of {one.package}: {one.why_ignored}" for one in ignored)
     if not call.json:
         show({name: value for name, value in facts.items() if name != "steps"}, as_json=False)
     return _conclude(call, facts, findings)
@@ -181,4 +180,4 @@ def _has_server_doctor(program: SupportedProgram, settings: dict[SetupScope, Set
         parts = [part for scope in program.scopes for part in program.parts(settings[scope])]
     except DecklogError:
         return False
-    return any(isinstance(part, (JsonServer, TomlServer)) for part in parts)
+    return any(part.owner == "mcp" for part in parts)

@@ -5,7 +5,7 @@ from click.shell_completion import get_completion_class
 
 from decklog.cli.call import Invocation
 from decklog.cli.show import show
-from decklog.core.plugins import IgnoredEntry, Plugin, PluginKind, find_ignored_entries, find_plugins
+from decklog.core.plugins import Plugin, PluginKind, find_ignored_entries, find_plugins
 
 # click completes when this variable is set; the printed script sets it.
 _COMPLETING = "_DECKLOG_COMPLETE"
@@ -51,12 +51,11 @@ def completion(ctx: click.Context, shell: str) -> int:
 @click.pass_obj
 def plugins(call: Invocation, kind: str | None) -> int:
     """List the installed plug-ins, and the packages they came with."""
-    found = [_described(plugin, "") for plugin in find_plugins()]
-    found += [_described(ignored, ignored.why) for ignored in find_ignored_entries()]
+    found = [_described(one) for one in (*find_plugins(), *find_ignored_entries())]
     show([row for row in found if kind in (None, row["kind"])], as_json=call.json)
     return 0
 
 
-def _described(one: Plugin | IgnoredEntry, why: str) -> dict[str, str]:
+def _described(one: Plugin) -> dict[str, str]:
     facts = {"kind": str(one.kind), "name": one.name, "package": one.package, "version": one.version}
-    return {**facts, "object": one.entry.value, "problem": why}
+    return {**facts, "object": one.entry.value, "problem": one.why_ignored or ""}

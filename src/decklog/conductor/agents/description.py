@@ -7,13 +7,14 @@ import shlex
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from decklog.conductor.commands import Command, PrivateHomeFiles, expanded
+from decklog.conductor.tables import build
 from decklog.core.errors import Invalid, NotFound
 from decklog.guard.sandbox.sandbox import Sandbox, SandboxKind
 
@@ -28,10 +29,6 @@ KINDS = ("start", "text", "thought", "tool", "result", "usage", "note", "ask", "
 OUTAGES = ("quota", "login", "overload")
 CLASSES = (*OUTAGES, "context", "refused", "budget")
 LONGEST_ARGUMENT = 100 * 1024
-_LISTS = (
-    *("command", "untrusted", "in_sandbox", "without_sandbox", "pass_env", "readable", "writable", "probe", "login_env"),
-    *("resume", "home_copied", "home_readable", "home_writable"),
-)
 _FILE = re.compile(r"[\w./-]+\.\w{1,4}")
 _WORDS = {"prompt": PROMPTS, "stream": STREAMS, "commits": COMMITS, "permissions": PERMISSIONS}
 
@@ -67,7 +64,7 @@ class Description:
 
     name: str
     command: tuple[object, ...] = ()
-    untrusted: tuple[str, ...] = ()
+    untrusted: tuple[object, ...] = ()
     # Further arguments within Decklog's sandbox, and without it, where the program needs its own.
     in_sandbox: tuple[object, ...] = ()
     without_sandbox: tuple[object, ...] = ()
@@ -187,29 +184,15 @@ def describe(name: str, table: Mapping[str, Any]) -> Description:
         raise NotFound(f"agent {name} extends {base!r}, which is not known", hint=f"Use one of {', '.join(known_names())}.")
     whole = {**_whole(base), **table}
     whole.pop("extends", None)
-    names = {one.name for one in fields(Description)} - {"name"}
-    for key in whole:
-        if key not in names:
-            raise Invalid(f"agent {name}: there is no setting {key!r}", hint=f"There are {', '.join(sorted(names))}.", field=key)
-    found = _checked(name, whole)
+    events = tuple(_event_rule(name, rule) for rule in whole.pop("events", ()))
+    errors = tuple(_error_rule(name, rule) for rule in whole.pop("errors", ()))
+    found = build(Description, f"agent {name}", whole, name=name, events=events, errors=errors)
+    for key, words in _WORDS.items():
+        if getattr(found, key) not in words:
+            raise Invalid(f"agent {name}: {key} is {getattr(found, key)!r}", hint=f"Use one of {', '.join(words)}.", field=key)
     if not found.command:
         raise Invalid(f"agent {name} has no command", hint='Give one: command = ["my-agent", "{prompt_file}"]', field="command")
     return found
-
-
-def _checked(name: str, table: Mapping[str, Any]) -> Description:
-    for key, words in _WORDS.items():
-        if key in table and table[key] not in words:
-            raise Invalid(f"agent {name}: {key} is {table[key]!r}", hint=f"Use one of {', '.join(words)}.", field=key)
-    for key in _LISTS:
-        if not isinstance(table.get(key, []), list):
-            raise Invalid(f"agent {name}: {key} is a list of texts", field=key)
-    lists = {key: tuple(value) for key, value in table.items() if isinstance(value, list)}
-    rules = {
-        "events": tuple(_event_rule(name, rule) for rule in table.get("events", ())),
-        "errors": tuple(_error_rule(name, rule) for rule in table.get("errors", ())),
-    }
-    return replace(Description(name=name), **{**table, **lists, **rules})
 
 
 def _event_rule(name: str, rule: Mapping[str, Any]) -> EventRule:

@@ -207,7 +207,8 @@ class StreamReader:
 
     def _events(self, document: object, pointer: str | None) -> Iterator[StreamEvent]:
         """Yield the event of a line, or of an element of a list in it, by the first rule that matches."""
-        rule = next((one for one in self._description.events if one.each == pointer and _meets(one, document)), None)
+        rules = (one for one in self._description.events if one.each == pointer)
+        rule = next((one for one in rules if all(at(document, path) == value for path, value in one.when.items())), None)
         if rule is None:
             return
         taken = {name: value for name, path in rule.take.items() if (value := at(document, path)) is not None}
@@ -215,7 +216,8 @@ class StreamReader:
         if rule.kind == "ask" and problem is not None:
             yield StreamEvent("noise", problem=problem)
         else:
-            yield StreamEvent(rule.kind, taken, self._usage(rule, taken), self._class(rule.kind, taken), problem)
+            error_class = self.class_of(taken) if rule.kind == "error" or taken.get("is_error") else None
+            yield StreamEvent(rule.kind, taken, self._usage(rule, taken), error_class, problem)
 
     def _usage(self, rule: EventRule, taken: Mapping[str, Any]) -> dict[str, int] | None:
         figures = _tokens(taken, cached_within_input=rule.cached_within_input)
@@ -232,9 +234,6 @@ class StreamReader:
             return {}
         # A program that reports tokens and no cost does not know the price.
         return figures if is_priced else {name: value for name, value in figures.items() if name != "cost_microdollars"}
-
-    def _class(self, kind: str, taken: Mapping[str, Any]) -> str | None:
-        return self.class_of(taken) if kind == "error" or taken.get("is_error") else None
 
     def class_of(self, taken: Mapping[str, Any]) -> str | None:
         """Return the class of an error; None if it has none."""
@@ -271,10 +270,6 @@ def _documents(data: object, pointer: str | None) -> Iterator[object]:
         yield data
     elif isinstance(data, dict) and isinstance(found := at(data, pointer), list):
         yield from ({**data, "item": item} for item in found)
-
-
-def _meets(rule: EventRule, data: object) -> bool:
-    return all(at(data, pointer) == value for pointer, value in rule.when.items())
 
 
 def _is_error(rule: ErrorRule, taken: Mapping[str, Any]) -> bool:

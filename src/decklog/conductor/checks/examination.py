@@ -70,7 +70,9 @@ class Examiner:
     def verdict(self, check: Check, commit: str, changed: Sequence[str] = ()) -> tuple[CheckVerdict, CheckOutput]:
         """Return the verdict of a check on a commit's tree: the recorded one, or a new one."""
         tree = self._repository.tree(commit)
-        definition = _definition(check, changed)
+        definition = check.digest
+        if "{changed}" in check.command:
+            definition = hashlib.sha256(to_json([check.digest, *changed]).encode()).hexdigest()
         known = self._log.verdicts.known(self._run_id, tree, definition=definition, environment=self._environment)
         # Only an error is tried again.
         if known is not None and known.outcome is not CheckOutcome.ERROR:
@@ -211,24 +213,15 @@ class Examiner:
     def with_files_of(self, base: str, tip: str, paths: Sequence[str]) -> str:
         """Create a commit of a tip's tree with some files of the base."""
         listed = self._repository.on_objects("ls-tree", "-r", "-z", "--full-tree", base, "--", *paths).out
-        return self._with(tip, listed, "With the tests of the base\n")
+        return self._repository.commit_with(tip, listed, "With the tests of the base\n", self._runner.person)
 
     def with_content(self, tip: str, path: str, content: bytes) -> str:
         """Create a commit of a tip's tree with other content of one file."""
         listed = self._repository.on_objects("ls-tree", "-z", "--full-tree", tip, "--", path).out
         mode = listed.partition(b" ")[0]
         blob = self._repository.on_objects("hash-object", "-w", "--stdin", given=content).text
-        return self._with(tip, b"%s blob %s\t%s\0" % (mode, blob.encode(), os.fsencode(path)), "With a file otherwise\n")
-
-    def _with(self, tip: str, listed: bytes, message: str) -> str:
-        index = self._runner.folder / f"index.{self._task_id or 'base'}.{self._fence}".replace("/", "_")
-        variables = {"GIT_INDEX_FILE": str(index)}
-        self._runner.folder.mkdir(parents=True, exist_ok=True)
-        self._repository.on_objects("read-tree", tip, variables=variables)
-        self._repository.on_objects("update-index", "-z", "--index-info", given=listed, variables=variables)
-        tree = self._repository.on_objects("write-tree", variables=variables).text
-        index.unlink()
-        return self._repository.commit(tree, [tip], message, self._runner.person, 0)
+        entry = b"%s blob %s\t%s\0" % (mode, blob.encode(), os.fsencode(path))
+        return self._repository.commit_with(tip, entry, "With a file otherwise\n", self._runner.person)
 
     def _questions(self, base: str, tip: str, changed: Sequence[PathChange]) -> list[dict[str, Any]]:
         """List the findings that only a person may accept."""
@@ -237,13 +230,11 @@ class Examiner:
         if protected:
             found.append({"kind": "protected", "text": "paths that decide what is run, or what is good", "paths": protected})
         lines = added_lines(self._repository, base, tip)
-        knowing = [f"{path}: {line.strip()}" for path, line in lines if self._is_knowing(path, line)]
+        code = [(path, line) for path, line in lines if not self._tests.covers(path)]
+        knowing = [f"{path}: {line.strip()}" for path, line in code if _KNOWS_ITS_TESTS.search(line)]
         if knowing:
             found.append({"kind": "knows-its-tests", "text": "code that knows it is tested", "lines": knowing[:MOST_SHOWN]})
         return found
-
-    def _is_knowing(self, path: str, line: str) -> bool:
-        return not self._tests.covers(path) and _KNOWS_ITS_TESTS.search(line) is not None
 
     def _held(self, base: str, tip: str, questions: list[dict[str, Any]]) -> Examination:
         """Return green if a person approved exactly this change with exactly these findings."""
@@ -257,12 +248,6 @@ def environment_digest(runner: Runner) -> str:
     """Return a digest of what a verdict depends on, except for the tree and the check."""
     facts: Mapping[str, object] = {"git": version(), "settings": fixed_settings(), "sandbox": runner.sandbox.value}
     return hashlib.sha256(to_json(facts).encode()).hexdigest()
-
-
-def _definition(check: Check, changed: Sequence[str]) -> str:
-    if "{changed}" not in check.command:
-        return check.digest
-    return hashlib.sha256(to_json([check.digest, *changed]).encode()).hexdigest()
 
 
 def _free_bytes(folder: Path) -> int:

@@ -6,9 +6,10 @@ A removed test is accepted if all that it checks is code that the change removes
 import ast
 import copy
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from decklog.conductor.checks.removed_code import RemovedCode, gone
 from decklog.conductor.checks.running import PASSED
@@ -17,7 +18,6 @@ from decklog.conductor.git.repository import Repository
 from decklog.core.python_source import parsed
 from decklog.guard.files.gitignore import IgnoreFile
 
-_Scope = ast.Module | ast.ClassDef
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _WORD = re.compile(r"\w+")
 # Calls that check something: of unittest, of test runners, of mocks.
@@ -38,6 +38,61 @@ class TestFile:
         return self.path.rpartition("/")[2].partition(".")[0]
 
 
+@dataclass(frozen=True)
+class _Test:
+    """One test of a file, with its class."""
+
+    file: TestFile
+    node: _Function
+    scope: ast.ClassDef | None
+    module: ast.Module
+
+    def is_meant(self, name: str) -> bool:
+        """Return whether a name of a report may mean it."""
+        where, _, test = name.partition("::")
+        is_here = self.file.stem in where and (self.scope is None or self.scope.name in f"{where}::{test}")
+        return is_here and test.partition("[")[0].rpartition("::")[2] == self.node.name
+
+    @cached_property
+    def claim(self) -> str:
+        """What it does, without its name, with all of its class and its file that it uses."""
+        plain = copy.copy(self.node)
+        plain.name = "test"
+        own = [one for one in self.scope.body if not is_test(one)] if self.scope is not None else []
+        around = [*own, *self.scope.bases, *self.scope.decorator_list] if self.scope is not None else []
+        defined = _defined(self.module)
+        wanted, seen = [_used(one) for one in (self.node, *around)], set[str]()
+        while wanted:
+            for name in wanted.pop() & defined.keys() - seen:
+                seen.add(name)
+                wanted += [_used(statement) for statement in defined[name]]
+        ground = [statement for name in sorted(seen) for statement in defined[name]]
+        return "\n".join(ast.dump(one) for one in (plain, *around, *ground))
+
+    def set_up(self, sight: "_Sight") -> set[str]:
+        """Return the attributes and methods of its class that depend on removed code."""
+        others = [one for one in self.scope.body if isinstance(one, _Function) and not is_test(one)] if self.scope else []
+        kept = {f"self.{one.name}" for one in others if sight.sees(one)}
+        assigned = [node for one in others for node in ast.walk(one) if isinstance(node, ast.Assign) and sight.sees(node.value)]
+        return kept | {_dotted(target) for node in assigned for target in node.targets if isinstance(target, ast.Attribute)}
+
+
+def _tests(file: TestFile) -> Iterator[_Test]:
+    """Yield the tests of a file, those of its classes too; nothing if it is no Python."""
+    module = parsed(file.content)
+    if module is None:
+        return
+    scopes: list[ast.Module | ast.ClassDef] = [module, *(one for one in ast.walk(module) if isinstance(one, ast.ClassDef))]
+    for scope in scopes:
+        for node in scope.body:
+            if is_test(node) and isinstance(node, _Function):
+                yield _Test(file, node, scope if isinstance(scope, ast.ClassDef) else None, module)
+
+
+def is_test(node: ast.stmt) -> bool:
+    return isinstance(node, _Function) and node.name.startswith("test")
+
+
 def moved(
     lost: Sequence[str], was: Mapping[str, str], now: Mapping[str, str], old: Sequence[TestFile], new: Sequence[TestFile]
 ) -> set[str]:
@@ -45,13 +100,14 @@ def moved(
 
     Each new name counts for one of them.
     """
-    before, after = _claims(old), _claims(new)
+    before, after = ([test for file in files for test in _tests(file)] for files in (old, new))
     free = [name for name, outcome in now.items() if outcome == PASSED and name not in was]
     found = set()
     for name in lost:
-        claimed = _claimed(name, before)
-        other = next((one for one in free if _case(one) == _case(name) and claimed & _claimed(one, after)), None)
-        if claimed and other is not None:
+        claims = {test.claim for test in before if test.is_meant(name)}
+        same = [test for test in after if test.claim in claims]
+        other = next((one for one in free if _case(one) == _case(name) and any(test.is_meant(one) for test in same)), None)
+        if other is not None:
             free.remove(other)
             found.add(name)
     return found
@@ -61,9 +117,8 @@ def hidden(files: Sequence[TestFile]) -> list[str]:
     """List the tests that do not run, because a later one has the same name."""
     found = []
     for file in files:
-        for scope in _scopes(file):
-            names = [str(one.name) for one in scope.body if is_test(one)]  # type: ignore[attr-defined]
-            found += sorted(f"{file.path}::{name}" for name in set(names) if names.count(name) > 1)
+        names = Counter((id(test.scope), test.node.name) for test in _tests(file))
+        found += sorted(f"{file.path}::{name}" for (_, name), count in names.items() if count > 1)
     return found
 
 
@@ -72,52 +127,8 @@ def _case(name: str) -> str:
     return name.partition("::")[2].partition("[")[2]
 
 
-def _claimed(name: str, claims: Mapping[tuple[str, str], set[str]]) -> set[str]:
-    """Return the claims of the tests that a name in a report may mean."""
-    where, _, test = name.partition("::")
-    function = test.partition("[")[0]
-    return {one for (stem, called), claimed in claims.items() if called == function and stem in where for one in claimed}
-
-
-def _claims(files: Sequence[TestFile]) -> dict[tuple[str, str], set[str]]:
-    found: dict[tuple[str, str], set[str]] = {}
-    for file in files:
-        scopes = _scopes(file)
-        defined = _defined(scopes[0]) if scopes else {}
-        for scope in scopes:
-            own = [one for one in scope.body if not is_test(one)] if isinstance(scope, ast.ClassDef) else []
-            around = [*own, *scope.bases, *scope.decorator_list] if isinstance(scope, ast.ClassDef) else []
-            for node in filter(is_test, scope.body):
-                found.setdefault((file.stem, node.name), set()).add(_claim(node, around, defined))  # type: ignore[attr-defined]
-    return found
-
-
-def _scopes(file: TestFile) -> list[_Scope]:
-    """Return the scopes of tests: the module, then its classes; nothing if it is no Python."""
-    module = parsed(file.content)
-    if module is None:
-        return []
-    return [module, *(node for node in ast.walk(module) if isinstance(node, ast.ClassDef))]
-
-
-def is_test(node: ast.stmt) -> bool:
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
-
-
-def _claim(node: ast.stmt, around: Sequence[ast.AST], defined: Mapping[str, Sequence[ast.stmt]]) -> str:
-    """Return what a test does, without its name, with all of its class and its file that it uses."""
-    plain = copy.copy(node)
-    plain.name = "test"  # type: ignore[attr-defined]
-    wanted, seen = [_used(one) for one in (node, *around)], set[str]()
-    while wanted:
-        for name in wanted.pop() & defined.keys() - seen:
-            seen.add(name)
-            wanted += [_used(statement) for statement in defined[name]]
-    ground = [statement for name in sorted(seen) for statement in defined[name]]
-    return "\n".join(ast.dump(one) for one in (plain, *around, *ground))
-
-
-def _defined(module: _Scope) -> dict[str, list[ast.stmt]]:
+@lru_cache(maxsize=8)
+def _defined(module: ast.Module) -> dict[str, list[ast.stmt]]:
     """Return the statements of a module by the names that they define; imports are split by name."""
     found: dict[str, list[ast.stmt]] = {}
     for statement in (one for whole in module.body for one in _parts(whole)):
@@ -263,35 +274,6 @@ def _named(node: ast.stmt) -> set[str]:
             return set()
 
 
-@dataclass(frozen=True)
-class _Test:
-    """One test of a file, with its class."""
-
-    file: TestFile
-    node: _Function
-    scope: ast.ClassDef | None
-    sight: _Sight
-
-    def is_meant(self, name: str) -> bool:
-        """Return whether a name of a report may mean it."""
-        where, _, test = name.partition("::")
-        is_here = self.file.stem in where and (self.scope is None or self.scope.name in f"{where}::{test}")
-        return is_here and test.partition("[")[0].rpartition("::")[2] == self.node.name
-
-    @property
-    def set_up(self) -> frozenset[str]:
-        """The attributes and methods of its class that depend on removed code."""
-        others = [one for one in self.scope.body if isinstance(one, _Function) and not is_test(one)] if self.scope else []
-        kept = set()
-        for one in others:
-            if self.sight.sees(one):
-                kept.add(f"self.{one.name}")
-            for node in ast.walk(one):
-                if isinstance(node, ast.Assign) and self.sight.sees(node.value):
-                    kept |= {_dotted(target) for target in node.targets if isinstance(target, ast.Attribute)}
-        return frozenset(kept)
-
-
 def with_their_code(lost: Sequence[str], old: Sequence[TestFile], gone: RemovedCode, tree: "RemovedTests") -> set[str]:
     """Return those of some lost tests that checked only removed code.
 
@@ -300,32 +282,25 @@ def with_their_code(lost: Sequence[str], old: Sequence[TestFile], gone: RemovedC
     if not gone.names and not gone.methods:
         return set()
     shared = _shared(old, gone)
-    tests = [test for file in old for test in _tests(file, gone, shared)]
+    tests: list[tuple[_Test, _Sight]] = []
+    for file in old:
+        module = parsed(file.content)
+        sight = _sight(module, gone, shared) if module is not None else None
+        tests += [(test, sight) for test in _tests(file) if sight is not None]
     found = set()
     for name in lost:
-        meant = [test for test in tests if test.is_meant(name)]
-        if meant and all(_is_of_gone(test, tree) for test in meant):
+        meant = [(test, sight) for test, sight in tests if test.is_meant(name)]
+        if meant and all(_is_of_gone(test, sight, tree) for test, sight in meant):
             found.add(name)
     return found
 
 
-def _tests(file: TestFile, gone: RemovedCode, shared: frozenset[str] = frozenset()) -> Iterator[_Test]:
-    module = parsed(file.content)
-    if module is None:
-        return
-    sight = _sight(module, gone, shared)
-    for scope in (None, *(node for node in module.body if isinstance(node, ast.ClassDef))):
-        for node in (module if scope is None else scope).body:
-            if is_test(node) and isinstance(node, _Function):
-                yield _Test(file, node, scope, sight)
-
-
-def _is_of_gone(test: _Test, tree: "RemovedTests") -> bool:
-    known = set(test.set_up) | {one.arg for one in ast.walk(test.node.args) if isinstance(one, ast.arg) and test.sight.sees(one)}
-    if not test.sight.sees(test.node, known):
+def _is_of_gone(test: _Test, sight: _Sight, tree: "RemovedTests") -> bool:
+    known = test.set_up(sight) | {one.arg for one in ast.walk(test.node.args) if isinstance(one, ast.arg) and sight.sees(one)}
+    if not sight.sees(test.node, known):
         return False
-    others = list(_other_looks(test.sight, test.node.body, known, is_within=False))
-    staying = tree.words_of_code(test.sight.staying(test.node))
+    others = list(_other_looks(sight, test.node.body, known, is_within=False))
+    staying = tree.words_of_code(sight.staying(test.node))
     files = tree.tests_naming(staying)
     if not all(any(_has_word(file, word) for file in files) for word in staying):
         return False
@@ -393,7 +368,7 @@ def without(file: TestFile, names: Collection[str], gone: RemovedCode) -> bytes 
     module = parsed(file.content)
     if module is None:
         return file.content
-    going = {(test.scope and test.scope.name, test.node.name) for test in _tests(file, gone) if any(map(test.is_meant, names))}
+    going = {(test.scope and test.scope.name, test.node.name) for test in _tests(file) if any(map(test.is_meant, names))}
     before, sight = ast.dump(module), _sight(module, gone)
     had_tests = _any_tests(module)
     scopes: list[ast.Module | ast.ClassDef] = [module, *(node for node in module.body if isinstance(node, ast.ClassDef))]

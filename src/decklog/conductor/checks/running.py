@@ -172,30 +172,24 @@ def _judged(check: Check, ended: Mapping[str, object], tests: Mapping[str, str] 
 
 def read_junit(path: Path) -> dict[str, str] | None:
     """Parse a report in JUnit's format; None if it can't be read or has no tests."""
-    try:
-        if path.is_symlink() or path.stat().st_size > LARGEST:
-            return None
-        root = ElementTree.fromstring(path.read_bytes())
-    except (OSError, ElementTree.ParseError, ValueError):
-        return None
     tests: dict[str, str] = {}
-    for case in root.iter("testcase"):
-        name = f"{case.get('classname', '')}::{case.get('name', '')}"
+    for name, case in junit_cases(path):
+        kinds = {child.tag for child in case}
+        outcome = FAILED if kinds & {"failure", "error"} else SKIPPED if "skipped" in kinds else PASSED
         # Of two tests with the same name the worse outcome counts.
-        tests[name] = _worse(tests.get(name, PASSED), _outcome(case))
+        tests[name] = max(tests.get(name, PASSED), outcome, key=(PASSED, SKIPPED, FAILED).index)
     return tests or None
 
 
-def _outcome(case: ElementTree.Element) -> str:
-    kinds = {child.tag for child in case}
-    if kinds & {"failure", "error"}:
-        return FAILED
-    return SKIPPED if "skipped" in kinds else PASSED
-
-
-def _worse(one: str, other: str) -> str:
-    order = (PASSED, SKIPPED, FAILED)
-    return max(one, other, key=order.index)
+def junit_cases(path: Path) -> list[tuple[str, ElementTree.Element]]:
+    """Return the test cases of a JUnit report with their names; empty if it can't be read."""
+    try:
+        if path.is_symlink() or path.stat().st_size > LARGEST:
+            return []
+        root = ElementTree.fromstring(path.read_bytes())
+    except (OSError, ElementTree.ParseError, ValueError):
+        return []
+    return [(f"{case.get('classname', '')}::{case.get('name', '')}", case) for case in root.iter("testcase")]
 
 
 def census(base: Mapping[str, str], tip: Mapping[str, str]) -> list[str]:

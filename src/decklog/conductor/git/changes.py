@@ -12,7 +12,6 @@ from decklog.guard.files.gitignore import IgnoreFile
 LINK, SUBMODULE = "120000", "160000"
 NO_CHANGE = "no-change"
 LARGEST_FILE = 10 * 1024 * 1024
-_HUNK = re.compile(r"@@ -\S+ \+(\d+)")
 _DIFF = ("diff-tree", "-r", "--no-renames")
 _MARKERS = ("<<<<<<< ", ">>>>>>> ")
 
@@ -47,50 +46,6 @@ def changes(repository: Repository, base: str, tip: str) -> list[PathChange]:
     return found
 
 
-@dataclass(frozen=True)
-class DiffLine:
-    """One line that differs: new (`sign` is +) with its number in the new file, or gone (-)."""
-
-    path: str
-    sign: str
-    number: int
-    text: str
-
-
-def added_lines(repository: Repository, base: str, tip: str) -> list[tuple[str, str]]:
-    """List the lines that a change adds, each with its path."""
-    return [(line.path, line.text) for line in _changed_lines(repository, base, tip) if line.sign == "+"]
-
-
-def _changed_lines(repository: Repository, base: str, tip: str) -> Iterator[DiffLine]:
-    words = (*_DIFF, "-p", "-U0", "--no-ext-diff", "--no-textconv", "--no-color", base, tip)
-    return lines_of(repository.on_objects(*words).out.decode(errors="replace"))
-
-
-def lines_of(patch: str) -> Iterator[DiffLine]:
-    """Yield the lines of a patch that git has written, with or without context."""
-    path, number, is_head = "", 0, True
-    # Not by splitlines: to git a form feed is within a line.
-    for line in patch.split("\n"):
-        if line.startswith("diff --git "):
-            is_head = True
-        elif is_head and line.startswith("+++ "):
-            path = named(line[4:])
-        elif (hunk := _HUNK.match(line)) is not None:
-            is_head, number = False, int(hunk[1])
-        elif not is_head and line[:1] in ("+", "-", " "):
-            yield DiffLine(path, line[0], number, line[1:])
-            number += line[0] != "-"
-
-
-def named(text: str) -> str:
-    """Parse the name of a file in the head of a diff, which git may quote."""
-    name = text.rstrip("\t\r")
-    if name.startswith('"') and name.endswith('"'):
-        name = name[1:-1].encode(errors="replace").decode("unicode_escape").encode("latin-1", "replace").decode(errors="replace")
-    return name.removeprefix("b/")
-
-
 def is_only_space(repository: Repository, base: str, tip: str) -> bool:
     """Return whether two commits differ only in empty lines and white space at the ends of lines."""
     if any(one.status != "M" for one in changes(repository, base, tip)):
@@ -108,12 +63,13 @@ def faults(repository: Repository, base: str, start: str, tip: str, allowed: Seq
     if not repository.is_ancestor(start, tip):
         return [Fault("history", "the tip does not descend from the commit that the attempt began with")]
     changed = changes(repository, base, tip)
+    marked = (path for path, line in added_lines(repository, base, tip) if line.startswith(_MARKERS))
     found = [
         Fault("out-of-bounds", "paths that the task does not allow were changed", _outside(changed, allowed)),
         Fault("submodule", "a submodule was added or moved", tuple(one.path for one in changed if one.mode == SUBMODULE)),
         Fault("link-out", "a link leads out of the tree", _links_out(repository, changed)),
         Fault("too-large", f"files are larger than {LARGEST_FILE} bytes", _too_large(repository, changed)),
-        Fault("conflict-marker", "conflict markers were left", _marked(repository, base, tip)),
+        Fault("conflict-marker", "conflict markers were left", tuple(dict.fromkeys(marked))),
     ]
     return [fault for fault in found if fault.paths]
 
@@ -142,22 +98,25 @@ def _too_large(repository: Repository, changed: Sequence[PathChange]) -> tuple[s
     return tuple(one.path for one, size in zip(files, sizes, strict=True) if int(size) > LARGEST_FILE)
 
 
-def _marked(repository: Repository, base: str, tip: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(path for path, line in added_lines(repository, base, tip) if line.startswith(_MARKERS)))
-
+# Patches
 
 _BLOCK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
 _NOTES = {"new file mode": "new file", "deleted file mode": "deleted", "Binary files": "binary", "old mode": "mode changed"}
 
 
 @dataclass(frozen=True)
-class NumberedLine:
-    """One line of a patch. `sign` is +, - or a space; a line of one side has no number on the other."""
+class DiffLine:
+    """One line of a patch. `sign` is +, - or a space, `number` its place in the new file.
 
+    `old` and `new` are its numbers in both files; a line of one side has no number on the other.
+    """
+
+    path: str
     sign: str
-    old: int | None
-    new: int | None
+    number: int
     text: str
+    old: int | None = None
+    new: int | None = None
 
 
 @dataclass(frozen=True)
@@ -165,7 +124,7 @@ class ChangedBlock:
     """Lines that follow each other. `heading` is what git prints after the numbers, often the enclosing function."""
 
     heading: str
-    lines: tuple[NumberedLine, ...]
+    lines: tuple[DiffLine, ...]
 
     @property
     def start(self) -> int:
@@ -186,51 +145,67 @@ class ChangedFile:
         return sum(line.sign == sign for block in self.blocks for line in block.lines)
 
 
+def added_lines(repository: Repository, base: str, tip: str) -> list[tuple[str, str]]:
+    """List the lines that a change adds, each with its path."""
+    words = (*_DIFF, "-p", "-U0", "--no-ext-diff", "--no-textconv", "--no-color", base, tip)
+    patch = repository.on_objects(*words).out.decode(errors="replace")
+    return [(line.path, line.text) for line in lines_of(patch) if line.sign == "+"]
+
+
+def lines_of(patch: str) -> Iterator[DiffLine]:
+    """Yield the lines of a patch that git has written, with or without context."""
+    return (line for file in files_of(patch) for block in file.blocks for line in block.lines)
+
+
 def files_of(patch: str) -> list[ChangedFile]:
-    """Read the files of a patch, in its order."""
+    """Parse the files of a patch, in its order."""
     # Not by splitlines: a form feed is within a line to git.
     lines = patch.split("\n")
-    return [_file(lines[start:end]) for start, end in pairwise((*_starts(lines), len(lines)))]
-
-
-def _starts(lines: list[str]) -> Iterator[int]:
-    """Find the lines with which a file begins; a line of a block never does, as each has a sign."""
-    return (number for number, line in enumerate(lines) if line.startswith("diff --git "))
+    # A line of a block never begins like this, as each has a sign.
+    starts = [number for number, line in enumerate(lines) if line.startswith("diff --git ")]
+    return [_file(lines[start:end]) for start, end in pairwise((*starts, len(lines)))]
 
 
 def _file(lines: list[str]) -> ChangedFile:
     at = next((number for number, line in enumerate(lines) if _BLOCK.match(line)), len(lines))
     head = lines[:at]
     notes = [note for sign, note in _NOTES.items() if any(line.startswith(sign) for line in head)]
-    notes += [f"renamed from {named(line.removeprefix('rename from '))}" for line in head if line.startswith("rename from ")]
-    return ChangedFile(_path(head), tuple(notes), tuple(_blocks(lines[at:])))
+    notes += [f"renamed from {_name(line.removeprefix('rename from '))}" for line in head if line.startswith("rename from ")]
+    path = _path(head)
+    return ChangedFile(path, tuple(notes), tuple(_blocks(path, lines[at:])))
 
 
 def _path(head: list[str]) -> str:
-    names = {sign: named(line[len(sign) :]) for line in head for sign in ("+++ ", "--- ", "rename to ") if line.startswith(sign)}
+    names = {sign: _name(line[len(sign) :]) for line in head for sign in ("+++ ", "--- ", "rename to ") if line.startswith(sign)}
     for sign in ("+++ ", "rename to ", "--- "):
         if names.get(sign, "/dev/null") != "/dev/null":
             return names[sign].removeprefix("a/") if sign == "--- " else names[sign]
     # A binary file and a change of the mode have no such lines: both names after the word are the same.
     both = head[0].removeprefix("diff --git ")
-    return named(both[len(both) // 2 + 1 :])
+    return _name(both[len(both) // 2 + 1 :])
 
 
-def _blocks(lines: list[str]) -> Iterator[ChangedBlock]:
-    at = 0
-    while at < len(lines):
-        found = _BLOCK.match(lines[at])
-        at += 1
+def _name(text: str) -> str:
+    """Parse the name of a file in the head of a diff, which git may quote."""
+    name = text.rstrip("\t\r")
+    if name.startswith('"') and name.endswith('"'):
+        name = name[1:-1].encode(errors="replace").decode("unicode_escape").encode("latin-1", "replace").decode(errors="replace")
+    return name.removeprefix("b/")
+
+
+def _blocks(path: str, lines: list[str]) -> Iterator[ChangedBlock]:
+    rows = iter(lines)
+    for row in rows:
+        found = _BLOCK.match(row)
         if found is None:
             continue
         old, new = int(found[1]), int(found[3])
         ends = old + int(found[2] or 1), new + int(found[4] or 1)
-        block: list[NumberedLine] = []
-        while at < len(lines) and (old, new) != ends:
-            line, at = lines[at], at + 1
+        block: list[DiffLine] = []
+        while (old, new) != ends and (line := next(rows, None)) is not None:
             if line.startswith("\\"):
                 continue
             sign = line[:1] or " "
-            block.append(NumberedLine(sign, None if sign == "+" else old, None if sign == "-" else new, line[1:]))
+            block.append(DiffLine(path, sign, new, line[1:], None if sign == "+" else old, None if sign == "-" else new))
             old, new = old + (sign != "+"), new + (sign != "-")
         yield ChangedBlock(found[5], tuple(block))

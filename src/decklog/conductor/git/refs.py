@@ -161,7 +161,10 @@ class Remote:
 
     def _call(self, *words: str, given: bytes | None = None, accepted: Sequence[int] = (0,)) -> GitResult:
         variables = {name: os.environ[name] for name in _PASSED if name in os.environ}
-        own = {"GIT_DIR": str(self._repository.common), "GIT_CONFIG_NOSYSTEM": "0", **self._ssh(), **variables}
+        # Keep ssh from prompting, unless the user has set how to call it.
+        is_set = self._repository.on_refs("config", "--get", "core.sshCommand", accepted=(0, 1)).code == 0
+        ssh = {} if is_set else {"GIT_SSH_COMMAND": _NO_QUESTIONS}
+        own = {"GIT_DIR": str(self._repository.common), "GIT_CONFIG_NOSYSTEM": "0", **ssh, **variables}
         try:
             return call(
                 words,
@@ -179,11 +182,6 @@ class Remote:
                 hint=f"Try it: git ls-remote {self.name}",
                 remote=self.name,
             ) from problem
-
-    def _ssh(self) -> dict[str, str]:
-        """Keep ssh from prompting, unless the user has set how to call it."""
-        given = self._repository.on_refs("config", "--get", "core.sshCommand", accepted=(0, 1)).code == 0
-        return {} if given else {"GIT_SSH_COMMAND": _NO_QUESTIONS}
 
 
 class RunRefs:

@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -341,6 +342,20 @@ class Repository:
         variables = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in values.items()}
         return self.on_objects("commit-tree", tree, *words, given=message.encode(), variables=variables).text
 
+    @contextmanager
+    def scratch_index(self) -> Iterator[dict[str, str]]:
+        """Yield the variables of an empty git index, which is removed afterwards."""
+        with tempfile.TemporaryDirectory(prefix="decklog-") as folder:
+            yield {"GIT_INDEX_FILE": os.path.join(folder, "index")}
+
+    def commit_with(self, tip: str, entries: bytes, message: str, person: Person) -> str:
+        """Create a commit of a tip's tree with other index entries, on top of it."""
+        with self.scratch_index() as variables:
+            self.on_objects("read-tree", tip, variables=variables)
+            self.on_objects("update-index", "-z", "--index-info", given=entries, variables=variables)
+            tree = self.on_objects("write-tree", variables=variables).text
+        return self.commit(tree, [tip], message, person, 0)
+
     def populate(self, commit: str, folder: Path, index: Path) -> None:
         """Write the files of a commit into an empty folder, and an index of them."""
         variables = {"GIT_WORK_TREE": str(folder), "GIT_INDEX_FILE": str(index)}
@@ -376,7 +391,7 @@ def _listed(objects: Path) -> str:
 
 
 def starting_commit(repository: Repository, name: str, *, cwd: Path) -> str:
-    """Return the commit that a run starts from. Raise for a repository without commits, and for an unknown name."""
+    """Return the commit of a name. Raise Conflict for a repository without commits, and NotFound for an unknown name."""
     found = repository.resolve(name, cwd=cwd)
     if found is None and name == "HEAD":
         raise Conflict("this repository has no commit yet", hint="Make one: git add . && git commit")

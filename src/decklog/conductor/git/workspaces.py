@@ -159,9 +159,11 @@ class _Named:
             self.notes.append("the workspace has lost its repository")
             return
         self.objects = place.git / "objects"
-        named = {**_packed(place.git), **_loose(place.git)}
+        loose = {str(path.relative_to(place.git)): sha for path in _files(place.git / "refs") for sha in _shas(_read(path))[:1]}
+        named = {**_packed(place.git), **loose}
         self.tip = named.get(f"refs/heads/{BRANCH}")
-        everything = [*named.values(), *_shas(_read(place.git / "HEAD")), *_reflogs(place.git)]
+        logged = [sha for path in _files(place.git / "logs") for line in _read(path).splitlines() for sha in _shas(line)[:2]]
+        everything = [*named.values(), *_shas(_read(place.git / "HEAD")), *logged]
         self.commits = [sha for sha in dict.fromkeys(everything) if set(sha) != {"0"}]
 
 
@@ -241,18 +243,10 @@ def _nested(repository: Repository, place: Workspace, person: Person, at: int) -
 # What the files of a workspace's repository name
 
 
-def _loose(git: Path) -> dict[str, str]:
-    return {str(path.relative_to(git)): sha for path in _files(git / "refs") for sha in _shas(_read(path))[:1]}
-
-
 def _packed(git: Path) -> dict[str, str]:
     lines = _read(git / "packed-refs").splitlines()
     parts = [line.split(" ", 1) for line in lines if line[:1] not in ("#", "^") and " " in line]
     return {name: sha for sha, name in parts if _shas(sha)}
-
-
-def _reflogs(git: Path) -> list[str]:
-    return [sha for path in _files(git / "logs") for line in _read(path).splitlines() for sha in _shas(line)[:2]]
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -242,9 +242,9 @@ class Rounds:
         task = claim.task
         with self._log.transaction():
             if task.role == CHECK:
-                claim.finish("another round is asked for")
+                claim.finish("another round is required")
             else:
-                claim.release("another round is asked for")
+                claim.release("another round is required")
             given = {"base": task.inputs["base"], "start": task.inputs["tip"]}
             again = self._add(self._stages.landing_of(task), task.inputs, given)
             kill_points.reached("rounds:begun")

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from decklog.agents.session_views import STARTED, title_of_call
@@ -15,7 +16,6 @@ from decklog.core.errors import DecklogError
 from decklog.core.figures import dollars
 from decklog.journal.entry import Entry, EntryKind
 from decklog.log import Decklog
-from decklog.records.record import Page
 
 # How often a workspace is looked into. It costs a call of git.
 LOOK_SECONDS = 2.0
@@ -133,12 +133,9 @@ def cost_of(log: Decklog, run_id: str, tasks: set[str]) -> int:
 
 def recent_steps(log: Decklog, item: Item, limit: int) -> list[Entry]:
     """List the newest steps of an item, oldest first: entries of all its tasks, without changes of records."""
-    found = [entry for task in item.tasks for kind in _STEPS for entry in _newest(log, item, task.id, kind, limit)]
+    find = partial(log.journal.find, item.run_id, limit=limit)
+    found: list[Entry] = [entry for task in item.tasks for kind in _STEPS for entry in find(task_id=task.id, kind=kind)]
     return sorted(found, key=lambda entry: entry.seq)[-limit:]
-
-
-def _newest(log: Decklog, item: Item, task_id: str, kind: EntryKind, limit: int) -> Page[Entry]:
-    return log.journal.find(item.run_id, task_id=task_id, kind=kind, limit=limit)
 
 
 def _told(entry: Entry, folder: str | None) -> str:

@@ -279,7 +279,7 @@ class PostgresConnections:
         )
 
     def _how(self) -> dict[str, Any]:
-        return {"autocommit": True, "prepare_threshold": None, "connect_timeout": self._connect_seconds(), **_KEEP_ALIVE}
+        return {"autocommit": True, "prepare_threshold": None, "connect_timeout": max(2, int(self.busy_seconds)), **_KEEP_ALIVE}
 
     @property
     def was_reached(self) -> bool:
@@ -303,9 +303,6 @@ class PostgresConnections:
             row = connection.execute("select pg_is_in_recovery()").fetchone()
         self.is_standby = bool(row and row[0])
         return self.is_standby
-
-    def _connect_seconds(self) -> int:
-        return max(2, int(self.busy_seconds))
 
     def reach(self) -> None:
         """Connect once without the pool, which would take a server that does not answer for one that is busy."""

@@ -12,15 +12,15 @@ from decklog.core import fork_safety as forks
 from decklog.core.clock import Clock
 from decklog.core.errors import Invalid, LostWrites
 from decklog.db.base import STREAM_SIZE, Row, upsert_of
-from decklog.db.postgres import errors, heads, partitions, schema, search
+from decklog.db.postgres import errors, partitions, schema
 from decklog.db.postgres.connections import PostgresConnections
 from decklog.db.postgres.listener import NotifyListener
+from decklog.db.postgres.search import PostgresSearch
 from decklog.db.postgres.session import NotBegun, Session, Statement, Take
 from decklog.db.postgres.transactions import PostgresTransactions, given_up
-from decklog.db.search.entries import findings
 from decklog.db.search.marks import not_indexed
 from decklog.db.statements import PARAMETER, Statements
-from decklog.db.text_search import Found, Search, Span
+from decklog.db.text_search import Span
 from decklog.records.values import Values
 
 if TYPE_CHECKING:
@@ -44,11 +44,45 @@ insert into streams (no, name, created_at, in_order)
 select end_no - :place, :stream, :at, 1 from entry_ranges order by first_no limit 1
 on conflict do nothing
 """
+# Once in a transaction: PostgreSQL would pass over all versions of the row that the transaction made before.
+_KEEP_HEAD = b"update streams set head_seq = $2, head_hash = $3, head_at = $4 where no = $1"
+# In every statement that reads the heads.
+_HEAD_READERS = ("head_", "lock_stream")
+_NEWEST_HEAD = f"(s.no * {STREAM_SIZE} + s.head_seq)"
+_WRONG_HEADS = f"""
+select s.name
+  from streams s
+ where not exists (select 1 from entry_ranges r where r.archive is not null and s.no >= r.first_no and s.no < r.end_no)
+   and case when s.head_seq between 0 and {STREAM_SIZE - 1}
+       then not exists (select 1 from entries e
+                         where e.pos = {_NEWEST_HEAD} and e.seq = s.head_seq and e.hash = s.head_hash and e.at = s.head_at)
+         or exists (select 1 from entries e where e.pos > {_NEWEST_HEAD} and e.pos < (s.no + 1) * {STREAM_SIZE})
+       else true end
+ order by s.no
+"""
+DERIVE_HEADS = f"""
+update streams s
+   set head_seq = h.seq, head_hash = h.hash, head_at = h.at
+  from (
+    select t.no, coalesce(e.seq, 0) as seq, coalesce(e.hash, '') as hash, coalesce(e.at, '') as at
+      from streams t
+      left join lateral (
+        select seq, hash, at
+          from entries
+         where pos >= t.no * {STREAM_SIZE} and pos < (t.no + 1) * {STREAM_SIZE}
+         order by pos desc
+         limit 1
+      ) e on true
+  ) h
+ where h.no = s.no
+   and not exists (select 1 from entry_ranges r where r.archive is not null and s.no >= r.first_no and s.no < r.end_no)
+   and (s.head_seq, s.head_hash, s.head_at) is distinct from (h.seq, h.hash, h.at)
+"""
 # From this number of rows on a copy is faster than inserts.
 _WORTH_A_COPY = 50
 
 
-class PostgresDatabase(PostgresTransactions):
+class PostgresDatabase(PostgresSearch, PostgresTransactions):
     """A log in a PostgreSQL database."""
 
     engine = "postgres"
@@ -106,7 +140,7 @@ class PostgresDatabase(PostgresTransactions):
     def _session(self, sql: str) -> Session:
         """Return what runs a statement, after it was given what the statement has to find."""
         session = self.session()
-        if session.before_commit and any(word in sql for word in heads.READERS):
+        if session.before_commit and any(word in sql for word in _HEAD_READERS):
             session.queue_before_commit()
         return session
 
@@ -200,7 +234,7 @@ class PostgresDatabase(PostgresTransactions):
         text = f"copy {table} ({', '.join(names)}) from stdin".encode()
         with (
             self._translated(),
-            self.exclusive() as connection,
+            self.session().exclusive() as connection,
             connection.cursor() as cursor,
             cursor.copy(text) as copy,
         ):
@@ -247,7 +281,7 @@ class PostgresDatabase(PostgresTransactions):
     def _locked(self, rows: list[Row]) -> None:
         """Remember the head of a stream that is locked now; there is none without a name."""
         version, name, number, position, hashed, at, is_listened_to = rows[0]
-        self.check_version(version)
+        self.check_version(self.session(), version)
         if name is None:
             return
         memo = self.memo
@@ -263,32 +297,13 @@ class PostgresDatabase(PostgresTransactions):
             return super().head_of(stream, number)
         return head if head[2] else None
 
-    def keep_head(self, position: int, hash: str, at: str) -> None:
+    def keep_head(self, stream: str, position: int, hash: str, at: str) -> None:
         number, seq = divmod(position, STREAM_SIZE)
-        self.session().before_commit[number] = heads.KEEP, (number, seq, hash, at)
-
-    def wrong_heads(self) -> list[str]:
-        return heads.wrong(self)
-
-    def archived(self) -> dict[str, str]:
-        return partitions.archived(self)
-
-    def derive_heads(self) -> None:
-        heads.derive(self)
-
-    def announce(self, stream: str) -> None:
-        self._note_written(stream)
-        if ("announced", stream) not in self.memo:
-            self._queue("select announce(:stream)", {"stream": stream})
-            self.memo["announced", stream] = True
-
-    def _note_written(self, stream: str) -> None:
-        """Note the new head of a stream, to be acknowledged with the commit."""
-        if ("head", stream) not in self.memo:
-            return
+        self.session().before_commit[number] = _KEEP_HEAD, (number, seq, hash, at)
+        # To be acknowledged with the commit.
         written = self.connection().written
         before = written.get(stream)
-        written[stream] = self.memo["head", stream][:2]
+        written[stream] = (position, hash)
 
         def restore() -> None:
             if before is None:
@@ -297,6 +312,18 @@ class PostgresDatabase(PostgresTransactions):
                 written[stream] = before
 
         self.if_undone(restore)
+        if ("announced", stream) not in self.memo:
+            self._queue("select announce(:stream)", {"stream": stream})
+            self.memo["announced", stream] = True
+
+    def wrong_heads(self) -> list[str]:
+        return [name for (name,) in self.rows(_WRONG_HEADS, {})[1]]
+
+    def archived(self) -> dict[str, str]:
+        return partitions.archived(self)
+
+    def derive_heads(self) -> None:
+        self.count(DERIVE_HEADS, {})
 
     def on_lost_writes(self, record: Callable[[LostWrites], None]) -> None:
         self.acknowledged.record = record
@@ -313,17 +340,8 @@ class PostgresDatabase(PostgresTransactions):
 
     # Search
 
-    def forget_text(self, positions: list[int]) -> None:
-        search.forget(self, positions)
-
     def unindexed(self, stream_no: int | None, *, going_on: bool = False, first: int = 0) -> list[Span]:
         return not_indexed(self, stream_no, going_on=going_on, first=first)
-
-    def index_entries(self, mark: int, end: int) -> None:
-        search.index(self, mark, end)
-
-    def search(self, select: str, asked: Search) -> Found:
-        return search.search(self, select, asked)
 
     # Schema
 
@@ -341,14 +359,8 @@ class PostgresDatabase(PostgresTransactions):
     def migrate(self) -> list[str]:
         return schema.migrate(self)
 
-    def check_text(self, pieces: list[Span] | None) -> Iterator[dict[str, Any]]:
-        return findings(self, search.flaws(self, pieces))
-
     def end_with_client(self) -> None:
         self._queue(_END_WITH_CLIENT, {})
-
-    def forget_all_text(self) -> None:
-        self.write(lambda: search.forget_all(self))
 
     def check_schema(self) -> Iterator[dict[str, Any]]:
         return schema.differences(self, self.connections.url)

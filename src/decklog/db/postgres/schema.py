@@ -8,7 +8,6 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from decklog.core.clock import to_text
-from decklog.core.errors import SchemaTooNew
 from decklog.db import schema
 from decklog.db.base import Database, Row
 from decklog.db.postgres import errors, partitions
@@ -33,7 +32,7 @@ def migrate(database: "PostgresTransactions") -> list[str]:
             applied_before = _applied(database)
             schema.check_steps(applied_before, "postgres", "this database")
             if all(step.version > version for version, _, _ in applied_before):
-                with database.exclusive() as connection:
+                with database.session().exclusive() as connection:
                     connection.execute(schema.text_of(step, "postgres").encode(), prepare=False)
                 _note(database, step)
                 applied.append(step.name)
@@ -68,13 +67,7 @@ def check_version(database: Database) -> int:
     latest = schema.latest("postgres")
     if version < latest:
         raise schema.too_old("this database", version, "postgres", hint="Run: decklog migrate")
-    if required > latest:
-        raise SchemaTooNew(
-            f"this database has schema {required}; this Decklog knows up to {latest}",
-            hint="Upgrade Decklog, and try again.",
-            found=required,
-            supported=latest,
-        )
+    schema.check_required(required, "postgres", "this database")
     schema.check_steps(applied, "postgres", "this database")
     return latest
 

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from decklog.db.base import STREAM_SIZE, Database, Row
-from decklog.db.search.entries import MOST_READ, Flaw, flaws_of, found_among
+from decklog.db.search.entries import MOST_READ, Finding, findings, flaws_of, found_among
 from decklog.db.text_search import Found, Query, Search, Span, entry_words, tsvector
 
 _TOGETHER = 2_000
@@ -20,28 +20,51 @@ select (sum(pg_relation_size(relid)) / current_setting('block_size')::bigint)::b
 _TEXTS = "e.pos, left(e.body, 65536), left(e.payload, 65536)"
 
 
-def index(database: Database, mark: int, end: int) -> None:
-    """Index the entries after a mark up to a position."""
-    _, rows = database.rows(f"select {_TEXTS} from entries e where e.pos > :mark and e.pos <= :end", {"mark": mark, "end": end})
-    database.insert("entry_text", ("entry_pos", "words"), [(pos, tsvector(entry_words(*texts))) for pos, *texts in rows])
+class PostgresSearch(Database):
+    """The search of a log in a PostgreSQL database."""
 
+    def index_entries(self, mark: int, end: int) -> None:
+        sql = f"select {_TEXTS} from entries e where e.pos > :mark and e.pos <= :end"
+        rows = [(pos, tsvector(entry_words(*texts))) for pos, *texts in self.rows(sql, {"mark": mark, "end": end})[1]]
+        self.insert("entry_text", ("entry_pos", "words"), rows)
 
-def search(database: Database, select: str, asked: Search) -> Found:
-    """Find entries by the index; kind, agent and phase have indexes of their own, and are part of the condition.
+    def search(self, select: str, asked: Search) -> Found:
+        """Find entries by the index; kind, agent and phase have indexes of their own, and are part of the condition.
 
-    The newest entries are looked at first, then as many as a full page needs if the word is as common in the rest. A word that
-    the newest do not have is rare enough for the GIN index to list all entries with it.
-    """
-    looked_at = max(_FEWEST_LOOKED_AT, 2 * asked.limit)
-    rows = _among_newest(database, select, asked, looked_at)
-    if 0 < len(rows) < asked.limit:
-        rows = _among_newest(database, select, asked, 2 * looked_at * asked.limit // len(rows))
-    if len(rows) == asked.limit:
-        return Found(rows)
-    broad = [prefix for prefix in asked.query.prefixes() if _is_broad(database, prefix)]
-    if broad:
-        return found_among(database, select, asked, _candidates(database, asked, asked.query.without(broad)))
-    return Found(_by_index(database, select, asked))
+        The newest entries are looked at first, then as many as a full page needs if the word is as common in the rest. A word
+        that the newest do not have is rare enough for the GIN index to list all entries with it.
+        """
+        looked_at = max(_FEWEST_LOOKED_AT, 2 * asked.limit)
+        rows = _among_newest(self, select, asked, looked_at)
+        if 0 < len(rows) < asked.limit:
+            rows = _among_newest(self, select, asked, 2 * looked_at * asked.limit // len(rows))
+        if len(rows) == asked.limit:
+            return Found(rows)
+        broad = [prefix for prefix in asked.query.prefixes() if _is_broad(self, prefix)]
+        if broad:
+            return found_among(self, select, asked, _candidates(self, asked, asked.query.without(broad)))
+        # Among all that the GIN index lists.
+        clauses = ["words @@ cast(:query as tsquery)", *asked.clauses("entry_pos")]
+        matching = f"select entry_pos from entry_text where {' and '.join(clauses)}"
+        return Found(_rows(self, select, asked, matching, {}))
+
+    def forget_text(self, positions: list[int]) -> None:
+        sql = f"select {_TEXTS} from entries e where e.pos = any(:positions)"
+        rows = self.rows(sql, {"positions": positions})[1]
+        words = [{"pos": pos, "words": tsvector(entry_words(*texts))} for pos, *texts in rows]
+        self.many("update entry_text set words = cast(:words as tsvector) where entry_pos = :pos", words)
+
+    def forget_all_text(self) -> None:
+        def forget() -> None:
+            # Steps in the background end before, or begin after it.
+            self.hold("entry_text_marks")
+            for table in ("entry_text", "entry_text_marks"):
+                self.count(f"delete from {table}", {})
+
+        self.write(forget)
+
+    def check_text(self, pieces: list[Span] | None) -> Iterator[Finding]:
+        return findings(self, flaws_of(self, "entry_text", "entry_pos", _with_other_words(self, pieces)))
 
 
 def _is_broad(database: Database, prefix: str) -> bool:
@@ -86,13 +109,6 @@ def _among_newest(database: Database, select: str, asked: Search, looked_at: int
     return _rows(database, select, asked, matching, {"looked_at": looked_at})
 
 
-def _by_index(database: Database, select: str, asked: Search) -> list[Row]:
-    """Find entries among all that the GIN index lists."""
-    clauses = ["words @@ cast(:query as tsquery)", *asked.clauses("entry_pos")]
-    matching = f"select entry_pos from entry_text where {' and '.join(clauses)}"
-    return _rows(database, select, asked, matching, {})
-
-
 def _rows(database: Database, select: str, asked: Search, matching: str, bound: dict[str, Any]) -> list[Row]:
     """Look the matching entries up one by one.
 
@@ -110,26 +126,6 @@ def _rows(database: Database, select: str, asked: Search, matching: str, bound: 
     """
     bound = {**asked.bound, "query": asked.query.tsquery(), "after": asked.after, "limit": asked.limit, **bound}
     return database.rows(sql, bound)[1]
-
-
-def forget(database: Database, positions: list[int]) -> None:
-    """Drop the words of entries that were indexed and have lost their texts."""
-    _, rows = database.rows(f"select {_TEXTS} from entries e where e.pos = any(:positions)", {"positions": positions})
-    words = [{"pos": pos, "words": tsvector(entry_words(*texts))} for pos, *texts in rows]
-    database.many("update entry_text set words = cast(:words as tsvector) where entry_pos = :pos", words)
-
-
-def forget_all(database: Database) -> None:
-    """Drop the words of all entries, and how far they were indexed."""
-    # Steps in the background end before, or begin after it.
-    database.hold("entry_text_marks")
-    for table in ("entry_text", "entry_text_marks"):
-        database.count(f"delete from {table}", {})
-
-
-def flaws(database: Database, pieces: list[Span] | None) -> Iterator[Flaw]:
-    """Find entries that were indexed, or should have been, and whose words are others there."""
-    return flaws_of(database, "entry_text", "entry_pos", _with_other_words(database, pieces))
 
 
 def _with_other_words(database: Database, pieces: list[Span] | None) -> Iterator[int]:

@@ -19,7 +19,6 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus, TransactionStatus
 
 from decklog.db.base import Row
-from decklog.db.callers import Undoing
 from decklog.db.postgres import errors
 
 if TYPE_CHECKING:
@@ -236,7 +235,8 @@ class Session:
 
     @contextmanager
     def exclusive(self) -> "Iterator[LogConnection]":
-        """Hold the connection for a block of statements that psycopg runs."""
+        """Hold the connection for a block of statements that psycopg runs, such as a copy."""
+        self.flush()
         with self._lock:
             try:
                 self._check_usable()
@@ -327,8 +327,8 @@ class LogConnection(psycopg.Connection[Any]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # Of the transaction that is open on it.
-        self.undoing = Undoing()
+        # What is undone if the transaction that is open on it is rolled back, and the heads that it wrote.
+        self.undoing: list[Callable[[], None]] = []
         self.written: dict[str, Head] = {}
         # Whether this server was found to have the acknowledged entries of this process.
         self.is_compared = False

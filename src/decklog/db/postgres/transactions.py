@@ -12,14 +12,14 @@ import psycopg
 from psycopg_pool import PoolTimeout
 
 from decklog.core import fork_safety as forks
-from decklog.core.errors import Busy, DecklogError, LostWrites, OutcomeUnknown, ReadOnly, SchemaTooNew, Unreachable
+from decklog.core.errors import Busy, DecklogError, LostWrites, OutcomeUnknown, ReadOnly, Unreachable
 from decklog.db.base import Database, T
-from decklog.db.callers import CallerBlock, caller, deadline, own_context
+from decklog.db.callers import CallerBlock, caller, deadline, own_context, undo
 from decklog.db.postgres import errors
 from decklog.db.postgres.connections import BLOCK_SECONDS, VERB_SECONDS, AcknowledgedHeads, Pool, PostgresConnections
 from decklog.db.postgres.session import LogConnection as Connection
 from decklog.db.postgres.session import NotBegun, NotSent, Session
-from decklog.db.schema import REQUIRED
+from decklog.db.schema import REQUIRED, check_open
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -86,7 +86,7 @@ class PostgresTransactions(Database):
     def if_undone(self, act: Callable[[], None]) -> None:
         connection = self.current()
         if connection is not None:
-            connection.undoing.add(act)
+            connection.undoing.append(act)
 
     @property
     def is_in_transaction(self) -> bool:
@@ -110,14 +110,6 @@ class PostgresTransactions(Database):
     def session(self) -> Session:
         """Return what runs the caller's statements."""
         return self.connection().session
-
-    @contextmanager
-    def exclusive(self) -> Iterator[Connection]:
-        """Hold the caller's connection for statements that psycopg runs, such as a copy."""
-        session = self.session()
-        session.flush()
-        with session.exclusive() as connection:
-            yield connection
 
     @contextmanager
     def block(
@@ -144,10 +136,10 @@ class PostgresTransactions(Database):
                 try:
                     yield connection
                     self._commit(connection, is_read=begin[0] not in WRITE)
-                    connection.undoing.keep()
+                    connection.undoing.clear()
                     self.acknowledged.add(connection.written)
                 except OutcomeUnknown:
-                    connection.undoing.keep()  # what nobody knows to be undone is not taken back
+                    connection.undoing.clear()  # what nobody knows to be undone is not taken back
                     raise
                 finally:
                     connection.session.end()
@@ -157,7 +149,7 @@ class PostgresTransactions(Database):
                         except psycopg.Error:
                             # The server rolls back when the connection ends, and the error that led here must not be replaced.
                             connection.close()
-                    connection.undoing.undo()
+                    undo(connection.undoing)
                     connection.written.clear()
         except psycopg.Error as problem:
             error = errors.translate(problem)
@@ -243,21 +235,13 @@ class PostgresTransactions(Database):
     def _check_version(self, session: Session) -> None:
         """Refuse to write to a log that was migrated while it was open, unless a statement of this transaction has checked."""
         if self.version and not session.is_checked:
-            self._compare(session, session.rows_of(session.run(REQUIRED.encode()))[0][0])
+            self.check_version(session, session.rows_of(session.run(REQUIRED.encode()))[0][0])
 
-    def check_version(self, found: int) -> None:
+    def check_version(self, session: Session, found: int) -> None:
         """Refuse to go on with a schema that is not the one this process knows."""
-        self._compare(self.session(), found)
-
-    def _compare(self, session: Session, found: int) -> None:
         session.is_checked = True
-        if self.version and found > self.version:
-            raise SchemaTooNew(
-                f"this database was migrated to schema {found} while this process had it open at {self.version}",
-                hint="Restart this process with the newer Decklog.",
-                found=found,
-                supported=self.version,
-            )
+        if self.version:
+            check_open(found, self.version, "this database")
 
     def write(self, job: Callable[[], T]) -> T:
         if self.current() is not None:
@@ -338,7 +322,7 @@ class PostgresTransactions(Database):
     @contextmanager
     def _savepoint(self) -> Iterator[None]:
         connection = self.connection()
-        session, acts_before = connection.session, connection.undoing.savepoint()
+        session, acts_before = connection.session, len(connection.undoing)
         left_for_commit = session.before_commit.copy()
         session.depth += 1
         # Each by its own name: one inside of it may not have been released when this one is rolled back to.
@@ -355,7 +339,7 @@ class PostgresTransactions(Database):
                     session.flush()
             self.memo.clear()
             session.before_commit = left_for_commit
-            connection.undoing.undo(acts_before)
+            undo(connection.undoing, acts_before)
             raise
         finally:
             session.depth -= 1

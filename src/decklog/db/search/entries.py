@@ -188,7 +188,8 @@ def findings(db: Database, flaws: Iterator[Flaw]) -> Iterator[Finding]:
     """Name the marks and the entries' words that are not what they should be, each as the fields of a problem."""
     yield from misplaced_marks(db)
     for pos, column in flaws:
-        stream, seq = _entry_of(db, pos)
+        row = db.one("select stream, seq from entries where pos = :pos", {"pos": pos}) if pos is not None else None
+        stream, seq = row or (None, None)
         whose = f"the words of {stream}:{seq}" if stream else f"words at position {pos}" if pos else "words"
         where = {"stream": stream, "seq": seq, "table": "entry_text", "record_id": pos and str(pos), "column": column}
         yield {"what": f"the text index has not {whose} as the entries have them", **where}
@@ -208,19 +209,12 @@ def misplaced_marks(db: Database) -> Iterator[Finding]:
     for number, pos, newest in db.rows(sql, {})[1]:
         if newest is None or type(pos) is not int or not number * STREAM_SIZE < pos <= newest:
             where = {"table": "entry_text_marks", "record_id": str(number), "column": "pos" if newest else "stream_no"}
-            yield {"what": f"the text index says that it has stream {number} up to {pos}, which ends at {newest}", **where}
+            yield {"what": f"the text index claims to cover stream {number} up to {pos}, which ends at {newest}", **where}
 
 
 def _moved_mark(db: Database, pos: int | None) -> Iterator[Finding]:
     """Name a mark just before which words are lacking, or behind which there are some: it may be the mark that was moved."""
     sql = "select m.pos from entry_text_marks m where m.stream_no = :number and m.pos in (:pos, :before)"
     if pos is not None and db.one(sql, {"number": pos // STREAM_SIZE, "pos": pos, "before": pos - 1}) is not None:
-        what = (
-            f"the text index ends elsewhere than its mark in stream {pos // STREAM_SIZE} says, or words at the mark were changed"
-        )
+        what = f"the text index of stream {pos // STREAM_SIZE} does not end at its mark, or words at the mark were changed"
         yield {"what": what, "table": "entry_text_marks", "record_id": str(pos // STREAM_SIZE), "column": "pos"}
-
-
-def _entry_of(db: Database, pos: int | None) -> tuple[str | None, int | None]:
-    row = db.one("select stream, seq from entries where pos = :pos", {"pos": pos}) if pos is not None else None
-    return (row[0], row[1]) if row else (None, None)

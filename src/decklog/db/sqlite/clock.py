@@ -4,6 +4,7 @@ import os
 import time
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import cache
 
 from decklog.core.clock import Clock, from_text, to_text
 
@@ -63,17 +64,11 @@ def _since_start() -> timedelta:
     return timedelta(seconds=time.clock_gettime(time.CLOCK_BOOTTIME))
 
 
-_boot: list[str | None] = []
-
-
+@cache
 def boot_id() -> str | None:
     """Name this start of the machine, as those see it who share its clock; None where it is unknown."""
-    if not _boot:
-        _boot.append(_read_boot_id() if hasattr(time, "CLOCK_BOOTTIME") else None)
-    return _boot[0]
-
-
-def _read_boot_id() -> str | None:
+    if not hasattr(time, "CLOCK_BOOTTIME"):
+        return None
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
             boot = file.read().strip()

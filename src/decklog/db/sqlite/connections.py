@@ -154,10 +154,8 @@ class WalCheckpoints:
     def after_commit(self) -> None:
         """Now and then, begin a log anew that has grown large."""
         self._commits += 1
-        if self._commits % _COMMITS_BETWEEN_LOOKS == 0:
-            self._look()
-
-    def _look(self) -> None:
+        if self._commits % _COMMITS_BETWEEN_LOOKS:
+            return
         try:
             size = os.path.getsize(self._wal)
             if size >= self._next_try:
@@ -167,7 +165,7 @@ class WalCheckpoints:
             # A read takes long. The commit is done, and waiting for the read at each one would not help.
             self._next_try = size + size // 4
         except FileNotFoundError:
-            return
+            pass
 
     def _begin_anew(self) -> None:
         """Wait until nobody reads the log, so that the next writer starts it from its beginning and cuts it off."""
@@ -273,13 +271,10 @@ class SqliteConnections:
             status = os.stat(self.path)
             self._identity = status.st_dev, status.st_ino
         self.check_in_place()
-        self._check_own()
-
-    def _check_own(self) -> None:
         if self._identity in _held_by_parent:
             raise Conflict(
                 f"this process was forked inside of a transaction of {self.path}, and can't use the log",
-                hint="Fork before the transaction begins, or start what is to be done as a program of its own.",
+                hint="Fork before the transaction begins, or start the work as a separate program.",
                 path=self.path,
             )
 

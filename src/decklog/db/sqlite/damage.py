@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -63,21 +63,15 @@ _MOST_LOOKS = 20
 _SLOTS_LOOKED_AT = 64
 
 
-# No dataclasses here: making the classes would cost every call more than looking.
-
-
-class Frame:
+class Frame(NamedTuple):
     """One page in a write-ahead log, by its number and where its content begins; `is_current` when it is of this round."""
 
-    __slots__ = ("follows", "is_commit", "is_current", "page", "start")
-
-    def __init__(self, page: int, start: int, *, is_commit: bool, is_current: bool, follows: bool) -> None:
-        self.page = page
-        self.start = start
-        self.is_commit = is_commit
-        self.is_current = is_current
-        # Whether it follows from the frame before it; False where that is unknown, or in former rounds.
-        self.follows = follows
+    page: int
+    start: int
+    is_commit: bool
+    is_current: bool
+    # Whether it follows from the frame before it; False where that is unknown, or in former rounds.
+    follows: bool
 
 
 class Cause(StrEnum):
@@ -91,12 +85,11 @@ class Cause(StrEnum):
     DAMAGE = "acknowledged commits are among them"
 
 
-class Damage:
+class Damage(NamedTuple):
     """What SQLite leaves unread, and what it takes to leave it so."""
 
-    def __init__(self, what: str, cause: Cause) -> None:
-        self.what = what
-        self.cause = cause
+    what: str
+    cause: Cause
 
 
 class WriteAheadLog:
@@ -261,13 +254,6 @@ def _content(wal: str) -> bytes:
         return b""
 
 
-def _has_content(path: str) -> bool:
-    try:
-        return os.stat(path).st_size > 0
-    except FileNotFoundError:
-        return False
-
-
 def damaged(path: str, what: str) -> Damaged:
     return Damaged(
         f"{path}: {what}",
@@ -280,7 +266,7 @@ def check_unused(path: str) -> None:
     """Refuse to begin a log where one has lost its file and kept its write-ahead log, which SQLite would remove."""
     slots = WriteAheadLog(_content(f"{path}-wal")).slots
     # A process that creates the log writes the file before its write-ahead log: it is looked at after that.
-    if slots and not _has_content(path):
+    if slots and not (os.path.exists(path) and os.path.getsize(path)):
         raise damaged(path, f"the file is gone or empty, and {slots} pages wait for it in its write-ahead log")
 
 

@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from functools import wraps
 from itertools import islice
 from operator import itemgetter
@@ -14,27 +13,24 @@ import apsw
 
 from decklog.core import fork_safety as forks
 from decklog.core.clock import Clock
-from decklog.core.errors import Damaged, DecklogError
+from decklog.core.errors import Damaged
 from decklog.db import schema
 from decklog.db.base import Row
-from decklog.db.search.entries import findings
 from decklog.db.search.marks import not_indexed
-from decklog.db.sqlite import backup, errors, file, migrate, search, upkeep
+from decklog.db.sqlite import errors, file, migrate
 from decklog.db.sqlite.clock import BootClock
 from decklog.db.sqlite.connections import SqliteConnections
-from decklog.db.sqlite.damage import Cause, damage_of
-from decklog.db.sqlite.transactions import SqliteTransactions
+from decklog.db.sqlite.search import SqliteSearch
+from decklog.db.sqlite.upkeep import SqliteUpkeep
 from decklog.db.sqlite.watcher import Watcher
 from decklog.db.statements import Statements, by_place
-from decklog.db.text_search import Found, Search, Span
+from decklog.db.text_search import Span
 from decklog.records.values import Values
 
 # Read as hexadecimal digits and kept as bytes, which are half as long; by table and name, the column that holds them.
 _KEPT_AS_BYTES = {("entries", "hash"): "hash_bytes"}
 
 
-# All pages of a smaller file are checked at once, in about a second.
-_SMALL_FILE = 200_000_000
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -51,7 +47,7 @@ def _translates(method: Method) -> Method:
     return translated  # type: ignore[return-value]
 
 
-class SqliteDatabase(SqliteTransactions):
+class SqliteDatabase(SqliteSearch, SqliteUpkeep):
     """A log in a SQLite file."""
 
     engine = "sqlite"
@@ -168,15 +164,6 @@ class SqliteDatabase(SqliteTransactions):
         row = self.one("select no from streams where name = :stream", {"stream": stream})
         return row[0] if row else None
 
-    def lock_stream_next(self, stream: str) -> None:
-        """Nothing to do, for the same reason."""
-
-    def lock_stream_of_next(self, table: str, record_id: str) -> None:
-        """Nothing to do either."""
-
-    def announce(self, stream: str) -> None:
-        """Nothing to do: readers see the file's change counter move."""
-
     def wait_for_change(self, seconds: float, stream: str | None = None) -> None:  # noqa: ARG002 - one counter for all
         end = time.monotonic() + seconds
         while True:
@@ -188,14 +175,12 @@ class SqliteDatabase(SqliteTransactions):
             time.sleep(min(0.01, left))
 
     def watch(self, stream: str | None, wake: Callable[[], None]) -> Callable[[], None]:  # noqa: ARG002 - the same
-        return self._watcher().watch(wake)
-
-    def _watcher(self) -> Watcher:
         with self._opening_watcher:
             # One that was made before a fork has no thread here.
             if self._watching is None or self._watching.process != os.getpid():
                 self._watching = Watcher(self.connections)
-            return self._watching
+            watcher = self._watching
+        return watcher.watch(wake)
 
     # Search
 
@@ -212,16 +197,7 @@ class SqliteDatabase(SqliteTransactions):
             indexed[stream_no] = version
         return spans
 
-    def index_entries(self, mark: int, end: int) -> None:
-        search.index(self, mark, end)
-
-    def search(self, select: str, asked: Search) -> Found:
-        return search.search(self, select, asked)
-
-    def forget_text(self, positions: list[int]) -> None:
-        search.forget(self, positions)
-
-    # The file
+    # The schema
 
     def prepare(self, state: file.FileState) -> None:
         """Leave the file ready to use at the schema that this Decklog knows, or raise and leave it as it was."""
@@ -230,79 +206,6 @@ class SqliteDatabase(SqliteTransactions):
 
     def migrate(self) -> list[str]:
         return migrate.migrate(self.connections, self.clock)
-
-    def facts(self) -> dict[str, Any]:
-        return upkeep.facts(self.connections)
-
-    def back_up(self, path: str, progress: Callable[[int, int], None]) -> None:
-        connection = self.connections.connect()
-        try:
-            backup.copy(connection, path, progress)
-        finally:
-            connection.close()
-
-    def compact(self) -> None:
-        self.write(lambda: self.count("insert into entry_text (entry_text) values ('optimize')", {}))
-        upkeep.vacuum(self.connections)
-
-    def drop_texts(self, given: list[dict[str, Any]]) -> None:
-        upkeep.drop_texts(self.connections, given)
-
-    def free_pages(self) -> int:
-        return self.read(lambda: upkeep.free_pages(self))
-
-    def give_back(self, pages: int) -> None:
-        self.rows(f"pragma incremental_vacuum({pages})", {})
-
-    def checkpoint(self) -> None:
-        upkeep.checkpoint(self.connections)
-
-    def file_bytes(self) -> int:
-        return os.path.getsize(self.target)
-
-    def check_wal(self) -> tuple[list[str], list[str]]:
-        damage = damage_of(self.target)
-        if damage is None:
-            return [], []
-        if damage.cause is not Cause.KILLED:
-            return [damage.what], []
-        # A large transaction that is still open looks the same.
-        is_written = any(holder["exclusive"] for holder in file.holders_of(self.connections.lock_path))
-        return [], [] if is_written else [damage.what]
-
-    def check_indexes(self, most: int) -> list[dict[str, Any]]:
-        rows = self.read(lambda: self._integrity(most))
-        return [upkeep.placed(row[0]) for row in rows if row[0] != "ok"]
-
-    def check_text(self, pieces: list[Span] | None) -> Iterator[dict[str, Any]]:
-        return findings(self, search.flaws(self, pieces))
-
-    def forget_all_text(self) -> None:
-        self.write(lambda: search.forget_all(self))
-
-    def check_schema(self) -> Iterator[dict[str, Any]]:
-        applied = list(self.each_as_is(schema.APPLIED, {}))
-        schema.check_known(applied, "sqlite")
-        found = upkeep.objects_in(self.each_as_is(upkeep.OBJECTS, {}))
-        yield from schema.differences(upkeep.expected_objects(), found)
-        yield from schema.step_differences(applied, "sqlite")
-        yield from upkeep.settings_differences(self)
-
-    def _integrity(self, most: int) -> list[Row]:
-        # A connection that has searched before checks a text index by what it remembers of it, unless it searches again first.
-        _, tables = self.rows("select name from sqlite_master where sql like '%using fts5(%'", {})
-        for (table,) in tables:
-            with suppress(DecklogError):  # the check below reports damage
-                self.rows(f"select rowid from {table} where {table} match 'any' limit 1", {})
-        return self.rows(f"pragma integrity_check({most})", {})[1]
-
-    def check_pages(
-        self, most: int, seconds: float | None, progress: Callable[[str, int, int], None]
-    ) -> tuple[list[str], list[str]]:
-        if seconds is None or os.path.getsize(self.target) <= _SMALL_FILE:
-            _, rows = self.read(lambda: self.rows(f"pragma quick_check({most})", {}))
-            return [row[0] for row in rows if row[0] != "ok"][:most], []
-        return upkeep.check_tables(self, most, seconds, progress)
 
 
 def _decoded(kind: str, value: Any) -> Any:

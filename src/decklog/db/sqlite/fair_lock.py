@@ -56,6 +56,12 @@ class FairLock:
         if not (self._is_contended and self._turn.pause()):
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
     def _wait(self) -> None:
         # A blocking flock has no timeout, and the holder may be frozen: another thread waits, so that this one can give up.
         waiting, self._waiting = self._waiting, None

@@ -43,11 +43,6 @@ class Ticket:
         else:
             self.future.set_result(self.result)
 
-    def outcome(self) -> Any:
-        if self.error is not None:
-            raise self.error
-        return self.result
-
 
 class GroupCommit:
     """Decides which thread commits.
@@ -79,11 +74,13 @@ class GroupCommit:
             try:
                 return self._commit_one(job)
             finally:
-                self._hand_over()
+                self.done()
         self._wait(ticket)
         if ticket.must_lead:
             self._lead(ticket)
-        return ticket.outcome()
+        if ticket.error is not None:
+            raise ticket.error
+        return ticket.result
 
     def _wait(self, ticket: Ticket) -> None:
         try:
@@ -99,7 +96,7 @@ class GroupCommit:
                 self._waiting.remove(ticket)
                 return
         if ticket.must_lead:
-            self._hand_over()
+            self.done()
 
     def queue(self, job: Callable[[], Any], future: Any) -> None:
         """Leave a job to be committed in the background."""
@@ -139,16 +136,13 @@ class GroupCommit:
                 self._waiting.appendleft(ticket)
         self._wait(ticket)
 
-    def done(self) -> None:
-        self._hand_over()
-
     def _lead(self, own: Ticket) -> None:
         batch = [own]
         self._take_waiting(batch)
         try:
             self._commit_all(batch)
         finally:
-            self._hand_over()
+            self.done()
             self._deliver(iter(batch[1:]))
 
     def _start_drain(self) -> None:
@@ -163,10 +157,11 @@ class GroupCommit:
             try:
                 if batch:
                     self._commit_all(batch)
-                leads_on = self._has_more_queued()
+                with self._gate:
+                    leads_on = bool(self._waiting) and not self._waiting[0].wants_alone
             finally:
                 if not leads_on:
-                    self._hand_over()
+                    self.done()
                 self._deliver(iter(batch))
             if not leads_on:
                 return
@@ -183,16 +178,13 @@ class GroupCommit:
         finally:
             self._delivering.discard(thread)
 
-    def _has_more_queued(self) -> bool:
-        with self._gate:
-            return bool(self._waiting) and not self._waiting[0].wants_alone
-
     def _take_waiting(self, batch: list[Ticket]) -> None:
         with self._gate:
             while self._waiting and not self._waiting[0].wants_alone and len(batch) < MOST_IN_ONE_COMMIT:
                 batch.append(self._waiting.popleft())
 
-    def _hand_over(self) -> None:
+    def done(self) -> None:
+        """Let the next one lead."""
         with self._gate:
             if not self._waiting:
                 self._led = False

@@ -6,7 +6,7 @@ from typing import Any
 import apsw
 
 from decklog.core.clock import Clock, to_text
-from decklog.core.errors import NotADatabase, NotFound, SchemaTooNew
+from decklog.core.errors import NotADatabase, NotFound
 from decklog.db import schema
 from decklog.db.sqlite import errors, file
 from decklog.db.sqlite.connections import SqliteConnections
@@ -22,7 +22,7 @@ def prepare(connections: SqliteConnections, state: file.FileState, clock: Clock)
         if connections.read_only:
             raise NotFound(f"there is no log at {connections.path}", hint="Run: decklog init")
         file.make_file(connections.path)
-    found = _looked_over(connections, latest)
+    found = _looked_over(connections)
     if found >= latest:
         return
     if connections.read_only:
@@ -30,18 +30,18 @@ def prepare(connections: SqliteConnections, state: file.FileState, clock: Clock)
     migrate(connections, clock)
 
 
-def _looked_over(connections: SqliteConnections, latest: int) -> int:
+def _looked_over(connections: SqliteConnections) -> int:
     """Read the schema version of a file that is sound as far as a short look shows; one that is not stays just as it is."""
     connection = connections.readers.mine().connection
     # Closing the last connection copies the write-ahead log back and removes it, with what SQLite can't read of it.
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-    found = check_version(connections, latest)
+    found = check_version(connections)
     connections.check_wal()
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(connections.keeps_wal))
     return found
 
 
-def check_version(connections: SqliteConnections, latest: int) -> int:
+def check_version(connections: SqliteConnections) -> int:
     """Return the newest step of the log; raise an error for a schema that is too new, and for files of other programs."""
     connection = connections.readers.mine().connection
     try:
@@ -54,13 +54,7 @@ def check_version(connections: SqliteConnections, latest: int) -> int:
                     hint="Name another file; `decklog import` takes over the logs of older systems.",
                 )
             return 0
-        if required > latest:
-            raise SchemaTooNew(
-                f"{connections.path} has schema {required}; this Decklog knows up to {latest}",
-                hint="Upgrade Decklog, and try again.",
-                found=required,
-                supported=latest,
-            )
+        schema.check_required(required, "sqlite", connections.path)
         sql = "select version, name, checksum from schema_steps order by version"
         applied: list[tuple[Any, ...]] = connection.execute(sql).fetchall()
     except errors.TRANSLATED as problem:
@@ -80,7 +74,7 @@ def migrate(connections: SqliteConnections, clock: Clock) -> list[str]:
     connection = connections.connect()
     connections.lock.acquire()
     try:
-        found = check_version(connections, latest)
+        found = check_version(connections)
         if not found:
             # Only before anything is written. Free pages can then be given back a few at a time.
             connection.execute("pragma auto_vacuum = incremental")

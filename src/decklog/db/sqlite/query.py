@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain, repeat
 from typing import Any
 
 import apsw
@@ -37,7 +38,9 @@ def answered(
             connection.execute(f"create temp view {name} as {select}")
         _confine(connection, seconds, most_bytes)
         cursor = connection.cursor()
-        cursor.exec_trace = _OneStatement()
+        # The first statement is let through, and no other.
+        is_first = chain([True], repeat(False))
+        cursor.exec_trace = lambda *_: next(is_first)
         cursor.execute(sql, tuple(parameters))
         yield _names(cursor), cursor
     except apsw.ExecTraceAbort:
@@ -61,17 +64,6 @@ def _names(cursor: apsw.Cursor) -> list[str]:
         return [column[0] for column in cursor.get_description()]
     except apsw.ExecutionCompleteError:
         return []  # no row came, so nobody needs the names
-
-
-class _OneStatement:
-    """Lets the first statement of a text through, and no other."""
-
-    def __init__(self) -> None:
-        self._seen = False
-
-    def __call__(self, *_: object) -> bool:
-        first, self._seen = not self._seen, True
-        return first
 
 
 def _confine(connection: apsw.Connection, seconds: float, most_bytes: int) -> None:

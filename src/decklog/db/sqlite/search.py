@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from decklog.db.base import STREAM_SIZE, Database
-from decklog.db.search.entries import MOST_READ, Flaw, flaws_of, found_among
+from decklog.db.search.entries import MOST_READ, Finding, findings, flaws_of, found_among
 from decklog.db.search.index_check import IndexCheck
 from decklog.db.text_search import Found, Search, Span, words_of
 
@@ -28,23 +28,56 @@ select pos, {_WORDS}, {_TAGS}
 """
 
 
-def index(database: Database, mark: int, end: int) -> None:
-    """Index the entries after a mark up to a position."""
-    database.count(_INDEX, {"mark": mark, "end": end})
+class SqliteSearch(Database):
+    """The search of a log in a SQLite file."""
 
+    def index_entries(self, mark: int, end: int) -> None:
+        self.count(_INDEX, {"mark": mark, "end": end})
 
-def search(database: Database, select: str, asked: Search) -> Found:
-    """Find entries by the index. A common word together with a rare condition is looked up entry by entry."""
-    ends = {prefix: _expand(database, prefix) for prefix in asked.query.prefixes()}
-    broad = [prefix for prefix, words in ends.items() if words is None]
-    listed = {prefix: words for prefix, words in ends.items() if words is not None}
-    terms = [f"tags : {_quoted(f'{name} {value}')}" for name, value in asked.tags.items()]
-    terms += [f"words : {term}" for term in asked.query.without(broad).fts5(listed)]
-    bound = {**asked.bound, "match": " AND ".join(terms), "after": asked.after}
-    if broad:
-        return found_among(database, select, asked, _candidates(database, asked, bound))
-    sql = _statement(select, asked.condition, tuple(asked.clauses("entry_text.rowid")), asked.order)
-    return Found(database.rows(sql, {**bound, "limit": asked.limit})[1])
+    def search(self, select: str, asked: Search) -> Found:
+        # A common word together with a rare condition is looked up entry by entry.
+        ends = {prefix: _expand(self, prefix) for prefix in asked.query.prefixes()}
+        broad = [prefix for prefix, words in ends.items() if words is None]
+        listed = {prefix: words for prefix, words in ends.items() if words is not None}
+        terms = [f"tags : {_quoted(f'{name} {value}')}" for name, value in asked.tags.items()]
+        terms += [f"words : {term}" for term in asked.query.without(broad).fts5(listed)]
+        bound = {**asked.bound, "match": " AND ".join(terms), "after": asked.after}
+        if broad:
+            return found_among(self, select, asked, _candidates(self, asked, bound))
+        sql = _statement(select, asked.condition, tuple(asked.clauses("entry_text.rowid")), asked.order)
+        return Found(self.rows(sql, {**bound, "limit": asked.limit})[1])
+
+    def forget_text(self, positions: list[int]) -> None:
+        # Kind, agent and phase stay, so that entries are still found by these.
+        places = [{"pos": pos, "number": pos // STREAM_SIZE} for pos in positions]
+        self.many("delete from entry_text where rowid = :pos", places)
+        self.many(
+            f"""
+            insert into entry_text (rowid, words, tags)
+            select pos, {_WORDS}, {_TAGS}
+              from entries
+             where pos = :pos
+               and pos <= (select m.pos from entry_text_marks m where m.stream_no = :number)
+            """,
+            places,
+        )
+
+    def forget_all_text(self) -> None:
+        # The index is made anew, since one that is damaged can't be emptied.
+        def forget() -> None:
+            [(made,)] = self.rows("select sql from sqlite_schema where name = 'entry_text'", {})[1]
+            self.rows("drop table entry_text", {})
+            self.rows(str(made), {})
+            self.count("delete from entry_text_marks", {})
+
+        self.write(forget)
+
+    def check_text(self, pieces: list[Span] | None) -> Iterator[Finding]:
+        if pieces is not None:
+            yield from findings(self, flaws_of(self, "entry_text_docsize", "id", _not_found(self, pieces)))
+            return
+        with _checked(self) as checked:
+            yield from findings(self, checked.flaws())
 
 
 def _expand(database: Database, prefix: str) -> list[str] | None:
@@ -89,42 +122,6 @@ def _statement(select: str, condition: str, bounds: tuple[str, ...], order: str)
 
 def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
-
-
-def forget(database: Database, positions: list[int]) -> None:
-    """Drop the words of entries that were indexed; kind, agent and phase stay, so that they are still found by these."""
-    places = [{"pos": pos, "number": pos // STREAM_SIZE} for pos in positions]
-    database.many("delete from entry_text where rowid = :pos", places)
-    database.many(
-        f"""
-        insert into entry_text (rowid, words, tags)
-        select pos, {_WORDS}, {_TAGS}
-          from entries
-         where pos = :pos
-           and pos <= (select m.pos from entry_text_marks m where m.stream_no = :number)
-        """,
-        places,
-    )
-
-
-def forget_all(database: Database) -> None:
-    """Drop the words of all entries, and how far they were indexed.
-
-    The index is made anew, since one that is damaged can't be emptied.
-    """
-    [(made,)] = database.rows("select sql from sqlite_schema where name = 'entry_text'", {})[1]
-    database.rows("drop table entry_text", {})
-    database.rows(str(made), {})
-    database.count("delete from entry_text_marks", {})
-
-
-def flaws(database: Database, pieces: list[Span] | None) -> Iterator[Flaw]:
-    """Find entries that were indexed, or should have been, and whose words and tags are others there."""
-    if pieces is not None:
-        yield from flaws_of(database, "entry_text_docsize", "id", _not_found(database, pieces))
-        return
-    with _checked(database) as checked:
-        yield from checked.flaws()
 
 
 def _not_found(database: Database, pieces: list[Span]) -> Iterator[int]:

@@ -8,9 +8,10 @@ from typing import Any
 
 import apsw
 
-from decklog.core.errors import Busy, Conflict, SchemaTooNew
+from decklog.core.errors import Busy, Conflict
 from decklog.db.base import Database, T
-from decklog.db.callers import CallerBlock, Undoing, deadline
+from decklog.db.callers import CallerBlock, deadline, undo
+from decklog.db.schema import check_open
 from decklog.db.sqlite import errors
 from decklog.db.sqlite.connections import ReadConnection, SqliteConnections
 from decklog.db.sqlite.group_commit import GroupCommit, Ticket
@@ -29,7 +30,7 @@ class SqliteTransactions(Database):
         self.version = 0
         # One dictionary, emptied when its content may no longer hold.
         self.memo = {}
-        self._undoing = Undoing()
+        self._undoing: list[Callable[[], None]] = []
         self._reset()
 
     def _reset(self) -> None:
@@ -40,7 +41,7 @@ class SqliteTransactions(Database):
         self._group = GroupCommit(self._commit_one, self._commit_all)
         self._seen_version: int | None = None
         self.memo.clear()
-        self._undoing.keep()
+        self._undoing.clear()
 
     @property
     def is_in_transaction(self) -> bool:
@@ -70,7 +71,7 @@ class SqliteTransactions(Database):
 
     def if_undone(self, act: Callable[[], None]) -> None:
         if self.is_writing:
-            self._undoing.add(act)
+            self._undoing.append(act)
 
     def write(self, job: Callable[[], T]) -> T:
         if self.owner == get_ident():
@@ -104,7 +105,7 @@ class SqliteTransactions(Database):
             # A full disk takes the whole transaction with it; what followed would be committed piece by piece.
             raise Conflict("this transaction was rolled back when an error came up in it", hint="Begin it anew.")
         connection.execute("savepoint nested")
-        acts_before = self._undoing.savepoint()
+        acts_before = len(self._undoing)
         try:
             yield
         except BaseException:
@@ -112,7 +113,7 @@ class SqliteTransactions(Database):
                 connection.execute("rollback to nested")
                 connection.execute("release nested")
             self.memo.clear()
-            self._undoing.undo(acts_before)
+            undo(self._undoing, acts_before)
             raise
         connection.execute("release nested")
 
@@ -180,7 +181,8 @@ class SqliteTransactions(Database):
             connections.check_in_place()
             if connection.data_version() != self._seen_version:
                 self.memo.clear()
-                self._check_version(connection)
+                [(required,)] = connection.execute("pragma user_version")
+                check_open(required, self.version, connections.path)
         except BaseException as problem:
             if connection.in_transaction:
                 connection.execute("rollback")
@@ -199,7 +201,7 @@ class SqliteTransactions(Database):
             raise errors.translate(problem, connections.path) from problem
         self._seen_version = cursor.connection.data_version()
         self._committed = True
-        self._undoing.keep()
+        self._undoing.clear()
         connections.checkpoints.after_commit()
 
     def _end(self) -> None:
@@ -215,18 +217,8 @@ class SqliteTransactions(Database):
                     connection.execute("rollback")
         finally:
             connections.lock.release()
-            self._undoing.undo()
-
-    def _check_version(self, connection: apsw.Connection) -> None:
-        row = connection.execute("pragma user_version").fetchone()
-        found = row[0] if row else 0
-        if found > self.version:
-            raise SchemaTooNew(
-                f"{self.connections.path} was migrated to schema {found} while this process had it open at {self.version}",
-                hint="Restart this process with the newer Decklog.",
-                found=found,
-                supported=self.version,
-            )
+            if self._undoing:
+                undo(self._undoing)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

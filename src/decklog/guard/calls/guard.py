@@ -47,7 +47,7 @@ def exact(command: Command, cwd: str, env: Mapping[str, str] | None = None) -> d
 
 
 def digest_of(about: Mapping[str, Any]) -> str:
-    """Digest the exact command as SHA-256 of its canonical JSON."""
+    """Return the SHA-256 of the exact command's canonical JSON."""
     return hashlib.sha256(to_json(about).encode()).hexdigest()
 
 
@@ -72,7 +72,7 @@ class Guard:
         if not answer["allowed"]:
             raise Refused(
                 f"Trust does not permit {action}: {answer['reason']}",
-                hint="Do what is permitted, or ask the manager for a higher tier.",
+                hint="Do what is permitted, or ask the owner for a higher level.",
                 rule="trust",
                 action=action,
             )
@@ -156,6 +156,6 @@ class Guard:
         )
 
     def _tier(self) -> dict[str, int]:
-        """Return how far agents are trusted, where there is any saying."""
+        """Return the autonomy level, if trust reports one."""
         tier = None if self.trust is None else self.trust.may(_COMMAND).get("tier")
         return {} if tier is None else {"tier": tier}

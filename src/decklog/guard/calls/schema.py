@@ -93,7 +93,7 @@ def _fit(annotation: Any, value: Any) -> tuple[Any, bool]:
         return (members[0], True) if members else (value, False)
     if annotation is float and type(value) is int:
         return float(value), True
-    # A truth value is an integer to Python and to nobody else.
+    # A bool is an int in Python, but not in JSON.
     return value, annotation in (Any, object) or type(value) is annotation
 
 

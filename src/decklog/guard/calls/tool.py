@@ -1,4 +1,4 @@
-"""A tool: a typed function with a docstring, and what the toolbox must know besides."""
+"""A tool: a typed function with a docstring, and how the toolbox guards and repeats it."""
 
 import dataclasses
 import math
@@ -65,7 +65,7 @@ class ToolCall:
     _afterwards: list[Callable[[], None]] = field(default_factory=list)
 
     def afterwards(self, action: Callable[[], None]) -> None:
-        """Do something once the call is settled, and not before."""
+        """Register an action for the end of the call."""
         self._afterwards.append(action)
 
     def keep_traces(self) -> None:
@@ -73,12 +73,12 @@ class ToolCall:
         self._afterwards.clear()
 
     def tidy(self) -> None:
-        """Do what was left for afterwards."""
+        """Run the actions that were registered for the end."""
         while self._afterwards:
             self._afterwards.pop()()
 
     def say(self, subtype: str, payload: dict[str, Any]) -> None:
-        """Put on record what happens in the middle of the call."""
+        """Record an event during the call."""
         self.log.journal.append(self.run_id, kind="tool", subtype=subtype, payload={"call": self.mark, **payload})
 
 

@@ -63,7 +63,7 @@ ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 
 def denied(rule: str, path: str, op: str = "", **details: object) -> Denied:
-    """Word a refusal: the path, the rule that fired and what to do instead."""
+    """Build a refusal: the path, the rule that matched and what to do instead."""
     reason, remedy = RULES[rule]
     shown = path if len(path) <= 200 else f"{path[:200]}…"
     shown = shown.encode("utf-8", "backslashreplace").decode()

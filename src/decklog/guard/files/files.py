@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 from decklog.core.errors import Invalid
-from decklog.guard.files import edits
 from decklog.guard.files.root import LARGEST_FILE, Root
-from decklog.guard.files.text import Form, decode, lines_of
+from decklog.guard.files.text import Form, decode, lines_of, replace
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,13 @@ def read_file(
     Bytes that are not UTF-8 are read as Latin-1, so nothing is lost; see `encoding`.
     Lines past the end are simply not there.
     """
-    _refuse_bad_range(start_line, end_line)
+    if (start_line is not None and start_line < 1) or (end_line is not None and end_line < (start_line or 1)):
+        raise Invalid(
+            f"Lines {start_line} to {end_line} are not a range",
+            hint="Lines are counted from 1 and the end is not before the start.",
+            start_line=start_line,
+            end_line=end_line,
+        )
     content = root.read(path, limit=limit)
     text, form = decode(content.data)
     lines = lines_of(text)
@@ -52,16 +57,6 @@ def read_file(
     if start_line is not None or end_line is not None:
         text = "".join(lines[start - 1 : end])
     return FileText(content.path, text, start, end, len(lines), form.encoding)
-
-
-def _refuse_bad_range(start: int | None, end: int | None) -> None:
-    if (start is not None and start < 1) or (end is not None and end < (start or 1)):
-        raise Invalid(
-            f"Lines {start} to {end} are not a range",
-            hint="Lines are counted from 1 and the end is not before the start.",
-            start_line=start,
-            end_line=end,
-        )
 
 
 def write_file(root: Root, path: str, content: str) -> WrittenFile:
@@ -82,7 +77,7 @@ def edit_file(root: Root, path: str, old_string: str, new_string: str, replace_a
     content = root.read(path)
     text, form = decode(content.data)
     try:
-        text, count = edits.replace(text, old_string, new_string, replace_all=replace_all)
+        text, count = replace(text, old_string, new_string, replace_all=replace_all)
     except Invalid as error:
         raise Invalid(f"{path}: {error.message}", hint=error.hint, path=content.path, **error.details) from None
     return Edited(root.write(path, form.encode(text), over=content), count)

@@ -15,7 +15,7 @@ from decklog.guard.globs import glob_regex
 
 
 def compile_regex(expression: str, *, ignore_case: bool = False) -> Any:
-    """Compile a regular expression for RE2, quietly: the error is the caller's to word."""
+    """Compile a regular expression with RE2 without logging: the caller reports the error."""
     options = re2.Options()
     options.log_errors = False
     options.case_sensitive = not ignore_case

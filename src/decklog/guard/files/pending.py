@@ -56,7 +56,7 @@ class PendingFile:
 
     def _write_temporary(self, data: bytes, is_executable: bool | None) -> None:
         name = f".decklog-{secrets.token_hex(8)}.tmp"
-        # The rights of a file that exists are given at the end: until then nobody else may read it.
+        # The mode of an existing file is applied at the end: until then nobody else may read the new bytes.
         mode = 0o600 if self._before else (0o777 if is_executable else 0o666)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         fd = os.open(name, flags, mode, dir_fd=self._fd)
@@ -84,7 +84,7 @@ class PendingFile:
         os.fchmod(fd, mode)
 
     def commit(self, expected: os.stat_result | None = None) -> None:
-        """Put the change in place; refuses if the file or its directory was changed meanwhile."""
+        """Commit the change; refuse if the file or its directory was changed meanwhile."""
         if not _is_same(self._look(), self._before) or (expected and not _is_same(expected, self._before)):
             hint = "Read the file again and repeat the change."
             raise Conflict(f"{self.path!r} was changed by someone else meanwhile", hint=hint, path=self.path)
@@ -109,7 +109,7 @@ class PendingFile:
             os.close(fd)
 
     def abort(self) -> None:
-        """Drop what was prepared, if it was not committed. Safe to call again."""
+        """Discard what was prepared, if it was not committed. Safe to call again."""
         if self._fd < 0:
             return
         if self._temporary is not None:

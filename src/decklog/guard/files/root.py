@@ -52,7 +52,7 @@ class Root:
         self.close()
 
     def close(self) -> None:
-        """Let go of the directory. Closing twice is harmless."""
+        """Close the directory. Closing twice is harmless."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
@@ -184,7 +184,7 @@ def _read_all(fd: int, path: str, found: os.stat_result, limit: int) -> bytes:
 
 @contextmanager
 def suppress_link() -> Iterator[None]:
-    """Let a link on the way pass as "not opened", for a caller that then follows links with care."""
+    """Treat a link on the way as "not opened", for a caller that then follows links safely."""
     try:
         yield
     except OSError as error:
@@ -194,7 +194,7 @@ def suppress_link() -> Iterator[None]:
 
 @contextmanager
 def errors_of(path: str, op: Op) -> Iterator[None]:
-    """Word what the operating system refuses as one of our errors."""
+    """Raise errors of the operating system as errors of Decklog."""
     try:
         yield
     except OSError as error:

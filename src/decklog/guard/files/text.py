@@ -1,14 +1,16 @@
-"""Turn a file's bytes into text and back, byte for byte.
+"""Turn a file's bytes into text and back, byte for byte, and replace one exact passage of a text.
 
 Decoding never fails and never loses anything: a byte-order mark decides; else UTF-8 if the whole file is
 valid UTF-8; else Latin-1, in which every byte is a character. Line endings are left as they are.
 """
 
 import codecs
+import re
 from dataclasses import dataclass
 
 from decklog.core.errors import Invalid
 
+MOST_LINES_SHOWN = 10
 MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
@@ -65,3 +67,64 @@ def is_crlf(text: str) -> bool:
 def with_crlf(text: str) -> str:
     """Return a text whose bare line feeds are carriage return and line feed."""
     return text.replace("\r\n", "\n").replace("\n", "\r\n")
+
+
+def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> tuple[str, int]:
+    """Replace `old`, which must occur once unless `replace_all`; return the new text and the number of replacements.
+
+    In a text whose lines end in CRLF, a bare line feed in `old` matches such an ending and one in `new`
+    becomes one.
+    """
+    if not old:
+        raise Invalid("old_string is empty", hint="Give the passage to replace, or use write_file.")
+    if old == new:
+        raise Invalid("old_string and new_string are the same", hint="Leave the edit out: nothing would change.")
+    spans = _exact_spans(text, old)
+    by_ending = not spans and "\n" in old
+    if by_ending:
+        pattern = r"\r?\n".join(re.escape(line) for line in old.replace("\r\n", "\n").split("\n"))
+        spans = [found.span() for found in re.finditer(pattern, text)]
+    if not spans:
+        raise Invalid("old_string not found", hint="Copy it exactly from read_file, with its indentation.")
+    if len(spans) > 1 and not replace_all:
+        raise _not_unique(text, spans)
+    found = text[slice(*spans[0])]
+    # A passage given with bare line feeds and found with them keeps them, even among CRLF lines.
+    if "\r\n" in found if by_ending else "\n" not in old and is_crlf(text):
+        new = with_crlf(new)
+    elif by_ending:
+        new = new.replace("\r\n", "\n")
+    pieces: list[str] = []
+    at = count = 0
+    for start, end in spans:
+        # Finds may overlap: the first of them is replaced.
+        if start >= at:
+            pieces += [text[at:start], new]
+            at, count = end, count + 1
+    return "".join([*pieces, text[at:]]), count
+
+
+def _exact_spans(text: str, old: str) -> list[tuple[int, int]]:
+    # Overlapping finds count too: two of them are two places the caller may have meant.
+    spans: list[tuple[int, int]] = []
+    at = text.find(old)
+    while at >= 0:
+        if not _halves_an_ending(text, at) and not _halves_an_ending(text, at + len(old)):
+            spans.append((at, at + len(old)))
+        at = text.find(old, at + 1)
+    return spans
+
+
+def _halves_an_ending(text: str, at: int) -> bool:
+    return 0 < at < len(text) and text[at - 1 : at + 1] == "\r\n"
+
+
+def _not_unique(text: str, spans: list[tuple[int, int]]) -> Invalid:
+    lines = [text.count("\n", 0, start) + 1 for start, _ in spans[:MOST_LINES_SHOWN]]
+    shown = ", ".join(map(str, lines)) + (", …" if len(spans) > MOST_LINES_SHOWN else "")
+    return Invalid(
+        f"old_string not unique ({len(spans)} matches at lines {shown})",
+        hint="Give more of the lines around it, or replace_all.",
+        matches=len(spans),
+        lines=lines,
+    )

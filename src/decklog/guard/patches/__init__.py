@@ -1,1 +1,1 @@
-"""Patches and differences."""
+"""Patches and diffs."""

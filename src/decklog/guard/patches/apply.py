@@ -115,7 +115,7 @@ class _Reader:
         if "deleted file mode" in says:
             new = None
         if not (old or new):
-            self.fail("follows a change whose file can't be told", "Add the '---' and '+++' lines.")
+            self.fail("follows a change whose file is unclear", "Add the '---' and '+++' lines.")
         return FilePatch(old, new, hunks, "copy from" in says, self._executable(says, new or old or ""))
 
     def _git_words(self) -> dict[str, str]:

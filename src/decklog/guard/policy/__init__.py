@@ -8,7 +8,7 @@ Text that can't be parsed or is too complex is denied; unknown programs are aske
 a user's own file over it.
 """
 
-from decklog.guard.policy.judge import examine, is_name, judge
+from decklog.guard.policy.engine import examine, is_name, judge
 from decklog.guard.policy.policy import Policy
 from decklog.guard.policy.verdict import CommandVerdict, Decision, Publication
 

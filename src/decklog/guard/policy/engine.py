@@ -1,19 +1,24 @@
 """The engine: judges every simple command of a script by the policy's data."""
 
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from itertools import pairwise
 from time import thread_time
+from typing import Any
 
+from decklog.core.errors import Invalid
 from decklog.guard.policy.output import note_effects, output_of
 from decklog.guard.policy.parse import DEEPEST, LONGEST, MOST_STEPS, TooComplex, is_tangled, parse
 from decklog.guard.policy.paths import Paths
-from decklog.guard.policy.policy import ALLOWED, Policy, PolicyFinding, PolicyTable
+from decklog.guard.policy.policy import ALLOWED, Policy, PolicyFinding, PolicyTable, phrases
 from decklog.guard.policy.programs import start_inner
 from decklog.guard.policy.roles import BUILTIN_ROLES
-from decklog.guard.policy.scope import Scope
+from decklog.guard.policy.scope import Call, Scope
 from decklog.guard.policy.script import Reader
-from decklog.guard.policy.use import Call, Redirect, Use
 from decklog.guard.policy.verdict import CommandVerdict, Decision, Event, Publication
-from decklog.guard.policy.words import UNKNOWN, Arguments, Word, join_taint, sort_arguments
+from decklog.guard.policy.words import NO_TAINT, UNKNOWN, Arguments, Word, join_taint, sort_arguments
 
 _LONGEST_CODE = 8_000
 _MOST_MATCHES = 200
@@ -22,18 +27,88 @@ _LONGEST_SECONDS = 4.0
 _CHANGES = {"write", "create", "delete", "move"}
 _ODD_PLACES = {"scratch", "scratch-top", "device", "guard", "hooks", "secret", "env", "vault"}
 _ABOUT = {"--version", "--help", "-V", "-h", "version", "help", "-version", "-help", "--usage"}
+# In the order of the reports: of equally strict findings the first counts.
 _PRINTED = {"environment": Event.PRINTS_ENVIRONMENT, "secret": Event.PRINTS_SECRET}
 _CODE_TAINTS = {"network": Event.NETWORK_CODE, "decoded": Event.DECODED_CODE}
 # Roles by which a variable is judged that only its name suggests.
 _ROLES_OF_VARIABLES = ("load", "place", "write", "settings", "program")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-class Judging:
-    """Judge one command line; `verdict` is the strictest so far."""
+def judge(
+    command: str | list[str],
+    policy: Policy | None = None,
+    *,
+    root: str | None = None,
+    cwd: str = ".",
+    env: Mapping[str, str] | None = None,
+) -> CommandVerdict:
+    """Judge a command before it runs: a bash command line, or a list of arguments that runs without a shell.
+
+    `root` is the absolute path of the repository; without it, relative paths are inside it. `cwd` is relative to the root, and
+    `env` holds additional variables. Nothing is executed and no file is read. Any text gets a verdict; an empty list, another
+    type or an invalid variable name raises Invalid.
+    """
+    return examine(command, policy, root=root, cwd=cwd, env=env)[0]
+
+
+def examine(
+    command: str | list[str],
+    policy: Policy | None = None,
+    *,
+    root: str | None = None,
+    cwd: str = ".",
+    env: Mapping[str, str] | None = None,
+) -> tuple[CommandVerdict, list[Publication]]:
+    """Judge a command as `judge` does, and return what it would publish."""
+    text = _as_text(command)
+    for name in env or {}:
+        if not is_name(name):
+            hint = "Use letters, digits and underscores, a letter or an underscore first."
+            raise Invalid(f"{name!r} is no name of a variable.", hint=hint, name=name)
+    given = {name: Word(value.replace("\0", "")) for name, value in (env or {}).items()}
+    judgement = PolicyJudgement(policy or Policy.default(), root, text)
+    scope = Scope(judgement.policy.patterns("secret_names"), cwd=judgement.paths.locate(cwd, "."))
+    if "\0" in text or "\ufffd" in text.encode("utf-8", "replace").decode("utf-8"):
+        judgement.report(Event.UNPARSED, text[:200])
+    try:
+        if len(text) > LONGEST:
+            raise TooComplex
+        if given:
+            Use(judgement, Call([Word("export")], text, given), scope).review()
+        for name in given.keys() - judgement.policy.names("set_by_bash"):
+            scope.assign(name, given[name])
+        argv = [] if isinstance(command, str) else [Word(part.replace("\0", "")) for part in command]
+        use = Use(judgement, Call(argv, text), scope)
+        use.report_taint(_PRINTED, use.review() if argv else use.run_script(text.replace("\0", "")))
+    except (TooComplex, RecursionError):
+        judgement.report(Event.TOO_COMPLEX, text[:200])
+    return judgement.verdict, judgement.published
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text can name a variable."""
+    return _NAME.fullmatch(text) is not None
+
+
+def _as_text(command: str | list[str]) -> str:
+    """Return a command as one line; raise Invalid for anything but text or a list of it."""
+    if isinstance(command, str):
+        return command
+    if not isinstance(command, list) or not all(isinstance(part, str) for part in command):
+        hint = "Pass a command line as text, or a list of argument texts."
+        raise Invalid(f"A command is text or a list of text, not {type(command).__name__}.", hint=hint)
+    if not command:
+        raise Invalid("The list of arguments is empty.", hint="Pass at least a program.")
+    return shlex.join(command)
+
+
+class PolicyJudgement:
+    """The state of judging one command line; `verdict` is the strictest so far."""
 
     def __init__(self, policy: Policy, root: str | None, text: str) -> None:
-        self.policy = policy
-        self.paths = Paths(policy, root)
+        self.policy: Policy = policy
+        self.paths: Paths = Paths(policy, root)
         self.verdict = CommandVerdict(Decision.ALLOW, "allowed", ALLOWED, text)
         self.published: list[Publication] = []
         self.moves_commits = False
@@ -57,180 +132,224 @@ class Judging:
         if finding.decision.rank > self.verdict.decision.rank:
             self.verdict = CommandVerdict(*finding, text.strip())
 
-    # Scripts
 
-    def run_script(self, text: str, scope: Scope, stdin: Word | None = None, positional: list[Word] | None = None) -> Word:
+class Use:
+    """A simple command in a scope, and the use of a program that it is."""
+
+    def __init__(self, judgement: PolicyJudgement, call: Call, scope: Scope) -> None:
+        self.judgement: PolicyJudgement = judgement
+        self.policy: Policy = judgement.policy
+        self.paths: Paths = judgement.paths
+        self.call: Call = call
+        self.scope: Scope = scope
+        self.name = ""
+        self.program: PolicyTable = self.policy.no_program
+        self.arguments: Arguments = Arguments()
+        self.sub = ""
+        self.finding: PolicyFinding = self.program.finding
+
+    def at(self, call: Call, scope: Scope | None = None) -> "Use":
+        """Return another command of the same judgement."""
+        return Use(self.judgement, call, self.scope if scope is None else scope)
+
+    @property
+    def operands(self) -> list[Word]:
+        """Return the operands after the subcommand."""
+        return self.arguments.operands[len(self.sub.split()) :]
+
+    @property
+    def stdin_taint(self) -> frozenset[str]:
+        """Return the taint of standard input."""
+        return self.call.stdin.taint if self.call.stdin else NO_TAINT
+
+    def taint_except(self, options: Iterable[str]) -> frozenset[str]:
+        """Return the taint of standard input and of the arguments, leaving out the values of some options."""
+        exempt = [word.text for option, word in self.arguments.values if option in options]
+        words = [word for word in self.call.argv if not any(word.text.endswith(text) for text in exempt)]
+        return self.stdin_taint | join_taint(words)
+
+    def report(self, event: Event) -> None:
+        """Report an event of this command."""
+        self.judgement.report(event, self.call.text)
+
+    def find(self, finding: PolicyFinding) -> None:
+        """Take a finding about this command into account."""
+        self.judgement.find(finding, self.call.text)
+
+    # Code
+
+    def run_script(self, text: str, stdin: Word | None = None, positional: list[Word] | None = None) -> Word:
         """Judge a script and return its output."""
-        source = text.encode("utf-8", "replace")
-        if len(source) > LONGEST or self.depth > DEEPEST // 3 or is_tangled(text):
+        source, judgement = text.encode("utf-8", "replace"), self.judgement
+        if len(source) > LONGEST or judgement.depth > DEEPEST // 3 or is_tangled(text):
             raise TooComplex
-        self.spend()
-        self.depth += 1
+        judgement.spend()
+        judgement.depth += 1
         try:
             root = parse(source)
             if root.has_error:
-                self.report(Event.UNPARSED, text[:200])
-            return Reader(source, scope.inner(positional), self, self.depth).read(root, stdin)
+                judgement.report(Event.UNPARSED, text[:200])
+            return Reader(source, self.at(self.call, self.scope.inner(positional)), judgement.depth).read(root, stdin)
         finally:
-            self.depth -= 1
+            judgement.depth -= 1
 
-    def run_text(self, language: str, word: Word, scope: Scope, call: Call) -> Word:
+    def run_text(self, language: str, word: Word) -> Word:
         """Judge text that is run as code, by its origin and its content."""
-        self._report_taint(_CODE_TAINTS, word, call.text)
+        self.report_taint(_CODE_TAINTS, word)
         if language != "shell":
-            self.check(language, word, Use(self, call, scope))
+            self.at(self.call).check(language, word)
         elif word.text.strip() == UNKNOWN:
-            self.report(Event.OPAQUE_CODE, call.text)
+            self.report(Event.OPAQUE_CODE)
         else:
-            return self.run_script(word.text.replace(UNKNOWN, "${UNKNOWN}"), scope)
+            return self.run_script(word.text.replace(UNKNOWN, "${UNKNOWN}"))
         return Word(UNKNOWN, word.taint)
 
-    def is_refused(self, role: str, word: Word, scope: Scope, call: Call) -> bool:
+    def run(self, argv: list[Word], *, keeps_stdin: bool = True) -> Word:
+        """Judge a command that the program starts, and return its output."""
+        return self.at(self.call.inner(argv, keeps_stdin=keeps_stdin)).review()
+
+    def is_refused(self, role: str, word: Word) -> bool:
         """Return whether text would be denied in a role, without taking that into account."""
-        inner = Judging(self.policy, None, call.text)
-        inner.paths, inner.steps, inner.depth, inner._deadline = self.paths, self.steps, self.depth + 1, self._deadline
-        inner.check(role, word, Use(inner, call, scope.inner()))
-        self.steps = inner.steps
+        inner = copy(self.judgement)
+        inner.verdict = CommandVerdict(Decision.ALLOW, "allowed", ALLOWED, self.call.text)
+        inner.published, inner.moves_commits, inner.depth = [], False, self.judgement.depth + 1
+        Use(inner, self.call, self.scope.inner()).check(role, word)
+        self.judgement.steps = inner.steps
         return inner.verdict.decision is Decision.DENY
 
     # Files
 
-    def check_path(self, role: str, word: Word, scope: Scope, text: str) -> None:
+    def check_path(self, role: str, word: Word) -> None:
         """Judge what is done to a path."""
         if not word.text or word.content is not None:
             return
         if role in _CHANGES:
-            scope.changed(word.text)
-        if role in ("delete", "move") and self.paths.is_link(word.text, scope.cwd):
+            self.scope.changed(word.text)
+        if role in ("delete", "move") and self.paths.is_link(word.text, self.scope.cwd):
             # Only the link goes, not its target.
             return
-        finding = self.policy.paths.get((role, self.paths.classify(word.text, scope.cwd)))
+        finding = self.policy.paths.get((role, self.paths.classify(word.text, self.scope.cwd)))
         if finding is not None:
-            self.find(finding, text)
+            self.find(finding)
 
-    def run_file(self, word: Word, scope: Scope, call: Call) -> None:
+    def run_file(self, word: Word) -> None:
         """Judge a file that is run by its place; one that the script made in a scratch directory may run."""
-        if not (scope.has_made(word.text) and self.paths.classify(word.text, scope.cwd) == "scratch"):
-            self.check_path("run", word, scope, call.text)
+        if not self.scope.has_made(word.text) or self.paths.classify(word.text, self.scope.cwd) != "scratch":
+            self.check_path("run", word)
 
-    def review_redirects(self, redirects: list[Redirect], scope: Scope, text: str) -> None:
-        """Judge the files that a command reads or writes by redirection."""
-        for redirect in redirects:
+    def check_redirects(self) -> None:
+        """Judge the files that the command reads or writes by redirection."""
+        for redirect in self.call.redirects:
             target = redirect.target
             if (redirect.operator.endswith("&") and target.text.rstrip("-").isdigit()) or target.text in ("-", ""):
                 continue
-            if self.paths.classify(target.text, scope.cwd) == "socket":
-                self.report(Event.SOCKET, text)
+            if self.paths.classify(target.text, self.scope.cwd) == "socket":
+                self.report(Event.SOCKET)
             else:
-                self.check_path("write" if redirect.writes else "read", target, scope, text)
+                self.check_path("write" if redirect.writes else "read", target)
 
-    def review_written(self, redirects: list[Redirect], output: Word, scope: Scope, text: str) -> None:
+    def check_written(self, output: Word) -> None:
         """Judge redirected files by their new content."""
-        call = Call([], text)
-        for redirect in redirects:
+        plain = self.at(Call([], self.call.text))
+        for redirect in self.call.redirects:
             if redirect.is_output:
                 appends = redirect.operator.endswith(">>")
-                self.check_printed(output, text)
-                self.write(redirect.target.text, output, scope, call, append=appends)
+                plain.report_taint(_PRINTED, output)
+                plain.write(redirect.target.text, output, append=appends)
                 if not output.text and not appends:
-                    self.check("emptied", redirect.target, Use(self, call, scope))
+                    plain.check("emptied", redirect.target)
 
-    def write(self, path: str, content: Word, scope: Scope, call: Call, *, append: bool = False) -> None:
-        """Remember what a command writes to a file, and judge it where a tool runs or reads that file."""
-        scope.wrote(path, content, append=append)
-        if "endless" in content.taint and self.paths.classify(path, scope.cwd) != "harmless":
-            self.report(Event.ENDLESS_OUTPUT, call.text)
-        if not content.text.strip(UNKNOWN):
-            return
-        self.check("written", content, Use(self, call, scope))
-        for role in self.policy.file_roles(path):
-            if self.is_refused(role, content, scope, call):
-                self.report(Event.REFUSED_LATER, call.text)
+    def write(self, path: str, content: Word, *, append: bool = False) -> None:
+        """Remember what is written to a file, and judge it where a tool runs or reads that file."""
+        self.scope.wrote(path, content, append=append)
+        if "endless" in content.taint and self.paths.classify(path, self.scope.cwd) != "harmless":
+            self.report(Event.ENDLESS_OUTPUT)
+        if content.text.strip(UNKNOWN):
+            self.at(self.call).check("written", content)
+            for role in self.policy.file_roles(path):
+                if self.is_refused(role, content):
+                    self.report(Event.REFUSED_LATER)
 
-    def check_printed(self, output: Word, text: str) -> None:
-        """Judge what a script prints or writes in the end."""
-        self._report_taint(_PRINTED, output, text)
-
-    def _report_taint(self, events: dict[str, Event], word: Word, text: str) -> None:
-        """Report the events of a word's taint, in one order: of equally strict findings the first counts."""
+    def report_taint(self, events: dict[str, Event], word: Word) -> None:
+        """Report the events of a word's taint."""
         for taint, event in events.items():
             if taint in word.taint:
-                self.report(event, text)
+                self.report(event)
 
     # One simple command
 
-    def review(self, call: Call, scope: Scope) -> Word:
-        """Judge a simple command and return its output, as far as known."""
-        self.spend()
-        for name, word in call.assigned.items():
-            self.check_variable(name, word, call, scope)
-        self.review_redirects(call.redirects, scope, call.text)
-        output = self._command(call, scope) if call.argv else Word("")
-        self.review_written(call.redirects, output, scope, call.text)
-        return Word("") if any(redirect.is_output for redirect in call.redirects) else output
+    def review(self) -> Word:
+        """Judge the command and return its output, as far as known."""
+        self.judgement.spend()
+        for name, word in self.call.assigned.items():
+            self.check_variable(name, word)
+        self.check_redirects()
+        output = self._start() if self.call.argv else Word("")
+        self.check_written(output)
+        return Word("") if any(redirect.is_output for redirect in self.call.redirects) else output
 
-    def check_variable(self, name: str, word: Word, call: Call, scope: Scope) -> None:
+    def check_variable(self, name: str, word: Word) -> None:
         """Judge setting one variable."""
-        known = self.policy.variables.get(name)
+        known, plain = self.policy.variables.get(name), self.at(self.call)
         if isinstance(known, PolicyFinding):
-            self.find(known, call.text)
+            self.find(known)
         elif known is not None and known.startswith("options of "):
-            program = Word(known.removeprefix("options of "))
-            self.review(call.inner([program, *(Word(part, word.taint) for part in word.text.split())]), scope)
+            self.run([Word(known.removeprefix("options of ")), *(Word(part, word.taint) for part in word.text.split())])
         elif known is not None:
             if word.text.strip():
-                self.check(known, word, Use(self, call, scope))
-        elif call.argv and word.is_known:
+                plain.check(known, word)
+        elif self.call.argv and word.is_known:
             # Without a command, only the script sees the name.
             option = self.policy.patterns("option_variable").sub("", name)
             role = self.policy.role_by_name(option)
             if role in _ROLES_OF_VARIABLES or (role == "value" and option != name):
-                self.check(role, word, Use(self, call, scope))
+                plain.check(role, word)
 
-    def _command(self, call: Call, scope: Scope) -> Word:
-        """Find out which program a command starts, and judge its use."""
-        first = call.argv[0]
+    def _start(self) -> Word:
+        """Find the program that the command starts, and judge its use."""
+        first = self.call.argv[0]
         name = self.policy.canonical(first.text.rsplit("/", 1)[-1].removesuffix(".exe"))
         if UNKNOWN in name or not name:
-            self._report_taint(_CODE_TAINTS, first, call.text)
-            self.report(Event.UNKNOWN_NAME, call.text)
+            self.report_taint(_CODE_TAINTS, first)
+            self.report(Event.UNKNOWN_NAME)
             return Word(UNKNOWN, first.taint)
-        program, written = self.policy.program(name), scope.written(first.text)
+        program, written = self.policy.program(name), self.scope.written(first.text)
         if written is not None:
-            self.check("shebang", written, Use(self, call, scope))
+            self.check("shebang", written)
         if program is not None:
-            if "/" in first.text and written is None and self.paths.classify(first.text, scope.cwd) in _ODD_PLACES:
-                self.run_file(first, scope, call)
-            return self.use(name, program, call, scope)
-        if not (len(call.argv) == 2 and call.argv[1].text in _ABOUT):
+            if "/" in first.text and written is None and self.paths.classify(first.text, self.scope.cwd) in _ODD_PLACES:
+                self.run_file(first)
+            return self.use_program(name, program)
+        if not (len(self.call.argv) == 2 and self.call.argv[1].text in _ABOUT):
             # A file of the repository may run.
             if "/" in first.text:
-                self.run_file(first, scope, call)
+                self.run_file(first)
             else:
-                self.report(Event.UNKNOWN_PROGRAM, call.text)
-        return Word(UNKNOWN, call.stdin.taint if call.stdin else frozenset())
+                self.report(Event.UNKNOWN_PROGRAM)
+        return Word(UNKNOWN, self.stdin_taint)
 
-    def use(self, name: str, program: PolicyTable, call: Call, scope: Scope) -> Word:
-        """Judge one use of a known program."""
-        started = self._started(name, program, call, scope) if name in self.policy.starters else None
+    def use_program(self, name: str, program: PolicyTable) -> Word:
+        """Judge the use of a known program, and return its output."""
+        started = self._find_subprogram(name, program) if name in self.policy.starters else None
         if started is not None:
-            return self.use(started.name, started.program, started.call, scope)
-        use = Use(self, call, scope, name, program)
-        use.arguments = self._sorted(program, call.argv[1:])
-        rest = [word.text for word in call.argv[1:]]
+            return started.use_program(started.name, started.program)
+        self.name, self.program, self.finding = name, program, program.finding
+        self.arguments = self._sort()
+        rest = [word.text for word in self.call.argv[1:]]
         if len(rest) == 1 and rest[0] in _ABOUT and program.finding.decision is not Decision.DENY:
             return Word(UNKNOWN)
-        self._decide(use)
-        if not self._only_adds_common(use):
-            self.find(use.finding, call.text)
-            self._check_rules(use)
-        self._check_words(use)
-        printed = start_inner(use)
-        note_effects(use)
-        return printed if printed is not None else output_of(use)
+        self._decide()
+        if not self._only_adds_common():
+            self.find(self.finding)
+            self._check_rules()
+        self._check_words()
+        printed = start_inner(self)
+        note_effects(self)
+        return printed if printed is not None else output_of(self)
 
-    def _sorted(self, program: PolicyTable, words: list[Word]) -> Arguments:
-        """Sort the arguments of a program by its entry."""
+    def _sort(self) -> Arguments:
+        """Sort the arguments by the program's entry."""
+        program, words = self.program, self.call.argv[1:]
         if program.get("slashes"):
             found = [self.policy.patterns("slash_option").fullmatch(word.text) for word in words]
             words = [
@@ -240,150 +359,187 @@ class Judging:
         arguments.operands += [word for option, word in arguments.values if program.options.get(option) == "operand"]
         return arguments
 
-    def _started(self, name: str, program: PolicyTable, call: Call, scope: Scope) -> Use | None:
+    def _find_subprogram(self, name: str, program: PolicyTable) -> "Use | None":
         """Find a subcommand with its own entry, and judge the options before it."""
-        own = sort_arguments(call.argv[1:], program.options, single=bool(program.get("single")), stop=True)
+        own = sort_arguments(self.call.argv[1:], program.options, single=bool(program.get("single")), stop=True)
         inner_name = f"{name} {own.operands[0].text}" if own.operands else ""
         entry = self.policy.program(inner_name)
         if entry is None:
             return None
-        inner = call.inner([Word(inner_name), *own.operands[1:]])
-        inner.redirects = call.redirects
-        found = (
-            self._started(inner_name, entry, inner, scope) if entry.get("level") else Use(self, inner, scope, inner_name, entry)
-        )
+        found: Use | None = self.at(self.call.inner([Word(inner_name), *own.operands[1:]]))
+        assert found is not None
+        found.call.redirects = self.call.redirects
+        found.name, found.program = inner_name, entry
+        if entry.get("level"):
+            found = found._find_subprogram(inner_name, entry)
         if found is not None:
-            outer = Use(self, call.inner(call.argv[: -len(own.operands)]), scope, name, program)
+            outer = self.at(self.call.inner(self.call.argv[: -len(own.operands)]))
+            outer.name, outer.program = name, program
             outer.arguments, own.operands = own, []
-            self._check_rules(outer)
-            self._check_words(outer)
+            outer._check_rules()
+            outer._check_words()
         return found
 
-    def _decide(self, use: Use) -> None:
-        """Find the subcommand of a use, and the finding about the program or the subcommand."""
-        program, texts = use.program, [word.text for word in use.arguments.operands[:3]]
-        if self._only_looks(use):
-            use.sub, use.finding = " ".join(texts[:1]), self.policy.finding({})
+    def _decide(self) -> None:
+        """Find the subcommand, and the finding about the program or the subcommand."""
+        program, texts = self.program, [word.text for word in self.arguments.operands[:3]]
+        if self._only_looks():
+            self.sub, self.finding = " ".join(texts[:1]), self.policy.finding({})
             return
         subs = [" ".join(texts[:length]) for length in range(len(texts), 0, -1)]
         sub = next((sub for sub in subs if sub in program.subcommands), None)
         if sub is not None:
-            use.sub, use.finding = sub, program.subcommands[sub]
+            self.sub, self.finding = sub, program.subcommands[sub]
         else:
-            flags = {*use.arguments.flags, *(word.text for word in use.call.argv[1:] if word.text.startswith("-"))}
+            flags = {*self.arguments.flags, *(word.text for word in self.call.argv[1:] if word.text.startswith("-"))}
             found = [program.subcommands[flag] for flag in flags if flag in program.subcommands]
             if found:
-                use.finding = max(found, key=lambda finding: finding.decision.rank)
+                self.finding = max(found, key=lambda finding: finding.decision.rank)
             elif program.subcommands and texts and not program.get("scripts"):
-                use.sub = texts[0]
-        override = program.data.get("sub", {}).get(use.sub)
+                self.sub = texts[0]
+        override = program.data.get("sub", {}).get(self.sub)
         if override is not None:
             options = {**program.data.get("options", {}), **override.get("options", {})}
-            use.program = PolicyTable({**program.data, **override, "options": options}, self.policy)
-            use.arguments = self._sorted(use.program, use.call.argv[1:])
+            self.program = PolicyTable({**program.data, **override, "options": options}, self.policy)
+            self.arguments = self._sort()
 
-    def _only_looks(self, use: Use) -> bool:
+    def _only_looks(self) -> bool:
         """Return whether a program that may change much only shows something, or what it would do."""
-        program, texts = use.program, [word.text for word in use.arguments.operands]
-        if not program.words("dry").isdisjoint(word.text for word in use.call.argv[1:]):
+        program, texts = self.program, [word.text for word in self.arguments.operands]
+        if not program.words("dry").isdisjoint(word.text for word in self.call.argv[1:]):
             return True
         if program.get("reading"):
             groups = program.words("groups")
             verbs = texts[1:] if "*" in groups else [text for text in texts if text not in groups]
-            pattern = program.pattern("reading")
-            if verbs and pattern and pattern.fullmatch(verbs[0]):
+            if verbs and re.fullmatch(program.get("reading"), verbs[0]):
                 return True
         shows = program.words("shows")
-        return bool(shows) and not texts and shows.issuperset(use.arguments.flags)
+        return bool(shows) and not texts and shows.issuperset(self.arguments.flags)
 
-    def _only_adds_common(self, use: Use) -> bool:
+    def _only_adds_common(self) -> bool:
         """Return whether a package manager only adds packages that many projects use."""
-        texts = [word.text for word in use.arguments.operands]
-        adds = [part.split() for part in use.program.phrases("adds")]
+        texts = [word.text for word in self.arguments.operands]
+        adds = [part.split() for part in phrases(self.program.get("adds"))]
         sub = next((sub for sub in adds if texts[: len(sub)] == sub), None)
-        if sub is None or not set(use.arguments.flags) <= self.policy.names("adding_options"):
+        if sub is None or not set(self.arguments.flags) <= self.policy.names("adding_options"):
             return False
         packages = [self.policy.patterns("package").match(text) for text in texts[len(sub) :]]
         return bool(packages) and all(found and found[1].lower() in self.policy.names("common_packages") for found in packages)
 
-    def _check_rules(self, use: Use) -> None:
-        """Judge a use by the rules about its program, and about all programs."""
-        for rule in (entry for name in (use.name, "*") for entry in self.policy.filed("rules", "programs", name)):
-            if rule.finding.decision.rank > self.verdict.decision.rank and _applies(rule, use):
-                self.find(rule.finding, use.call.text)
+    def _check_rules(self) -> None:
+        """Judge the use by the rules about its program, and about all programs."""
+        for rule in (entry for name in (self.name, "*") for entry in self.policy.filed("rules", "programs").get(name, ())):
+            if rule.finding.decision.rank > self.judgement.verdict.decision.rank and _applies(rule, self):
+                self.find(rule.finding)
 
-    def _check_words(self, use: Use) -> None:
+    def _check_words(self) -> None:
         """Judge every operand and option value by its role."""
-        program, arguments = use.program, use.arguments
+        program, arguments, stdin = self.program, self.arguments, self.call.stdin
         is_language = bool(program.get("language"))
-        given = {word.text for word in use.call.argv}
+        given = {word.text for word in self.call.argv}
         scripts = [word for option, word in arguments.values if program.get("script") == program.options.get(option)]
         if scripts:
-            use.check(program.get("script"), Word("\n".join(word.text for word in scripts), join_taint(scripts)))
+            self.check(program.get("script"), Word("\n".join(word.text for word in scripts), join_taint(scripts)))
         for option, word in arguments.values:
             if word in scripts:
                 continue
-            use.check(program.options.get(option, "text") if is_language else self.policy.option_role(program, option), word)
+            self.check(program.options.get(option, "text") if is_language else self.policy.option_role(program, option), word)
             if f"{option}={word.text}" not in given and not is_language:
                 # The option may take no value here, so that the word is an operand.
-                finding = self.policy.paths.get((program.get("operands"), self.paths.classify(word.text, use.scope.cwd)))
+                finding = self.policy.paths.get((program.get("operands"), self.paths.classify(word.text, self.scope.cwd)))
                 if finding is not None and finding.decision is Decision.DENY and not program.get("first"):
-                    self.find(finding, use.call.text)
+                    self.find(finding)
         for option, word in arguments.followed if not is_language else ():
-            use.check(self.policy.option_role(program, option), word)
-        for role, word in use.operand_roles():
-            use.check(role, word)
-        if use.call.stdin is not None and program.get("stdin"):
-            files = [redirect.target for redirect in use.call.redirects if not redirect.writes]
+            self.check(self.policy.option_role(program, option), word)
+        for role, word in self._operand_roles():
+            self.check(role, word)
+        if stdin is not None and program.get("stdin"):
+            files = [redirect.target for redirect in self.call.redirects if not redirect.writes]
             for target in files:
-                use.check("load", target)
-            if use.call.stdin.is_known or not files:
-                use.check(program.get("stdin"), use.call.stdin)
-        for word in use.operands if program.get("contents") else ():
-            written = use.scope.written(word.text)
+                self.check("load", target)
+            if stdin.is_known or not files:
+                self.check(program.get("stdin"), stdin)
+        for word in self.operands if program.get("contents") else ():
+            written = self.scope.written(word.text)
             content = word.content if word.content is not None else written.text if written else ""
-            use.check(program.get("contents"), Word(content, word.taint))
+            self.check(program.get("contents"), Word(content, word.taint))
 
-    def check(self, role: str, word: Word, use: Use) -> None:
-        """Judge a word of a use by its role: a path, a role of the engine, or one that the policy describes."""
-        self.spend()
+    def _operand_roles(self) -> Iterator[tuple[str, Word]]:
+        """Yield the operands with their roles."""
+        entry, operands = dict(self.program.data), self.operands
+        for case in self.program.get("when"):
+            if self._is_case(case):
+                entry.update(case)
+        has_first = "first" in entry and not self.arguments.has(entry.get("first_unless", "").split())
+        plain = [id(word) for before, word in pairwise(self.call.argv) if before.text in entry.get("text_after", "").split()]
+        for place, word in enumerate(operands):
+            if id(word) in plain:
+                continue
+            if place == 0 and has_first:
+                yield entry["first"], word
+            elif "runs" in entry:
+                return
+            else:
+                is_last = place > 0 and place == len(operands) - 1
+                yield entry.get("last" if is_last and "last" in entry else "operands", "text"), word
+        if len(operands) < entry.get("least", 0):
+            yield entry["operands"], Word(entry["default"])
+
+    def _is_case(self, case: Mapping[str, Any]) -> bool:
+        """Return whether the conditions of a `when` entry hold."""
+        arguments = self.arguments
+        if ("flags" in case and not arguments.has(case["flags"].split())) or arguments.has(case.get("without", "").split()):
+            return False
+        if "only_flags" in case and not set(arguments.flags) <= self.policy.names(case["only_flags"]):
+            return False
+        values = [f"{option}={word.text}" for option, word in arguments.values]
+        if "only_values" in case and not all(map(self.policy.patterns(case["only_values"]).match, values)):
+            return False
+        return not case.get("no_output") or all(
+            not redirect.is_output or redirect.target.text == "/dev/null" for redirect in self.call.redirects
+        )
+
+    # Words by their roles
+
+    def check(self, role: str, word: Word) -> None:
+        """Judge a word by its role: a path, a role of the engine, or one that the policy describes."""
+        self.judgement.spend()
         if role in self.policy.path_roles and not (role == "write" and word.text.startswith("|")):
-            use.check_path(role, word)
-            if role == "write" and use.program.get("output") == "network":
-                use.scope.wrote(word.text, Word(UNKNOWN, frozenset({"network"})))
+            self.check_path(role, word)
+            if role == "write" and self.program.get("output") == "network":
+                self.scope.wrote(word.text, Word(UNKNOWN, frozenset({"network"})))
             return
         if role in BUILTIN_ROLES:
-            BUILTIN_ROLES[role](use, word)
-        for part in self.policy.filed("roles", "name", role):
-            self._check_by_entry(part, word, use)
+            BUILTIN_ROLES[role](self, word)
+        for part in self.policy.filed("roles", "name").get(role, ()):
+            self._check_by_entry(part, word)
 
-    def _check_by_entry(self, part: PolicyTable, word: Word, use: Use) -> None:
+    def _check_by_entry(self, part: PolicyTable, word: Word) -> None:
         """Judge a word by one entry of its role."""
         text, pattern, unless = word.text, part.pattern("pattern"), part.pattern("unless")
         if unless is not None and unless.search(text):
             return
-        is_found = pattern is None
-        has_finding = "id" in part.data
-        if len(text) > _LONGEST_CODE and has_finding and pattern is not None:
-            self.report(Event.TOO_COMPLEX, use.call.text)
+        is_found, has_finding = pattern is None, "id" in part.data
         if pattern is not None:
+            if len(text) > _LONGEST_CODE and has_finding:
+                self.report(Event.TOO_COMPLEX)
             place = 0
             for count, found in enumerate(pattern.finditer(text[:_LONGEST_CODE])):
                 if part.get("whole") and found.start() != place:
                     break
                 if count == _MOST_MATCHES and part.groups:
-                    self.report(Event.TOO_COMPLEX, use.call.text)
+                    self.report(Event.TOO_COMPLEX)
                     break
                 place, is_found = found.end(), True
                 for group, role in part.groups.items():
                     if found[group] is not None:
-                        use.check(role, Word(found[group], word.taint))
+                        self.check(role, Word(found[group], word.taint))
             if part.get("whole"):
                 is_found = place < len(text[:_LONGEST_CODE])
         if part.get("listed"):
             is_found = text in self.policy.names(part.get("listed"))
         if is_found and has_finding:
-            self.find(part.finding, use.call.text)
+            self.find(part.finding)
 
 
 def _applies(rule: PolicyTable, use: Use) -> bool:
@@ -392,7 +548,7 @@ def _applies(rule: PolicyTable, use: Use) -> bool:
     texts = [word.text for word in use.call.argv[1:]]
     if rule.get("sub"):
         first = " ".join(word.text for word in operands[:3])
-        sub = next((sub for sub in rule.phrases("sub") if first == sub or first.startswith(sub + " ")), None)
+        sub = next((sub for sub in phrases(rule.get("sub")) if first == sub or first.startswith(sub + " ")), None)
         if sub is None:
             return False
         operands = operands[len(sub.split()) :]
@@ -410,8 +566,10 @@ def _applies(rule: PolicyTable, use: Use) -> bool:
     if wanted is not None and not any(wanted.search(word.text) for word in operands):
         return False
     given = [*texts, *(f"{name}={word.text}" for name, word in use.call.assigned.items())]
-    if not all(any(map(pattern.search, given)) for pattern in rule.patterns("any")):
-        return False
+    every = rule.get("any")
+    for pattern in [every] if isinstance(every, str) and every else every:
+        if not any(map(re.compile(pattern).search, given)):
+            return False
     if given_pattern is None:
         return True
     given += [f"{name}={values[-1].text}" for name, values in use.scope.variables.items()]

@@ -3,11 +3,15 @@
 import posixpath
 from binascii import a2b_base64
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+from decklog.guard.policy.policy import phrases
 from decklog.guard.policy.programs import found_by
-from decklog.guard.policy.use import Use
 from decklog.guard.policy.verdict import Publication
 from decklog.guard.policy.words import UNKNOWN, Word, decode_ansi, join_taint
+
+if TYPE_CHECKING:
+    from decklog.guard.policy.engine import Use
 
 _DECODE = ("-d", "-D", "--decode", "-r", "-i")
 # The parent of a directory that is not written by its own name.
@@ -15,10 +19,10 @@ _ABOVE = {"~": "/home", ".": "..", "..": "../.."}
 _LISTS = ("-l", "--files-with-matches", "--files", "-L", "--files-without-match", "--name-only", "--name-status")
 
 
-def output_of(use: Use) -> Word:
+def output_of(use: "Use") -> Word:
     """Return what a command prints: its text where known, and its taint."""
     kind, text = use.program.get("output"), " ".join(word.text for word in use.call.argv[1:])
-    for case in use.policy.filed("outputs", "programs", use.name):
+    for case in use.policy.filed("outputs", "programs").get(use.name, ()):
         condition = case.pattern("if")
         if condition is None or condition.search(text):
             kind = case.get("output")
@@ -37,7 +41,7 @@ def output_of(use: Use) -> Word:
     return Word(UNKNOWN, taint)
 
 
-def _arguments(use: Use) -> Word:
+def _arguments(use: "Use") -> Word:
     """Return what echo prints."""
     words, escapes = use.call.argv[1:], False
     while words and words[0].text in ("-e", "-n", "-E", "-ne", "-en"):
@@ -47,7 +51,7 @@ def _arguments(use: Use) -> Word:
     return Word(decode_ansi(text) if escapes else text, join_taint(words))
 
 
-def _format(use: Use) -> Word:
+def _format(use: "Use") -> Word:
     """Return what printf prints, its arguments in the place of the directives."""
     words = use.call.argv[1:]
     if not words or words[0].text == "-v":
@@ -62,7 +66,7 @@ def _format(use: Use) -> Word:
     return Word(text, join_taint(words))
 
 
-def _contents(use: Use) -> Word | None:
+def _contents(use: "Use") -> Word | None:
     """Return what cat prints: its input, or files the script has written."""
     if not use.operands or use.operands[0].text == "-":
         return use.call.stdin or Word(UNKNOWN)
@@ -75,7 +79,7 @@ def _contents(use: Use) -> Word | None:
     return Word("\n".join(word.text for word in contents), join_taint(contents)) if contents else None
 
 
-def _decoder(use: Use) -> Word | None:
+def _decoder(use: "Use") -> Word | None:
     """Return what a decoder prints where its input is known."""
     stdin = use.call.stdin
     if stdin is None or not stdin.is_known or not use.arguments.has(_DECODE):
@@ -87,12 +91,12 @@ def _decoder(use: Use) -> Word | None:
     return Word(decoded.decode("utf-8", "replace").replace("\0", ""), stdin.taint | {"decoded"})
 
 
-def _reversed(use: Use) -> Word | None:
+def _reversed(use: "Use") -> Word | None:
     stdin = use.call.stdin
     return Word("\n".join(line[::-1] for line in stdin.text.split("\n")), stdin.taint | {"decoded"}) if stdin else None
 
 
-def _path(use: Use) -> Word | None:
+def _path(use: "Use") -> Word | None:
     """Return what dirname, basename and realpath print for a known path."""
     operands = [word for word in use.call.argv[1:] if not word.text.startswith("-")]
     if not operands:
@@ -105,17 +109,17 @@ def _path(use: Use) -> Word | None:
     return word
 
 
-def _found(use: Use) -> Word:
+def _found(use: "Use") -> Word:
     return Word("\n".join(word.text for word in found_by(use)), join_taint(use.call.argv))
 
 
-def _directory(use: Use) -> Word:
+def _directory(use: "Use") -> Word:
     """Return what ls prints: everything in the directory."""
     names = [word.text.rstrip("/") for word in use.operands if word.text]
     return Word(f"{names[0]}/*" if names and "*" not in names[0] else names[0] if names else "./*")
 
 
-def _matches(use: Use) -> Word | None:
+def _matches(use: "Use") -> Word | None:
     """Return what grep prints: names, or lines; of the environment only what is no secret by its name."""
     if use.arguments.has(_LISTS) and use.call.stdin is None:
         return Word(f"./{UNKNOWN}")
@@ -128,7 +132,7 @@ def _matches(use: Use) -> Word | None:
     return None
 
 
-def _environment(use: Use) -> Word | None:
+def _environment(use: "Use") -> Word | None:
     """Return what env and printenv print: all variables, or one."""
     operands = [word for word in use.arguments.operands if use.name == "printenv" or "=" not in word.text]
     if not operands:
@@ -137,14 +141,14 @@ def _environment(use: Use) -> Word | None:
     return Word(UNKNOWN, frozenset({"secret"}) if is_secret and use.name == "printenv" else use.stdin_taint)
 
 
-def _variables(use: Use) -> Word:
+def _variables(use: "Use") -> Word:
     """Return what set, export and declare print: every variable if they are given none."""
     flags = set(use.arguments.flags)
     shows_all = not use.arguments.operands and (not flags or (use.name != "set" and flags <= {"-p", "-x"}))
     return Word(UNKNOWN, frozenset({"environment"})) if shows_all and not use.call.assigned else Word("")
 
 
-_KINDS: dict[str, Callable[[Use], Word | None]] = {
+_KINDS: dict[str, Callable[["Use"], Word | None]] = {
     "arguments": _arguments,
     "format": _format,
     "contents": _contents,
@@ -172,9 +176,9 @@ _KINDS: dict[str, Callable[[Use], Word | None]] = {
 # What a command leaves behind
 
 
-def note_effects(use: Use) -> None:
+def note_effects(use: "Use") -> None:
     """Remember the files, links, branches and publications that a command makes."""
-    entry, judge = use.program.data, use.judge
+    entry, judgement = use.program.data, use.judgement
     if use.name in use.policy.names("compilers") and use.operands:
         target = use.arguments.value("-o", "--output")
         if target is not None and all(_is_judged_source(use, word) for word in use.operands):
@@ -190,24 +194,24 @@ def note_effects(use: Use) -> None:
         new = use.arguments.value(*entry["branch"].split())
         if new is not None or (use.operands and "--" not in use.arguments.flags):
             use.scope.branch = (new or use.operands[0]).text
-    judge.moves_commits = judge.moves_commits or use.sub.partition(" ")[0] in use.program.words("moves_commits")
-    if use.sub in use.program.phrases("publishes") and not use.arguments.has(use.program.words("dry_run")):
+    judgement.moves_commits = judgement.moves_commits or use.sub.partition(" ")[0] in use.program.words("moves_commits")
+    if use.sub in phrases(use.program.get("publishes")) and not use.arguments.has(use.program.words("dry_run")):
         options = tuple((option, word.text) for option, word in use.arguments.values)
         folder = next((value for option, value in options if option == "-C"), ".") if use.name == "git" else "."
-        cwd = judge.paths.locate(folder, use.scope.cwd)
+        cwd = use.paths.locate(folder, use.scope.cwd)
         operands, flags = tuple(word.text for word in use.operands), frozenset(use.arguments.flags)
-        judge.published.append(Publication(use.name, operands, flags, options, cwd, judge.moves_commits))
+        judgement.published.append(Publication(use.name, operands, flags, options, cwd, judgement.moves_commits))
 
 
-def _is_judged_source(use: Use, word: Word) -> bool:
+def _is_judged_source(use: "Use", word: Word) -> bool:
     """Return whether a source is one of the repository, or text of the script that reaches nothing outside."""
-    if use.judge.paths.classify(word.text, use.scope.cwd) in ("inside", "top"):
+    if use.paths.classify(word.text, use.scope.cwd) in ("inside", "top"):
         return word.text != "-"
     written = use.scope.written(word.text) if use.scope.has_made(word.text) else None
     return written is not None and not use.policy.patterns("native_risk").search(written.text)
 
 
-def _note_copies(use: Use, *, is_link: bool) -> None:
+def _note_copies(use: "Use", *, is_link: bool) -> None:
     """Remember the links that a command makes, or the file it copies that the script has written."""
     folder = use.arguments.value("-t", "--target-directory")
     operands = use.operands if folder or len(use.operands) > 1 else [*use.operands, Word(".")]
@@ -217,6 +221,6 @@ def _note_copies(use: Use, *, is_link: bool) -> None:
         place = posixpath.join(last.text, posixpath.basename(source.text)) if is_folder else last.text
         content = use.scope.written(source.text)
         if is_link:
-            use.judge.paths.link(place, source.text, use.scope.cwd)
+            use.paths.link(place, source.text, use.scope.cwd)
         elif content is not None:
             use.write(place, content)

@@ -1,15 +1,13 @@
 """Parsing of bash text, and a rough split of text that does not parse."""
 
 import re
-from collections.abc import Callable
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from decklog.core.errors import Unavailable
-from decklog.guard.policy.scope import Scope
 from decklog.guard.policy.words import (
     NO_TAINT,
     SPLIT,
@@ -23,6 +21,9 @@ from decklog.guard.policy.words import (
     unescape_quoted,
     unseal,
 )
+
+if TYPE_CHECKING:
+    from decklog.guard.policy.script import Reader
 
 Node = Any
 """A tree-sitter node."""
@@ -114,13 +115,13 @@ _LITERAL = {"word", "number", "variable_name", "special_variable_name", "brace_e
 
 
 class Expander:
-    """Expand the words of one script; `substitute` and `run` judge the commands inside them."""
+    """Expand a word of a script; the reader judges the commands inside it."""
 
-    def __init__(self, source: bytes, scope: Scope, substitute: Callable[[Node], Word], run: Callable[[str], Word]) -> None:
-        self.source = source
-        self.scope = scope
-        self.substitute = substitute
-        self.run = run
+    def __init__(self, reader: "Reader") -> None:
+        self.source = reader.source
+        self.scope = reader.scope
+        self.substitute = reader.in_subshell
+        self.run = reader.run_script
         self.taint = NO_TAINT
         self.content: str | None = None
 

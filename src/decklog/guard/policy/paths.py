@@ -76,7 +76,11 @@ class Paths:
         path = self.locate(text, cwd)
         if path.startswith(UNKNOWN) or (UNKNOWN in path and "/" not in path and path.startswith("~")):
             return "unknown"
-        path = self._from_root(_shorten(path))
+        path = _shorten(path)
+        rest = path.lstrip("./")
+        if path.startswith("../../../") and rest.split("/")[0] in self.policy.names("system"):
+            # A path that climbs far and goes down into a system directory.
+            path = "/" + rest
         for name in _LISTS:
             if self.policy.globs(name).match(path):
                 may_be_exempt = name in ("secret", "env", "ssh")
@@ -84,12 +88,6 @@ class Paths:
                     continue
                 return ("vault" if path[0] in "/~" else "secret") if name in ("secret", "ssh") else name
         return self._place(path)
-
-    def _from_root(self, path: str) -> str:
-        """Take a path that climbs far and goes down into a system directory for one from `/`."""
-        rest = path.lstrip("./")
-        is_far = path.startswith("../../../") and rest.split("/")[0] in self.policy.names("system")
-        return "/" + rest if is_far else path
 
     def _place(self, path: str) -> str:
         """Classify by where a path lies."""

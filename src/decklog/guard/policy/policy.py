@@ -20,20 +20,19 @@ from decklog.guard.policy.verdict import Decision, Event
 
 _SHIPPED = os.path.join(os.path.dirname(__file__), "policy.json")
 ALLOWED = "Nothing in this command needs a person's attention."
-_PARTS = r"[A-Z]?[a-z0-9]+|[A-Z0-9]+(?![a-z])"
+_PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+(?![a-z])")
 _NEGATIONS = ("no-", "skip-", "without-", "ignore-", "disable-", "exclude-")
 _SHORTEST_PART = 4
 # A compiler's tool for another machine, such as `arm-none-eabi-size`.
 _FOR_TARGET = re.compile(
     r"(?:[a-z0-9_]+-)+(gcc|g\+\+|cpp|ld|as|ar|nm|objcopy|objdump|size|strip|readelf|ranlib|gdb|strings|addr2line)(?:-\d+)?"
 )
-_VERSION = r"[-_]?v?\d+(\.\d+)*$"
-_SEPARATED = r"[-_]v?\d+(\.\d+)*$"
-_ENDING = r"(?i)\.(?:exe|cmd|bat|ps1)$"
+_VERSION = re.compile(r"[-_]?v?\d+(\.\d+)*$")
+_SEPARATED = re.compile(r"[-_]v?\d+(\.\d+)*$")
+_ENDING = re.compile(r"\.(?:exe|cmd|bat|ps1)$", re.IGNORECASE)
 
-
-_GLOB = r"[*?\[]"
-_WILD = r"\*\*/|/\*\*$|\*|\?"
+_GLOB = re.compile(r"[*?\[]")
+_WILD = re.compile(r"\*\*/|/\*\*$|\*|\?")
 
 
 @cache
@@ -50,7 +49,7 @@ class PathList:
     def __init__(self, patterns: list[str]) -> None:
         self.patterns = patterns
         # Most paths lack the longest literal part of most patterns, so few patterns are compiled.
-        self._literals = [(max(re.split(_WILD, pattern), key=len).casefold(), pattern) for pattern in patterns]
+        self._literals = [(max(_WILD.split(pattern), key=len).casefold(), pattern) for pattern in patterns]
 
     def covers(self, path: str) -> bool:
         """Return whether a path matches as it is written."""
@@ -61,15 +60,13 @@ class PathList:
 
     def match(self, path: str) -> bool:
         """Return whether a path matches, or a pattern in a command could expand to one that does."""
-        return self.covers(path) or (
-            bool(re.search(_GLOB, path)) and any(_could_expand(path, pattern) for pattern in self.patterns)
-        )
+        return self.covers(path) or (bool(_GLOB.search(path)) and any(_could_expand(path, pattern) for pattern in self.patterns))
 
 
 def _could_expand(path: str, pattern: str) -> bool:
     """Return whether a command's pattern, with a hidden name or two plain characters in it, covers a listed path."""
     name = path.rsplit("/", 1)[-1]
-    is_plain = not re.search(_GLOB, pattern.removeprefix("**/"))
+    is_plain = not _GLOB.search(pattern.removeprefix("**/"))
     if is_plain and len(re.sub(r"[*?\[\]]", "", name)) >= 2 and not name.startswith("*"):
         literal = pattern.removeprefix("**/")
         if fnmatchcase(literal, path if "/" in literal else name):
@@ -84,10 +81,10 @@ def _overlap(parts: list[str], pattern: list[str]) -> bool:
     if pattern[0] == "**":
         return _overlap(parts, pattern[1:]) or _overlap(parts[1:], pattern)
     part, name = parts[0], pattern[0]
-    if not re.search(_GLOB, part):
+    if not _GLOB.search(part):
         fits = fnmatchcase(part.lower(), name.lower())
     else:
-        fits = part.startswith(".") and name.startswith(".") and not re.search(_GLOB, name) and fnmatchcase(name, part)
+        fits = part.startswith(".") and name.startswith(".") and not _GLOB.search(name) and fnmatchcase(name, part)
     return fits and _overlap(parts[1:], pattern[1:])
 
 
@@ -111,7 +108,6 @@ class PolicyTable:
     def __init__(self, data: Mapping[str, Any], policy: "Policy") -> None:
         self.data = data
         self.policy = policy
-        self.finding = policy.finding(data)
 
     def get(self, key: str) -> Any:
         """Return a value as it is written, an empty text if it is absent."""
@@ -121,18 +117,14 @@ class PolicyTable:
         """Return a list of words."""
         return frozenset(words(self.get(key)))
 
-    def phrases(self, key: str) -> list[str]:
-        """Return a list of phrases, which commas separate."""
-        return phrases(self.get(key))
-
     def pattern(self, key: str) -> re.Pattern[str] | None:
         """Return a regular expression, None if it is absent."""
         return re.compile(self.data[key]) if key in self.data else None
 
-    def patterns(self, key: str) -> list[re.Pattern[str]]:
-        """Return one or several regular expressions."""
-        found = self.data.get(key, [])
-        return [re.compile(pattern) for pattern in ([found] if isinstance(found, str) else found)]
+    @cached_property
+    def finding(self) -> PolicyFinding:
+        """The decision about the table."""
+        return self.policy.finding(self.data)
 
     @cached_property
     def options(self) -> dict[str, str]:
@@ -161,18 +153,20 @@ class Policy:
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self.data = data
-        self._decisions: Mapping[str, str] = data.get("decisions", {})
-        self._entries = {name: entry for entry in data.get("programs", ()) for name in words(entry["names"])}
+        self.no_program = PolicyTable({}, self)
+        tables = [PolicyTable(entry, self) for entry in data.get("programs", ())]
+        self._programs = {name: table for table in tables for name in words(table.data["names"])}
         for decision in Decision:
             for name in words(data.get(decision.value, ())):
                 reason = f"The policy lists {name} under {decision.value}; change the policy file if that is wrong."
-                self._entries[name] = {"id": f"listed-{decision.value}", "decision": decision.value, "reason": reason}
-        self._built: dict[int, PolicyTable] = {}
+                entry = {"id": f"listed-{decision.value}", "decision": decision.value, "reason": reason}
+                self._programs[name] = PolicyTable(entry, self)
 
     @classmethod
+    @cache
     def default(cls) -> "Policy":
         """Return the shipped policy."""
-        return _default()
+        return cls(_shipped())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Policy":
@@ -194,41 +188,32 @@ class Policy:
         for rule in self.data.get("rules", ()):
             if unknown := sorted(rule.keys() - set(words(_RULE_KEYS))):
                 raise ValueError(f"rule {rule.get('id')}: unknown key {', '.join(unknown)}")
-        tables = (self._entries.values(), *(table for table in self.data.values() if isinstance(table, list)))
-        for data in (data for table in tables for data in table if isinstance(data, Mapping)):
-            entry = self.entry(data)
+        lists = [table for table in self.data.values() if isinstance(table, list)]
+        entries = [PolicyTable(data, self) for table in lists for data in table if isinstance(data, Mapping)]
+        for entry in [*self._programs.values(), *entries]:
             for key in ("pattern", "unless", "operands", "given"):
                 entry.pattern(key)
-            len(entry.options), len(entry.subcommands)
-        self._filed("rules", "programs"), self._filed("roles", "name"), self.paths, self.events, self.variables
+            entry.finding, len(entry.options), len(entry.subcommands)
+        self.filed("rules", "programs"), self.filed("roles", "name"), self.paths, self.events, self.variables
         for kind in ("globs", "names", "patterns"):
             for name in self.data.get(kind, {}):
                 getattr(self, kind)(name)
 
     def finding(self, entry: Mapping[str, Any], decision: str | None = None) -> PolicyFinding:
         """Read a decision, its rule and its reason; `[decisions]` has the last word."""
-        rule = entry.get("id", "allowed")
-        chosen = self._decisions.get(rule) or self._decisions.get(rule.partition("/")[0])
+        rule, decisions = entry.get("id", "allowed"), self.data.get("decisions", {})
+        chosen = decisions.get(rule) or decisions.get(rule.partition("/")[0])
         return PolicyFinding(Decision(chosen or decision or entry.get("decision", "allow")), rule, entry.get("reason", ALLOWED))
 
-    def entry(self, data: Mapping[str, Any]) -> PolicyTable:
-        """Return a table as an entry, built once: a command needs a few of a policy's thousand."""
-        if id(data) not in self._built:
-            self._built[id(data)] = PolicyTable(data, self)
-        return self._built[id(data)]
-
     @cache  # noqa: B019
-    def _filed(self, table: str, key: str) -> dict[str, list[Mapping[str, Any]]]:
-        """File the entries of a table under the names in one of their keys."""
-        filed: dict[str, list[Mapping[str, Any]]] = {}
-        for entry in self.data.get(table, ()):
-            for name in words(entry[key]):
+    def filed(self, table: str, key: str) -> dict[str, list[PolicyTable]]:
+        """Return the entries of a table under the names in one of their keys."""
+        filed: dict[str, list[PolicyTable]] = {}
+        for data in self.data.get(table, ()):
+            entry = PolicyTable(data, self)
+            for name in words(data[key]):
                 filed.setdefault(name, []).append(entry)
         return filed
-
-    def filed(self, table: str, key: str, name: str) -> list[PolicyTable]:
-        """Return the entries of a table that a name is listed in."""
-        return [self.entry(data) for data in self._filed(table, key).get(name, ())]
 
     @cached_property
     def paths(self) -> dict[tuple[str, str], PolicyFinding]:
@@ -279,35 +264,34 @@ class Policy:
     @cached_property
     def starters(self) -> frozenset[str]:
         """Programs with subcommands that have their own entries."""
-        return frozenset(name.rpartition(" ")[0] for name in self._entries if " " in name)
+        return frozenset(name.rpartition(" ")[0] for name in self._programs if " " in name)
 
     def program(self, name: str) -> PolicyTable | None:
         """Return a program by its listed name."""
-        return self.entry(self._entries[name]) if name in self._entries else None
+        return self._programs.get(name)
 
     def knows(self, name: str) -> bool:
         """Return whether the policy lists a program."""
-        return self.canonical(name) in self._entries
+        return self.canonical(name) in self._programs
 
     def file_roles(self, path: str) -> list[str]:
         """Return the roles in which a tool later uses a file of this name."""
         return [entry["role"] for entry in self.data["files"] if self.globs(entry["globs"]).covers(path)]
 
     def canonical(self, name: str) -> str:
-        """Return the name a program is listed under, without version or ending."""
-        for candidate in (name, name.lower(), re.sub(_ENDING, "", name)):
-            if candidate in self._entries:
+        """Return the name a program is listed under, without version or ending: `gcc-12`, `python3.11`, `mkfs.ext4`."""
+        for candidate in (name, name.lower(), _ENDING.sub("", name)):
+            if candidate in self._programs:
                 return candidate
-        for candidate in (re.sub(_VERSION, "", name), name.split(".")[0]):
-            if candidate in self._entries and self._may_stand_for(name, candidate):
+        for candidate in (_VERSION.sub("", name), name.split(".")[0]):
+            if candidate in self._programs and (
+                _SEPARATED.search(name)
+                or candidate.lower() in self.names("versioned")
+                or self._programs[candidate].get("decision") not in ("", Decision.ALLOW)
+            ):
                 return candidate
         found = _FOR_TARGET.fullmatch(name)
-        return found[1] if found and found[1] in self._entries else name
-
-    def _may_stand_for(self, name: str, candidate: str) -> bool:
-        """Return whether a longer name is the listed program: `gcc-12`, `python3.11` and `mkfs.ext4` are, `uname26` is not."""
-        is_held = self._entries[candidate].get("decision", "allow") != Decision.ALLOW
-        return re.search(_SEPARATED, name) is not None or candidate.lower() in self.names("versioned") or is_held
+        return found[1] if found and found[1] in self._programs else name
 
     def option_role(self, program: PolicyTable, option: str) -> str:
         """Return the role of an option's value: from the program's entry, else from the words of the option's name."""
@@ -318,18 +302,14 @@ class Policy:
 
     def role_by_name(self, name: str) -> str:
         """Return the role that the words of a name suggest."""
-        if name.lstrip("-").lower().startswith(_NEGATIONS):
+        low = name.lower()
+        if low.lstrip("-").startswith(_NEGATIONS):
             return "text"
-        parts = {part.lower() for part in re.findall(_PARTS, name)}
-        option_words: dict[str, str] = self.data.get("option_words", {})
-        roles = {role: frozenset(words(named)) for role, named in option_words.items()}
-        for role, named in roles.items():
-            if not named.isdisjoint(parts):
-                return role
-        inside = (
-            role for role, named in roles.items() if any(len(word) >= _SHORTEST_PART and word in name.lower() for word in named)
-        )
-        return next(inside, "value")
+        parts = {part.lower() for part in _PARTS.findall(name)}
+        roles = {role: words(named) for role, named in self.data.get("option_words", {}).items()}
+        whole = (role for role, named in roles.items() if not parts.isdisjoint(named))
+        inside = (role for role, named in roles.items() if any(len(word) >= _SHORTEST_PART and word in low for word in named))
+        return next(whole, "") or next(inside, "value")
 
 
 def words(value: str | Iterable[str]) -> list[str]:
@@ -346,11 +326,6 @@ def control_files() -> tuple[str, ...]:
     """Return the patterns of files that decide what is run: settings of git, editors, coding agents and Decklog itself."""
     globs = _shipped()["globs"]
     return tuple(pattern for name in ("guard", "hooks") for pattern in words(globs[name]))
-
-
-@cache
-def _default() -> Policy:
-    return Policy(_shipped())
 
 
 @cache

@@ -1,20 +1,38 @@
 """Programs that start other programs or run code: the inner command or code is judged like any other."""
 
+import json
 import re
 import sys
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
 
-from decklog.guard.policy.build_files import run_files
-from decklog.guard.policy.use import Use
 from decklog.guard.policy.verdict import Event
 from decklog.guard.policy.words import UNKNOWN, UNKNOWN_WORD, Word, sort_arguments
 
-_ASSIGNMENT = r"(?s)([A-Za-z_]\w*)=(.*)"
+if TYPE_CHECKING:
+    from decklog.guard.policy.engine import Use
+
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _STDIN = {"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
 _NAME_TESTS = ("-name", "-iname", "-path", "-ipath", "-wholename")
 _MOST_ITEMS = 20
+_AROUND = re.compile(r"^(?:pre|post)")
+_MOST = 200
+_DEEPEST = 50
+_TARGET = re.compile(r"(?m)^([\w./%$(){} -]+?)\s*:(?![=:])([^;=\n#]*)")
+# A line of a recipe, or the command behind a semicolon in the line of the target.
+_RECIPE = re.compile(r"(?:[\t ]+|[\w./%$(){} -]+:(?!=)[^;=\n#]*;)[@+-]*\s*(\S.*)$")
+_SHELL = re.compile(r"\$[({]shell\s+([^\n]*)[)}]|!=([^\n]*)")
+_VARIABLE = re.compile(r"\$[({][\w.@%<^?*+/:=,-]*[)}]|\$[@<^?*%]")
+_ASSIGNED = re.compile(r"(?m)^(\w+)[ \t]*[:?]{0,2}=[ \t]*([^\n#]*)")
+_SET_BY_MAKE = {
+    "MAKE": "make", "CC": "cc", "CXX": "g++", "RM": "rm -f", "CURDIR": ".", "PWD": ".", "HOME": "~", "SHELL": "sh", "AR": "ar",
+}  # fmt: skip
+_NESTED = 3
 
 
-def start_inner(use: Use) -> Word | None:
+def start_inner(use: "Use") -> Word | None:
     """Judge what a program starts; return its output if that is the program's own."""
     program = use.program
     if program.get("builtin"):
@@ -46,7 +64,7 @@ def start_inner(use: Use) -> Word | None:
     return None
 
 
-def _run_argv(use: Use, inner: list[Word]) -> Word:
+def _run_argv(use: "Use", inner: list[Word]) -> Word:
     """Judge the command behind a wrapper such as nohup, `uv run` or `docker exec`."""
     texts = [word.text for word in use.call.argv]
     modules = [option for option, _ in use.arguments.values if use.program.options.get(option) == "module"]
@@ -62,19 +80,19 @@ def _run_argv(use: Use, inner: list[Word]) -> Word:
     place = use.arguments.value("-C", "--chdir") if use.program.get("assigns") else None
     scope = use.scope.inner() if place is not None else use.scope
     if place is not None:
-        scope.cwd = use.judge.paths.locate(place.text, scope.cwd)
-    return use.judge.review(use.call.inner(inner), scope)
+        scope.cwd = use.paths.locate(place.text, scope.cwd)
+    return use.at(use.call.inner(inner), scope).review()
 
 
-def _assign(use: Use, operands: list[Word]) -> None:
+def _assign(use: "Use", operands: list[Word]) -> None:
     """Judge the variables that env sets, and leave the command behind them."""
     if operands and operands[0].text == "-":
         operands.pop(0)
-    while operands and (found := re.fullmatch(_ASSIGNMENT, operands[0].text)):
-        use.judge.check_variable(found[1], Word(found[2], operands.pop(0).taint), use.call, use.scope)
+    while operands and (found := _ASSIGNMENT.fullmatch(operands[0].text)):
+        use.check_variable(found[1], Word(found[2], operands.pop(0).taint))
 
 
-def _after(use: Use) -> Word | None:
+def _after(use: "Use") -> Word | None:
     """Judge the commands behind markers such as find's `-exec` or cargo's `--`."""
     words, entry = use.call.argv[1:], use.program.data
     markers, ends = use.program.words("after"), use.program.words("until")
@@ -111,7 +129,7 @@ def _after(use: Use) -> Word | None:
     return printed
 
 
-def found_by(use: Use) -> list[Word]:
+def found_by(use: "Use") -> list[Word]:
     """Return what a search finds: paths like a searched name, something below the start, or the start itself."""
     if use.program.get("finds") == "fd":
         operands = [word.text for word in use.operands[1:] if word.text != "."]
@@ -130,7 +148,7 @@ def found_by(use: Use) -> list[Word]:
     return [Word(f"{start.text.rstrip('/')}/{ending}", start.taint) for start in starts for ending in endings] or starts
 
 
-def _package_tool(use: Use) -> Word | None:
+def _package_tool(use: "Use") -> Word | None:
     """Judge npx and its like: tools of the repository run, others are reported."""
     own = sort_arguments(use.call.argv[1:], use.program.options, stop=True)
     operands = own.operands[1:] if [word.text for word in own.operands[:1]] == ["run"] else own.operands
@@ -149,7 +167,7 @@ def _package_tool(use: Use) -> Word | None:
     return None
 
 
-def _append(use: Use, operands: list[Word]) -> Word | None:
+def _append(use: "Use", operands: list[Word]) -> Word | None:
     """Judge the command that xargs or parallel builds from its standard input."""
     texts = [word.text for word in operands]
     place = texts.index(":::") if ":::" in texts else len(texts)
@@ -172,9 +190,70 @@ def _append(use: Use, operands: list[Word]) -> Word | None:
         if is_shell:
             use.run_text("shell", Word(" ".join(word.text for word in argv), use.stdin_taint))
         elif started is not None and use.stdin_taint & {"network", "decoded"}:
-            use.judge.use(argv[0].text, started, use.call.inner([argv[0]]), use.scope)
+            use.at(use.call.inner([argv[0]])).use_program(argv[0].text, started)
         use.run(argv, keeps_stdin=False)
     return None
+
+
+# Files of build tools: makefiles, and the scripts of package files
+
+
+def recipes(text: str, wanted: set[str] | None = None) -> Iterator[str]:
+    """Yield the command lines of a makefile, or of the targets that are wanted."""
+    text = text.replace("\\\n", " ")
+    assigned = [found.groups() for found in islice(_ASSIGNED.finditer(text), _MOST)]
+    names = [name for name, _ in assigned]
+    values = {**_SET_BY_MAKE, **{name: value.strip() for name, value in assigned if names.count(name) == 1}}
+    for found in islice(_SHELL.finditer(text), _MOST):
+        yield _as_shell(found[1] or found[2] or "", values)
+    needed = _needed(text, wanted) if wanted is not None else None
+    is_needed = True
+    values |= dict.fromkeys("@<^?*+%", "x")
+    for line in text.split("\n"):
+        target = _TARGET.match(line)
+        if target:
+            values["@"] = next(iter(target[1].split()), "x")
+            is_needed = needed is None or "%" in target[1] or not needed.isdisjoint(target[1].split())
+        command = _RECIPE.match(line)
+        if command and is_needed:
+            yield _as_shell(command[1], values)
+
+
+def _needed(text: str, wanted: set[str]) -> set[str]:
+    """Return the targets that are made on the way to some; the first one where none is named."""
+    needs = [(found[1].split(), found[2].split()) for found in _TARGET.finditer(text)]
+    plain = [target for targets, _ in needs for target in targets if not target.startswith(".")]
+    needed = set(wanted) or set(plain[:1])
+    for _ in range(_DEEPEST):
+        needed |= {need for targets, names in needs if not needed.isdisjoint(targets) for need in names}
+    return needed
+
+
+def _as_shell(text: str, values: dict[str, str]) -> str:
+    """Expand the variables of a makefile's line."""
+    for _ in range(_NESTED):
+        text = _VARIABLE.sub(lambda found: values.get(found[0].strip("$(){}"), UNKNOWN), text)
+    return text.replace("$$", "$")
+
+
+def run_files(use: "Use") -> None:
+    """Judge the files that a build tool runs and the script has written."""
+    wanted = {word.text for word in use.arguments.operands if "=" not in word.text}
+    file = use.arguments.value("-f", "--file", "--makefile", "--justfile")
+    for name in [file.text] if file is not None else use.program.words("files"):
+        written = use.scope.written(name)
+        if written is None:
+            continue
+        commands = list(recipes(written.text, wanted))
+        if name.endswith(".json"):
+            names = wanted | (use.policy.names("install_scripts") if wanted & use.policy.names("install_commands") else set())
+            try:
+                scripts = json.loads(written.text)["scripts"].items()
+            except (ValueError, KeyError, TypeError, AttributeError):
+                scripts = ()
+            commands = [text for key, text in scripts if {key, _AROUND.sub("", key)} & names and isinstance(text, str)]
+        for command in commands:
+            use.run_text("shell", Word(command, written.taint))
 
 
 # Interpreters
@@ -183,7 +262,7 @@ def _append(use: Use, operands: list[Word]) -> Word | None:
 class _Interpreter:
     """An interpreter's start: code, a module, a script, or only its standard input."""
 
-    def __init__(self, use: Use) -> None:
+    def __init__(self, use: "Use") -> None:
         self.use, self.program = use, use.program
         self.language = use.policy.languages.get(use.name, use.program.get("language"))
         self.code: list[Word] = []
@@ -191,10 +270,7 @@ class _Interpreter:
         self.script: Word | None = None
         self.reads_stdin = False
         self.flags: set[str] = set()
-        self.rest = self._read(use.call.argv[1:])
-
-    def _read(self, words: list[Word]) -> list[Word]:
-        place = 0
+        words, place = use.call.argv[1:], 0
         while place < len(words) and self.module is None:
             text = words[place].text
             if text in _STDIN or (text == "-s" and self.language == "shell"):
@@ -206,7 +282,7 @@ class _Interpreter:
                     self.script, place = words[place], place + 1
                 break
             place += 1
-        return words[place:]
+        self.rest = words[place:]
 
     def _flag(self, word: Word, following: Word) -> int:
         """Read one flag and return the number of further words it used."""
@@ -222,12 +298,13 @@ class _Interpreter:
             self.flags.add(flag)
             if flag in code:
                 self.code.append(Word(rest, word.taint) if rest else following)
-                return 0 if rest else 1
-            if flag in module:
+            elif flag in module:
                 self.module = rest or following.text
-                return 0 if rest else 1
-            if flag in self.program.options:
+            elif flag in self.program.options:
                 return 0 if rest or following.text.startswith("-") else 1
+            else:
+                continue
+            return 0 if rest else 1
         return 0
 
     def check(self) -> None:
@@ -257,7 +334,7 @@ class _Interpreter:
             if code.text.startswith(("-", "+")) and self.rest:
                 code, self.rest = self.rest[0], self.rest[1:]
             use.run_text("shell", Word(code.text if code.text.strip() == UNKNOWN else "", code.taint))
-            use.judge.run_script(code.text.replace(UNKNOWN, "${UNKNOWN}"), use.scope, use.call.stdin, self.rest[1:])
+            use.run_script(code.text.replace(UNKNOWN, "${UNKNOWN}"), use.call.stdin, self.rest[1:])
             return
         edits = use.arguments.has(self.program.words("edits"))
         for code in self.code:
@@ -289,7 +366,7 @@ class _Interpreter:
         if script.content is not None or (script.taint and written is None):
             use.run_text(self.language, Word(script.content or UNKNOWN, script.taint))
         else:
-            use.judge.run_file(script, use.scope, use.call)
+            use.run_file(script)
 
     def _check_module(self, module: str) -> None:
         """Judge `python -m`: a program of this name, a listed module, or one of the standard library."""
@@ -297,7 +374,7 @@ class _Interpreter:
         use, listed = self.use, f"python -m {module}"
         program = use.policy.program(listed)
         if program is not None:
-            use.judge.use(listed, program, use.call.inner([Word(listed), *self.rest]), use.scope)
+            use.at(use.call.inner([Word(listed), *self.rest])).use_program(listed, program)
         elif use.policy.program(name):
             use.run([Word(name), *self.rest])
         elif UNKNOWN in name:
@@ -311,9 +388,9 @@ class _Interpreter:
 # Builtins of the shell
 
 
-def _cd(use: Use) -> Word:
+def _cd(use: "Use") -> Word:
     """Follow a change of directory; without a root, an ordinary directory elsewhere is taken for the repository."""
-    scope, paths = use.scope, use.judge.paths
+    scope, paths = use.scope, use.paths
     target = use.arguments.operands[0].text if use.arguments.operands else "~"
     if use.name == "popd" or "-" in (word.text for word in use.call.argv[1:]):
         scope.cwd, scope.before = scope.before, scope.cwd
@@ -327,13 +404,13 @@ def _cd(use: Use) -> Word:
     return Word("")
 
 
-def _set(use: Use) -> Word | None:
+def _set(use: "Use") -> Word | None:
     if "--" in use.arguments.flags:
         use.scope.positional = list(use.arguments.operands)
     return None
 
 
-def _read(use: Use) -> Word:
+def _read(use: "Use") -> Word:
     """Return the variables of `read` what is on standard input."""
     stdin = use.call.stdin or UNKNOWN_WORD
     separators = (use.call.assigned.get("IFS") or use.scope.value("IFS")).text
@@ -349,7 +426,7 @@ def _read(use: Use) -> Word:
     return Word("")
 
 
-def _trap(use: Use) -> Word:
+def _trap(use: "Use") -> Word:
     for word in use.arguments.operands[:1]:
         if "$" in word.text and word.is_known and not word.taint:
             # Its variables have the values at the end of the script.
@@ -359,7 +436,7 @@ def _trap(use: Use) -> Word:
     return Word("")
 
 
-def _alias(use: Use) -> Word:
+def _alias(use: "Use") -> Word:
     for word in use.arguments.operands:
         name, equals, value = word.text.partition("=")
         if equals and value.strip():
@@ -368,7 +445,7 @@ def _alias(use: Use) -> Word:
     return Word("")
 
 
-def _source(use: Use) -> None:
+def _source(use: "Use") -> None:
     for script in use.arguments.operands[:1]:
         if script.text in _STDIN:
             use.run_text("shell", use.call.stdin or UNKNOWN_WORD)

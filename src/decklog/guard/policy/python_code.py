@@ -2,18 +2,21 @@
 
 import ast
 import posixpath
+from typing import TYPE_CHECKING
 
 from decklog.core.python_source import parsed
-from decklog.guard.policy.use import Use
 from decklog.guard.policy.verdict import Event
 from decklog.guard.policy.words import UNKNOWN, Word
+
+if TYPE_CHECKING:
+    from decklog.guard.policy.engine import Use
 
 _LONGEST = 40_000
 _PATHS = {"pathlib.Path", "Path", "os.path.join", "os.path.expanduser"}
 _OF_TUPLES = {"_asdict", "_fields", "_replace", "_make", "_field_defaults"}
 
 
-def check_python(use: Use, word: Word) -> None:
+def check_python(use: "Use", word: Word) -> None:
     """Judge Python code; what does not parse or is not known to be harmless is reported."""
     use.check("any-code", word)
     tree = None if not word.is_known or len(word.text) > _LONGEST else parsed(word.text)
@@ -26,7 +29,7 @@ def check_python(use: Use, word: Word) -> None:
 class _Visitor:
     """Look at every import, call and attribute of a piece of code."""
 
-    def __init__(self, use: Use) -> None:
+    def __init__(self, use: "Use") -> None:
         self.use = use
         self.names = use.policy.names
         self.roles: dict[str, str] = dict(pair.split("=") for pair in self.names("python_calls"))
@@ -64,15 +67,12 @@ class _Visitor:
     def _ask(self) -> None:
         self.use.report(Event.RISKY_CODE)
 
-    def _role(self, role: str, text: str) -> None:
-        self.use.check(role, Word(text))
-
     def _check_built_path(self, node: ast.expr) -> None:
         """Judge the parts of an expression as a path that is read, where together they name secrets or control files."""
         constants = (part.value for part in ast.walk(node) if isinstance(part, ast.Constant))
         text = "~/" + "/".join(value.strip("/~") for value in constants if isinstance(value, str))
-        if self.use.judge.paths.classify(text, self.use.scope.cwd) in ("vault", "guard"):
-            self._role("read", text)
+        if self.use.paths.classify(text, self.use.scope.cwd) in ("vault", "guard"):
+            self.use.check("read", Word(text))
 
     def _allow_local_fetch(self, node: ast.Call) -> None:
         """Spare a call that only fetches an address of this machine."""
@@ -176,7 +176,7 @@ class _Visitor:
             self._start(node)
         elif role == "sql" and "sqlite3" in self.modules.values():
             text = self._text(node.args[0]) if node.args else None
-            self._role("sql", text) if text is not None and UNKNOWN not in text else self._ask()
+            self.use.check("sql", Word(text)) if text is not None and UNKNOWN not in text else self._ask()
             return
         if role in ("read", "write", "delete"):
             self._path(role, node)
@@ -184,13 +184,11 @@ class _Visitor:
             self._keep(self._opened(function), node)
         elif name == "open":
             self._open(node)
-        elif (name in self.names("risky_methods") and not self._is_own(function)) or full in self.names("python_fetches"):
+        elif full in self.names("python_fetches") or (
+            # A method of an imported module that is not risky is none of those.
+            name in self.names("risky_methods") and not (full and self._is_imported(function) and not self._is_risky(full))
+        ):
             self._ask()
-
-    def _is_own(self, function: ast.expr) -> bool:
-        """Return whether a method belongs to an imported module that is not risky."""
-        full = self._dotted(function)
-        return full is not None and self._is_imported(function) and not self._is_risky(full)
 
     def _start(self, node: ast.Call) -> None:
         """Judge the command that a call starts, as a command line or as a list of arguments."""
@@ -203,7 +201,7 @@ class _Visitor:
             if argv:
                 self.use.run(argv, keeps_stdin=False)
         if texts and texts[0] is not None:
-            self._role("shell", texts[0])
+            self.use.check("shell", Word(texts[0]))
 
     def _targets(self, node: ast.Call) -> list[str]:
         """Return the known path that a call is about: the object it is called on, or its first argument."""
@@ -220,7 +218,7 @@ class _Visitor:
     def _path(self, role: str, node: ast.Call) -> None:
         targets = self._targets(node)
         for text in targets:
-            self._role(role, text)
+            self.use.check(role, Word(text))
         if role == "delete" or (role == "write" and not targets):
             self._ask()
         if role == "write":
@@ -245,10 +243,10 @@ class _Visitor:
         writes = bool(set(str(mode)) & set("wax+"))
         targets = self._targets(node)
         for path in targets[:1]:
-            self._role("write" if writes else "read", path)
+            self.use.check("write" if writes else "read", Word(path))
             if writes and self.use.policy.file_roles(path):
                 for text in {text for text in self.texts if " " in text}:
                     self.use.write(path, Word(text))
-                    self._role("later", text)
+                    self.use.check("later", Word(text))
         if writes and not targets:
             self._ask()

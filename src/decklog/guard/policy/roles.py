@@ -3,51 +3,45 @@
 import re
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
-from decklog.guard.policy.build_files import recipes
-from decklog.guard.policy.use import Use
+from decklog.guard.policy.programs import recipes
 from decklog.guard.policy.verdict import Event
 from decklog.guard.policy.words import UNKNOWN, Word, decode_ansi, split_words
 
-_COMMAND_LINE = r"[\s;|&`]|\$\("
-_SETTING = r"(?s)-*([\w.-]+)[=:](.+)"
-_STRINGS = r"""(?s)(["'])((?:\\.|(?!\1)[^\\])*)\1"""
-_SHEBANG = r"#!\S*?(?:env\s+(?:-S\s+)?)?(\w+?)[\d.]*\s"
+if TYPE_CHECKING:
+    from decklog.guard.policy.engine import Use
+
 _MOST_WORDS = 40
 
 
-def _shell(use: Use, word: Word) -> None:
-    """Judge a command line."""
-    use.run_text("shell", word)
-
-
-def _shebang(use: Use, word: Word) -> None:
+def _shebang(use: "Use", word: Word) -> None:
     """Judge a script by its interpreter."""
-    found = re.match(_SHEBANG, word.text)
+    found = use.policy.patterns("shebang").match(word.text)
     program = use.policy.program(found[1]) if found else None
     use.run_text((program.get("language") if program else "") or "shell", word)
 
 
-def _strings(use: Use, word: Word) -> None:
+def _strings(use: "Use", word: Word) -> None:
     """Judge a list of quoted strings as a command."""
-    argv = [Word(found[2], word.taint) for found in re.finditer(_STRINGS, word.text)]
+    argv = [Word(found[2], word.taint) for found in use.policy.patterns("quoted_strings").finditer(word.text)]
     if argv:
         use.run(argv, keeps_stdin=False)
 
 
-def _recipes(use: Use, word: Word) -> None:
+def _recipes(use: "Use", word: Word) -> None:
     """Judge the command lines of a makefile."""
     for command in recipes(word.text):
         use.run_text("shell", Word(command, word.taint))
 
 
-def _later(use: Use, word: Word) -> None:
+def _later(use: "Use", word: Word) -> None:
     """Judge a command that a build tool's file will hold."""
     if use.is_refused("shell", word):
         use.report(Event.REFUSED_LATER)
 
 
-def _edited(use: Use, word: Word) -> None:
+def _edited(use: "Use", word: Word) -> None:
     """Judge text that an editor puts into the files it works on."""
     plain = decode_ansi(word.text).lstrip("\\ \t\n")
     for file in use.operands:
@@ -56,19 +50,19 @@ def _edited(use: Use, word: Word) -> None:
                 use.report(Event.REFUSED_LATER)
 
 
-def _keep(use: Use, word: Word) -> None:
+def _keep(use: "Use", word: Word) -> None:
     """Judge a file that gets what is on standard input."""
     use.check_path("write", word)
     use.write(word.text, use.call.stdin or Word(UNKNOWN), append=use.arguments.has(("-a", "--append")))
 
 
-def _load(use: Use, word: Word) -> None:
+def _load(use: "Use", word: Word) -> None:
     """Judge the output of a command that is loaded as code."""
     if word.content is not None:
         use.report(Event.STARTS_PROGRAM)
 
 
-def _script_file(use: Use, word: Word) -> None:
+def _script_file(use: "Use", word: Word) -> None:
     """Judge a script that is read from a file, in the role of the program's own code."""
     is_input = word.text in ("-", "/dev/stdin", "/dev/fd/0")
     found = use.call.stdin if is_input else use.scope.written(word.text)
@@ -82,7 +76,7 @@ def _script_file(use: Use, word: Word) -> None:
         use.check("load", word)
 
 
-def _settings(use: Use, word: Word) -> None:
+def _settings(use: "Use", word: Word) -> None:
     """Judge options that are given in one text."""
     texts = split_words(word.text)
     if len(texts) > _MOST_WORDS:
@@ -91,9 +85,9 @@ def _settings(use: Use, word: Word) -> None:
         use.check("assignment", Word(text, word.taint))
 
 
-def _assignment(use: Use, word: Word) -> None:
+def _assignment(use: "Use", word: Word) -> None:
     """Judge `NAME=VALUE` by the words of its name; a bare word is loaded."""
-    found = re.fullmatch(_SETTING, word.text)
+    found = use.policy.patterns("setting").fullmatch(word.text)
     if found is None:
         if not word.text.startswith("-"):
             use.check("load", word)
@@ -102,13 +96,13 @@ def _assignment(use: Use, word: Word) -> None:
         return
     # The type of a setting may follow its name, as in `NAME:PATH=value`.
     value = found[2].partition("=")[2] if "=" in found[2] and "/" not in found[2].partition("=")[0] else found[2]
-    first = value.split(maxsplit=1)[0] if re.search(_COMMAND_LINE, value.strip()) else ""
+    first = value.split(maxsplit=1)[0] if use.policy.patterns("command_line").search(value.strip()) else ""
     if first and use.policy.knows(first.rsplit("/", 1)[-1]):
         use.run_text("shell", Word(value, word.taint))
     use.check(use.policy.role_by_name(found[1]), Word(value, word.taint))
 
 
-def _refspec(use: Use, word: Word) -> None:
+def _refspec(use: "Use", word: Word) -> None:
     """Judge the branch that a push changes."""
     source, colon, target = word.text.lstrip("+").partition(":")
     target = target if colon else source
@@ -117,7 +111,7 @@ def _refspec(use: Use, word: Word) -> None:
     use.check("branch", Word(target.removeprefix("refs/").removeprefix("heads/").removeprefix("for/")))
 
 
-def _python(use: Use, word: Word) -> None:
+def _python(use: "Use", word: Word) -> None:
     """Judge Python code."""
     # Most commands need no syntax tree.
     from decklog.guard.policy.python_code import check_python
@@ -127,22 +121,11 @@ def _python(use: Use, word: Word) -> None:
 
 # Inline code in languages without a parser here: judged by its calls, names and strings.
 
-_IDENTIFIER = re.compile(r"(?<![\w.$@%])[A-Za-z_]\w*(?!\w|\s*:(?!:))")
-_DOTTED_IDENTIFIER = re.compile(r"(?<![\w.$@%:])[A-Za-z_.][\w.]*(?:::[\w.]+)?(?!\w)")
-_METHOD = r"(?:(?<!\.)\.|\?\.|->|::)\s*([A-Za-z_]\w*[!?]?)"
-_NAME = r"[A-Za-z_]\w*"
-_STRING = r"""(?s)(["'])((?:\\.|(?!\1)[^\\\n]){0,400})\1"""
-_INSERTED = r"[#@$]\{[^}]*\}?|\{\$[^}]*\}?|\$\([^)]*\)?"
-# A slash with no value before it begins a regular expression.
-_REGEX = re.compile(
-    r"(?:(?<=[(=,~!&|;{}\n])|(?<=\bif)|(?<=\bunless)|(?<=\band)|(?<=\bor)|(?<=\breturn)|(?<=\bfor)|^)\s*/(?![/*])(?:\\.|(?![#@?]\{)[^/\\\n`]){1,200}/[gimsuxy]*"
-)
-_COMMENT = r"(?m)(?<![\w:'\"])//[^\n]*$|(?<![$\w'\"])#(?!\{)[^\n]*$"
-_PROPERTY = r"->\s*[A-Za-z_]\w*+(?!\s*\()"
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _LONGEST = 8_000
 
 
-def _snippet(language: str, use: Use, word: Word) -> None:
+def _snippet(language: str, use: "Use", word: Word) -> None:
     """Judge code: its calls by the policy's roles; it is risky unless every name in it is known to compute or print."""
     code, patterns = word.text, use.policy.patterns
     # A regular expression of JavaScript has a method `exec` that runs nothing.
@@ -158,7 +141,7 @@ def _snippet(language: str, use: Use, word: Word) -> None:
         use.report(Event.RISKY_CODE)
 
 
-def _is_harmless(use: Use, code: str, language: str) -> bool:
+def _is_harmless(use: "Use", code: str, language: str) -> bool:
     """Return whether code only computes and prints. Files it names are judged separately."""
     patterns, names = use.policy.patterns, use.policy.names
     if patterns("substitution").fullmatch(code.strip()):
@@ -169,39 +152,43 @@ def _is_harmless(use: Use, code: str, language: str) -> bool:
     if language == "code":
         bare = patterns("strings").sub(" ", patterns("local_module").sub(" ", code))
         own = {next(filter(None, found.groups())) for found in patterns("declared").finditer(code)}
-        return not patterns("risky_code").search(code) and own | names("safe_code") >= set(_IDENTIFIER.findall(bare))
-    known = names("safe_" + language) | _declared(use, re.sub(_STRING, _keep_inserted, code))
+        return not patterns("risky_code").search(code) and own | names("safe_code") >= set(patterns("identifier").findall(bare))
+    known = names("safe_" + language) | _declared(use, _without_strings(use, code))
     for part in ("loopback_fetch", "module_use", "local_module"):
         code = patterns(part).sub(" ", code)
-    bare = re.sub(_COMMENT, "", _REGEX.sub(" 0 ", re.sub(_STRING, _keep_inserted, code)))
+    bare = patterns("code_comment").sub("", patterns("code_regex").sub(" 0 ", _without_strings(use, code)))
     bare = patterns("harmless_parts").sub(" 0 ", bare)
     if patterns("made_up_call").search(bare):
         return False
-    bare = re.sub(_PROPERTY, " ", bare)
+    bare = patterns("code_property").sub(" ", bare)
     risky = patterns("risky_method_javascript" if language == "javascript" else "risky_method")
-    if any(map(risky.search, re.findall(_METHOD, bare))):
+    if any(map(risky.search, patterns("code_method").findall(bare))):
         return False
-    return known >= set((_DOTTED_IDENTIFIER if language == "r" else _IDENTIFIER).findall(bare))
+    return known >= set(patterns("dotted_identifier" if language == "r" else "identifier").findall(bare))
 
 
-def _keep_inserted(found: re.Match[str]) -> str:
-    """Leave of a string only the code inserted into it."""
-    inserted = " ".join(re.findall(_INSERTED, found[2])) if found[1] == '"' else ""
-    return f'"" {inserted} ' if inserted else '""'
+def _without_strings(use: "Use", code: str) -> str:
+    """Leave of each string only the code inserted into it."""
+
+    def kept(found: re.Match[str]) -> str:
+        inserted = " ".join(use.policy.patterns("inserted_code").findall(found[2])) if found[1] == '"' else ""
+        return f'"" {inserted} ' if inserted else '""'
+
+    return use.policy.patterns("code_string").sub(kept, code)
 
 
-def _declared(use: Use, bare: str) -> set[str]:
+def _declared(use: "Use", bare: str) -> set[str]:
     """Return the names that code declares: parameters, and variables that it never calls."""
     names: set[str] = set()
     for found in use.policy.patterns("declared_names").finditer(bare):
-        names.update(re.findall(_NAME, next(filter(None, found.groups()), "")))
+        names.update(_NAME.findall(next(filter(None, found.groups()), "")))
     for found in use.policy.patterns("assigned_names").finditer(bare):
-        names.update(name for name in re.findall(_NAME, found[1]) if not re.search(rf"\b{name}\s*[(\"]", bare))
+        names.update(name for name in _NAME.findall(found[1]) if not re.search(rf"\b{name}\s*[(\"]", bare))
     return names
 
 
-BUILTIN_ROLES: dict[str, Callable[[Use, Word], None]] = {
-    "shell": _shell,
+BUILTIN_ROLES: dict[str, Callable[["Use", Word], object]] = {
+    "shell": lambda use, word: use.run_text("shell", word),
     "shebang": _shebang,
     "strings": _strings,
     "recipes": _recipes,

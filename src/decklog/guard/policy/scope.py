@@ -1,4 +1,4 @@
-"""The state of a script while it is read: variables, functions, aliases, written files, working directory."""
+"""The state of a script while it is read, and one simple command of it."""
 
 import posixpath
 import re
@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from decklog.guard.policy.words import NO_TAINT, SPLIT, UNKNOWN, UNKNOWN_WORD, Word, join_taint
+
+Function = tuple[Any, bytes]
+"""The syntax tree of a shell function's body, and the source it was parsed from."""
 
 _MOST_VALUES = 8
 _LONGEST_VALUE = 16_384
@@ -20,15 +23,43 @@ _WELL_KNOWN = {
 }
 
 
-class Function(NamedTuple):
-    """A shell function: its parsed body, and the source of the parse."""
+class Redirect(NamedTuple):
+    """One redirection: its operator and its file."""
 
-    body: Any
-    source: bytes
+    operator: str
+    target: Word
+
+    @property
+    def writes(self) -> bool:
+        """Return whether the file is opened for writing."""
+        return ">" in self.operator
+
+    @property
+    def is_output(self) -> bool:
+        """Return whether standard output goes to the file, and not to a descriptor."""
+        return self.writes and self.operator[0] != "2" and self.operator[-1] != "&" and bool(self.target.text)
+
+
+class Call:
+    """A simple command: arguments, assignments before it, redirections, standard input."""
+
+    def __init__(self, argv: list[Word], text: str, assigned: dict[str, Word] | None = None, stdin: Word | None = None) -> None:
+        self.argv = argv
+        self.text = text
+        self.assigned = assigned or {}
+        self.stdin = stdin
+        self.redirects: list[Redirect] = []
+        # Nodes of the syntax tree that the grammar puts into a redirection: further arguments, and statements that follow.
+        self.extra: list[Any] = []
+        self.after: list[Any] = []
+
+    def inner(self, argv: list[Word], *, keeps_stdin: bool = True) -> "Call":
+        """Return the command that this one starts."""
+        return Call(argv, self.text, stdin=self.stdin if keeps_stdin else None)
 
 
 class Scope:
-    """The state of one script."""
+    """Variables, functions, aliases, written files and working directory of one script."""
 
     def __init__(self, secret_names: re.Pattern[str], cwd: str = ".") -> None:
         self.secret_names = secret_names
@@ -36,8 +67,8 @@ class Scope:
         self.functions: dict[str, Function] = {}
         self.aliases: dict[str, str] = {}
         self.files: dict[str, Word] = {}
+        # Files whose whole content comes from this script.
         self.made: set[str] = set()
-        """Files whose whole content comes from this script."""
         self.later: list[str] = []
         self.positional: list[Word] | None = None
         self.cwd = self.before = cwd
@@ -103,17 +134,13 @@ class Scope:
             return self.variables[name][-1]
         if name in ("PWD", "OLDPWD"):
             return Word(self.cwd if name == "PWD" else self.before)
-        if name.isdigit() or name in "@*":
-            return self._argument(name)
+        if name in "@*" or name.isdigit():
+            if self.positional is None or name == "0":
+                return UNKNOWN_WORD
+            if name in "@*":
+                return Word(SPLIT.join(word.text for word in self.positional), join_taint(self.positional))
+            place = int(name[:6]) - 1
+            return self.positional[place] if place < len(self.positional) else Word("")
         if name in _WELL_KNOWN:
             return _WELL_KNOWN[name]
         return Word(UNKNOWN, frozenset({"secret"}) if self.secret_names.search(name) else NO_TAINT)
-
-    def _argument(self, name: str) -> Word:
-        """Return a positional parameter, or all of them."""
-        if self.positional is None or name == "0":
-            return UNKNOWN_WORD
-        if name in "@*":
-            return Word(SPLIT.join(word.text for word in self.positional), join_taint(self.positional))
-        place = int(name[:6]) - 1
-        return self.positional[place] if place < len(self.positional) else Word("")

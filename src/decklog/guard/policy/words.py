@@ -151,11 +151,11 @@ class Arguments:
 
     def has(self, wanted: Iterable[str]) -> bool:
         """Return whether one of the flags is given, in full or abbreviated."""
-        return any(flag == name or self._abbreviates(flag, name) for flag in self.flags for name in wanted)
-
-    def _abbreviates(self, flag: str, name: str) -> bool:
-        is_long = flag.startswith("--") and len(flag) >= _SHORTEST_ABBREVIATION
-        return is_long and name.startswith(flag) and flag not in self.known
+        for flag in self.flags:
+            may_abbreviate = flag.startswith("--") and len(flag) >= _SHORTEST_ABBREVIATION and flag not in self.known
+            if any(flag == name or (may_abbreviate and name.startswith(flag)) for name in wanted):
+                return True
+        return False
 
     def value(self, *names: str) -> Word | None:
         """Return the value of an option, None if it is absent."""
@@ -171,56 +171,43 @@ def sort_arguments(words: list[Word], takes_value: Iterable[str] = (), *, single
     valued, place = frozenset(takes_value), 0
     found = Arguments(valued)
     while place < len(words):
-        text = words[place].text
-        is_operand = len(text) < 2 or text[0] != "-" or text[1:].isspace()
-        if text == "--" or (stop and is_operand and text[:1] != "+"):
-            found.flags += ["--"] if text == "--" else []
-            found.operands += words[place + (text == "--") :]
+        word, following = words[place], words[place + 1] if place + 1 < len(words) else None
+        name, equals, value = word.text.partition("=")
+        is_operand = len(word.text) < 2 or word.text[0] != "-" or word.text[1:].isspace()
+        place += 1
+        if word.text == "--" or (stop and is_operand and word.text[:1] != "+"):
+            found.flags += ["--"] if word.text == "--" else []
+            found.operands += words[place - (word.text != "--") :]
             break
         if is_operand:
-            found.operands.append(words[place])
-        else:
-            place += _option(words, place, found, valued, single)
-        place += 1
+            found.operands.append(word)
+            continue
+        if equals and (single or name.startswith("--")):
+            found.flags.append(name)
+            found.values.append((name, Word(value, word.taint, word.content)))
+            continue
+        is_cluster = not single and not name.startswith("--") and word.text not in valued
+        flag, rest = _read_cluster(word.text, found, valued) if is_cluster else (word.text, "")
+        if not is_cluster:
+            found.flags.append(flag)
+        if rest:
+            found.values.append((flag, Word(rest, word.taint, word.content)))
+        elif following is None:
+            continue
+        elif flag in valued:
+            # A word that looks like an option is no value.
+            if not re.match(r"--?[A-Za-z]", following.text):
+                found.values.append((flag, following))
+                place += 1
+        elif not is_cluster and not following.text.startswith("-"):
+            found.followed.append((flag, following))
     return found
 
 
-def _option(words: list[Word], place: int, found: Arguments, valued: frozenset[str], single: bool) -> int:
-    """Sort one option and return the number of further words it used."""
-    word = words[place]
-    name, equals, value = word.text.partition("=")
-    if equals and (single or name.startswith("--")):
-        found.flags.append(name)
-        found.values.append((name, Word(value, word.taint, word.content)))
-        return 0
-    if not single and not name.startswith("--") and word.text not in valued:
-        return _cluster(words, place, found, valued)
-    found.flags.append(word.text)
-    if word.text in valued:
-        return _take(words, place, word.text, found)
-    if place + 1 < len(words) and not words[place + 1].text.startswith("-"):
-        found.followed.append((word.text, words[place + 1]))
-    return 0
-
-
-def _take(words: list[Word], place: int, name: str, found: Arguments) -> int:
-    """Take the next word as an option's value, unless it looks like an option."""
-    if place + 1 >= len(words) or re.match(r"--?[A-Za-z]", words[place + 1].text):
-        return 0
-    found.values.append((name, words[place + 1]))
-    return 1
-
-
-def _cluster(words: list[Word], place: int, found: Arguments, valued: frozenset[str]) -> int:
-    """Sort a cluster of short flags; one with a value takes the rest, or the next word."""
-    word = words[place]
-    for index, char in enumerate(word.text[1:], start=1):
-        flag = "-" + char
-        found.flags.append(flag)
-        if flag in valued:
-            rest = word.text[index + 1 :]
-            if not rest:
-                return _take(words, place, flag, found)
-            found.values.append((flag, Word(rest, word.taint, word.content)))
-            return 0
-    return 0
+def _read_cluster(text: str, found: Arguments, valued: frozenset[str]) -> tuple[str, str]:
+    """Sort a cluster of short flags; return the one with a value, and the rest of the cluster, which is the value."""
+    for index, char in enumerate(text[1:], start=1):
+        found.flags.append("-" + char)
+        if "-" + char in valued:
+            return "-" + char, text[index + 1 :]
+    return "", ""

@@ -99,7 +99,7 @@ def rights(version: int) -> int:
 
 
 def uncovered(version: int, *, network: bool) -> tuple[str, ...]:
-    """Name what a version leaves open although a sandbox would close it."""
+    """Return what a version leaves open although a sandbox would close it."""
     gaps = ["reading names and attributes of files", "unix sockets with a path"]
     if not network and not seccomp.is_available():
         gaps.append("UDP and raw sockets" if version >= 4 else "the whole network")
@@ -134,7 +134,7 @@ def make_rules(ground: AllowedPaths) -> int:
 
 
 def restrict(rules: int, *, network: bool) -> None:
-    """Drop everything but what the rules allow, for this process and all that it starts, for ever."""
+    """Restrict this process and its children permanently to what the rules allow."""
     if _prctl(NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "no_new_privs can't be set")
     _call(RESTRICT_SELF, rules, 0)

@@ -28,7 +28,7 @@ def to_cover(root: str, log: str | None, writable: Sequence[str]) -> tuple[str, 
     for folder in exposed:
         # A folder on the way could be moved aside by one command, and the next would find the log bare.
         if any(_lies_in(folder, ground) and ground != os.path.dirname(folder) for ground in grounds):
-            raise _refused(log or folder, f"in {folder}, and only a folder of its own directly in {root} can be covered")
+            raise _refused(log or folder, f"in {folder}, and only a separate folder directly in {root} can be covered")
     return tuple(exposed)
 
 

@@ -21,7 +21,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def cover(folders: Sequence[str]) -> None:
-    """Put an empty folder that nobody can write over each of these, for this process and all that it starts.
+    """Cover each folder with an empty, read-only one, for this process and its children.
 
     The working directory must have been set before: a handle from outside still leads beneath the cover.
     """

@@ -1,4 +1,4 @@
-"""Choose what holds a command in: bubblewrap, else Landlock, else nothing, and always on record which."""
+"""Choose the sandbox of a command: bubblewrap, else Landlock, else none. The record names it."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ class PrivateParts:
 
 
 def parts_of(tree: str) -> PrivateParts:
-    """Sort out a tree; links are left out, since what they lead to is sorted where it lies."""
+    """Sort the files of a tree by who may read them. Links are left out: their targets are sorted in their own place."""
     return _parts_at(tree, int(time.monotonic() / _BELIEVED_SECONDS))
 
 
@@ -77,11 +77,11 @@ _IN_SYSTEM = tuple(f"{path}/" for path in SYSTEM)
 # The system's settings: some are for root alone, and root is who an agent may run as.
 SETTINGS = "/etc"
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/pts", "/dev/ptmx")
-OPEN_WORD = "no sandbox: the command can touch whatever its user can"
+OPEN_WORD = "no sandbox: the command can touch everything its user can"
 
 
 class SandboxKind(StrEnum):
-    """What can hold a command in. `auto` takes the best that works here."""
+    """Kinds of sandboxes. `auto` takes the strongest that works here."""
 
     AUTO = "auto"
     BUBBLEWRAP = "bubblewrap"
@@ -91,7 +91,7 @@ class SandboxKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Sandbox:
-    """The ground a command may stand on besides its root: further paths to read or to write, and the network."""
+    """What a command may use in addition to its root: further paths to read or to write, and the network."""
 
     kind: SandboxKind = SandboxKind.AUTO
     network: bool = True
@@ -175,7 +175,7 @@ class CommandContext:
 
 
 def sandboxed_environment(site: CommandContext) -> dict[str, str]:
-    """Point home and temporary files at the scratch directory; git still learns who its user is."""
+    """Set the home and temporary folders to the scratch directory; git keeps the user's configuration."""
     env = {**site.env, "HOME": str(site.home), "TMPDIR": str(site.temporary)}
     own = _git_configuration(site)
     return {**env, "GIT_CONFIG_GLOBAL": own} if own and "GIT_CONFIG_GLOBAL" not in env else env
@@ -202,7 +202,7 @@ def ground_of(sandbox: Sandbox, site: CommandContext) -> AllowedPaths:
 
 @dataclass(frozen=True)
 class Held:
-    """A command in its sandbox: what is started, with which environment, on which ground, and what goes on record."""
+    """A command in its sandbox: what is started, its environment, the paths it may use, and the report for the record."""
 
     argv: list[str]
     env: dict[str, str]
@@ -211,7 +211,7 @@ class Held:
 
 
 def hold(sandbox: Sandbox, argv: list[str], site: CommandContext, cwd: str) -> Held:
-    """Put a command into a sandbox of a settled kind; `cwd` is the folder that it runs in."""
+    """Build the sandboxed form of a command for a settled kind; `cwd` is the folder that it runs in."""
     if sandbox.kind is SandboxKind.NONE:
         return Held(argv, dict(site.env), None, sandbox.report())
     for directory in (site.home, site.temporary):
@@ -229,7 +229,7 @@ def report_on(sandbox: Sandbox, ground: AllowedPaths, site: CommandContext) -> d
     report = sandbox.report()
     if ground.covered:
         return {**report, "covered": list(ground.covered)}
-    bare = [f"{folder}, which says where the log lies" for folder in log_folder.folders_of(site.root, None)]
+    bare = [f"{folder}, which names the log" for folder in log_folder.folders_of(site.root, None)]
     open_ends = report["uncovered"]
     assert isinstance(open_ends, list)
     return {**report, "uncovered": [*open_ends, *bare]}
@@ -249,7 +249,7 @@ def for_landlock(ground: AllowedPaths) -> AllowedPaths:
 
 
 def wrapped(argv: list[str], ground: AllowedPaths, site: CommandContext, cwd: str) -> list[str]:
-    """Put a command into bubblewrap."""
+    """Build the bubblewrap command line for a command."""
     words = ["bwrap", *_NAMESPACES]
     if not ground.network:
         words.append("--unshare-net")

@@ -1,1 +1,1 @@
-"""Finding files and lines."""
+"""Search for files and lines."""

@@ -187,7 +187,7 @@ def _lives(process: Process) -> bool:
 
 
 def refresh(call: ToolCall, process: Process) -> Process:
-    """Look at what a process is doing now, and put its end on record when it is over."""
+    """Return the present state of a process, and record its end if it has ended."""
     if not process.is_running:
         return process
     lives = _lives(process)

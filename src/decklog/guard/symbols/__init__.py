@@ -1,1 +1,1 @@
-"""Definitions in source files, by whichever reader is there."""
+"""Find definitions in source files."""

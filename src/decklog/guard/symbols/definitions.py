@@ -20,7 +20,7 @@ class SymbolKind(StrEnum):
 
 @dataclass(frozen=True)
 class SymbolDefinition:
-    """One definition or import. `names` are the words it can be asked for besides its qualified name."""
+    """One definition or import. `names` are the names that find it in addition to its qualified name."""
 
     line_number: int
     kind: SymbolKind

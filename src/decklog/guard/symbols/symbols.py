@@ -25,7 +25,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Symbols:
-    """The symbols found, by path and line, and the files that could not be looked into."""
+    """The symbols found, by path and line, and the files that could not be searched."""
 
     symbols: tuple[Symbol, ...]
     skipped: tuple[Skipped, ...]
@@ -76,7 +76,7 @@ class _Hunt:
             return
         try:
             data = self.root.read(file).data
-            if self._last_word() not in data:
+            if self.symbol.rpartition(".")[2].encode() not in data:
                 return
             if grammar is None:
                 self.keep(file, "python", python_definitions(data))
@@ -88,9 +88,6 @@ class _Hunt:
             return
         except DecklogError as error:
             self.skipped.append(Skipped(file, error.message))
-
-    def _last_word(self) -> bytes:
-        return self.symbol.rpartition(".")[2].encode()
 
     def keep(self, file: str, language: str, definitions: Iterable[SymbolDefinition]) -> None:
         """Keep what answers to the name and is of the kind asked for."""

@@ -1,1 +1,1 @@
-"""The toolbox: which tools there are, what guards a call, and how it goes on record."""
+"""The toolbox: its tools, and how a call is guarded and recorded."""

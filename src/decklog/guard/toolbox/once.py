@@ -1,4 +1,4 @@
-"""Effects of tools happen once: what the protocol of `acting_once` needs to know of a tool and its call."""
+"""Side effects of tools happen once: the tool's part in the protocol of `acting_once`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ def brief(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 class ToolOnce:
-    """Makes one tool's effect for one step: at most once, and never without a trace."""
+    """Performs a tool's side effect for one step: at most once, and never without a record."""
 
     def __init__(self, call: ToolCall, tool: Tool, arguments: dict[str, Any], check: Check | None) -> None:
         assert call.step is not None

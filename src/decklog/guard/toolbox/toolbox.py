@@ -86,7 +86,7 @@ class Toolbox:
         )
 
     def _rules(self, rules: AccessRules) -> AccessRules:
-        """Bind writing to the paths that the task allows."""
+        """Restrict writing to the paths that the task allows."""
         if self.task_id is None:
             return rules
         task = self.log.tasks.get(self.task_id)
@@ -101,7 +101,7 @@ class Toolbox:
         self.close()
 
     def close(self) -> None:
-        """Let go of the root and the scratch directory. Background processes go on."""
+        """Close the root and remove the scratch directory. Background processes continue."""
         self.root.close()
         self._commands.close()
 
@@ -125,7 +125,7 @@ class Toolbox:
     def call(
         self, name: str, arguments: dict[str, Any] | None = None, *, step: str | None = None, check: Check | None = None
     ) -> Any:
-        """Call a tool and put the call on record; what goes wrong is raised, never returned.
+        """Call a tool and record the call; errors are raised, never returned.
 
         With a `step`, a tool that changes something does it once. `check` finds out after a crash whether it happened, where the
         tool itself can't tell.
@@ -193,7 +193,7 @@ class Toolbox:
 
 
 class _Recorder:
-    """Writes one call's entry once it is over."""
+    """Records one call at its end."""
 
     def __init__(self, call: ToolCall, name: str, arguments: dict[str, Any]) -> None:
         self._call = call

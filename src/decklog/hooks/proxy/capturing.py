@@ -24,11 +24,10 @@ from decklog.agents.acp.exchange import (
     AcpMessage,
     Message,
     call_of,
-    dict_of,
-    list_of,
     params_of,
     result_of,
 )
+from decklog.agents.texts import dict_of, list_of
 from decklog.hooks.capturing import file_call, is_switched_off
 from decklog.hooks.judging import only_reads
 from decklog.location.locate import repository
@@ -178,8 +177,12 @@ class ProxyCapture:
             self._wait_for_permission(job, call_of(job.message))
         elif job.method == WRITE_FILE and isinstance(path := params.get("path"), str):
             whole = os.path.join(job.root, path)
-            self._begin(job, f"write:{number}", _TOOL, self._call_about(job, whole), [whole], {"content": params.get("content")})
-        elif job.method == RUN_COMMAND and not self._has_command(job.session):
+            # The tool call under way that is about the file.
+            about = (one.call for (session, _), one in self._begun.items() if session == job.session and whole in one.paths)
+            self._begin(job, f"write:{number}", _TOOL, next(about, None), [whole], {"content": params.get("content")})
+        elif job.method == RUN_COMMAND and not any(
+            session == job.session and one.kind == _SHELL for (session, _), one in self._begun.items()
+        ):
             self._begin(job, f"terminal:{number}", _SHELL, None, [], {})
         elif job.method == _RELEASE:
             self._end(job, self._terminals.pop((job.session, str(params.get("terminalId"))), ""))
@@ -252,13 +255,6 @@ class ProxyCapture:
     def _capture(self, job: _Job, folder: str) -> Capture | None:
         repo = GitRepository.find(folder)
         return None if repo is None else Capture(repo, f"{job.program}:{job.session}", process=self._process)
-
-    def _call_about(self, job: _Job, path: str) -> str | None:
-        """Name the tool call under way that is about a file."""
-        return next((one.call for (session, _), one in self._begun.items() if session == job.session and path in one.paths), None)
-
-    def _has_command(self, session: str) -> bool:
-        return any(one.kind == _SHELL for (of, _), one in self._begun.items() if of == session)
 
 
 def _is_about_files(sender: str, message: Message, seen: AcpMessage) -> bool:

@@ -30,8 +30,6 @@ from decklog.agents.acp.exchange import (
     Exchange,
     Message,
     answer,
-    dict_of,
-    list_of,
     params_of,
     parse,
     refusal,
@@ -42,8 +40,9 @@ from decklog.agents.acp.tool_calls import arguments_of, tool_of
 from decklog.agents.acp.wire import AcpReader
 from decklog.agents.entries import MOST_CHARACTERS
 from decklog.agents.events import Answered, Begun, Called, Noted, Returned, Said, SessionEvent, Thought
+from decklog.agents.texts import dict_of, list_of
 from decklog.hooks.proxy.guarding import ProxyGuard, denial
-from decklog.hooks.proxy.relay import Mailbox, Outlet, ending_text, lines, report_start_failure
+from decklog.hooks.proxy.relay import Mailbox, ending_text, lines, report_start_failure, start
 
 _MICRO = 1_000_000
 _NO_SUCH_METHOD = -32601
@@ -86,13 +85,8 @@ class Driver:
         self._is_cancelled = False
         self._print_text = ""
         environment = {**os.environ, **asking.variables(os.environ, is_sandboxed=order.is_sandboxed)}
-        self._child = subprocess.Popen(order.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
-        assert self._child.stdin is not None
-        assert self._child.stdout is not None
-        # Use a duplicate descriptor: the object may close its own one after that number was reused.
-        self._outlet = Outlet(os.dup(self._child.stdin.fileno()))
-        self._child.stdin.close()
-        self._heard = self._messages(self._child.stdout.fileno())
+        self._child, self._outlet, output = start(order.command, environment)
+        self._heard = self._messages(output)
 
     # Course of a run
 
@@ -304,7 +298,7 @@ def show(event: SessionEvent) -> None:
     """Print an event of the session. Prompts and the ends of turns are not printed: requests and their answers report them."""
     match event:
         case Begun():
-            emit("start", session=event.session_id, model=event.model, agent=f"version {event.version or 'not told'}")
+            emit("start", session=event.session_id, model=event.model, agent=f"version {event.version or 'unknown'}")
         case Said():
             emit("text", text=event.text[:MOST_CHARACTERS])
         case Thought():

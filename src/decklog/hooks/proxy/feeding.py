@@ -5,15 +5,13 @@ delivered message. Messages are files in a folder that only the conductor writes
 """
 
 import json
-import os
 import signal
-import subprocess
 import sys
 import threading
 import time
 from typing import Any
 
-from decklog.hooks.proxy.relay import Mailbox, Outlet, lines, report_start_failure
+from decklog.hooks.proxy.relay import Mailbox, Outlet, lines, report_start_failure, start
 
 _LOOK_SECONDS = 0.2
 _STDOUT = 1
@@ -28,12 +26,7 @@ class Feeder:
             self._brief = file.read()
         self._out = Outlet(_STDOUT)
         self._lock = threading.Lock()
-        self._child = subprocess.Popen(order["command"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        assert self._child.stdin is not None
-        assert self._child.stdout is not None
-        # Use a duplicate descriptor: the object may close its own one after that number was reused.
-        self._inlet = Outlet(os.dup(self._child.stdin.fileno()))
-        self._child.stdin.close()
+        self._child, self._inlet, self._output = start(order["command"])
 
     def run(self) -> int:
         """Run the agent until it ends; return its exit code."""
@@ -42,11 +35,13 @@ class Feeder:
             signal.signal(number, lambda *_: None)
         self._inlet.write(_prompt(self._brief))
         threading.Thread(target=self._look_for_messages, daemon=True).start()
-        assert self._child.stdout is not None
-        for line in lines(self._child.stdout.fileno()):
+        for line in lines(self._output):
             self._out.write(line if line.endswith(b"\n") else line + b"\n")
             if _is_end_of_turn(line):
-                self._end_of_turn()
+                with self._lock:
+                    # Let the agent end, unless a new message starts another turn.
+                    if not self._hand_on():
+                        self._inlet.close()
         code = self._child.wait()
         return code if code >= 0 else 128 - code
 
@@ -55,12 +50,6 @@ class Feeder:
             time.sleep(_LOOK_SECONDS)
             with self._lock:
                 self._hand_on()
-
-    def _end_of_turn(self) -> None:
-        """Let the agent end, unless a new message starts another turn."""
-        with self._lock:
-            if not self._hand_on():
-                self._inlet.close()
 
     def _hand_on(self) -> bool:
         """Send new messages to the agent; return whether there were any."""

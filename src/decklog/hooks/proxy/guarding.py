@@ -12,12 +12,11 @@ from decklog.agents.acp.exchange import (
     Message,
     answer,
     call_of,
-    dict_of,
-    list_of,
     params_of,
     refusal,
 )
-from decklog.hooks.judging import command_block_reason, decide, files_of, read_command, write_command
+from decklog.agents.texts import dict_of, list_of
+from decklog.hooks.judging import decide, files_of, read_command, write_command
 
 Command = str | list[str]
 
@@ -50,8 +49,8 @@ class ProxyGuard:
 
     def block_reason(self, message: Message, root: str) -> str | None:
         """Return why a request is blocked; None if it needs no decision, or a person may decide."""
-        reasons = (command_block_reason(command, root, cwd or root) for command, cwd in self._commands(message))
-        return next((reason for reason in reasons if reason), None)
+        found = (decide(command, root, cwd or root) for command, cwd in self._commands(message))
+        return next((reason for decision, reason, _ in found if decision == "deny"), None)
 
     def decision(self, request: Message, root: str) -> tuple[str, str, dict[str, str]]:
         """Return the policy's decision about a permission request, and the reason; `ask` if it can't judge.

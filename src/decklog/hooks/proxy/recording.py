@@ -16,8 +16,8 @@ from contextlib import suppress
 from typing import Any
 
 from decklog.agents.intake import take_in
+from decklog.agents.sessions import HISTORIES
 from decklog.agents.spool import Connection, Spool
-from decklog.agents.transcripts import home_of
 from decklog.core.errors import NotAccepted
 from decklog.hooks.hook import run_detached
 from decklog.location.locate import LogLocation, of_session, spool_folder
@@ -74,7 +74,8 @@ class Recording:
             self._number += 1
             named = {fact: self._environment[name] for fact, name in _NAMED.items() if self._environment.get(name)}
             common = {**named, "session": session}
-            own = {"c": self.name, "cwd": folder, "home": home_of(program, self._environment)}
+            home = HISTORIES[program].home_in(self._environment) if program in HISTORIES else None
+            own = {"c": self.name, "cwd": folder, "home": home}
             if (key := (spool.folder, program, session)) not in self._sessions:
                 self._sessions.add(key)
                 self._connections[spool.folder].add(program, session, {**common, "acp": own})
@@ -84,23 +85,18 @@ class Recording:
 
     def _spool(self, folder: str) -> Spool | None:
         if folder not in self._spools:
-            self._spools[folder] = self._find_spool(folder)
-            if self._spools[folder] is not None:
+            location = of_session(folder, self._environment, self._db)
+            try:
+                found = None if location is None else spool_folder(location)
+            except NotAccepted as problem:
+                sys.stderr.write(f"decklog proxy: {problem}\n  {problem.hint}\n")
+                found = None
+            if found is not None and found not in self._connections:
+                self._connections[found] = Connection(found, self.name)
+            self._spools[folder] = None if found is None else Spool(found)
+            if found is not None:
                 self._intake.add_folder(folder)
         return self._spools[folder]
-
-    def _find_spool(self, folder: str) -> Spool | None:
-        location = of_session(folder, self._environment, self._db)
-        try:
-            found = None if location is None else spool_folder(location)
-        except NotAccepted as problem:
-            sys.stderr.write(f"decklog proxy: {problem}\n  {problem.hint}\n")
-            return None
-        if found is None:
-            return None
-        if found not in self._connections:
-            self._connections[found] = Connection(found, self.name)
-        return Spool(found)
 
 
 class Complaints:
@@ -192,19 +188,18 @@ class _IntakeLoop:
 
     def _take_in(self, *, is_one_round: bool) -> bool:
         """Take in the lines of every log; return False if some still wait."""
-        done = [self._take_in_at(location, spool, is_one_round=is_one_round) for location, spool in self._spools.values()]
-        return all(done)
-
-    def _take_in_at(self, location: LogLocation, spool: Spool, *, is_one_round: bool) -> bool:
-        try:
-            spool.sync()
-            log = self._logs.get(spool.folder)
-            if log is None:
-                log = self._logs[spool.folder] = location.open()
-            return not take_in(log, spool, is_one_round=is_one_round).is_left_to_another and spool.is_empty
-        except Exception as problem:  # noqa: BLE001
-            # The next round retries the intake; `decklog doctor agents` shows the error.
-            spool.keep_trouble(problem)
-            if (log := self._logs.pop(spool.folder, None)) is not None:
-                log.close()
-            return False
+        is_done = True
+        for location, spool in self._spools.values():
+            try:
+                spool.sync()
+                if spool.folder not in self._logs:
+                    self._logs[spool.folder] = location.open()
+                taken = take_in(self._logs[spool.folder], spool, is_one_round=is_one_round)
+                is_done &= not taken.is_left_to_another and spool.is_empty
+            except Exception as problem:  # noqa: BLE001
+                # The next round retries the intake; `decklog doctor agents` shows the error.
+                spool.keep_trouble(problem)
+                if (log := self._logs.pop(spool.folder, None)) is not None:
+                    log.close()
+                is_done = False
+        return is_done

@@ -101,6 +101,17 @@ class Outlet:
                 os.close(self._descriptor)
 
 
+def start(command: list[str], environment: Mapping[str, str] | None = None) -> tuple["subprocess.Popen[bytes]", Outlet, int]:
+    """Start a program; return it with its input and the descriptor of its output."""
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+    assert child.stdin is not None
+    assert child.stdout is not None
+    # Use a duplicate descriptor: the object may close its own one after that number was reused.
+    outlet = Outlet(os.dup(child.stdin.fileno()))
+    child.stdin.close()
+    return child, outlet, child.stdout.fileno()
+
+
 def ending_text(code: int) -> str:
     """Return how a process ended, as text."""
     return f"exit code {code}" if code >= 0 else f"signal {-code}"
@@ -137,13 +148,8 @@ class Relay:
         self._passed = 0
         self._recording = Recording(environment, db)
         more = asking.variables(environment) if is_enforced else {}
-        self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**environment, **more})
-        assert self._child.stdin is not None
-        assert self._child.stdout is not None
-        # Use a duplicate descriptor: the object may close its own one after that number was reused.
-        self._outlets = {EDITOR: Outlet(1), AGENT: Outlet(os.dup(self._child.stdin.fileno()))}
-        self._child.stdin.close()
-        self._heard = self._child.stdout.fileno()
+        self._child, inlet, self._heard = start(command, {**environment, **more})
+        self._outlets = {EDITOR: Outlet(1), AGENT: inlet}
         process = Identity.of(self._child.pid)
         agent = None if process is None else process.as_text()
         self._capture = ProxyCapture(self._put_captured, self._recording.has_log, agent)
@@ -222,40 +228,28 @@ class Relay:
             seen = self._exchange.see(sender, message)
         if seen is None:
             return line
-        if sender == AGENT:
-            return self._from_the_agent(message, seen, line)
-        return self._from_the_editor(message, seen, line)
-
-    # Messages of the agent
-
-    def _from_the_agent(self, message: Message, seen: AcpMessage, line: bytes) -> bytes | None:
-        if not seen.is_answer:
+        is_request = sender == AGENT and not seen.is_answer
+        if is_request:
             self._guard.see(message)
-        self._record(AGENT, seen, line)
-        if not seen.is_answer and seen.method in JUDGED:
-            reason = self._guard.block_reason(message, self._root(seen))
-            if reason is not None:
-                self._block(AGENT, message, seen, reason)
-                return None
-        self._captures(AGENT, message, seen)
-        if seen.is_answer:
-            return line
-        fewer = asking.without_allow_always(message) if self._is_enforced and seen.method == PERMISSION else None
-        return line if fewer is None else written(fewer)
-
-    # Messages of the editor
-
-    def _from_the_editor(self, message: Message, seen: AcpMessage, line: bytes) -> bytes | None:
-        self._record(EDITOR, seen, line)
-        self._captures(EDITOR, message, seen)
+        self._record(sender, seen, line)
+        if is_request and seen.method in JUDGED and (reason := self._guard.block_reason(message, self._root(seen))) is not None:
+            self._block(AGENT, message, seen, reason)
+            return None
+        try:
+            # Have the files stored that a message may change.
+            self._capture.see(sender, message, seen, self._exchange.program, self._root(seen))
+        except Exception as problem:  # noqa: BLE001
+            self._complaints.say(problem)
         if not self._is_enforced or seen.is_answer:
             return line
-        reason = asking.refused_mode(self._exchange.program, message)
-        if reason is not None:
+        if sender == AGENT:
+            changed = asking.without_allow_always(message) if seen.method == PERMISSION else None
+        elif (reason := asking.refused_mode(self._exchange.program, message)) is not None:
             self._block(EDITOR, message, seen, reason)
             return None
-        made = asking.made_to_ask(self._exchange.program, message)
-        return line if made is None else written(made)
+        else:
+            changed = asking.made_to_ask(self._exchange.program, message)
+        return line if changed is None else written(changed)
 
     def _root(self, seen: AcpMessage) -> str:
         return self._exchange.folders.get(seen.session or "") or os.getcwd()
@@ -289,13 +283,6 @@ class Relay:
             self._recording.put(self._exchange.program, session, folder, facts, line, captured=captured)
         except Exception as problem:  # noqa: BLE001
             # The policy still decides, and the conversation continues.
-            self._complaints.say(problem)
-
-    def _captures(self, sender: str, message: Message, seen: AcpMessage) -> None:
-        """Have the files stored that a message may change."""
-        try:
-            self._capture.see(sender, message, seen, self._exchange.program, self._root(seen))
-        except Exception as problem:  # noqa: BLE001
             self._complaints.say(problem)
 
     def _put_captured(self, session: str, captured: dict[str, Any], call: str | None) -> None:

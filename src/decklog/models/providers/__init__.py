@@ -1,1 +1,1 @@
-"""Who answers a call: an agent's program without a terminal, a provider's library, or a script for tests."""
+"""Model providers: agent programs without a terminal, providers' libraries, and scripts for tests."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import dataclass
 from typing import Any
 
 from decklog.core.errors import Unavailable
@@ -11,7 +12,7 @@ from decklog.models.provider import ModelReply, ModelRequest
 from decklog.models.providers.making import failed
 from decklog.models.settings import ModelChoice
 
-# The provider takes no more marks in one request; a mark covers everything before it.
+# The provider takes no more cache marks in one request; a mark covers everything before it.
 MOST_MARKS = 4
 _MARK = {"type": "ephemeral"}
 _TOOL = "answer"
@@ -22,33 +23,33 @@ def create(choice: ModelChoice) -> "AnthropicModel":
     return AnthropicModel(choice.model, base_url=choice.base_url, key_env=choice.key_env or "ANTHROPIC_API_KEY")
 
 
+@dataclass(frozen=True)
 class AnthropicModel:
     """Answers by Anthropic's API, or by a server that speaks the same."""
 
-    def __init__(self, model: str, *, base_url: str | None = None, key_env: str = "ANTHROPIC_API_KEY") -> None:
-        self._model = model
-        self._base_url = base_url
-        self._key_env = key_env
+    model: str
+    base_url: str | None = None
+    key_env: str = "ANTHROPIC_API_KEY"
 
     def reply(self, prompt: Prompt, wish: ModelRequest) -> ModelReply:
         try:
             import anthropic
         except ImportError as problem:
             raise Unavailable("the package anthropic is not installed", hint=install_hint("anthropic")) from problem
-        key = os.environ.get(self._key_env)
+        key = os.environ.get(self.key_env)
         if not key:
-            return ModelReply(error_class="login", error=f"{self._key_env} is not set")
-        client = anthropic.Anthropic(api_key=key, base_url=self._base_url, timeout=wish.seconds, max_retries=0)
+            return ModelReply(error_class="login", error=f"{self.key_env} is not set")
+        client = anthropic.Anthropic(api_key=key, base_url=self.base_url, timeout=wish.seconds, max_retries=0)
         try:
             with client:
-                said: Any = client.messages.create(**request(self._model, prompt, wish))
+                said: Any = client.messages.create(**request(self.model, prompt, wish))
         except anthropic.APIError as problem:
             return failed(problem)
         return _reply_of(said)
 
 
 def request(model: str, prompt: Prompt, wish: ModelRequest) -> dict[str, Any]:
-    """Spell a call in the provider's form: stable parts as system blocks with marks, the answer as the input of one tool."""
+    """Build a request: stable parts as system blocks with cache marks, the answer as the input of one tool."""
     stable = [{"type": "text", "text": part.text} for part in prompt.stable]
     for number in _marked(prompt.stable):
         stable[number]["cache_control"] = dict(_MARK)  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""Makes who answers of what the settings say."""
+"""Builds the providers that the settings name: agent programs, scripts and plug-ins."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from typing import Any
 
 from decklog.agents.sessions import charge_of_session
 from decklog.conductor import commands
-from decklog.conductor.agents.description import LONGEST_ARGUMENT, Description, agent_command
+from decklog.conductor.agents.description import LONGEST_ARGUMENT, Description, agent_command, describe
 from decklog.conductor.agents.stream import Follower, StreamEvent, StreamReader, parse_reset_time
 from decklog.conductor.commands import Command
 from decklog.conductor.git.repository import write_git_directory
@@ -36,7 +36,7 @@ def maker(
     sandbox: SandboxKind = SandboxKind.AUTO,
     wanted_end: Callable[[], str | None] = lambda: None,
 ) -> Callable[[ModelChoice], Provider]:
-    """Return what makes a provider: programs run beneath `folder`, scripts come by `read`."""
+    """Return a function that builds a provider. Programs run in `folder`; `read` returns scripts."""
 
     def make(choice: ModelChoice) -> Provider:
         match choice.provider:
@@ -52,8 +52,6 @@ def maker(
 
 
 def _program(log: Decklog, settings: ModelSettings, choice: ModelChoice, folder: Path, sandbox: SandboxKind) -> "AgentModel":
-    from decklog.conductor.agents.description import describe
-
     found = settings.agents.get(choice.agent) or describe(choice.agent, {"extends": choice.agent})
     agent = replace(found, model=choice.model) if choice.model else found
     return AgentModel(description=agent, folder=folder, clock=log.clock, sandbox=sandbox, log_file=log.db.file)
@@ -63,7 +61,7 @@ Script = Callable[[Prompt], "str | ModelReply"]
 
 
 class Scripted:
-    """Answers by a script. The figures are those of the text, so that the same conversation always costs the same."""
+    """Answers by a script. Figures are derived from the text, so the same conversation always costs the same."""
 
     def __init__(self, script: Script, *, model: str = "scripted") -> None:
         self._script = script
@@ -71,7 +69,7 @@ class Scripted:
 
     @classmethod
     def by_digest(cls, answers: Mapping[str, str], *, model: str = "scripted") -> "Scripted":
-        """Replay recorded conversations, each found by its digest; one that was never recorded is an error that names it."""
+        """Replay recorded conversations by their digests. An unknown one is an error that names it."""
 
         def script(prompt: Prompt) -> str | ModelReply:
             if prompt.digest in answers:
@@ -82,7 +80,7 @@ class Scripted:
 
     @classmethod
     def from_json(cls, content: bytes | None, name: str, *, model: str = "scripted") -> "Scripted":
-        """Read recorded conversations: a JSON object of digests and answers."""
+        """Parse recorded conversations: a JSON object of digests and answers."""
         try:
             answers = json.loads(content or b"null")
         except ValueError as problem:
@@ -117,7 +115,7 @@ def failed(problem: Any) -> ModelReply:
 
 
 def _seconds(problem: Any) -> float | None:
-    """Read how long a limit lasts, as the answer's head states it."""
+    """Parse the duration of a rate limit in the header of a response."""
     stated: Any = getattr(getattr(problem, "response", None), "headers", {}).get("retry-after")
     try:
         seconds = float(stated)
@@ -126,7 +124,7 @@ def _seconds(problem: Any) -> float | None:
     return seconds if 0 <= seconds <= _LONGEST_SECONDS else None
 
 
-# The one who asked is gone: nobody would hear the answer.
+# How long a program lives on after the process that asked it.
 _GRACE_SECONDS = 5.0
 _LONGEST_SAID = 300
 _ENDINGS = {"timed_out": "timeout", "lost": "killed", "abandoned": "killed"}
@@ -150,20 +148,22 @@ class AgentModel:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         scratch = Path(tempfile.mkdtemp(prefix="call-", dir=self.folder))
         try:
-            return self._reply_in(scratch, f"{prompt.text}\n{_form(wish)}\n", wish)
+            schema = json.dumps(wish.schema, sort_keys=True, ensure_ascii=False)
+            form = f"Answer with one JSON object of this JSON Schema, and with nothing else; use no tools:\n{schema}"
+            return self._reply_in(scratch, f"{prompt.text}\n{form}\n", wish)
         finally:
             remove_folder(scratch)
 
     def _reply_in(self, scratch: Path, text: str, wish: ModelRequest) -> ModelReply:
-        agent, told = self.description, scratch / "prompt.md"
-        told.write_text(text, encoding="utf-8", errors="replace")
-        # Some programs work in nothing but a repository; this one is empty, and nobody's.
+        agent, prompt_file = self.description, scratch / "prompt.md"
+        prompt_file.write_text(text, encoding="utf-8", errors="replace")
+        # Some programs only work in a repository; this one is empty.
         write_git_directory(scratch / "tree/.git", branch="none")
         if agent.prompt == "argument" and len(text.encode(errors="replace")) > LONGEST_ARGUMENT:
             return ModelReply(error_class="context", error='the prompt is too long for an argument; use prompt = "file"')
         mark = hashlib.sha256(os.fsencode(scratch)).hexdigest()[:32]
         try:
-            ended = commands.run(self._command(scratch, told, text, mark, wish), self.wanted_end)
+            ended = commands.run(self._command(scratch, prompt_file, text, mark, wish), self.wanted_end)
         except (DecklogError, OSError) as problem:
             return ModelReply(error_class="failed", error=f"{agent.name} can't be started: {problem}")
         reader = StreamReader(agent)
@@ -171,20 +171,26 @@ class AgentModel:
         events = [*(event for line in lines for event in reader.read(line)), *reader.rest()]
         return self._reply_of(events, ended, read_output(scratch / "command").text[-_LONGEST_SAID:])
 
-    def _command(self, scratch: Path, told: Path, text: str, mark: str, wish: ModelRequest) -> Command:
+    def _command(self, scratch: Path, prompt_file: Path, text: str, mark: str, wish: ModelRequest) -> Command:
         agent = self.description
-        values = {"prompt": text, "prompt_file": told, "model": agent.model, "turns": agent.turns, "place": scratch / "tree"}
+        values = {
+            "prompt": text,
+            "prompt_file": prompt_file,
+            "model": agent.model,
+            "turns": agent.turns,
+            "place": scratch / "tree",
+        }
         kind = Sandbox(kind=self.sandbox).settled().kind
         return agent_command(
             agent,
             agent.arguments(values, is_sandboxed=kind is not SandboxKind.NONE),
             kind=kind,
-            readable=(str(told),),
+            readable=(str(prompt_file),),
             mark=mark,
             root=scratch / "tree",
             folder=scratch / "command",
             log_file=self.log_file,
-            input=_input(agent.prompt, told, text),
+            input=_input(agent.prompt, prompt_file, text),
             timeout_seconds=wish.seconds,
             grace_seconds=_GRACE_SECONDS,
         )
@@ -196,15 +202,16 @@ class AgentModel:
         common: dict[str, Any] = {"model": self.description.model or model, "usage": _usage(events)}
         # A later import of the program's sessions knows it by this.
         common["answer_id"] = charge_of_session(session, 1)
-        if error is not None and error is _last_word(events):
+        # An error that the agent recovered from is followed by another event about the end.
+        if error is not None and error is next((one for one in reversed(events) if one.kind in ("error", "end")), None):
             return ModelReply(
                 error_class=error.error_class, error=_text(error)[-500:], retry_seconds=self._seconds(error), **common
             )
         if ended["reason"] != "exited" or ended["exit_code"] != 0:
             said = _ENDINGS.get(str(ended["reason"]), "failed")
             how = f"it ended: {ended['reason']}, exit code {ended['exit_code']}"
-            if beside := self.description.local_files:
-                how += f" (it is started in an empty folder: say where {beside[0]} is by its whole path)"
+            if local := self.description.local_files:
+                how += f" (it is started in an empty folder: write the whole path of {local[0]})"
             return ModelReply(error_class=said, error=f"{how}: {' '.join(output.split())}", **common)
         return ModelReply(text=self._answer(events), **common)
 
@@ -220,24 +227,14 @@ class AgentModel:
         return None if until is None else (until - now).total_seconds()
 
 
-def _input(prompt: str, told: Path, text: str) -> Path | None:
+def _input(prompt: str, prompt_file: Path, text: str) -> Path | None:
     """Return the file of standard input: the prompt as it is, or as a message of a program that reads lines of JSON."""
     if prompt != "stream-json":
-        return told if prompt == "stdin" else None
+        return prompt_file if prompt == "stdin" else None
     message = {"role": "user", "content": [{"type": "text", "text": text}]}
-    path = told.with_suffix(".jsonl")
+    path = prompt_file.with_suffix(".jsonl")
     path.write_text(json.dumps({"type": "user", "message": message}) + "\n", encoding="utf-8")
     return path
-
-
-def _form(wish: ModelRequest) -> str:
-    schema = json.dumps(wish.schema, sort_keys=True, ensure_ascii=False)
-    return f"Answer with one JSON object of this JSON Schema, and with nothing else; use no tools:\n{schema}"
-
-
-def _last_word(events: Sequence[StreamEvent]) -> StreamEvent | None:
-    """Return the last event about the end; an error that the agent recovered from is followed by another one."""
-    return next((event for event in reversed(events) if event.kind in ("error", "end")), None)
 
 
 def _text(event: StreamEvent) -> str:

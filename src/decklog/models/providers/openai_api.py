@@ -1,6 +1,7 @@
 """OpenAI's chat completions, through OpenAI's own library, and every server that speaks the same, local ones too."""
 
 import os
+from dataclasses import dataclass
 from typing import Any
 
 from decklog.core.errors import Unavailable
@@ -16,13 +17,13 @@ def create(choice: ModelChoice) -> "OpenAIModel":
     return OpenAIModel(choice.model, base_url=choice.base_url, key_env=choice.key_env or "OPENAI_API_KEY")
 
 
+@dataclass(frozen=True)
 class OpenAIModel:
     """Answers by OpenAI's API, or by a compatible server under `base_url`."""
 
-    def __init__(self, model: str, *, base_url: str | None = None, key_env: str = "OPENAI_API_KEY") -> None:
-        self._model = model
-        self._base_url = base_url
-        self._key_env = key_env
+    model: str
+    base_url: str | None = None
+    key_env: str = "OPENAI_API_KEY"
 
     def reply(self, prompt: Prompt, wish: ModelRequest) -> ModelReply:
         try:
@@ -30,20 +31,20 @@ class OpenAIModel:
         except ImportError as problem:
             raise Unavailable("the package openai is not installed", hint=install_hint("openai")) from problem
         # A server of one's own asks for no key, and the library for any.
-        key = os.environ.get(self._key_env) or ("none" if self._base_url else "")
+        key = os.environ.get(self.key_env) or ("none" if self.base_url else "")
         if not key:
-            return ModelReply(error_class="login", error=f"{self._key_env} is not set")
-        client = openai.OpenAI(api_key=key, base_url=self._base_url, timeout=wish.seconds, max_retries=0)
+            return ModelReply(error_class="login", error=f"{self.key_env} is not set")
+        client = openai.OpenAI(api_key=key, base_url=self.base_url, timeout=wish.seconds, max_retries=0)
         try:
             with client:
-                said: Any = client.chat.completions.create(**request(self._model, prompt, wish))
+                said: Any = client.chat.completions.create(**request(self.model, prompt, wish))
         except openai.APIError as problem:
             return failed(problem)
         return _reply_of(said)
 
 
 def request(model: str, prompt: Prompt, wish: ModelRequest) -> dict[str, Any]:
-    """Spell a call in the provider's form: it keeps the longest beginning that it has seen before, without marks."""
+    """Build a request. The provider caches the longest known beginning, without marks."""
     shape = {"name": "answer", "schema": dict(wish.schema)}
     return {
         "model": model,

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
 from typing import Any
@@ -27,43 +28,43 @@ _BEGUN = frozenset(["agent", "function", "task"])
 _FRAMES = frozenset(["task", "turn"])
 
 
+def _handled() -> BaseException | None:
+    """Return the exception that is being handled: one that was there before a span is no news when the span ends."""
+    return sys.exc_info()[1]
+
+
+@dataclass(slots=True)
 class _Within:
     """Where a span is: in the trace's own loop, or in that of an agent which a tool runs."""
 
-    __slots__ = ("agent_id", "is_in_call", "is_root", "problem", "span")
-
-    def __init__(self, span: Span[Any], agent_id: str | None, *, is_in_call: bool, is_root: bool) -> None:
-        self.span = span
-        self.agent_id = agent_id
-        self.is_in_call = is_in_call
-        # The span that a sub-agent's loop ends with.
-        self.is_root = is_root
-        # What was being handled when it began: that is no news when it ends.
-        self.problem = sys.exc_info()[1]
+    span: Span[Any]
+    agent_id: str | None
+    is_in_call: bool
+    # The span that a sub-agent's loop ends with.
+    is_root: bool
+    problem: BaseException | None = field(default_factory=_handled)
 
 
+@dataclass(slots=True)
 class _Loop:
     """What is known of one agent's loop: which prompts are recorded, and its last text."""
 
-    __slots__ = ("count", "is_recorded", "outcome", "prompts", "said")
-
-    def __init__(self) -> None:
-        self.is_recorded = False
-        # What the conversation holds that people said, and how much of what they said is on record.
-        self.prompts: list[str] = []
-        self.count = 0
-        self.said: str | None = None
-        self.outcome = CallOutcome.OK
+    is_recorded: bool = False
+    # What the conversation holds that people said, and how much of what they said is on record.
+    prompts: list[str] = field(default_factory=list)
+    count: int = 0
+    said: str | None = None
+    outcome: CallOutcome = CallOutcome.OK
 
 
+@dataclass
 class _Traced:
     """One trace that goes on."""
 
-    def __init__(self, facts: dict[str, Any]) -> None:
-        self.facts = facts
-        self.spans: dict[str, _Within] = {}
-        self.loops: dict[str | None, _Loop] = {None: _Loop()}
-        self.problem = sys.exc_info()[1]
+    facts: dict[str, Any]
+    spans: dict[str, _Within] = field(default_factory=dict)
+    loops: dict[str | None, _Loop] = field(default_factory=lambda: {None: _Loop()})
+    problem: BaseException | None = field(default_factory=_handled)
 
 
 class DecklogTracing(TracingProcessor):
@@ -103,7 +104,7 @@ class DecklogTracing(TracingProcessor):
         with self._lock:
             traced = self._traces.pop(trace.trace_id, None)
         if traced is not None:
-            make = partial(_trace_ended, trace.trace_id, traced, _outcome_of(sys.exc_info()[1], traced.problem))
+            make = partial(_trace_ended, trace.trace_id, traced, _outcome_of(_handled(), traced.problem))
             self._later(trace.trace_id, traced, make)
 
     def on_span_start(self, span: Span[Any]) -> None:
@@ -122,7 +123,7 @@ class DecklogTracing(TracingProcessor):
         within = None if traced is None else traced.spans.pop(span.span_id, None)
         if traced is None or within is None:
             return
-        outcome = CallOutcome.FAILED if span.error else _outcome_of(sys.exc_info()[1], within.problem)
+        outcome = CallOutcome.FAILED if span.error else _outcome_of(_handled(), within.problem)
         self._later(span.trace_id, traced, partial(_ended, traced, within, outcome))
 
     def force_flush(self) -> None:
@@ -176,7 +177,7 @@ def _within(traced: _Traced, span: Span[Any]) -> _Within:
         agent_id, is_in_call = span.span_id, False
         traced.loops[agent_id] = _Loop()
     is_in_call = is_in_call or kind == "function"
-    return _Within(span, agent_id, is_in_call=is_in_call, is_root=is_root)
+    return _Within(span, agent_id, is_in_call, is_root)
 
 
 def _payload(within: _Within, name: str, at: str | None) -> dict[str, Any]:

@@ -1,32 +1,20 @@
 """Beads: import, export and sync issues with their dependencies, comments and memories."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from io import BytesIO
 from typing import Any, ClassVar
 
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Invalid
-from decklog.importing.exports import TextExport, each, every, json_text, short_time
+from decklog.importing.exports import TASK_FIELDS, TextExport, each, every, json_text, short_time
 from decklog.importing.files import file_in, has_markers, json_lines, parsed
 from decklog.importing.importer import Link
 from decklog.importing.report import Outcome
 from decklog.importing.row import EPOCH, Row, plain, plain_json
 from decklog.importing.sync import FileSync, Items
-from decklog.importing.tracker import (
-    COMMENTS,
-    LINES,
-    LINKS,
-    WAS_RUNNING,
-    NestedRow,
-    Tracker,
-    link_name,
-    moment_of,
-    set_time,
-)
+from decklog.importing.tracker import COMMENTS, LINES, LINKS, WAS_RUNNING, Tracker, link_name, moment_of, set_time
 from decklog.importing.writer import Mapping, PendingRecord, describes
-from decklog.log import Decklog
-from decklog.records.values import to_json
 from decklog.stores.tasks.task import Dependency, LinkKind, Task, TaskComment, TaskState
 
 PLACES = (".beads/issues.jsonl", "issues.jsonl")
@@ -120,32 +108,28 @@ class BeadsImport(Tracker):
                 continue
             found = plain(line.found)
             if found.get("_type") == "memory":
-                self.gathered.add(MEMORIES, str(found.get("key")), to_json(found))
+                self.gathered.add(MEMORIES, str(found.get("key")), found)
             elif not isinstance(name := found.get("id"), str) or not name.strip():
                 self.add_line(line.text, "an issue needs an id")
             else:
                 at, clock = moment_of(found.get("created_at")), moment_of(found.get("updated_at"))
-                self.add_item(name, found, at=at, clock=clock, is_done=found.get("status") == "closed")
+                self.gathered.add(ISSUES, name, found, at=at, clock=clock, is_done=found.get("status") == "closed")
                 prefix = name.rpartition("-")[0]
                 if prefix in prefixes or len(prefixes) < _MOST_PREFIXES:
                     prefixes[prefix] = prefixes.get(prefix, 0) + 1
-        self._report_prefixes(prefixes)
-
-    def _report_prefixes(self, prefixes: dict[str, int]) -> None:
-        """Report issues that may come from another project."""
+        # Others may come from another project.
         first = max(sorted(prefixes), key=lambda prefix: prefixes[prefix], default="")
         for prefix, count in sorted(prefixes.items()):
             if prefix != first:
                 self.report.note(f"{count} issues begin with {prefix!r} and not with {first!r}; they were taken too")
 
-    def parts_of(self, item: Row) -> Iterator[NestedRow]:
-        """Yield an issue's dependencies and comments."""
+    def gather_parts(self, item: Row) -> None:
         for link in _listed(item, LINKS) or ():
             ends = f"{link.get('issue_id', item.id)}/{link.get('depends_on_id')}/{link.get('type', 'blocks')}"
-            yield NestedRow(LINKS, ends, {"issue_id": item.id, **link})
+            self.gathered.add(LINKS, ends, {"issue_id": item.id, **link})
         for comment in _listed(item, COMMENTS) or ():
-            said_at = moment_of(comment.get("created_at"))
-            yield NestedRow(COMMENTS, f"{item.id}#{comment.get('id') or said_at}", {**comment, "issue_id": item.id}, said_at)
+            at = moment_of(comment.get("created_at"))
+            self.gathered.add(COMMENTS, f"{item.id}#{comment.get('id') or at}", {**comment, "issue_id": item.id}, at=at)
 
     # Mappings
 
@@ -164,7 +148,7 @@ class BeadsImport(Tracker):
             objective=row.text("description", ""),
             state=state,
             reason=reason,
-            priority=self._priority(row),
+            priority=PRIORITIES[row.integer("priority", 2, high=max(PRIORITIES))],
             tags=row.tags("labels"),
             acceptance=[text] if (text := row.text("acceptance_criteria", "")) else [],
             inputs={"beads": shown} if shown else {},
@@ -196,10 +180,6 @@ class BeadsImport(Tracker):
     def _other_word(self, row: Row, state: TaskState) -> TaskState:
         row.replace("status", WORDS[state])
         return state
-
-    def _priority(self, row: Row) -> int:
-        word = row.integer("priority", 2, high=max(PRIORITIES))
-        return PRIORITIES[word]
 
     def _shown(self, row: Row) -> dict[str, Any]:
         if "issue_type" not in row.columns and "type" in row.columns:
@@ -261,56 +241,37 @@ _FIRST = (
     *("assignee", "owner", "estimated_minutes", "created_at", "created_by", "updated_at", "started_at", "closed_at"),
 )
 _PLACED = (
-    *("id", "run_id", "title", "objective", "state", "priority", "tags", "acceptance", "inputs", "not_before", "assigned_to"),
-    *("summary", "created_at", "updated_at", "reason", "open_dependencies", "outcome", "worker", "leased_at", "leased_until"),
-    *("fence", "failures", "attempts", "blocker_repeats", "reservation_id", "max_attempts", "key"),
+    *(*TASK_FIELDS, "priority", "tags", "inputs", "not_before", "assigned_to", "summary", "reason", "outcome", "failures"),
+    *("attempts", "blocker_repeats", "reservation_id", "max_attempts", "key"),
 )
 
 
-class BeadsExport:
+class BeadsExport(TextExport):
     """Writes the tasks of a run, or of all."""
 
-    def __init__(
-        self,
-        log: Decklog,
-        path: str,
-        *,
-        run_id: str | None = None,
-        replace: bool = False,
-        progress: Callable[[str, int, int], None] | None = None,
-    ) -> None:
-        self._log = log
-        self._run_id = run_id
-        self._out = TextExport(log, path, "beads", replace=replace, progress=progress)
+    system = "beads"
 
-    def run(self) -> dict[str, Any]:
-        """Write everything as it is at one moment."""
-        if self._run_id is not None:
-            self._log.runs.get(self._run_id)
-            self._out.runs = [self._run_id]
-        with self._out:
-            self._log.db.read(self._write)
-            return self._out.finish()
-
-    def _write(self) -> None:
-        self._gone = dict(self._out.kept.rows(ISSUES))
-        self._kept_links = _by_issue(row for _, row in self._out.kept.rows(LINKS))
-        self._kept_comments = _by_issue(row for _, row in self._out.kept.rows(COMMENTS))
-        condition = "where run_id = :run_id" if self._run_id else ""
-        for task in each(self._log, Task, "id", condition, **({"run_id": self._run_id} if self._run_id else {})):
+    def write_all(self) -> None:
+        self._gone = dict(self.kept.rows(ISSUES))
+        self._kept_links = _by_issue(row for _, row in self.kept.rows(LINKS))
+        self._kept_comments = _by_issue(row for _, row in self.kept.rows(COMMENTS))
+        condition, bound = ("where run_id = :run_id", {"run_id": self.run_id}) if self.run_id else ("", {})
+        for task in each(self.log, Task, "id", condition, **bound):
             self._write_line(ISSUES, self._issue(task))
             self._gone.pop(task.id, None)
-            self._out.report.leave_out_fields("tasks", task, _PLACED)
+            self.report.leave_out_fields("tasks", task, _PLACED)
         for _, row in sorted(self._gone.items()):
             # What was deleted there before it came here.
             self._write_line(ISSUES, row)
-        self._write_memories()
-        self._out.report.leave_out(LINES, sum(1 for _ in self._out.kept.rows(LINES)))
+        lessons = every(lambda **page: self.log.memory.find(topic=TOPIC, source_kind="beads", oldest_first=True, **page))
+        for key, body in sorted((lesson.source_id or lesson.id, lesson.body) for lesson in lessons):
+            self._write_line(MEMORIES, {"_type": "memory", "key": key, "value": body})
+        self.report.leave_out(LINES, sum(1 for _ in self.kept.rows(LINES)))
 
     def _write_line(self, table: str, row: dict[str, Any]) -> None:
         line = {name: row[name] for name in (*_FIRST, *sorted(row.keys() - {*_FIRST})) if row.get(name) not in (None, "", [], {})}
-        self._out.write(json_text(line, separators=(",", ":")) + "\n")
-        self._out.report.count(table)
+        self.write(json_text(line, separators=(",", ":")) + "\n")
+        self.report.count(table)
 
     def _issue(self, task: Task) -> dict[str, Any]:
         shown = task.inputs.get("beads")
@@ -332,22 +293,19 @@ class BeadsExport:
             LINKS: [*self._links(task), *self._kept_links.get(task.id, ())],
             COMMENTS: [*self._comments(task), *self._kept_comments.get(task.id, ())],
         }
-        over = task.state in (TaskState.DONE, TaskState.ABANDONED)
-        return self._out.kept.restored(
-            f"{ISSUES} {task.id}",
-            row,
-            {"issue_type": USUAL_TYPE, "created_at": short_time(task.created_at)}
-            | ({"closed_at": short_time(task.updated_at)} if over else {}),
-        )
+        defaults = {"issue_type": USUAL_TYPE, "created_at": short_time(task.created_at)}
+        if task.state in (TaskState.DONE, TaskState.ABANDONED):
+            defaults["closed_at"] = short_time(task.updated_at)
+        return self.kept.restored(f"{ISSUES} {task.id}", row, defaults)
 
     def _links(self, task: Task) -> Iterator[dict[str, Any]]:
-        for link in each(self._log, Dependency, "depends_on", "where task_id = :id", id=task.id):
+        for link in each(self.log, Dependency, "depends_on", "where task_id = :id", id=task.id):
             word = link.kind.value if link.kind is not LinkKind.PARENT else KIND_WORDS[link.kind]
             row = {"issue_id": task.id, "depends_on_id": link.depends_on, "type": word}
-            yield self._out.kept.restored(link_name(task.id, link.depends_on), row, {"created_at": short_time(task.created_at)})
+            yield self.kept.restored(link_name(task.id, link.depends_on), row, {"created_at": short_time(task.created_at)})
 
     def _comments(self, task: Task) -> Iterator[dict[str, Any]]:
-        for comment in each(self._log, TaskComment, "created_at, id", "where task_id = :id", id=task.id):
+        for comment in each(self.log, TaskComment, "created_at, id", "where task_id = :id", id=task.id):
             name = comment.id.removeprefix(f"{task.id}#")
             row = {
                 "id": int(name) if name.isdecimal() else name,
@@ -356,12 +314,7 @@ class BeadsExport:
                 "text": comment.body,
                 "created_at": short_time(comment.created_at),
             }
-            yield self._out.kept.restored(f"{COMMENTS} {task.id}#{name}", row)
-
-    def _write_memories(self) -> None:
-        lessons = every(lambda **page: self._log.memory.find(topic=TOPIC, source_kind="beads", oldest_first=True, **page))
-        for key, body in sorted((lesson.source_id or lesson.id, lesson.body) for lesson in lessons):
-            self._write_line(MEMORIES, {"_type": "memory", "key": key, "value": body})
+            yield self.kept.restored(f"{COMMENTS} {task.id}#{name}", row)
 
 
 def _by_issue(rows: Iterator[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -16,9 +16,8 @@ from decklog.importing.files import json_values
 from decklog.importing.importer import Link
 from decklog.importing.row import EPOCH, Row, plain, plain_json
 from decklog.importing.sync import Items, Sync
-from decklog.importing.tracker import COMMENTS, LINKS, NestedRow, Tracker, moment_of, set_time
+from decklog.importing.tracker import COMMENTS, LINKS, Tracker, moment_of, set_time
 from decklog.importing.writer import PendingRecord, describes
-from decklog.records.values import to_json
 from decklog.stores.tasks.task import LinkKind, Task, TaskComment, TaskState
 
 REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+\Z")
@@ -37,24 +36,32 @@ _MARK_START = "<!-- decklog: "
 _MARK = re.compile(rf"\s*{_MARK_START}(\S+) -->\s*\Z")
 
 
-def ask_gh(repository: str, seconds: float, path: str) -> None:
-    """Write all issues of a repository to a file with `gh`, which has the login."""
+def issues_by_gh(repository: str, seconds: float) -> tuple[list[Any], list[str]]:
+    """Read all issues of a repository with `gh`, which has the login; return also texts that are incomplete."""
+    words = ("issue", "list", "--state", "all", "--limit", str(_MOST), "--json", ",".join(FIELDS))
+    saving = f"gh {' '.join(words)} --repo {repository} > issues.json"
+    with tempfile.TemporaryDirectory(prefix="decklog-import-") as folder:
+        path = os.path.join(folder, "issues.json")
+        with open(path, "wb") as file:
+            _run_gh(repository, words, seconds, file, hint=f"Install gh, or import a file that it wrote elsewhere: {saving}")
+        return json_values(path)
+
+
+def _run_gh(repository: str, words: Sequence[str], seconds: float, output: Any, *, hint: str, is_needed: bool = True) -> None:
     program = shutil.which("gh")
     if program is None:
-        saving = f"gh issue list --repo {repository} --state all --limit {_MOST} --json {','.join(FIELDS)} > issues.json"
-        hint = f"Install gh, or import a file that it wrote elsewhere: {saving}"
-        raise Unavailable("there is no program gh to ask GitHub with", hint=hint)
-    words = [program, "issue", "list", "--repo", repository, "--state", "all", "--limit", str(_MOST), "--json", ",".join(FIELDS)]
+        raise Unavailable("there is no program gh to reach GitHub with", hint=hint)
+    command = [program, *words, "--repo", repository]
     try:
-        with open(path, "wb") as file:
-            done = subprocess.run(
-                words, stdout=file, stderr=subprocess.PIPE, timeout=seconds, check=False, stdin=subprocess.DEVNULL
-            )
+        done = subprocess.run(
+            command, stdout=output, stderr=subprocess.PIPE, timeout=seconds, check=False, stdin=subprocess.DEVNULL
+        )
     except subprocess.TimeoutExpired:
-        raise TimedOut(f"gh took longer than {seconds:.0f} s", hint="Give it more time: --seconds") from None
-    if done.returncode:
-        message = done.stderr.decode("utf-8", "replace").strip()
-        raise Unavailable(f"gh failed: {message[:500]}", hint="Try it by hand: gh issue list")
+        raise TimedOut(f"gh took longer than {seconds:.0f} s", hint="Give it more time, with --seconds, or try again.") from None
+    if done.returncode and is_needed:
+        message = done.stderr.decode("utf-8", "replace").strip()[:500]
+        hint = "Run it again once that is fixed: what is done stays."
+        raise Unavailable(f"gh {' '.join(words[:2])} failed: {message}", hint=hint)
 
 
 @lru_cache(maxsize=256)
@@ -152,20 +159,12 @@ class GithubImport(Tracker):
 
     def gather(self) -> None:
         """Read the issues from `gh` or from a file."""
-        if REPOSITORY.match(self.path) is None:
-            self._hold_all(self.path, self.run_id)
-            return
-        with tempfile.TemporaryDirectory(prefix="decklog-import-") as folder:
-            saved = os.path.join(folder, "issues.json")
-            ask_gh(self.path, self.seconds, saved)
-            self._hold_all(saved, self.path)
-
-    def _hold_all(self, path: str, otherwise: str) -> None:
-        values, rest = json_values(path)
+        is_remote = REPOSITORY.match(self.path) is not None
+        values, broken = issues_by_gh(self.path, self.seconds) if is_remote else json_values(self.path)
         for found in values:
-            self._hold(found, otherwise)
-        if rest:
-            self.add_line(rest, "the document was not written to its end; the issues in it that are whole were taken")
+            self._hold(found, self.path if is_remote else self.run_id)
+        for text in broken:
+            self.add_line(text, "the document was not written to its end; the issues in it that are whole were taken")
 
     def _hold(self, found: object, otherwise: str) -> None:
         if isinstance(found, dict) and isinstance(found.get("items"), list):
@@ -184,26 +183,21 @@ class GithubImport(Tracker):
             issue["body"], made_of = unmarked(issue["body"])
             # One that was made of a task is that task.
             name = made_of or name
+        at, clock = moment_of(issue.get("created_at")), moment_of(issue.get("updated_at"))
         if "issue_url" in issue and "title" not in issue:
-            self._hold_comment(name, issue)
+            self.gathered.add(COMMENTS, f"{name}#{issue.get('id')}", {**issue, "issue": name}, at=at, clock=clock)
             return
         is_done = str(issue.get("state")).lower() == "closed" and not is_given_up(issue)
-        at, clock = moment_of(issue.get("created_at")), moment_of(issue.get("updated_at"))
-        self.add_item(name, issue, at=at, clock=clock, is_done=is_done)
+        self.gathered.add(ISSUES, name, issue, at=at, clock=clock, is_done=is_done)
 
-    def _hold_comment(self, name: str, comment: dict[str, Any]) -> None:
-        at, clock = moment_of(comment.get("created_at")), moment_of(comment.get("updated_at"))
-        text = to_json({**comment, "issue": name})
-        self.gathered.add(COMMENTS, f"{name}#{comment.get('id')}", text, at=at, clock=clock)
-
-    def parts_of(self, item: Row) -> Iterator[NestedRow]:
+    def gather_parts(self, item: Row) -> None:
         for other, kind in needed_by(item.columns, name_of(item.columns, item.id.rpartition("#")[0])).items():
-            yield NestedRow(LINKS, f"{item.id}/{other}", {"item": item.id, "other": other, "kind": kind})
+            self.gathered.add(LINKS, f"{item.id}/{other}", {"item": item.id, "other": other, "kind": kind})
         comments = item.columns.get("comments")
         for comment in comments if isinstance(comments, list) else ():
             if isinstance(comment, dict):
                 named = {**plain_names(comment), "issue": item.id}
-                yield NestedRow(COMMENTS, f"{item.id}#{named.get('id')}", named, moment_of(named.get("created_at")))
+                self.gathered.add(COMMENTS, f"{item.id}#{named.get('id')}", named, at=moment_of(named.get("created_at")))
 
     def link_of(self, row: Row) -> Link:
         return Link(row.take("item"), row.take("other"), LinkKind(row.take("kind")))
@@ -292,13 +286,10 @@ class GithubSync(Sync):
 
     def theirs(self) -> Items:
         """Read all issues with `gh`."""
-        with tempfile.TemporaryDirectory(prefix="decklog-import-") as folder:
-            saved = os.path.join(folder, "issues.json")
-            ask_gh(self.path, self._seconds, saved)
-            values, rest = json_values(saved)
-            listed = [one for found in values for one in (found if isinstance(found, list) else [found])]
-        if rest:
+        values, broken = issues_by_gh(self.path, self._seconds)
+        if broken:
             raise Unavailable("the output of gh was cut off", hint="Try it again.")
+        listed = [one for found in values for one in (found if isinstance(found, list) else [found])]
         return dict(_item(plain_names(one), self.path) for one in listed if isinstance(one, dict))
 
     def ours(self) -> Items:
@@ -384,19 +375,8 @@ class GithubSync(Sync):
             self._gh("label", "create", label, is_needed=False)
 
     def _gh(self, *words: str, is_needed: bool = True) -> None:
-        program = shutil.which("gh")
-        if program is None:
-            raise Unavailable("there is no program gh to write to GitHub with", hint="Install gh, and log in: gh auth login")
-        command = [program, *words, "--repo", self.path]
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=self._seconds, check=False, stdin=subprocess.DEVNULL
-            )
-        except subprocess.TimeoutExpired:
-            raise TimedOut(f"gh took longer than {self._seconds:.0f} s", hint="Run it again: what is done stays.") from None
-        if done.returncode and is_needed:
-            hint = "Run it again once that is mended: what is done stays."
-            raise Unavailable(f"gh {' '.join(words[:2])} failed: {done.stderr.strip()[:500]}", hint=hint)
+        hint = "Install gh, and log in: gh auth login"
+        _run_gh(self.path, words, self._seconds, subprocess.DEVNULL, hint=hint, is_needed=is_needed)
 
 
 def _quoted_label(label: str) -> str:

@@ -27,17 +27,16 @@ STATES = {
     "archived": TaskState.ABANDONED,
 }
 _TASK = (
-    *("id", "title", "body", "assignee", "status", "priority", "created_by", "created_at", "started_at", "completed_at"),
-    *("workspace_kind", "workspace_path", "branch_name", "project_id", "claim_lock", "claim_expires", "tenant", "result"),
-    *("idempotency_key", "consecutive_failures", "worker_pid", "last_failure_error", "max_runtime_seconds", "last_heartbeat_at"),
-    *("current_run_id", "skills", "model_override", "reasoning_effort", "max_retries", "goal_mode", "session_id", "block_kind"),
-    *("block_recurrences",),
+    "id title body assignee status priority created_by created_at started_at completed_at workspace_kind workspace_path"
+    " branch_name project_id claim_lock claim_expires tenant result idempotency_key consecutive_failures worker_pid"
+    " last_failure_error max_runtime_seconds last_heartbeat_at current_run_id skills model_override reasoning_effort max_retries"
+    " goal_mode session_id block_kind block_recurrences"
 )
 # Of the worker that has a task there, which is nobody here.
 _ITS_WORKERS = ("claim_lock", "claim_expires", "worker_pid", "last_heartbeat_at", "current_run_id")
 _TAKEN = ("id", "title", "body", "assignee", "status", "priority", "created_at", "result", *_ITS_WORKERS)
-_SHOWN = tuple(name for name in _TASK if name not in _TAKEN)
-_OF_TASK = (("task_id", "tasks"),)
+_SHOWN = tuple(name for name in _TASK.split() if name not in _TAKEN)
+_OF_TASK = "task_id=tasks"
 _WHEN = ("created_at", "started_at", "ended_at", "completed_at", "last_heartbeat_at", "claim_expires")
 _LATEST = 253_402_300_799
 _USUAL = 50
@@ -50,26 +49,25 @@ class HermesImport(TableTracker):
     items = "tasks"
     goal = "A board of Hermes Kanban"
     layout: ClassVar = {
-        "tasks": Table(_TASK, at="created_at"),
-        "task_links": Table(("parent_id", "child_id"), ("child_id", "parent_id"), of=(("child_id", "tasks"),), kind=LINKS),
-        "task_comments": Table(("id", "task_id", "author", "body", "created_at"), at="created_at", of=_OF_TASK, kind=COMMENTS),
+        "tasks": Table(_TASK),
+        "task_links": Table("parent_id child_id", key=("child_id", "parent_id"), of="child_id=tasks", kind=LINKS),
+        "task_comments": Table("id task_id author body created_at", of=_OF_TASK, kind=COMMENTS),
         "task_runs": Table(
-            (
-                *("id", "task_id", "profile", "status", "outcome", "started_at", "ended_at", "summary", "metadata", "error"),
-                *("claim_lock", "worker_pid", "session_id", "step_key", "max_runtime_seconds", "last_heartbeat_at"),
-            ),
+            "id task_id profile status outcome started_at ended_at summary metadata error claim_lock worker_pid session_id"
+            " step_key max_runtime_seconds last_heartbeat_at",
             at="started_at",
             of=_OF_TASK,
         ),
-        "task_events": Table(("id", "task_id", "run_id", "kind", "payload", "created_at"), at="created_at", of=_OF_TASK),
-        "task_attachments": Table(("id", "task_id", "filename", "path", "size", "created_at"), at="created_at", of=_OF_TASK),
+        "task_events": Table("id task_id run_id kind payload created_at", of=_OF_TASK),
+        "task_attachments": Table("id task_id filename path size created_at", of=_OF_TASK),
     }
-    tables: ClassVar = {name: table.columns for name, table in layout.items()}
 
     def databases(self) -> dict[str, str]:
         """Find the boards: a file, or those below the program's folder."""
         if not os.path.isdir(self.path):
-            return {_board_of(self.path): self.path}
+            # A file's board is called as its folder if there are several.
+            folder, board = os.path.split(os.path.dirname(os.path.abspath(self.path)))
+            return {board if os.path.basename(folder) == "boards" else DEFAULT: self.path}
         boards = os.path.join(self.path, "kanban", "boards")
         found = {DEFAULT: os.path.join(self.path, FILE)}
         found |= {slug: os.path.join(boards, slug, FILE) for slug in sorted(os.listdir(boards) if os.path.isdir(boards) else ())}
@@ -180,9 +178,3 @@ class HermesImport(TableTracker):
             return self.event_entry(row, subtype=word, body=word, at=row.time("created_at"))
         name = row.text("filename", "") or row.text("path", "")
         return self.event_entry(row, subtype="attachment", body=name, at=row.time("created_at"))
-
-
-def _board_of(path: str) -> str:
-    """Return the name of a file's board: its folder's if there are several."""
-    folder = os.path.dirname(os.path.abspath(path))
-    return os.path.basename(folder) if os.path.basename(os.path.dirname(folder)) == "boards" else DEFAULT

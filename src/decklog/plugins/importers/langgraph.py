@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -12,7 +12,7 @@ from decklog.importing.importer import Import
 from decklog.importing.report import Outcome
 from decklog.importing.row import EPOCH, Row, parsed_json, plain
 from decklog.importing.source import SqliteSource
-from decklog.importing.writer import Mapping, PendingEntry, PendingRecord, RowWriter, describes, run_id_of
+from decklog.importing.writer import Mapping, PendingEntry, PendingRecord, describes, run_id_of
 from decklog.journal.entry import EntryKind
 from decklog.plugins.langgraph_values import pack, readable, unpack
 from decklog.stores.artifacts.checkpoints import Checkpoint
@@ -22,34 +22,6 @@ _LEFT = (Outcome.KEPT, Outcome.REFUSED)
 # LangGraph's own maps have no order: they are written in the same one from either saver.
 _MAPS = ("channel_values", "channel_versions", "versions_seen")
 _AS_THEY_ARE = ("null", "bytes", "bytearray")
-
-
-class Keeping:
-    """Writes checkpoints and writes of a batch of rows; existing ones stay unchanged."""
-
-    def __init__(self, writer: RowWriter) -> None:
-        self._writer = writer
-        self._log = writer.log
-
-    def checkpoints(self, taken: list[tuple[Row, Outcome]]) -> None:
-        """Keep checkpoints that can be read without running anything."""
-        for row, outcome in taken:
-            document = None if outcome in _LEFT else _document(row.columns)
-            if isinstance(document, dict) and isinstance(document.get("channel_values"), dict):
-                metadata = parsed_json(_text(row.columns.get("metadata")))
-                place = {**_place(row), "parent_id": row.columns.get("parent_checkpoint_id")}
-                place["thread_id"] = str(row.columns["thread_id"])
-                content = metadata if isinstance(metadata, dict) else {}
-                self._log.states.import_graph_checkpoint(place, _encoded(_ordered(document)), content, _time_of(document))
-
-    def writes(self, taken: list[tuple[Row, Outcome]]) -> None:
-        """Keep what was written after them."""
-        rows = [row for row, outcome in taken if outcome not in _LEFT]
-        found = [one for row in rows if (one := _write_of(row)) is not None]
-        # A write of a thread that has no checkpoint is kept with its row, and counts as known later.
-        runs = {run_id for run_id in {place["run_id"] for place, _ in found} if self._writer.has_run(run_id)}
-        if content := [one for one in found if one[0]["run_id"] in runs]:
-            self._log.states.import_graph_writes(content)
 
 
 def _write_of(row: Row) -> tuple[dict[str, Any], Encoded] | None:
@@ -172,28 +144,21 @@ def _checkpoint(cells: tuple[Any, ...]) -> dict[str, Any]:
         values = document.get("channel_values")
         values = values if isinstance(values, dict) else {}
         blobs = [one for one in json.loads(kept or "[]") if one[1] != "empty"]
-        whole = {**document, "channel_values": {**values, **_opened_channels(blobs)}} if _are_plain(blobs) else None
+        channels = _opened_channels(blobs)
+        whole = None if channels is None else {**document, "channel_values": {**values, **channels}}
         document["channel_values"] = {**values, **{channel: _channel_value(kind, blob) for channel, kind, blob in blobs}}
         text = json.dumps(document)
     place = {"thread_id": thread, "checkpoint_ns": below, "checkpoint_id": name, "parent_checkpoint_id": parent}
     return {**place, "type": "json", "checkpoint": text, "metadata": metadata, "whole": whole}
 
 
-def _are_plain(blobs: list[Any]) -> bool:
-    """Return whether all values can be put into one document again, as a graph reads it."""
+def _opened_channels(blobs: list[Any]) -> dict[str, Any] | None:
+    """Return all values by channel, as a graph reads them; None if one can't be read."""
+    readers: dict[str, Callable[[bytes], Any]] = {"msgpack": unpack, "null": lambda _: None, "bytes": lambda data: data}
     try:
-        _opened_channels(blobs)
-    except Invalid:
-        return False
-    return all(kind in ("msgpack", "null", "bytes") for _, kind, _ in blobs)
-
-
-def _opened_channels(blobs: list[Any]) -> dict[str, Any]:
-    given = {channel: (kind, base64.b64decode(text or "")) for channel, kind, text in blobs}
-    return {
-        channel: unpack(data) if kind == "msgpack" else None if kind == "null" else data
-        for channel, (kind, data) in given.items()
-    }
+        return {channel: readers[kind](base64.b64decode(text or "")) for channel, kind, text in blobs}
+    except (Invalid, KeyError):
+        return None
 
 
 def _channel_value(kind: str, text: str | None) -> Any:
@@ -223,18 +188,19 @@ class LangGraphImport(Import):
         "writes": (*_PLACE, "task_id", "task_path", "idx", "channel", "type", "value"),
     }
     keys: ClassVar = {"checkpoints": _PLACE, "writes": (*_PLACE, "task_id", "idx")}
+    orders: ClassVar = keys
 
     def __init__(self, *words: Any, shown: str | None = None, **settings: Any) -> None:
         super().__init__(*words, **settings)
         # An address may hold a password.
         self.report.path = shown or self.path
         self.writer.adders[Checkpoint] = self._add_checkpoints
+        self.after = {"checkpoints": self._keep_checkpoints, "writes": self._keep_writes}
 
     def source(self) -> SqliteSource:
         """Open a file, or the tables on a server."""
         if not self.path.startswith(SERVERS):
             return super().source()
-
         return ServerCheckpoints(self.path, self.report.path, seconds=self.seconds)
 
     def mappings(self) -> dict[str, Mapping]:
@@ -246,18 +212,24 @@ class LangGraphImport(Import):
         if missing:
             raise Invalid(f"{source.path} holds no checkpoints of LangGraph's: it has no {', '.join(missing)}", path=source.path)
 
-    def in_order(self, source: SqliteSource, table: str) -> Iterable[dict[str, Any]]:
-        """Return rows ordered by their keys."""
-        return source.rows(table, (*_PLACE, "task_id", "idx"))
+    def _keep_checkpoints(self, taken: list[tuple[Row, Outcome]]) -> None:
+        """Keep the bytes that a graph resumes from, of checkpoints that can be read without running anything."""
+        for row, outcome in taken:
+            document = None if outcome in _LEFT else _document(row.columns)
+            if isinstance(document, dict) and isinstance(document.get("channel_values"), dict):
+                metadata = parsed_json(_text(row.columns.get("metadata")))
+                place = {**_place(row), "parent_id": row.columns.get("parent_checkpoint_id")}
+                place["thread_id"] = str(row.columns["thread_id"])
+                content = metadata if isinstance(metadata, dict) else {}
+                self.log.states.import_graph_checkpoint(place, _encoded(_ordered(document)), content, _time_of(document))
 
-    def take(self, source: SqliteSource) -> None:
-        """Import the tables: readable records, and the bytes that a graph resumes from."""
-        self._name_unknown(source)
-        keeping = Keeping(self.writer)
-        after = {"checkpoints": keeping.checkpoints, "writes": keeping.writes}
-        for table, mapping in self.mappings().items():
-            rows = self.rows_of(table, self.in_order(source, table))
-            self.writer.import_rows(rows, mapping, source.count(table), after[table])
+    def _keep_writes(self, taken: list[tuple[Row, Outcome]]) -> None:
+        """Keep what was written after them; existing writes stay unchanged."""
+        found = [one for row, outcome in taken if outcome not in _LEFT and (one := _write_of(row)) is not None]
+        # A write of a thread that has no checkpoint is kept with its row, and counts as known later.
+        runs = {run_id for run_id in {place["run_id"] for place, _ in found} if self.writer.has_run(run_id)}
+        if content := [one for one in found if one[0]["run_id"] in runs]:
+            self.log.states.import_graph_writes(content)
 
     def _add_checkpoints(self, content: list[dict[str, Any]]) -> list[bool]:
         """Add checkpoints; the run of a thread begins with its first one."""

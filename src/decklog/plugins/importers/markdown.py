@@ -2,16 +2,16 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound
-from decklog.importing.exports import TextExport, each
+from decklog.importing.exports import TASK_FIELDS, TextExport, each
 from decklog.importing.files import text_of
 from decklog.importing.report import Outcome, Report
-from decklog.importing.sync import Base, ThreeWay, report_conflicts, shown
+from decklog.importing.sync import Base, ThreeWay, report_conflicts
 from decklog.importing.writer import RowWriter
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
@@ -248,42 +248,23 @@ def _link_at(log: Decklog, task_id: str, other: str, entry: int) -> Dependency |
 
 
 _TASKS = "tasks"
-_PLACED = (
-    *("id", "run_id", "title", "objective", "state", "priority", "role", "tags", "acceptance", "verification", "assigned_to"),
-    *("created_at", "updated_at", "open_dependencies", "attempts", "fence", "worker", "leased_at", "leased_until", "key"),
-)
+_PLACED = (*TASK_FIELDS, "priority", "role", "tags", "verification", "assigned_to", "attempts", "key")
 
 
-class MarkdownExport:
+class MarkdownExport(TextExport):
     """Writes tasks in the order in which they were made: a section each, with the entry that it is of."""
 
-    def __init__(
-        self,
-        log: Decklog,
-        path: str,
-        *,
-        run_id: str,
-        replace: bool = False,
-        progress: Callable[[str, int, int], None] | None = None,
-    ) -> None:
-        self._log = log
-        self._run = log.runs.get(run_id)
-        self._out = TextExport(log, path, "markdown", replace=replace, progress=progress)
+    system = "markdown"
 
-    def run(self) -> dict[str, Any]:
-        """Write the plan as it is at one moment."""
-        with self._out:
-            self._log.db.read(self._write)
-            return self._out.finish()
-
-    def _write(self) -> None:
-        self._out.write(head(self._run.goal, self._run.id))
-        for task in each(self._log, Task, "created_at, id", "where run_id = :run_id", run_id=self._run.id):
-            links = each(self._log, Dependency, "depends_on", "where task_id = :id", id=task.id)
-            [newest] = self._log.journal.find(self._run.id, task_id=task.id, kind=EntryKind.CHANGE, limit=1)
-            self._out.write(section(task.id, newest.seq, item_of(task, links)))
-            self._out.report.count(_TASKS)
-            self._out.report.leave_out_fields(_TASKS, task, _PLACED)
+    def write_all(self) -> None:
+        run = self.log.runs.get(str(self.run_id))
+        self.write(head(run.goal, run.id))
+        for task in each(self.log, Task, "created_at, id", "where run_id = :run_id", run_id=run.id):
+            links = each(self.log, Dependency, "depends_on", "where task_id = :id", id=task.id)
+            [newest] = self.log.journal.find(run.id, task_id=task.id, kind=EntryKind.CHANGE, limit=1)
+            self.write(section(task.id, newest.seq, item_of(task, links)))
+            self.report.count(_TASKS)
+            self.report.leave_out_fields(_TASKS, task, _PLACED)
 
 
 _SYSTEM = "markdown"
@@ -349,10 +330,9 @@ class MarkdownImport:
         theirs["part of"] = self._names.get(str(theirs.get("part of")), theirs.get("part of"))
         base = base_of(self._log, task_id, entry, {*ours["needs"], *theirs["needs"], *filter(None, (ours["part of"],))})
         merged = THREE_WAY.merge(task_id, base, ours, theirs)
-        disputed = [shown(one) for one in merged.differences]
-        for one in disputed:
+        for one in merged.conflicts:
             self.report.note(f"{task_id}: {one['field']} was changed here and in the plan; what is here stays")
-        report_conflicts(self._log, _SYSTEM, self._run_id, [(one, task_id) for one in disputed])
+        report_conflicts(self._log, _SYSTEM, self._run_id, [(one, task_id) for one in merged.conflicts])
         if merged.here is None:
             return Outcome.NEW if is_new else Outcome.ALREADY
         return self._changed(task_id, ours, merged.here, Outcome.NEW if is_new else Outcome.CHANGED)

@@ -1,111 +1,71 @@
 """Import Vibe Kanban's database: each project is a run, its tasks are tasks, and agents' work becomes entries."""
 
 import os
-from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from decklog.core.errors import Invalid, NotFound
 from decklog.importing.importer import Link
 from decklog.importing.row import EPOCH, Row, parsed_json, plain
 from decklog.importing.source import SqliteSource
-from decklog.importing.tracker import ITEM, LINKS, WAS_RUNNING, NestedRow, Table, TableTracker, set_time
+from decklog.importing.tracker import ITEM, LINKS, WAS_RUNNING, Table, TableTracker, set_time
 from decklog.importing.writer import PendingEntry, PendingRecord, describes
 from decklog.stores.tasks.task import LinkKind, TaskState
 
-_TIMES = ("created_at", "updated_at")
-_OF_TASK = (("task_id", "tasks"),)
-_OF_WORKSPACE = (("workspace_id", "workspaces"),)
-_OF_PROCESS = (("execution_process_id", "execution_processes"),)
-_OF_ATTEMPT = (("task_attempt_id", "task_attempts"),)
-
+_TIMES = "created_at updated_at"
+_OF_TASK, _OF_WORKSPACE, _OF_ATTEMPT = "task_id=tasks", "workspace_id=workspaces", "task_attempt_id=task_attempts"
+_OF_PROCESS = "execution_process_id=execution_processes"
 LAYOUT = {
     "tasks": Table(
-        (
-            *("id", "project_id", "title", "description", "status", "parent_workspace_id", "parent_task_attempt", *_TIMES),
-            *("image_ids", "shared_task_id"),
-        ),
-        at="created_at",
+        f"id project_id title description status parent_workspace_id parent_task_attempt image_ids shared_task_id {_TIMES}",
         clock="updated_at",
     ),
     "workspaces": Table(
-        (
-            *("id", "task_id", "branch", "container_ref", "archived", "pinned", "name", "worktree_deleted", *_TIMES),
-            *("agent_working_dir", "setup_completed_at"),
-        ),
-        at="created_at",
+        f"id task_id branch container_ref archived pinned name worktree_deleted agent_working_dir setup_completed_at {_TIMES}",
         of=_OF_TASK,
     ),
     # Before December 2025 an attempt was one table, and so was a session.
     "task_attempts": Table(
-        (
-            *("id", "task_id", "branch", "target_branch", "base_branch", "executor", "container_ref", "worktree_deleted"),
-            *("setup_completed_at", "merge_commit", "pr_url", "pr_number", "pr_status", "pr_merged_at", *_TIMES),
-        ),
-        at="created_at",
+        "id task_id branch target_branch base_branch executor container_ref worktree_deleted setup_completed_at merge_commit"
+        f" pr_url pr_number pr_status pr_merged_at {_TIMES}",
         of=_OF_TASK,
     ),
-    "sessions": Table(
-        ("id", "workspace_id", "executor", "name", "agent_working_dir", *_TIMES), at="created_at", of=_OF_WORKSPACE
-    ),
+    "sessions": Table(f"id workspace_id executor name agent_working_dir {_TIMES}", of=_OF_WORKSPACE),
     "execution_processes": Table(
-        (
-            *("id", "session_id", "task_attempt_id", "run_reason", "executor_action", "status", "exit_code", "started_at"),
-            *("completed_at", "dropped", "after_head_commit", "before_head_commit", *_TIMES),
-        ),
+        "id session_id task_attempt_id run_reason executor_action status exit_code started_at completed_at dropped"
+        f" after_head_commit before_head_commit {_TIMES}",
         at="started_at",
-        of=(("session_id", "sessions"), *_OF_ATTEMPT),
+        of=f"session_id=sessions {_OF_ATTEMPT}",
     ),
     "coding_agent_turns": Table(
-        ("id", "execution_process_id", "agent_session_id", "agent_message_id", "prompt", "summary", "seen", *_TIMES),
-        at="created_at",
-        of=_OF_PROCESS,
+        f"id execution_process_id agent_session_id agent_message_id prompt summary seen {_TIMES}", of=_OF_PROCESS
     ),
     "executor_sessions": Table(
-        ("id", "task_attempt_id", "execution_process_id", "session_id", "prompt", "summary", *_TIMES),
-        at="created_at",
-        of=(*_OF_PROCESS, *_OF_ATTEMPT),
+        f"id task_attempt_id execution_process_id session_id prompt summary {_TIMES}", of=f"{_OF_PROCESS} {_OF_ATTEMPT}"
     ),
     "execution_process_repo_states": Table(
-        ("id", "execution_process_id", "repo_id", "before_head_commit", "after_head_commit", "merge_commit", *_TIMES),
-        at="created_at",
-        of=_OF_PROCESS,
+        f"id execution_process_id repo_id before_head_commit after_head_commit merge_commit {_TIMES}", of=_OF_PROCESS
     ),
     "execution_process_logs": Table(
-        ("execution_id", "execution_process_id", "logs", "byte_size", "inserted_at"),
-        ("execution_id", "execution_process_id", "inserted_at"),
+        "execution_id execution_process_id logs byte_size inserted_at",
+        key=("execution_id", "execution_process_id", "inserted_at"),
         at="inserted_at",
-        of=(("execution_id", "execution_processes"), *_OF_PROCESS),
+        of=f"execution_id=execution_processes {_OF_PROCESS}",
     ),
     "merges": Table(
-        (
-            *("id", "workspace_id", "task_attempt_id", "repo_id", "merge_type", "merge_commit", "target_branch_name"),
-            *("pr_number", "pr_url", "pr_status", "pr_merged_at", "pr_merge_commit_sha", "created_at"),
-        ),
-        at="created_at",
-        of=(*_OF_WORKSPACE, *_OF_ATTEMPT),
+        "id workspace_id task_attempt_id repo_id merge_type merge_commit target_branch_name pr_number pr_url pr_status"
+        " pr_merged_at pr_merge_commit_sha created_at",
+        of=f"{_OF_WORKSPACE} {_OF_ATTEMPT}",
     ),
     "pull_requests": Table(
-        (
-            *("id", "workspace_id", "repo_id", "pr_url", "pr_number", "pr_status", "target_branch_name", "merged_at"),
-            *("merge_commit_sha", "synced_at", *_TIMES),
-        ),
-        at="created_at",
+        f"id workspace_id repo_id pr_url pr_number pr_status target_branch_name merged_at merge_commit_sha synced_at {_TIMES}",
         of=_OF_WORKSPACE,
     ),
 }
 # They say nothing of a task, or nothing that is not in these.
 IGNORED = (
-    *("_sqlx_migrations", "projects", "repos", "project_repos", "workspace_repos", "tags", "images", "task_images"),
-    *(
-        "scratch",
-        "batch",
-        "follow_up_drafts",
-        "task_templates",
-        "shared_tasks",
-        "shared_activity_cursors",
-        "migration_state",
-    ),
+    *("_sqlx_migrations", "projects", "repos", "project_repos", "workspace_repos", "tags", "images", "task_images", "scratch"),
+    *("batch", "follow_up_drafts", "task_templates", "shared_tasks", "shared_activity_cursors", "migration_state"),
 )
 
 
@@ -139,8 +99,7 @@ class VibeKanbanImport(TableTracker):
     system = "vibekanban"
     items = "tasks"
     goal = "A project of Vibe Kanban"
-    layout: ClassVar[dict[str, Table]] = LAYOUT
-    tables: ClassVar = {name: table.columns for name, table in LAYOUT.items()}
+    layout = LAYOUT
     ignored = IGNORED
 
     def databases(self) -> dict[str, str]:
@@ -193,22 +152,18 @@ class VibeKanbanImport(TableTracker):
             updated_at=set_time(row, "updated_at"),
         )
 
-    def parts_of(self, item: Row) -> Iterator[NestedRow]:
-        """Yield the link to the task that an agent worked on when it made this one."""
+    def gather_parts(self, item: Row) -> None:
+        """Hold the link to the task that an agent worked on when it made this one."""
         for name, table in (("parent_workspace_id", "workspaces"), ("parent_task_attempt", "task_attempts")):
             if (parent := item.columns.get(name)) is not None:
                 columns = {ITEM: item.id, "other": self.owner(table, parent), name: parent}
-                yield NestedRow(LINKS, f"{item.id}/{parent}", columns)
+                self.gathered.add(LINKS, f"{item.id}/{parent}", columns)
 
     def link_of(self, row: Row) -> Link:
         item, other = row.take(ITEM), row.take("other")
         if other is None:
             raise Invalid("the attempt that it came of is not in the source")
         return Link(item, other, LinkKind.DISCOVERED_FROM)
-
-    def comment(self, row: Row) -> Any:
-        """Refuse: nothing is said of tasks there."""
-        raise Invalid(f"{row} has no place")
 
     @describes
     def happened(self, row: Row) -> PendingEntry:

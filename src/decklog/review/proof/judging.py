@@ -1,7 +1,7 @@
 """Judges trials without a fix and with it: the tests that prove it, or the class of reason why none does."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
@@ -78,10 +78,20 @@ class FixProof:
     def is_given(self) -> bool:
         return self.refused is None
 
+    @property
+    def remedy(self) -> str:
+        return "" if self.refused is None else REMEDIES[self.refused]
+
     def as_dict(self) -> dict[str, Any]:
         """Return the form that is stored and shown."""
-        remedy = "" if self.refused is None else REMEDIES[self.refused]
-        return {**asdict(self), "tests": list(self.tests), "outcomes": list(self.outcomes), "remedy": remedy}
+        return {**asdict(self), "tests": list(self.tests), "outcomes": list(self.outcomes), "remedy": self.remedy}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> "FixProof":
+        """Return the proof that `as_dict` wrote."""
+        known = None if stored["refused"] is None else Refusal(stored["refused"])
+        lists = {name: tuple(stored[name]) for name in ("tests", "outcomes")}
+        return cls(refused=known, text=stored["text"], touches=stored["touches"], **lists)
 
 
 @dataclass(frozen=True)

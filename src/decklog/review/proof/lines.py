@@ -1,12 +1,11 @@
 """The statements of Python files that a change adds or removes."""
 
 import ast
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from decklog.conductor.git.changes import lines_of
 from decklog.review.change import Change
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 Lines = Mapping[str, Sequence[int]]
 
 
@@ -14,12 +13,10 @@ def changed_lines(change: Change, paths: Sequence[str]) -> tuple[Lines, Lines]:
     """Return the lines of Python files that a change adds, and those of the base that it removes."""
     added: dict[str, list[int]] = {}
     removed: dict[str, list[int]] = {}
-    for path in paths:
-        words = ("-p", "-U0", "--no-ext-diff", "--no-textconv", "--no-color")
-        raw = change.repository.on_objects("diff-tree", "-r", "--no-renames", *words, change.base, change.head, "--", path).out
-        for old, old_count, new, new_count in _hunks(raw.decode(errors="replace")):
-            removed.setdefault(path, []).extend(range(old, old + old_count))
-            added.setdefault(path, []).extend(range(new, new + new_count))
+    for line in lines_of(change.short_diff):
+        if line.path in paths:
+            added.setdefault(line.path, []).extend([] if line.new is None else [line.new])
+            removed.setdefault(line.path, []).extend([] if line.old is None else [line.old])
     return (
         {path: _statements(change.content(path), lines) for path, lines in added.items()},
         {path: _statements(change.content(path, at_base=True), lines) for path, lines in removed.items()},
@@ -42,13 +39,6 @@ def _runs(node: ast.stmt) -> bool:
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return False
     return not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Global | ast.Nonlocal)
-
-
-def _hunks(diff: str) -> Iterator[tuple[int, int, int, int]]:
-    for line in diff.split("\n"):
-        if (found := _HUNK.match(line)) is not None:
-            old, old_count, new, new_count = found.groups()
-            yield int(old), int(old_count or 1), int(new), int(new_count or 1)
 
 
 def _statements(content: bytes | None, lines: Sequence[int]) -> list[int]:

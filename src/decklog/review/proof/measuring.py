@@ -98,7 +98,10 @@ class Measuring:
 
     def _noticed(self, found: Statements, run: Mapping[str, set[int]], takes: float, begun: float) -> Iterator[Finding]:
         """Try mutants of statements that tests run, spread over all of them, while there is time."""
-        wanted = _spread([one for path in found for one in self._mutants(path, run[path])], MOST_MUTANTS)
+        every = [one for path in found for one in mutants(path, self.change.content(path) or b"", run[path])]
+        # Evenly from the first to the last, the same ones every time.
+        count = min(len(every), MOST_MUTANTS)
+        wanted = [every[number * len(every) // count] for number in range(count)]
         check = replace(self.check, minutes=min(self.check.minutes, (3 * takes + 5) / 60))
         tries = survived = 0
         for number, mutant in enumerate(wanted):
@@ -113,9 +116,6 @@ class Measuring:
         total, ran = sum(map(len, found.values())), sum(_is_run(span, run[path]) for path in found for span in found[path])
         text = f"tests run {ran} of {total} changed statements and notice {tries - survived} of {tries} mutants"
         yield Finding(severity=Severity.INFO, kind="measured", text=text)
-
-    def _mutants(self, path: str, run: set[int]) -> list[Mutant]:
-        return list(mutants(path, self.change.content(path) or b"", run))
 
     @property
     def _changed(self) -> list[str]:
@@ -145,13 +145,6 @@ def _unnoticed(mutant: Mutant) -> Finding:
 def _unproven(why: str) -> Finding:
     """Return the note that something was not measured; it blocks nothing."""
     return Finding(severity=Severity.INFO, kind="not-measured", text=f"unproven: {why}")
-
-
-def _spread(found: Sequence[Mutant], most: int) -> list[Mutant]:
-    """Choose mutants evenly from the first to the last, the same ones every time."""
-    if len(found) <= most:
-        return list(found)
-    return [found[number * len(found) // most] for number in range(most)]
 
 
 # Mutants

@@ -2,14 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 from decklog.conductor.checks.examination import environment_digest
-from decklog.conductor.checks.running import LARGEST, CheckOutput, Runner
+from decklog.conductor.checks.running import LARGEST, CheckOutput, Runner, junit_cases
 from decklog.conductor.settings import Check
 from decklog.log import Decklog
 from decklog.records.values import to_json
@@ -18,6 +18,7 @@ from decklog.stores.workflow.verdicts import CheckOutcome
 
 _PROBE = Path(__file__).with_name("probe")
 _LONGEST = 4000
+TIMES = 3
 
 
 @dataclass(frozen=True)
@@ -108,44 +109,54 @@ def _seen(line: str) -> list[ProbeResult]:
 
 def read_failures(path: Path) -> dict[str, Failure]:
     """Return how tests failed in a JUnit report."""
-    try:
-        if path.is_symlink() or path.stat().st_size > LARGEST:
-            return {}
-        root = ElementTree.fromstring(path.read_bytes())
-    except (OSError, ElementTree.ParseError, ValueError):
-        return {}
     found: dict[str, Failure] = {}
-    for case in root.iter("testcase"):
+    for name, case in junit_cases(path):
         for child in case:
             if child.tag in ("failure", "error"):
                 words = (child.get("type") or "", child.get("message") or "", child.text or "")
-                name = f"{case.get('classname', '')}::{case.get('name', '')}"
                 found[name] = Failure(child.tag, "\n".join(part for part in words if part)[:_LONGEST])
     return found
 
 
-class StoredTrials:
-    """Stores the trials of a check on one tree, so a run that was killed repeats only the missing ones."""
+@dataclass(frozen=True)
+class TrialSeries:
+    """Trials of a check on one commit. They run when needed and are stored: a run that was killed repeats only missing ones."""
 
-    def __init__(self, log: Decklog, run_id: str, runner: Runner, check: Check, tree: str, watched: Watched) -> None:
-        self._log = log
-        self._run_id = run_id
-        facts = [check.digest, tree, asdict(watched), environment_digest(runner)]
-        self._name = f"proofs/trials/{tree}-{hashlib.sha256(to_json(facts).encode()).hexdigest()[:16]}"
+    log: Decklog
+    run_id: str
+    runner: Runner
+    check: Check
+    commit: str
+    watched: Watched
+    changed: Sequence[str]
+    where: str
+    _found: list[Trial] = field(default_factory=list)
 
-    def get(self, number: int) -> Trial | None:
-        """Return a stored trial; None if there is none."""
-        found = self._log.artifacts.find(self._run_id, path=self._path(number), limit=1)
-        return _stored(json.loads(self._log.artifacts.content_bytes(found[0].id))) if found else None
+    def run(self, count: int, say: Callable[[str], object]) -> list[Trial]:
+        """Return a number of trials, fewer after one that could not run its tests at all."""
+        while len(self._found) < count and not any(one.said.outcome is CheckOutcome.ERROR for one in self._found):
+            trial = self._trial(len(self._found) + 1)
+            self._found.append(trial)
+            say(f"{self.where} the fix, run {len(self._found)} of {TIMES}: {trial.said.outcome}")
+        return self._found
 
-    def add(self, number: int, trial: Trial) -> None:
-        """Store a trial, unless it ended in an error: the next one may not."""
+    def _trial(self, number: int) -> Trial:
+        path = f"{self._folder}-{number}.json"
+        if stored := self.log.artifacts.find(self.run_id, path=path, limit=1):
+            return _stored(json.loads(self.log.artifacts.content_bytes(stored[0].id)))
+        mark = f"{self.run_id}:proof:{self.where}:{self.commit[:12]}:{number}"
+        trial = run_trial(self.runner, self.check, self.commit, mark, self.watched, self.changed)
+        # One that ended in an error is not stored: the next one may not.
         if trial.said.outcome is not CheckOutcome.ERROR:
             content = to_json(asdict(replace(trial, said=replace(trial.said, output=trial.said.output[-1000:]))))
-            self._log.artifacts.add(self._run_id, "proof-trial", self._path(number), content=content)
+            self.log.artifacts.add(self.run_id, "proof-trial", path, content=content)
+        return trial
 
-    def _path(self, number: int) -> str:
-        return f"{self._name}-{number}.json"
+    @cached_property
+    def _folder(self) -> str:
+        tree = self.runner.repository.tree(self.commit)
+        facts = [self.check.digest, tree, asdict(self.watched), environment_digest(self.runner)]
+        return f"proofs/trials/{tree}-{hashlib.sha256(to_json(facts).encode()).hexdigest()[:16]}"
 
 
 def _stored(row: Any) -> Trial:

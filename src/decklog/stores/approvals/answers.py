@@ -17,7 +17,7 @@ _LONGEST_PAYLOAD = 4000
 _OVER = "(state <> 'open' or expires_at <= :now)"
 _NEWEST = "order by asked_at desc, run_id desc, number desc"
 _ANSWERED = f"from approvals where {_OVER} {_NEWEST}"
-_LATEST = f"select id from approvals where {_OVER} {_NEWEST} limit :most"
+_LATEST = f"select id {_ANSWERED} limit :most"
 _SAME_THING = f"""
 select id from (select id, subject_digest {_ANSWERED} limit {MOST_LOOKED_AT}) a where subject_digest = :digest limit :most
 """

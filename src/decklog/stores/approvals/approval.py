@@ -226,7 +226,7 @@ def check_digest(asked: Approval, digest: str | None) -> None:
     if digest is not None and hex_digest(digest) != asked.subject_digest:
         raise Conflict(
             f"approval {asked.id} is about {asked.subject_digest}, not {digest}",
-            hint="The thing changed since it was asked about: ask anew.",
+            hint="It changed since the question was asked: ask again.",
             id=asked.id,
             digest=asked.subject_digest,
         )
@@ -238,7 +238,7 @@ def settled(approval: Approval) -> Conflict:
     when = to_text(approval.decided_at) if approval.decided_at else ""
     return Conflict(
         f"approval {approval.id} is {approval.state}{who} since {when}",
-        hint="It is settled; to have it decided differently, ask anew.",
+        hint="For another decision, ask again.",
         id=approval.id,
         state=approval.state.value,
         decided_by=approval.decided_by,
@@ -320,11 +320,6 @@ def keep_about(db: Database, about: object) -> dict[str, Any]:
     return {"about_digest": keep(db, content), "redacted": redacted}
 
 
-def kept_about(db: Database, approval: Approval) -> bytes | None:
-    """Return the stored subject of an approval; None if only its digest was given."""
-    return kept(db, approval.about_digest) if approval.about_digest else None
-
-
 def seen(approval: Approval, content: bytes | None) -> tuple[AboutCheck, bytes | None]:
     """Compare the stored subject with its digest, computed again. Raise an error if it was tampered with."""
     if content is None:
@@ -342,7 +337,7 @@ def seen(approval: Approval, content: bytes | None) -> tuple[AboutCheck, bytes |
 
 def check_seen(db: Database, approval: Approval, digest: str | None) -> None:
     """Refuse to grant a subject that is not in the log, unless its digest is given."""
-    check, _ = seen(approval, kept_about(db, approval))
+    check, _ = seen(approval, kept(db, approval.about_digest) if approval.about_digest else None)
     if check is AboutCheck.ABSENT and approval.subject_digest is not None and digest is None:
         raise Invalid(
             f"what approval {approval.id} is about is not in the log: to grant it, give the digest of what you looked at",

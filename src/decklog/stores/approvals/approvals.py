@@ -120,7 +120,7 @@ class Approvals(Store):
         if approval.run_id != run_id or approval.subject_digest != fields.get("subject_digest"):
             raise Conflict(
                 f"approval {approval.id} has this id or key already and is about another thing",
-                hint="What changed needs a question of its own: ask with another key.",
+                hint="A changed question needs another key.",
                 id=approval.id,
                 digest=approval.subject_digest,
             )
@@ -381,7 +381,13 @@ class Approvals(Store):
         The newest answer counts. Silence never does, unless nobody answered at all and `or_by_default` lets the default stand.
         Where a manager is bound, only what the manager proved counts.
         """
-        return self._granted_for(run_id, subject_digest, or_by_default=or_by_default)
+        asked = self._select_by(Approval, run_id=run_id, subject_digest=hex_digest(subject_digest))
+        settled_now = [approval.seen_at(self._now()) for approval in asked]
+        answers = [approval for approval in settled_now if approval.verdict and not approval.is_expired]
+        if or_by_default and not answers:
+            answers = [approval for approval in settled_now if approval.verdict]
+        newest = max(answers, key=lambda approval: (approval.decided_at, approval.number), default=None)
+        return newest if newest is not None and self._counts(newest) else None
 
     @writes(hands_out=True)
     def use(self, run_id: str, subject_digest: str) -> Approval | None:
@@ -391,7 +397,7 @@ class Approvals(Store):
         """
         # Lock before reading, so that concurrent users of one grant see each other's uses.
         self._db.lock_stream(run_id)
-        found = self._granted_for(run_id, subject_digest)
+        found = self.granted_for(run_id, subject_digest)
         return None if found is None else self._used(found)
 
     def use_for(self, approval_id: str, action: str) -> bool:
@@ -423,15 +429,6 @@ class Approvals(Store):
     def _counts(self, approval: Approval) -> bool:
         """Return whether a grant is usable, and signed by the owner if one is registered."""
         return approval.is_usable(self._now()) and self._proofs().counts(Approval, approval.id)
-
-    def _granted_for(self, run_id: str, subject_digest: str, *, or_by_default: bool = False) -> Approval | None:
-        asked = self._select_by(Approval, run_id=run_id, subject_digest=hex_digest(subject_digest))
-        settled_now = [approval.seen_at(self._now()) for approval in asked]
-        answers = [approval for approval in settled_now if approval.verdict and not approval.is_expired]
-        if or_by_default and not answers:
-            answers = [approval for approval in settled_now if approval.verdict]
-        newest = max(answers, key=lambda approval: (approval.decided_at, approval.number), default=None)
-        return newest if newest is not None and self._counts(newest) else None
 
 
 def _parties(by: str, asked_of: str | None) -> dict[str, str | None]:

@@ -204,7 +204,7 @@ class FeedbackStore(Store):
         held = self._gate().holding(feedback_id)
         if held is not None:
             raise Refused(
-                f"review {held.id} says {held.verdict} of the change that answers feedback {feedback_id}",
+                f"the verdict of review {held.id} on the change for feedback {feedback_id} is {held.verdict}",
                 hint=f"Mend it and review it again, or have a person let exactly it pass: decklog review ask {held.id}",
                 review_id=held.id,
                 rule="gate",

@@ -212,12 +212,10 @@ class Notices(Store):
             """,
             now=self._now(),
         )
-        # If two senders find the same notice, the second update matches no row.
-        return next((taken for notice in due if (taken := self._take(notice.id, sender)) is not None), None)
-
-    def _take(self, notice_id: str, sender: str) -> Notice | None:
         changes = {"state": "sending", "sender": sender, "taken_at": self._now(), "error": None}
-        return self._try_update(Notice, notice_id, changes, condition="state = 'due'", adding={"attempts": 1}, note="taken")
+        how: dict[str, Any] = {"condition": "state = 'due'", "adding": {"attempts": 1}, "note": "taken"}
+        # If two senders find the same notice, the second update matches no row.
+        return next((taken for notice in due if (taken := self._try_update(Notice, notice.id, changes, **how)) is not None), None)
 
     def _doubt(self) -> None:
         lost = self._select(

@@ -124,8 +124,8 @@ class Artifacts(Store):
         The same run, path and digest return the first record. Text is redacted before it is stored.
         """
         given = _content(content, content_base64)
-        details = {"role": role, "task_id": task_id, "media_type": media_type, "metadata": metadata or {}, "size": size}
-        return self._remember(run_id, kind, path, given, digest, artifact_id, details | {"created_at": created_at})
+        details = {"role": role, "task_id": task_id, "media_type": media_type, "metadata": metadata, "size": size}
+        return self._remember(run_id, kind, path, given, details | {"created_at": created_at}, digest, artifact_id)
 
     def add_bytes(
         self,
@@ -140,8 +140,8 @@ class Artifacts(Store):
         metadata: dict[str, object] | None = None,
     ) -> Artifact:
         """Record a file with its bytes: `add` for callers that have them in memory."""
-        details = {"role": role, "task_id": task_id, "media_type": media_type, "metadata": metadata or {}}
-        return within_lease(self._db, lambda: self._remember(run_id, kind, path, content, None, None, details))
+        details = {"role": role, "task_id": task_id, "media_type": media_type, "metadata": metadata}
+        return within_lease(self._db, lambda: self._remember(run_id, kind, path, content, details))
 
     def _remember(
         self,
@@ -149,9 +149,9 @@ class Artifacts(Store):
         kind: str,
         path: str,
         content: bytes | None,
-        digest: str | None,
-        artifact_id: str | None,
         details: dict[str, Any],
+        digest: str | None = None,
+        artifact_id: str | None = None,
     ) -> Artifact:
         if not kind.strip() or not path.strip() or len(path) > LONGEST_PATH:
             raise Invalid(f"an artifact needs a kind and a path of at most {LONGEST_PATH} characters", field="path")
@@ -161,6 +161,7 @@ class Artifacts(Store):
         is_text = fields.pop("is_text", False)
         fields["media_type"] = fields["media_type"] or media_type_of(path, is_text=is_text)
         fields["created_at"] = fields.get("created_at") or self._now()
+        fields["metadata"] = fields["metadata"] or {}
         artifact = self._once(
             # Without a digest the same file can't be recognized.
             lambda: self._seek_known(Artifact, artifact_id, run_id=run_id, path=path, digest=fields["digest"]),

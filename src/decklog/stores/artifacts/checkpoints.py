@@ -103,8 +103,7 @@ class Checkpoints(Store):
         )
         if checkpoint.run_id != run_id:
             raise Conflict(f"checkpoint {checkpoint.id} belongs to run {checkpoint.run_id}", id=checkpoint.id)
-        documents.fill(self._db, checkpoint, "payload", checkpoint.digest)
-        return checkpoint
+        return documents.fill(self._db, checkpoint, "payload", checkpoint.digest)
 
     def import_checkpoints(self, imported: Sequence[dict[str, Any]]) -> list[bool]:
         """Import checkpoints, each with its id, run, time, status and payload. Return for each whether it is new.
@@ -146,8 +145,7 @@ class Checkpoints(Store):
     def get_checkpoint(self, checkpoint_id: str) -> Checkpoint:
         """Get a checkpoint with its payload."""
         checkpoint = self._fetch(Checkpoint, checkpoint_id)
-        documents.fill(self._db, checkpoint, "payload", checkpoint.digest)
-        return checkpoint
+        return documents.fill(self._db, checkpoint, "payload", checkpoint.digest)
 
     @reads
     def checkpoints(
@@ -175,8 +173,8 @@ class Checkpoints(Store):
         placed = documents.keep(self._db, "document", document)
         present = self._seek(TaskSnapshot, (run_id, task_id))
         if present is not None and present.digest == placed.digest:
-            return self._with_document(present.marked_already())
-        changed = self._change_all(
+            return documents.fill(self._db, present.marked_already(), "document", present.digest)
+        [changed] = self._change_all(
             TaskSnapshot,
             """
             insert into snapshots (run_id, task_id, paused_at, reason, pauses, digest, redacted, saved_at)
@@ -195,17 +193,14 @@ class Checkpoints(Store):
             redacted=placed.redacted,
             now=self._now(),
         )
-        return self._with_document(changed[0])
-
-    def _with_document(self, snapshot: TaskSnapshot) -> TaskSnapshot:
-        documents.fill(self._db, snapshot, "document", snapshot.digest)
-        return snapshot
+        return documents.fill(self._db, changed, "document", changed.digest)
 
     @reads
     def get_snapshot(self, run_id: str, task_id: str) -> TaskSnapshot:
         """Get the newest snapshot of a paused task, with its document."""
         _check_task_id(task_id)
-        return self._with_document(self._fetch(TaskSnapshot, (run_id, task_id)))
+        snapshot = self._fetch(TaskSnapshot, (run_id, task_id))
+        return documents.fill(self._db, snapshot, "document", snapshot.digest)
 
     @reads
     def snapshots(
@@ -240,15 +235,13 @@ def _check_snapshot(task_id: str, document: dict[str, Any]) -> datetime:
         raise Invalid(f"the snapshot of {task_id} has no text in {', '.join(missing)}", field="document", missing=missing)
     if document["task_id"] != task_id:
         raise Invalid(f"the snapshot is of task {document['task_id']!r}, not {task_id!r}", field="document")
-    _check_history(document.get("tool_call_history"))
+    history = document.get("tool_call_history", [])
+    is_history = history is None or (
+        isinstance(history, list) and all(isinstance(call, dict) and "tool" in call for call in history)
+    )
+    if not is_history:
+        raise Invalid("tool_call_history is a list of objects that each name their tool", field="document")
     try:
         return from_text(document["paused_at"])
     except ValueError:
         raise Invalid(f"paused_at is {document['paused_at']!r}, which is not a time", field="document") from None
-
-
-def _check_history(history: object) -> None:
-    if history is None:
-        return
-    if not isinstance(history, list) or not all(isinstance(call, dict) and "tool" in call for call in history):
-        raise Invalid("tool_call_history is a list of objects that each name their tool", field="document")

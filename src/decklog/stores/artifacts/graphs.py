@@ -121,7 +121,25 @@ class Graphs(Store):
 
     def save_graph_checkpoint(self, place: dict[str, Any], encoded: Encoded, metadata: dict[str, Any]) -> None:
         """Store a checkpoint; one with the same id is replaced."""
-        within_lease(self._db, lambda: self._save_checkpoint(place, encoded, metadata))
+
+        def save() -> None:
+            self._hold(place["run_id"])
+            image, redacted = self._checkpoint_image(place, encoded, metadata, self._now())
+            if self._add_new(GraphCheckpoint, image, redacted=redacted):
+                return
+            self._change_all(
+                GraphCheckpoint,
+                """
+                update graph_checkpoints set
+                  parent_id = :parent_id, encoding = :encoding, digest = :digest, metadata = :metadata,
+                  graph_run_id = :graph_run_id, redacted = :redacted, saved_at = :saved_at
+                 where run_id = :run_id and namespace = :namespace and checkpoint_id = :checkpoint_id
+                returning *
+                """,
+                **{**image, "metadata": metadata},
+            )
+
+        within_lease(self._db, save)
 
     def import_graph_checkpoint(
         self, place: dict[str, Any], encoded: Encoded, metadata: dict[str, Any], saved_at: datetime
@@ -142,23 +160,6 @@ class Graphs(Store):
         facts = {"saved_at": to_text(saved_at), "metadata": imported, "redacted": int(encoded.redacted)}
         return {**named, **kept, **facts}, is_cut or is_cleaned
 
-    def _save_checkpoint(self, place: dict[str, Any], encoded: Encoded, metadata: dict[str, Any]) -> None:
-        self._hold(place["run_id"])
-        image, redacted = self._checkpoint_image(place, encoded, metadata, self._now())
-        if self._add_new(GraphCheckpoint, image, redacted=redacted):
-            return
-        self._change_all(
-            GraphCheckpoint,
-            """
-            update graph_checkpoints set
-              parent_id = :parent_id, encoding = :encoding, digest = :digest, metadata = :metadata,
-              graph_run_id = :graph_run_id, redacted = :redacted, saved_at = :saved_at
-             where run_id = :run_id and namespace = :namespace and checkpoint_id = :checkpoint_id
-            returning *
-            """,
-            **{**image, "metadata": metadata},
-        )
-
     def _hold(self, run_id: str) -> None:
         """Lock a run for writing. Memoized values of the run stay valid while it is locked."""
         if self._db.locks_rows or ("head", run_id) not in self._db.memo:
@@ -178,24 +179,25 @@ class Graphs(Store):
 
     def save_graph_writes(self, place: dict[str, Any], writes: Sequence[tuple[int, str, Encoded]], *, replace: bool) -> None:
         """Store the writes of a task by number and channel. Existing ones are kept unless `replace` is set."""
-        within_lease(self._db, lambda: self._save_writes(place, writes, replace))
 
-    def _save_writes(self, place: dict[str, Any], writes: Sequence[tuple[int, str, Encoded]], replace: bool) -> None:
-        self._hold(place["run_id"])
-        for number, channel, encoded in writes:
-            image, redacted = self._write_image({**place, "number": number, "channel": channel}, encoded)
-            if not self._add_new(GraphWrite, image, redacted=redacted) and replace:
-                self._change_all(
-                    GraphWrite,
-                    """
-                    update graph_writes set
-                      channel = :channel, encoding = :encoding, digest = :digest, redacted = :redacted, saved_at = :saved_at
-                     where run_id = :run_id and namespace = :namespace and checkpoint_id = :checkpoint_id
-                       and task_id = :task_id and number = :number
-                    returning *
-                    """,
-                    **image,
-                )
+        def save() -> None:
+            self._hold(place["run_id"])
+            for number, channel, encoded in writes:
+                image, redacted = self._write_image({**place, "number": number, "channel": channel}, encoded)
+                if not self._add_new(GraphWrite, image, redacted=redacted) and replace:
+                    self._change_all(
+                        GraphWrite,
+                        """
+                        update graph_writes set
+                          channel = :channel, encoding = :encoding, digest = :digest, redacted = :redacted, saved_at = :saved_at
+                         where run_id = :run_id and namespace = :namespace and checkpoint_id = :checkpoint_id
+                           and task_id = :task_id and number = :number
+                        returning *
+                        """,
+                        **image,
+                    )
+
+        within_lease(self._db, save)
 
     def import_graph_writes(self, imported: Sequence[tuple[dict[str, Any], Encoded]]) -> None:
         """Import writes of tasks, each with its place, number and channel; existing ones are kept."""
@@ -248,30 +250,28 @@ class Graphs(Store):
 
     def copy_graph(self, run_id: str, to_run_id: str, to_thread_id: str) -> None:
         """Copy all checkpoints and writes of a thread to another one."""
-        within_lease(self._db, lambda: self._copy(run_id, to_run_id, to_thread_id))
 
-    def _copy(self, run_id: str, to_run_id: str, to_thread_id: str) -> None:
-        lock_run(self._db, to_run_id)
-        for record_class, imported in ((GraphCheckpoint, {"thread_id": to_thread_id}), (GraphWrite, {})):
-            order = ", ".join(record_class.identity)
-            sql = f"select * from {record_class.table} where run_id = :run_id order by {order}"
-            for record in self._select(record_class, sql, run_id=run_id):
-                fields = {name: getattr(record, name) for name in record_class.columns()}
-                self._add(record_class, **{**fields, **imported, "run_id": to_run_id})
+        def copy() -> None:
+            lock_run(self._db, to_run_id)
+            for record_class, changes in ((GraphCheckpoint, {"thread_id": to_thread_id}), (GraphWrite, {})):
+                for record in self._select_by(record_class, order=", ".join(record_class.identity), run_id=run_id):
+                    self._add(record_class, **{**record.values(), **changes, "run_id": to_run_id})
+
+        within_lease(self._db, copy)
 
     def remove_graph(self, run_id: str, checkpoints: Sequence[tuple[str, str]] | None = None) -> None:
         """Remove checkpoints by namespace and id, or all of a thread, with their writes."""
-        within_lease(self._db, lambda: self._remove_graph(run_id, checkpoints))
+        places = [{"run_id": run_id}]
+        if checkpoints is not None:
+            places = [{"run_id": run_id, "namespace": namespace, "checkpoint_id": name} for namespace, name in checkpoints]
 
-    def _remove_graph(self, run_id: str, checkpoints: Sequence[tuple[str, str]] | None) -> None:
-        if checkpoints is None:
-            self._remove(GraphWrite, "delete from graph_writes where run_id = :run_id returning *", run_id=run_id)
-            self._remove(GraphCheckpoint, "delete from graph_checkpoints where run_id = :run_id returning *", run_id=run_id)
-        one = "run_id = :run_id and namespace = :namespace and checkpoint_id = :checkpoint_id"
-        for namespace, checkpoint_id in checkpoints or ():
-            place = {"run_id": run_id, "namespace": namespace, "checkpoint_id": checkpoint_id}
-            self._remove(GraphWrite, f"delete from graph_writes where {one} returning *", **place)
-            self._remove(GraphCheckpoint, f"delete from graph_checkpoints where {one} returning *", **place)
+        def remove() -> None:
+            for place in places:
+                condition = " and ".join(f"{name} = :{name}" for name in place)
+                for kind in (GraphWrite, GraphCheckpoint):
+                    self._remove(kind, f"delete from {kind.table} where {condition} returning *", **place)
+
+        within_lease(self._db, remove)
 
     # Items
 

@@ -57,18 +57,14 @@ class Outputs(Store):
         saved_at: datetime | None = None,
     ) -> SkillOutput:
         """Save the result of a skill, as the next iteration of this skill, agent and group."""
-        names: dict[str, Any] = {
-            "skill": _name(skill, "skill"),
-            "agent": _optional(agent, "agent"),
-            "group_id": _optional(group_id, "group_id"),
-        }
+        names: dict[str, Any] = _names(skill=skill, agent=agent, group_id=group_id)
         output = self._once(
             lambda: self._seek_by(SkillOutput, run_id=run_id, key=key),
             lambda: self._add_output(run_id, names, document, key, saved_at or self._now()),
         )
         if output.skill != self._stored("skill", names["skill"]):
             raise Conflict(f"the key {key!r} is that of an output of {output.skill}", hint="Use another key.", id=output.id)
-        return self._filled(output)
+        return documents.fill(self._db, output, "document", output.digest)
 
     def _add_output(
         self, run_id: str, names: dict[str, Any], document: object, key: str | None, saved_at: datetime
@@ -90,21 +86,18 @@ class Outputs(Store):
             **names,
         )
 
-    def _filled(self, output: SkillOutput) -> SkillOutput:
-        documents.fill(self._db, output, "document", output.digest)
-        return output
-
     @reads
     def get(self, output_id: str) -> SkillOutput:
         """Get one output with its document."""
-        return self._filled(self._fetch(SkillOutput, output_id))
+        output = self._fetch(SkillOutput, output_id)
+        return documents.fill(self._db, output, "document", output.digest)
 
     @reads
     def latest(self, run_id: str, skill: str, *, agent: str | None = None, group_id: str | None = None) -> SkillOutput | None:
         """Get the newest output of a skill, of any agent and group unless given, or null."""
         where = self._where(run_id, skill, agent, group_id)
         found = self._select(SkillOutput, f"select * from outputs {where.sql} order by number desc limit 1", **where.bound)
-        return self._filled(found[0]) if found else None
+        return documents.fill(self._db, found[0], "document", found[0].digest) if found else None
 
     @reads
     def find(
@@ -120,12 +113,10 @@ class Outputs(Store):
         """List outputs with their documents, newest first."""
         where = self._where(run_id, skill, agent, group_id)
         page = self._page(SkillOutput, where, order=("number",), limit=limit, after=after, descending=True)
-        return Page((self._filled(output) for output in page), next=page.next)
+        return Page((documents.fill(self._db, output, "document", output.digest) for output in page), next=page.next)
 
     def _where(self, run_id: str, skill: str | None, agent: str | None, group_id: str | None) -> Where:
-        where = Where(SkillOutput, run_id=run_id, skill=_optional(skill, "skill"), agent=_optional(agent, "agent"))
-        where.equal(group_id=_optional(group_id, "group_id"))
-        return where
+        return Where(SkillOutput, run_id=run_id, **_names(skill=skill, agent=agent, group_id=group_id))
 
     @reads
     def check_evidence(
@@ -151,12 +142,9 @@ class Outputs(Store):
         }
 
 
-def _name(text: str, field: str) -> str:
-    name = text.strip()
-    if not name:
-        raise Invalid(f"{field} is blank; an output needs its name", field=field)
-    return name
-
-
-def _optional(text: str | None, field: str) -> str | None:
-    return None if text is None else _name(text, field)
+def _names(**given: str | None) -> dict[str, str | None]:
+    """Return the given names without blanks at their ends."""
+    for field, text in given.items():
+        if text is not None and not text.strip():
+            raise Invalid(f"{field} is blank; an output needs its name", field=field)
+    return {field: text and text.strip() for field, text in given.items()}

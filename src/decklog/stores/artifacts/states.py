@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import zip_longest
 from typing import Any, Literal
 
 from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.db.where import Where, enum_of
-from decklog.journal.entry import Entry, EntryKind
+from decklog.journal.entry import EntryKind
 from decklog.records.fork_rules import Computed, ForkRule
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
@@ -17,6 +18,7 @@ from decklog.records.values import to_json
 from decklog.stores import documents
 from decklog.stores.artifacts.checkpoints import Checkpoint, Checkpoints, TaskSnapshot
 from decklog.stores.artifacts.graphs import GraphCheckpoint, GraphItem, Graphs, GraphWrite
+from decklog.stores.checks import whole
 from decklog.stores.of_run import lock_run
 from decklog.stores.results.artifacts import RecordedIteration, StateDifference
 
@@ -31,24 +33,17 @@ def differences(before: object, after: object) -> list[StateDifference]:
 def _walk(path: str, before: Any, after: Any) -> Iterator[StateDifference]:
     if isinstance(before, dict) and isinstance(after, dict):
         for name in sorted(before.keys() | after.keys()):
-            yield from _walk(f"{path}/{_escaped(name)}", before.get(name, _GONE), after.get(name, _GONE))
+            escaped = name.replace("~", "~0").replace("/", "~1")
+            yield from _walk(f"{path}/{escaped}", before.get(name, _GONE), after.get(name, _GONE))
     elif isinstance(before, list) and isinstance(after, list):
-        for place in range(max(len(before), len(after))):
-            yield from _walk(f"{path}/{place}", _item(before, place), _item(after, place))
+        for place, pair in enumerate(zip_longest(before, after, fillvalue=_GONE)):
+            yield from _walk(f"{path}/{place}", *pair)
     elif before is _GONE:
         yield {"path": path, "change": "added", "before": None, "after": after}
     elif after is _GONE:
         yield {"path": path, "change": "removed", "before": before, "after": None}
     elif to_json(before) != to_json(after):  # Python treats True as equal to 1; JSON does not
         yield {"path": path, "change": "changed", "before": before, "after": after}
-
-
-def _item(items: list[Any], place: int) -> Any:
-    return items[place] if place < len(items) else _GONE
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
 
 
 GLOBAL = "global"
@@ -173,7 +168,12 @@ class States(Checkpoints, Graphs):
             return self._version(place, present.version).marked_already()
         version = present.version if present else 0
         if expected_version is not None and expected_version != version:
-            raise _overtaken(place, expected_version, version)
+            raise Conflict(
+                f"state {name!r} of {run_id} is at version {version}, not {expected_version}: someone saved meanwhile",
+                hint="Get it again, merge what changed (decklog states diff), and save with the new version.",
+                expected_version=expected_version,
+                version=version,
+            )
         return self._next(place, version, placed, agent=agent, saved_at=saved_at or self._now())
 
     def _next(
@@ -202,8 +202,7 @@ class States(Checkpoints, Graphs):
             **shared,
         )
         added = self._add(StateVersion, redacted=placed.redacted, agent=agent, saved_at=saved_at, **shared)
-        documents.fill(self._db, added, "document", placed.digest)
-        return added
+        return documents.fill(self._db, added, "document", placed.digest)
 
     @reads
     def get(self, run_id: str, name: str, *, group_id: str = GLOBAL, version: int | None = None) -> StateVersion:
@@ -218,8 +217,7 @@ class States(Checkpoints, Graphs):
         )
         if not found:
             raise self._no_version(place, version)
-        documents.fill(self._db, found[0], "document", found[0].digest)
-        return found[0]
+        return documents.fill(self._db, found[0], "document", found[0].digest)
 
     def _no_version(self, place: tuple[str, str, str], version: int | None) -> NotFound:
         what = f"state {place[2]!r} of group {place[1]}" + (f" at version {version}" if version is not None else "")
@@ -276,8 +274,19 @@ class States(Checkpoints, Graphs):
         """
         _check_place(INVESTIGATION, group_id)
         known = enum_of(InvestigationStatus, status, "status")
-        _check_iteration(iteration)
-        entry = self._investigated(run_id, group_id, iteration, known, event)
+        whole("iteration", iteration, low=1, high=MOST_ITERATIONS)
+        # In both cases, appended or known, the run stays locked.
+        entry = self._journal.append(
+            run_id,
+            f"Investigation iteration {iteration}: {known}",
+            kind=EntryKind.EVENT,
+            subtype=_ITERATION,
+            agent="investigator",
+            group_id=group_id,
+            iteration=iteration,
+            payload=event,
+            key=f"{run_id}|{group_id}|{_ITERATION}|{iteration}",
+        )
         place = (run_id, group_id, INVESTIGATION)
         present = self._seek(State, place)
         is_newer = not entry.already and (present is None or (present.iteration or 0) < iteration)
@@ -297,22 +306,6 @@ class States(Checkpoints, Graphs):
             "already": entry.already,
         }
 
-    def _investigated(
-        self, run_id: str, group_id: str, iteration: int, status: InvestigationStatus, event: dict[str, object]
-    ) -> Entry:
-        """Append the event of an iteration, or return the existing one. In both cases the run stays locked."""
-        return self._journal.append(
-            run_id,
-            f"Investigation iteration {iteration}: {status}",
-            kind=EntryKind.EVENT,
-            subtype=_ITERATION,
-            agent="investigator",
-            group_id=group_id,
-            iteration=iteration,
-            payload=event,
-            key=f"{run_id}|{group_id}|{_ITERATION}|{iteration}",
-        )
-
 
 def _check_place(name: str, group_id: str) -> None:
     """Check a state's name and group. An investigation always belongs to one group."""
@@ -322,17 +315,3 @@ def _check_place(name: str, group_id: str) -> None:
         raise Invalid(f"{group_id[:80]!r} can't be a group: 1 to 64 letters, digits, _ or -", field="group_id")
     if name == INVESTIGATION and group_id.lower() == GLOBAL:
         raise Invalid("an investigation belongs to one group, not to global; give group_id", field="group_id")
-
-
-def _check_iteration(iteration: int) -> None:
-    if type(iteration) is not int or not 1 <= iteration <= MOST_ITERATIONS:
-        raise Invalid(f"iteration is {iteration!r}; an investigation has 1 to {MOST_ITERATIONS}", field="iteration")
-
-
-def _overtaken(place: tuple[str, str, str], expected: int, version: int) -> Conflict:
-    return Conflict(
-        f"state {place[2]!r} of {place[0]} is at version {version}, not {expected}: someone saved meanwhile",
-        hint="Get it again, merge what changed (decklog states diff), and save with the new version.",
-        expected_version=expected,
-        version=version,
-    )

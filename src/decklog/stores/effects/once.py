@@ -102,16 +102,18 @@ class Once:
             raise Invalid('a block that runs once needs a key: log.once("deploy")', field="key")
         run_id, task_id = self._where()
         key = acting_once.key_of(self._key, _TOOL, self._arguments, task_id)
-        arguments = {} if self._arguments is None else _shortened(self._arguments)
+        # Long texts are shortened for readers of the record; the key has the digest of the full texts.
+        arguments = {
+            name: f"{value[:_LONGEST_ARGUMENTS]}…" if isinstance(value, str) and len(value) > _LONGEST_ARGUMENTS else value
+            for name, value in (self._arguments or {}).items()
+        }
         return OnceCall(run_id, self._key, _TOOL, key, acting_once.own_actor(), arguments, task_id)
 
     def _where(self) -> tuple[str, str | None]:
         held = claims()
         run_id = self._run_id or (held[-1].task.run_id if held else None)
         if run_id is None:
-            raise Invalid(
-                "nothing says which run this belongs to", hint="Give run_id=, or call it in a claim's block.", field="run_id"
-            )
+            raise Invalid("the run is unknown", hint="Give run_id=, or call it in a claim's block.", field="run_id")
         return run_id, task_of(run_id)
 
     # The decorator
@@ -136,14 +138,3 @@ class Once:
         key = self._key or f"{function.__module__}.{function.__qualname__}"
         arguments = dict(signature(function).bind(*args, **kwargs).arguments)
         return Once(self._effects, key, run_id=self._run_id, arguments=arguments)
-
-
-def _shortened(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Shorten long texts for readers of the record; the key has the digest of the full texts."""
-    return {name: _short(value) for name, value in arguments.items()}
-
-
-def _short(value: Any) -> Any:
-    if isinstance(value, str) and len(value) > _LONGEST_ARGUMENTS:
-        return f"{value[:_LONGEST_ARGUMENTS]}…"
-    return value

@@ -115,12 +115,8 @@ class LessonIndex:
 
     def _move(self, seq: int) -> None:
         """Move the mark to an entry."""
-        at = self._db.one(
-            f"select e.hash from entries e join streams s on s.name = :stream and e.pos = s.no * {_STREAM_SIZE} + :seq",
-            {"stream": STREAM, "seq": seq},
-        )
-        if at is not None:
-            self._set(seq, at[0])
+        if (entry_hash := _hash_at(self._db, seq)) is not None:
+            self._set(seq, entry_hash)
 
     def _set(self, seq: int, entry_hash: str) -> None:
         bound = {"name": MARK + entry_hash, "seq": seq, "mark": MARK}
@@ -173,47 +169,48 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(inner)
 
 
-class IndexAudit:
-    """Compares the index with the lessons, except those that changed after the mark: they are indexed before the next search."""
+def audit_index(db: Database) -> Iterator[dict[str, Any]]:
+    """Yield the differences of the index from the lessons.
 
-    def __init__(self, db: Database) -> None:
-        self._db = db
+    Those that changed after the mark are left out: they are indexed before the next search.
+    """
+    marks = list(db.each_as_is("select name, seq from lesson_marks order by name", {}))
+    if len(marks) == 1 and str(marks[0][0]).startswith(FORMER_MARK):
+        return  # an old index is rebuilt before the next search
+    strange = list(_strange_marks(db, marks))
+    yield from strange
+    if marks and not strange:
+        yield from lessons_check.findings(db, _expected(db, marks[0][1]))
 
-    def findings(self) -> Iterator[dict[str, Any]]:
-        """Yield the problems of the index."""
-        marks = list(self._db.each_as_is("select name, seq from lesson_marks order by name", {}))
-        if len(marks) == 1 and str(marks[0][0]).startswith(FORMER_MARK):
-            return  # an old index is rebuilt before the next search
-        strange = list(self._strange_marks(marks))
-        yield from strange
-        if marks and not strange:
-            yield from lessons_check.findings(self._db, self._expected(marks[0][1]))
 
-    def _strange_marks(self, marks: list[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
-        if not marks and not lessons_check.is_empty(self._db):
-            yield {"what": "the index of the lessons does not say how far it has come", "table": "lesson_marks"}
-        for name, seq in marks:
-            if len(marks) > 1 or name != f"{MARK}{self._hash_at(seq)}":
-                what = f"the index of the lessons says that it has come to {STREAM}:{seq}, which is not the entry that it names"
-                yield {"what": what, "table": "lesson_marks", "record_id": str(name), "column": "name, seq"}
+def _strange_marks(db: Database, marks: list[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
+    if not marks and not lessons_check.is_empty(db):
+        yield {"what": "the index of the lessons does not say how far it has come", "table": "lesson_marks"}
+    for name, seq in marks:
+        if len(marks) > 1 or name != f"{MARK}{_hash_at(db, seq)}":
+            what = f"the index of the lessons claims to have reached {STREAM}:{seq}, which is not the entry that it names"
+            yield {"what": what, "table": "lesson_marks", "record_id": str(name), "column": "name, seq"}
 
-    def _hash_at(self, seq: object) -> object:
-        if type(seq) is not int or not 0 < seq < _STREAM_SIZE:
-            return None
-        sql = f"select e.hash from entries e join streams s on s.name = :stream and e.pos = s.no * {_STREAM_SIZE} + :seq"
-        row = self._db.one(sql, {"stream": STREAM, "seq": seq})
-        return row[0] if row else None
 
-    def _expected(self, mark: int) -> Iterator[tuple[str, IndexedLesson | None]]:
-        """Yield each lesson with its terms, or None if it changed after the mark."""
-        sql = f"""
-            select distinct e.record_id from entries e
-              join streams s on s.name = :stream and e.pos > s.no * {_STREAM_SIZE} + :mark and e.pos < (s.no + 1) * {_STREAM_SIZE}
-             where e.record_table = 'lessons'
-        """
-        changed = {row[0] for row in self._db.rows(sql, {"stream": STREAM, "mark": mark})[1]}
-        names = Lesson.columns()
-        for row in self._db.each(f"select {', '.join(names)} from lessons", {}):
-            lesson = Lesson.from_row(names, row)
-            indexed = IndexedLesson(lesson.topic, lesson.project, terms_in_index(lesson))
-            yield lesson.id, None if lesson.id in changed else indexed
+def _hash_at(db: Database, seq: object) -> str | None:
+    """Return the hash of an entry of the memory's stream."""
+    if type(seq) is not int or not 0 < seq < _STREAM_SIZE:
+        return None
+    sql = f"select e.hash from entries e join streams s on s.name = :stream and e.pos = s.no * {_STREAM_SIZE} + :seq"
+    row = db.one(sql, {"stream": STREAM, "seq": seq})
+    return row[0] if row else None
+
+
+def _expected(db: Database, mark: int) -> Iterator[tuple[str, IndexedLesson | None]]:
+    """Yield each lesson with its terms, or None if it changed after the mark."""
+    sql = f"""
+        select distinct e.record_id from entries e
+          join streams s on s.name = :stream and e.pos > s.no * {_STREAM_SIZE} + :mark and e.pos < (s.no + 1) * {_STREAM_SIZE}
+         where e.record_table = 'lessons'
+    """
+    changed = {row[0] for row in db.rows(sql, {"stream": STREAM, "mark": mark})[1]}
+    names = Lesson.columns()
+    for row in db.each(f"select {', '.join(names)} from lessons", {}):
+        lesson = Lesson.from_row(names, row)
+        indexed = IndexedLesson(lesson.topic, lesson.project, terms_in_index(lesson))
+        yield lesson.id, None if lesson.id in changed else indexed

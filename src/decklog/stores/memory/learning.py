@@ -62,11 +62,7 @@ class LessonSettler(Store):
         if lesson.superseded_by is not None:
             raise Conflict(f"lesson {lesson_id} is superseded by {lesson.superseded_by} already", id=lesson_id)
         self._refuse_circle(lesson_id, by)
-        with LessonIndex(self._db).following() as index:
-            changed = self._update(Lesson, lesson_id, {"superseded_by": by}, condition="superseded_by is null", note=reason)
-            index.put(changed)
-            self._close(lesson_id, by)
-        return changed
+        return self._set_holding(lesson_id, {"superseded_by": by}, reason, "superseded_by is null", replaced_by=by)
 
     @writes
     def retire(self, lesson_id: str, *, reason: str | None = None) -> Lesson:
@@ -74,11 +70,7 @@ class LessonSettler(Store):
         self._alone()
         if not (lesson := self._fetch(Lesson, lesson_id)).holds:
             return lesson.marked_already()
-        with LessonIndex(self._db).following() as index:
-            changed = self._update(Lesson, lesson_id, {"retired_at": self._now()}, note=reason or "retired")
-            index.put(changed)
-            self._close(lesson_id, "nothing")
-        return changed
+        return self._set_holding(lesson_id, {"retired_at": self._now()}, reason or "retired", replaced_by="nothing")
 
     @writes
     def reinstate(self, lesson_id: str) -> Lesson:
@@ -86,9 +78,17 @@ class LessonSettler(Store):
         self._alone()
         if (lesson := self._fetch(Lesson, lesson_id)).holds:
             return lesson.marked_already()
+        return self._set_holding(lesson_id, {"superseded_by": None, "retired_at": None}, "reinstated")
+
+    def _set_holding(
+        self, lesson_id: str, changes: dict[str, Any], note: str | None, condition: str = "", *, replaced_by: str | None = None
+    ) -> Lesson:
+        """Update a lesson and its index; settle its contradictions if it holds no more."""
         with LessonIndex(self._db).following() as index:
-            changed = self._update(Lesson, lesson_id, {"superseded_by": None, "retired_at": None}, note="reinstated")
+            changed = self._update(Lesson, lesson_id, changes, condition=condition, note=note)
             index.put(changed)
+            if replaced_by is not None:
+                self._close(lesson_id, replaced_by)
         return changed
 
     @writes
@@ -112,11 +112,13 @@ class LessonSettler(Store):
         where.add(f"{HOLDS} and scope <> '{{}}' and outdated_at is null")
         found = self._select(Lesson, f"select * from lessons {where.sql} order by created_at, id", **where.bound)
         what = {lesson.id: scopes.changed(lesson.scope, now_used, paths or [], undone_commit) for lesson in found}
+        now = self._now()
         with LessonIndex(self._db).following():
-            return [self._outdate(lesson_id, reason) for lesson_id, reason in what.items() if reason is not None]
-
-    def _outdate(self, lesson_id: str, reason: str) -> Lesson:
-        return self._update(Lesson, lesson_id, {"outdated_at": self._now(), "outdated_by": reason}, note=reason)
+            return [
+                self._update(Lesson, lesson_id, {"outdated_at": now, "outdated_by": reason}, note=reason)
+                for lesson_id, reason in what.items()
+                if reason is not None
+            ]
 
     @reads
     def contradictions(
@@ -145,7 +147,10 @@ class LessonSettler(Store):
             raise Conflict(f"contradiction {contradiction_id} is {found.state} already", id=contradiction_id, state=found.state)
         settled = self._decide(contradiction_id, both=keep == BOTH, by=by, reason=reason)
         if keep != BOTH:
-            self._let_hold(keep, lessons[0] if keep == lessons[1] else lessons[1])
+            other = lessons[0] if keep == lessons[1] else lessons[1]
+            self.reinstate(keep)
+            if self._fetch(Lesson, other).superseded_by is None:
+                self.supersede(other, keep)
         return settled
 
     def _decide(self, contradiction_id: str, *, both: bool, by: str | None, reason: str | None) -> Contradiction:
@@ -161,12 +166,6 @@ class LessonSettler(Store):
                 },
                 condition="state = 'open'",
             )
-
-    def _let_hold(self, kept: str, other: str) -> None:
-        """Make one lesson active and supersede the other by it."""
-        self.reinstate(kept)
-        if self._fetch(Lesson, other).superseded_by is None:
-            self.supersede(other, kept)
 
     def _alone(self) -> None:
         """Lock the memory against other writers of lessons until this transaction ends."""

@@ -1,10 +1,10 @@
 """Learnings: observations from tasks, until somebody adds them to a document or a skill, or dismisses them."""
 
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
+from hashlib import sha256
 from typing import Literal
 
 from decklog.core.clock import from_text, to_text
@@ -121,27 +121,19 @@ def _observation(written: str, tolerant: bool) -> str:
     raise BadLine('a " or a \\ inside the observation has no \\ before it', field="observation")
 
 
-def iter_entries(lines: Iterable[str], *, tolerant: bool = False) -> Iterator[LearningLine]:
-    """Parse lines one by one. The error for a bad line has its number; `tolerant` skips bad lines instead."""
-    return (entry for entry in _read_lines(lines, tolerant) if isinstance(entry, LearningLine))
-
-
 def read_all(text: str, *, tolerant: bool = False) -> tuple[list[LearningLine], list[tuple[int, str]]]:
-    """Parse a whole log. Also return the numbers and errors of bad lines if `tolerant` is set."""
-    found = list(_read_lines(text.split("\n"), tolerant))
-    return [one for one in found if isinstance(one, LearningLine)], [one for one in found if not isinstance(one, LearningLine)]
-
-
-def _read_lines(lines: Iterable[str], tolerant: bool) -> Iterator[LearningLine | tuple[int, str]]:
-    """Yield the learnings, and the number and the error of each bad line."""
-    for number, line in enumerate(lines, 1):
+    """Parse a whole log. Also return the numbers and errors of bad lines if `tolerant` is set; else the first one is raised."""
+    entries: list[LearningLine] = []
+    bad: list[tuple[int, str]] = []
+    for number, line in enumerate(text.split("\n"), 1):
         try:
             if (entry := parse_line(line, tolerant=tolerant)) is not None:
-                yield entry
+                entries.append(entry)
         except BadLine as problem:
             if not tolerant:
                 raise BadLine(f"line {number}: {problem.message}", **{**problem.details, "line": number}) from None
-            yield number, problem.message
+            bad.append((number, problem.message))
+    return entries, bad
 
 
 class LearningState(StrEnum):
@@ -294,8 +286,6 @@ class Learnings(Store):
         }
 
     def _take(self, entry: LearningLine) -> Learning:
-        from hashlib import sha256
-
         digest = sha256(format_entry(entry).encode()).hexdigest()
         moment = from_text(entry.timestamp)
         return self.note(entry.task_id, entry.observation, candidate=entry.candidate, noted_at=moment, key=f"line:{digest}")

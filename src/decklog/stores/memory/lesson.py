@@ -76,10 +76,6 @@ class Lesson(Record):
         # Halved once more if its scope has changed.
         return float(0.5 ** (idle_days / HALF_LIFE_DAYS + (1 if self.outdated_at else 0)))
 
-    def decay(self, now: datetime) -> float:
-        """Return `1 - freshness`."""
-        return 1 - self.freshness(now)
-
     def usefulness(self) -> float:
         """Return how often it helped, from 0 to 1; 0.5 without feedback."""
         return (self.useful_count + 1) / (self.useful_count + self.harmful_count + 2)

@@ -51,10 +51,6 @@ class ErrorPattern(Record):
         """Whether its solution is reliable enough to offer it to an agent."""
         return self.confidence >= INJECTABLE
 
-    def is_expired(self, now: datetime) -> bool:
-        """Return whether it was last seen more than `ttl_days` whole days ago."""
-        return self.last_seen_at < _oldest(now, self.ttl_days)
-
 
 class Patterns(Store):
     """Counts errors under a signature that every occurrence shares, project by project."""

@@ -332,9 +332,8 @@ class ProposalSources:
         why = task.get("blocker") or task.get("summary")
         if task.get("outcome") not in ("failed", "blocked") or not _has_enough_words(why):
             return
-        yield self._observed(
-            ProposalKind.BLOCKER, entry, task, worker, why, f"Work like this was stopped by: {_line(why)}", ShownBy.STOPPED, ()
-        )
+        body = f"Work like this was stopped by: {_line(why)}"
+        yield self._observed(ProposalKind.BLOCKER, task, worker, why, body, ShownBy.STOPPED, entry.id)
 
     def _overcome(self, entry: Entry, task: dict[str, Any], worker: str | None) -> Iterator[Observation]:
         """Return how a task was done that had failed before, if its worker described it."""
@@ -353,35 +352,17 @@ class ProposalSources:
             """,
             {"run_id": task["run_id"], "failed_at": last["updated_at"], "task_id": task["id"]},
         )
-        refs = [failed[0].id, *(one.id for one in self._entries("verdicts", passed[0], "", {}, 1))] if passed else [failed[0].id]
+        refs = [failed[0].id, *(one.id for one in (self._entries("verdicts", passed[0], "", {}, 1) if passed else ())), entry.id]
         body = f"{_line(why)}. What got past it: {_line(how)}"
         proof = ShownBy.CHECKED if passed else ShownBy.SAID
-        yield self._observed(ProposalKind.ATTEMPT, entry, task, worker, why, body, proof, refs)
+        yield self._observed(ProposalKind.ATTEMPT, task, worker, why, body, proof, *refs)
 
     def _observed(
-        self,
-        kind: ProposalKind,
-        entry: Entry,
-        task: dict[str, Any],
-        worker: str | None,
-        why: str,
-        body: str,
-        proof: ShownBy,
-        refs: list[str] | tuple[str, ...],
+        self, kind: ProposalKind, task: dict[str, Any], worker: str | None, why: str, body: str, proof: ShownBy, *refs: str
     ) -> Observation:
-        return Observation(
-            kind,
-            "failure_patterns",
-            signature(why),
-            body,
-            proof,
-            (*refs, entry.id),
-            self._work_of(task["id"]) or task["id"],
-            worker,
-            {"error_signature": why},
-            task["run_id"],
-            task["id"],
-        )
+        work, payload = self._work_of(task["id"]) or task["id"], {"error_signature": why}
+        about, run_id = signature(why), task["run_id"]
+        return Observation(kind, "failure_patterns", about, body, proof, refs, work, worker, payload, run_id, task["id"])
 
     # Statements of people
 

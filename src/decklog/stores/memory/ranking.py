@@ -36,6 +36,8 @@ WEIGHTS = {"usefulness": 0.45, "confidence": 0.3, "recency": 0.25}
 # Weight of the share of a question that a lesson covers, compared with its similarity in spreads above the mean. Squared: one
 # weak word in common counts little, and most of the words in common count more than any similarity.
 COVER, COVER_SQUARED = 3.0, 40.0
+# What a hit has of its lesson.
+_SHOWN = (*("id", "topic", "body", "payload", "project", "confidence", "sightings", "source_kind", "source_id", "outdated_by"),)
 
 
 class RankingQuestion:
@@ -218,29 +220,20 @@ def hit(ranked: Ranked, question: RankingQuestion, *, evidence: list[dict[str, o
     """Build a hit with its reasons and the evidence for and against it."""
     lesson, signals = ranked.lesson, ranked.signals
     return Hit(
-        id=lesson.id,
-        topic=lesson.topic,
-        body=lesson.body,
-        payload=lesson.payload,
-        project=lesson.project,
-        confidence=lesson.confidence,
-        sightings=lesson.sightings,
-        source_kind=lesson.source_kind,
-        source_id=lesson.source_id,
+        **{name: getattr(lesson, name) for name in _SHOWN},
         score=round(ranked.score, 6),
         signals={name: round(value, 4) for name, value in signals.items()},
         why=_why(lesson, question, signals),
         tokens=tokens_of(lesson.body),
         evidence=evidence,
         contradicted_by=contradicted_by,
-        outdated_by=lesson.outdated_by,
     )
 
 
 def _why(lesson: Lesson, question: RankingQuestion, signals: Mapping[str, float]) -> str:
     said = frozenset(terms_of(lesson.body))
     shared = [word for word in question.words if stem_of(word) in said]
-    reasons = [f"shares {', '.join(shared[:6])}" if shared else "says it in other words"]
+    reasons = [f"shares {', '.join(shared[:6])}" if shared else "has a similar meaning"]
     if signals.get("meaning", 0) > 0:
         reasons.append(f"meaning {signals['meaning']:.2f}")
     reasons.append(f"confidence {lesson.confidence}")

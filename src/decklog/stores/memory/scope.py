@@ -4,13 +4,15 @@
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
 from decklog.core.errors import Invalid
 
 _PARTS = ("versions", "paths", "commit")
 _BOUND = re.compile(r"(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)")
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {">=": ge, "<=": le, ">": gt, "<": lt, "==": eq, "!=": ne}
 _VERSION = re.compile(r"([^\s=]+)=(\d+(?:\.\d+)*)")
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 
@@ -25,7 +27,7 @@ def check(scope: Mapping[str, Any]) -> None:
     if not isinstance(paths, list) or not all(isinstance(path, str) and path.strip("/") for path in paths):
         raise Invalid('paths of a scope look like ["src/parser", "README.md"]', field="scope")
     if any("*" in path for path in paths):
-        raise Invalid("paths of a scope have no wildcards: a folder stands for all that lies in it", field="scope")
+        raise Invalid("paths of a scope have no wildcards: a folder covers everything in it", field="scope")
     if commit is not None and not (isinstance(commit, str) and _COMMIT.fullmatch(commit)):
         raise Invalid("the commit of a scope is seven or more hexadecimal digits", field="scope")
 
@@ -87,16 +89,7 @@ def _within(version: str, bounds: str) -> bool:
 def _meets(version: tuple[int, ...], comparison: str, bound: tuple[int, ...]) -> bool:
     length = max(len(version), len(bound))
     ours, theirs = (numbers + (0,) * (length - len(numbers)) for numbers in (version, bound))
-    match comparison:
-        case ">=":
-            return ours >= theirs
-        case "<=":
-            return ours <= theirs
-        case ">":
-            return ours > theirs
-        case "<":
-            return ours < theirs
-        case "==":
-            return version[: len(bound)] == bound
-        case _:
-            return version[: len(bound)] != bound
+    if comparison in ("==", "!="):
+        # 3.11.4 is 3.11.
+        return _COMPARISONS[comparison](version[: len(bound)], bound)
+    return _COMPARISONS[comparison](ours, theirs)

@@ -13,9 +13,10 @@ from decklog.records.record import Record
 from decklog.records.values import from_json, to_json
 from decklog.stores.base import StoreParts
 from decklog.stores.memory import similarity, topics
-from decklog.stores.memory.indexing import STREAM, IndexAudit, LessonIndex
+from decklog.stores.memory.indexing import STREAM, LessonIndex, audit_index
 from decklog.stores.memory.learning import LessonWriter
 from decklog.stores.memory.lesson import HALF_LIFE_DAYS, HOLDS, Lesson, Topic
+from decklog.stores.memory.semantic.model import kept_model
 from decklog.stores.memory.vectors import Embedder, Neighbours, embed_texts
 from decklog.stores.results.memory import LessonFinding, MemoryFinding, MemoryHealth, SemanticSearchStatus, TopicSummary
 
@@ -30,9 +31,9 @@ _TOGETHER = 64
 class LessonEmbedding(LessonWriter):
     """Embeds lessons with the configured embedder."""
 
-    def __init__(self, parts: StoreParts, *, model: Callable[[], Embedder] | None = None) -> None:
+    def __init__(self, parts: StoreParts) -> None:
         super().__init__(parts)
-        self._model = model
+        self._model: Callable[[], Embedder] | None = kept_model
         self._own: Embedder | None = None
         self._by_name: dict[tuple[str, int], Neighbours] = {}
 
@@ -55,13 +56,10 @@ class LessonEmbedding(LessonWriter):
     @writes_in_steps
     def embed(self, *, limit: int | None = None) -> int:
         """Embed lessons that have no vector of the current embedder, newest first; return how many."""
-        embedder = self._embedder()
-        if embedder is None:
-            raise Unavailable("there is no embedder", hint="Set log.memory.embedder in Python first.")
-        neighbours = self._neighbours(embedder)
+        neighbours = self._needed_neighbours()
         self._db.read(neighbours.load)
         wanted = neighbours.missing[:limit]
-        return sum(self._embed(embedder, wanted[at : at + _TOGETHER]) for at in range(0, len(wanted), _TOGETHER))
+        return sum(self._embed(neighbours.embedder, wanted[at : at + _TOGETHER]) for at in range(0, len(wanted), _TOGETHER))
 
     @writes
     def index_vectors(self) -> bool:
@@ -71,10 +69,13 @@ class LessonEmbedding(LessonWriter):
         """
         if self._db.engine == "sqlite":
             raise Invalid("in a SQLite file vectors are compared by the process that asks, and need no index")
+        return self._needed_neighbours().index.make()
+
+    def _needed_neighbours(self) -> Neighbours:
         embedder = self._embedder()
         if embedder is None:
             raise Unavailable("there is no embedder", hint="Set log.memory.embedder in Python first.")
-        return self._neighbours(embedder).index.make()
+        return self._neighbours(embedder)
 
     def _neighbours(self, embedder: Embedder) -> Neighbours:
         key = (embedder.name, embedder.dimensions)
@@ -142,12 +143,8 @@ def without_vectors(count: int) -> list[str]:
     """Return a warning for lessons without a vector."""
     if not count:
         return []
-    digests = (
-        "1 lesson is found by its words alone until it is"
-        if count == 1
-        else f"{count} lessons are found by their words alone until they are"
-    )
-    return [f"{digests} embedded: decklog memory embed"]
+    what = "1 lesson is found by its words" if count == 1 else f"{count} lessons are found by their words"
+    return [f"{what} alone until {'it is' if count == 1 else 'they are'} embedded: decklog memory embed"]
 
 
 # A lesson that nobody recalled counts as unused after this time.
@@ -155,6 +152,13 @@ _SETTLING_IN_DAYS = 30
 _LOOKED_AT = 200
 _NEARLY_EQUAL = 0.75
 _STALE = "coalesce(last_recalled_at, created_at) < :stale"
+# What to report: the kind, the condition of its rows, what is wrong, and what to do.
+_PROPOSED = (
+    "proposals",
+    "state = 'open'",
+    "lessons that what happened speaks for, and nobody has taken up",
+    "decklog memory accept ID, or: decklog memory dismiss ID",
+)
 _WRONG = (
     (
         "harmful",
@@ -266,9 +270,9 @@ class LessonUpkeep(LessonEmbedding):
     def _findings(self, limit: int) -> Iterator[MemoryFinding]:
         """Yield the problems with their lessons and a recommended action."""
         yield self._contradictory(limit)
-        yield self._proposed_lessons(limit)
-        for name, condition, what, do in _WRONG:
-            yield self._wrong(name, condition, what, do, limit)
+        yield self._listed("proposals", "confidence desc, id", *_PROPOSED, limit)
+        for kind, condition, what, do in _WRONG:
+            yield self._listed("lessons", "created_at, id", kind, f"{HOLDS} and {condition}", what, do, limit)
         yield self._near_equal(limit)
 
     def _contradictory(self, limit: int) -> MemoryFinding:
@@ -282,27 +286,13 @@ class LessonUpkeep(LessonEmbedding):
             "found": [{"id": one.id, "about": one.about, "lessons": [one.lesson_id, one.other_id]} for one in found],
         }
 
-    def _proposed_lessons(self, limit: int) -> MemoryFinding:
-        row = self._db.one("select count(*) from proposals where state = 'open'", {})
-        _, rows = self._db.rows(
-            f"select id, body from proposals where state = 'open' order by confidence desc, id limit {limit}", {}
-        )
-        return {
-            "kind": "proposals",
-            "count": row[0] if row else 0,
-            "what": "lessons that what happened speaks for, and nobody has taken up",
-            "do": "decklog memory accept ID, or: decklog memory dismiss ID",
-            "found": [{"id": proposal_id, "body": body} for proposal_id, body in rows],
-        }
-
-    def _wrong(self, name: str, condition: str, what: str, do: str, limit: int) -> MemoryFinding:
+    def _listed(self, table: str, order: str, kind: str, condition: str, what: str, do: str, limit: int) -> MemoryFinding:
+        """Count the rows that meet a condition, and list the first of them."""
         bound = {key: value for key, value in self._db.values.bind(self._dates())[0].items() if f":{key}" in condition}
-        row = self._db.one(f"select count(*) from lessons where {HOLDS} and {condition}", bound)
-        _, rows = self._db.rows(
-            f"select id, body from lessons where {HOLDS} and {condition} order by created_at, id limit {limit}", bound
-        )
-        found: list[LessonFinding] = [{"id": lesson_id, "body": body} for lesson_id, body in rows]
-        return {"kind": name, "count": row[0] if row else 0, "what": what, "do": do, "found": found}
+        row = self._db.one(f"select count(*) from {table} where {condition}", bound)
+        _, rows = self._db.rows(f"select id, body from {table} where {condition} order by {order} limit {limit}", bound)
+        found: list[LessonFinding] = [{"id": record_id, "body": body} for record_id, body in rows]
+        return {"kind": kind, "count": row[0] if row else 0, "what": what, "do": do, "found": found}
 
     def _near_equal(self, limit: int) -> MemoryFinding:
         """Find recent lessons that nearly repeat an older one without a known contradiction."""
@@ -313,8 +303,9 @@ class LessonUpkeep(LessonEmbedding):
                 pair = frozenset((lesson.id, other.id))
                 if other.id != lesson.id and pair not in pairs and similarity.nearness(lesson.body, other.body) >= _NEARLY_EQUAL:
                     pairs[pair] = {"lessons": [lesson.id, other.id], "bodies": [lesson.body, other.body]}
-        known = self._known_pairs()
-        found = [digests for pair, digests in pairs.items() if pair not in known]
+        _, rows = self._db.rows("select lesson_id, other_id from contradictions", {})
+        known = {frozenset(row) for row in rows}
+        found = [both for pair, both in pairs.items() if pair not in known]
         return {
             "kind": "near_equal",
             "count": len(found),
@@ -322,10 +313,6 @@ class LessonUpkeep(LessonEmbedding):
             "do": "decklog memory supersede LESSON BY",
             "found": found[:limit],
         }
-
-    def _known_pairs(self) -> set[frozenset[str]]:
-        _, rows = self._db.rows("select lesson_id, other_id from contradictions", {})
-        return {frozenset(row) for row in rows}
 
     @writes
     def reindex(self) -> int:
@@ -340,7 +327,7 @@ class LessonUpkeep(LessonEmbedding):
         """Yield vectors that differ from their recorded digests, and the problems of the index."""
         yield from self._only("lesson_desk", "id", [1])
         yield from self._only("lesson_sums", "id", [1])
-        yield from IndexAudit(self._db).findings()
+        yield from audit_index(self._db)
         for embedder, lesson_id, is_told in self._strange_vectors():
             where = {"table": "lesson_vectors", "record_id": to_json([str(embedder), str(lesson_id)])}
             what = f"the vector of lesson {lesson_id} by {embedder} is not the one that was made"

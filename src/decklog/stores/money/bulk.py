@@ -72,7 +72,8 @@ class Bulk(Ledger):
             items = [self._named(one) if type(one) is dict and "model" in one else one for one in items]
         answers = [one["answer_id"] for one in items if type(one) is dict and "model" in one]
         self._enter(items, answers)
-        paid = self._paid(answers) if answers else set()
+        # Answers that were charged before, by any run.
+        paid = {answer for (answer,) in self._matching(_PAID, answers)}
         new, meter, batch = 0, self._meter, _Batch()
         for one in items:
             if isinstance(one, tuple):
@@ -168,10 +169,6 @@ class Bulk(Ledger):
             # A stream without a run that does not exist yet starts at the time of its first entry.
             if stream not in RESERVED or self._db.lock_stream(stream) is not None:
                 self._db.memo["head", stream] = self._writer.head(stream)
-
-    def _paid(self, answers: list[str]) -> set[str]:
-        """Return the answers that were charged before, by any run."""
-        return {answer for (answer,) in self._matching(_PAID, answers)}
 
     def _matching(self, sql: str, values: Sequence[str], **bound: str) -> Iterator[Row]:
         """Yield the rows that have any of some values, in batches of one size."""

@@ -14,7 +14,7 @@ from decklog.stores.base import Store
 from decklog.stores.money.meter import BudgetMeter, Spending
 from decklog.stores.money.prices import PriceList
 from decklog.stores.money.records import TOKENS, Charge, Reservation, check, complete_by_task, day_of, place_of
-from decklog.stores.results.money import SpendRow, SpendSummary, SpendTotal
+from decklog.stores.results.money import SpendRow, SpendSummary
 
 _SAME = ("model", *TOKENS)
 _SPEND = ("key", "calls", *TOKENS, "cost_microdollars", "unpriced_calls")
@@ -87,16 +87,10 @@ class Ledger(Store):
         provider's own id of the answer, the first one of any run.
         """
         tokens = (input_tokens, cache_read_tokens, cache_create_tokens, output_tokens)
-        place = {"run_id": run_id, "group_id": group_id, "task_id": task_id, "agent": agent, "agent_id": agent_id}
-        call = {"model": model, "cost_microdollars": cost_microdollars, "call_site": call_site, "occurred_at": occurred_at}
-        given: dict[str, Any] = {
-            **call,
-            **dict(zip(TOKENS, tokens, strict=True)),
-            **place,
-            "reservation_id": reservation_id,
-            "key": key,
-            "answer_id": answer_id,
-        }
+        given: dict[str, Any] = dict(zip(TOKENS, tokens, strict=True))
+        given |= {"model": model, "cost_microdollars": cost_microdollars, "call_site": call_site, "occurred_at": occurred_at}
+        given |= {"run_id": run_id, "group_id": group_id, "task_id": task_id, "agent": agent, "agent_id": agent_id}
+        given |= {"reservation_id": reservation_id, "key": key, "answer_id": answer_id}
         check(given)
         # Money that was spent is recorded, even if another worker has the task.
         given["is_late"] = is_late()
@@ -119,9 +113,8 @@ class Ledger(Store):
         tokens = tuple(given[name] for name in TOKENS)
         if given["cost_microdollars"] is None:
             given["cost_microdollars"] = PriceList(self._db, remember=True).cost(given["model"], given["occurred_at"], tokens)
-        spending = Spending(
-            meter, given, sum(tokens), reservation and self._fetch_for_update(Reservation, reservation.id), self._now()
-        )
+        held = reservation and self._fetch_for_update(Reservation, reservation.id)
+        spending = Spending(meter, given, sum(tokens), held, self._now())
         spending.admit(enforce=enforce)
         return self._write(given, spending)
 
@@ -140,7 +133,8 @@ class Ledger(Store):
         charge = self._add(Charge, id=self._ids.new("charge"), overdrew=bool(spending.overdrawn), **given)
         spending.count(self._last_entry_at(Charge.stream_of(given)))
         if held is not None:
-            self._use(held, charge)
+            used = {"used_microdollars": charge.cost_microdollars or 0, "used_tokens": charge.tokens}
+            self._update(Reservation, held.id, {}, adding=used)
         for subtype, body, payload in spending.news():
             self._journal.append(
                 Charge.stream_of(given),
@@ -153,10 +147,6 @@ class Ledger(Store):
                 task_id=given["task_id"],
             )
         return charge
-
-    def _use(self, reservation: Reservation, charge: Charge) -> None:
-        used = {"used_microdollars": charge.cost_microdollars or 0, "used_tokens": charge.tokens}
-        self._update(Reservation, reservation.id, {}, adding=used)
 
     def _inherit(self, given: dict[str, Any]) -> Reservation | None:
         """Take the run, group and task from the named reservation. Raise an error if the charge is for another."""
@@ -214,7 +204,7 @@ class Ledger(Store):
         if different:
             raise Conflict(
                 f"key {given['key']!r} is that of charge {found[0].id}, which differs in {', '.join(different)}",
-                hint="Give every call a key of its own.",
+                hint="Give every call its own key.",
                 id=found[0].id,
                 differs=different,
             )
@@ -280,7 +270,8 @@ class Ledger(Store):
             rows.sort(key=lambda row: row["key"] or "")
         else:
             rows.sort(key=lambda row: (-row["cost_microdollars"], -row["calls"], row["key"] or ""))
-        return {"by": by.value, "rows": rows, "total": _total(rows)}
+        total: Any = {name: sum(row[name] for row in rows) for name in _SPEND[1:]}  # type: ignore[literal-required]
+        return {"by": by.value, "rows": rows, "total": total}
 
     def _sums(self, by: SpendBy, where: Where) -> list[SpendRow]:
         bound, _ = self._db.values.bind(where.bound)
@@ -296,9 +287,4 @@ class Ledger(Store):
             bound,
         )
         found: Any = [dict(zip(_SPEND, row, strict=True)) for row in rows]
-        return list(found)
-
-
-def _total(rows: list[SpendRow]) -> SpendTotal:
-    total: Any = {name: sum(row[name] for row in rows) for name in _SPEND[1:]}  # type: ignore[literal-required]
-    return total  # type: ignore[no-any-return]
+        return found  # type: ignore[no-any-return]

@@ -214,7 +214,10 @@ class BudgetMeter:
         tokens: int = 0,
         calls: int = 0,
     ) -> None:
-        """Count a charge, or a decision without a charge, on the day of a time. `entry_at` is the time of its entry."""
+        """Count a charge, or a decision without a charge, on the day of a time. `entry_at` is the time of its entry.
+
+        With `calls` of -1 an earlier charge is taken out.
+        """
         self._db.count(
             _ADD,
             {
@@ -232,18 +235,9 @@ class BudgetMeter:
         """Replace the amounts of a corrected charge on the day on which it was counted."""
         for charge, sign in ((before, -1), (after, 1)):
             for budget in self.budgets(place_of(charge.values())):
-                self._db.count(
-                    _ADD,
-                    {
-                        "budget_id": budget.id,
-                        "day": day_of(at),
-                        "microdollars": sign * (charge.cost_microdollars or 0),
-                        "tokens": sign * charge.tokens,
-                        "calls": sign,
-                        "unpriced_calls": sign if charge.cost_microdollars is None else 0,
-                        "as_of": max(self.usage(budget, at).seen, entry_at),
-                    },
-                )
+                cost = None if charge.cost_microdollars is None else sign * charge.cost_microdollars
+                usage = self.usage(budget, at)
+                self.add(usage, at, entry_at=entry_at, microdollars=cost, tokens=sign * charge.tokens, calls=sign)
                 if sign < 0 and day_of(at) not in self.days_of_reservations(budget):
                     # A day without a call or a reservation has no row.
                     sql = "delete from budget_days where budget_id = :id and day = :day and calls = 0"

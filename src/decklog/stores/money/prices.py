@@ -200,7 +200,7 @@ class Prices(Store):
             over=over_tokens,
         )
         if not gone:
-            raise NotFound(f"this log has no price of its own for {model} from {valid_from} on", table="prices", id=model)
+            raise NotFound(f"this log sets no price for {model} from {valid_from} on", table="prices", id=model)
         return gone[0]
 
     @reads

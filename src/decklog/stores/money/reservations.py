@@ -60,16 +60,10 @@ class Reservations(Store):
         """
         expires_at = self._now() + DEFAULT if expires_at is None else expires_at
         self._check_end(expires_at)
-        given: dict[str, Any] = {
-            "microdollars": _amount("amount_microdollars", amount_microdollars),
-            "tokens": _amount("tokens", tokens),
-            "run_id": run_id,
-            "group_id": group_id,
-            "task_id": task_id,
-            "agent": agent,
-            "holder": holder,
-            "key": key,
-        }
+        check_amount("amount_microdollars", amount_microdollars, MOST)
+        check_amount("tokens", tokens, MOST)
+        given: dict[str, Any] = {"microdollars": amount_microdollars, "tokens": tokens, "holder": holder, "key": key}
+        given |= {"run_id": run_id, "group_id": group_id, "task_id": task_id, "agent": agent}
         who, named = acting.get() or {}, dict(given)
         for name in ("agent", "group_id", "task_id"):
             given[name] = who.get(name) if given[name] is None else given[name]
@@ -129,7 +123,7 @@ class Reservations(Store):
         if not meter.holds(reservation, [meter.usage(budget, reservation.reserved_at) for budget in budgets]):
             raise Conflict(
                 f"reservation {reservation_id} is {reservation.state} and held until {reservation.expires_at}, which is over",
-                hint="Reserve anew: decklog reservations reserve",
+                hint="Reserve again: decklog reservations reserve",
                 table="reservations",
                 id=reservation_id,
                 state=reservation.state.value,
@@ -183,8 +177,3 @@ class Reservations(Store):
         where = Where(Reservation, state=state, run_id=run_id, group_id=group_id)
         where.equal(task_id=task_id, agent=agent, holder=holder)
         return self._page(Reservation, where, order=("reserved_at", "id"), limit=limit, after=after, descending=not oldest_first)
-
-
-def _amount(name: str, value: int) -> int:
-    check_amount(name, value, MOST)
-    return value

@@ -1,6 +1,5 @@
 """Problems that need attention: each kind with its count and its newest case."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -9,6 +8,7 @@ from typing import Any
 from decklog.core.clock import from_text, to_text
 from decklog.db.base import Database, Row
 from decklog.records.values import from_json
+from decklog.stores.overview.view import View
 
 
 class AttentionKind(StrEnum):
@@ -23,7 +23,7 @@ class AttentionKind(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttentionGroup:
+class AttentionGroup(View):
     """One kind of problem: the number of cases, up to 100, and the newest with its cause."""
 
     kind: AttentionKind
@@ -34,9 +34,6 @@ class AttentionGroup:
     at: datetime
     run_id: str | None = None
     task_id: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        return {**vars(self), "kind": self.kind.value, "at": to_text(self.at)}
 
 
 # The number of cases that are counted per kind.
@@ -49,106 +46,86 @@ _GOES_ON = "r.status in ('planning', 'active', 'paused')"
 _NEWEST_RUNS = "select id from runs where status in ('planning', 'active', 'paused') order by started_at desc, id desc limit 200"
 
 
-def _part(kind: str, columns: str, source: str, order: str) -> str:
-    return f"select * from (select '{kind}', {columns} from {source} order by {order} desc limit {MOST}) {kind}"
-
-
 _TASK = "t.id, t.run_id, t.id as task_id, t.title, coalesce(t.blocker, t.reason), t.updated_at"
-# Every part has the same columns: kind, id, run, task, title, cause, time. A cause may be a JSON list of findings.
-_SQL = " union all ".join(
+_BLOCKED = f"tasks t join runs r on r.id = t.run_id where t.state = 'blocked' and {_GOES_ON}"
+# Of checks and reviews, those of unfinished tasks without a newer one.
+_UNSOLVED = f"""
+  left join tasks t on t.id = v.task_id
+ where v.run_id in ({_NEWEST_RUNS}) and v.created_at >= :since and {{condition}}
+   and (t.id is null or t.state not in ('done', 'abandoned'))
+   and not exists (select 1 from {{table}} n
+                    where n.run_id = v.run_id and n.created_at > v.created_at{{same}}
+                      and coalesce(n.task_id, '') = coalesce(v.task_id, ''))
+"""
+_CHECKS = _UNSOLVED.format(table="verdicts", condition="v.outcome in ('fail', 'error')", same=" and n.name = v.name")
+_REVIEWS = _UNSOLVED.format(table="reviews", condition="v.verdict = 'block'", same="")
+# Each part: its kind, columns, source and time. All have the same columns: kind, id, run, task, title, cause, time. A cause may
+# be a JSON list of findings.
+_PARTS = (
     (
-        _part(
-            "failed_run",
-            "id, id as run_id, null as task_id, goal, summary, ended_at",
-            "runs where ended_at is not null and ended_at >= :ended_since and status = 'failed'",
-            "ended_at",
-        ),
-        _part(
-            "blocked_task",
-            _TASK,
-            f"tasks t join runs r on r.id = t.run_id where t.state = 'blocked' and t.failures < t.max_attempts and {_GOES_ON}",
-            "t.updated_at",
-        ),
-        _part(
-            "failed_attempt",
-            _TASK,
-            f"tasks t join runs r on r.id = t.run_id where t.state = 'blocked' and t.failures >= t.max_attempts and {_GOES_ON}",
-            "t.updated_at",
-        ),
-        _part(
-            "failed_attempt_running",
-            _TASK,
-            f"tasks t where t.state = 'running' and t.failures > 0 and t.run_id in ({_NEWEST_RUNS})",
-            "t.updated_at",
-        ),
-        _part(
-            "failed_attempt_ready",
-            _TASK,
-            f"""(select * from tasks
-                  where state = 'pending' and open_dependencies = 0 and run_id in ({_NEWEST_RUNS})
-                  limit {_MOST_READY}) t
-               where t.failures > 0""",
-            "t.updated_at",
-        ),
-        _part(
-            "failed_check",
-            "v.id, v.run_id, v.task_id, v.name, v.findings, v.created_at",
-            f"""verdicts v left join tasks t on t.id = v.task_id
-               where v.run_id in ({_NEWEST_RUNS}) and v.created_at >= :since and v.outcome in ('fail', 'error')
-                 and (t.id is null or t.state not in ('done', 'abandoned'))
-                 and not exists (select 1 from verdicts n
-                                  where n.run_id = v.run_id and n.created_at > v.created_at and n.name = v.name
-                                    and coalesce(n.task_id, '') = coalesce(v.task_id, ''))""",
-            "v.created_at",
-        ),
-        _part(
-            "blocked_review",
-            "v.id, v.run_id, v.task_id, coalesce(t.title, v.verdict), v.findings, v.created_at",
-            f"""reviews v left join tasks t on t.id = v.task_id
-               where v.run_id in ({_NEWEST_RUNS}) and v.created_at >= :since and v.verdict = 'block'
-                 and (t.id is null or t.state not in ('done', 'abandoned'))
-                 and not exists (select 1 from reviews n
-                                  where n.run_id = v.run_id and n.created_at > v.created_at
-                                    and coalesce(n.task_id, '') = coalesce(v.task_id, ''))""",
-            "v.created_at",
-        ),
-        _part(
-            "feedback",
-            "id, null as run_id, null as task_id, body, null as cause, received_at",
-            "feedback where state = 'pending' and severity in ('high', 'critical')",
-            "received_at",
-        ),
-    )
+        AttentionKind.FAILED_RUN,
+        "id, id as run_id, null as task_id, goal, summary, ended_at",
+        "runs where ended_at is not null and ended_at >= :ended_since and status = 'failed'",
+        "ended_at",
+    ),
+    (AttentionKind.BLOCKED_TASK, _TASK, f"{_BLOCKED} and t.failures < t.max_attempts", "t.updated_at"),
+    (AttentionKind.FAILED_ATTEMPT, _TASK, f"{_BLOCKED} and t.failures >= t.max_attempts", "t.updated_at"),
+    (
+        AttentionKind.FAILED_ATTEMPT,
+        _TASK,
+        f"tasks t where t.state = 'running' and t.failures > 0 and t.run_id in ({_NEWEST_RUNS})",
+        "t.updated_at",
+    ),
+    (
+        AttentionKind.FAILED_ATTEMPT,
+        _TASK,
+        f"""(select * from tasks
+              where state = 'pending' and open_dependencies = 0 and run_id in ({_NEWEST_RUNS})
+              limit {_MOST_READY}) t
+           where t.failures > 0""",
+        "t.updated_at",
+    ),
+    (
+        AttentionKind.FAILED_CHECK,
+        "v.id, v.run_id, v.task_id, v.name, v.findings, v.created_at",
+        f"verdicts v {_CHECKS}",
+        "v.created_at",
+    ),
+    (
+        AttentionKind.BLOCKED_REVIEW,
+        "v.id, v.run_id, v.task_id, coalesce(t.title, v.verdict), v.findings, v.created_at",
+        f"reviews v {_REVIEWS}",
+        "v.created_at",
+    ),
+    (
+        AttentionKind.FEEDBACK,
+        "id, null as run_id, null as task_id, body, null as cause, received_at",
+        "feedback where state = 'pending' and severity in ('high', 'critical')",
+        "received_at",
+    ),
 )
-_KINDS = {
-    "failed_run": AttentionKind.FAILED_RUN,
-    "blocked_task": AttentionKind.BLOCKED_TASK,
-    "failed_attempt": AttentionKind.FAILED_ATTEMPT,
-    "failed_attempt_running": AttentionKind.FAILED_ATTEMPT,
-    "failed_attempt_ready": AttentionKind.FAILED_ATTEMPT,
-    "failed_check": AttentionKind.FAILED_CHECK,
-    "blocked_review": AttentionKind.BLOCKED_REVIEW,
-    "feedback": AttentionKind.FEEDBACK,
-}
+_SQL = " union all ".join(
+    f"select * from (select '{kind}', {columns} from {source} order by {order} desc limit {MOST}) p{number}"
+    for number, (kind, columns, source, order) in enumerate(_PARTS)
+)
 
 
 def read(db: Database, now: datetime) -> list[AttentionGroup]:
     """Load the newest case and the number of cases of each kind, with one statement."""
-    rows = db.rows(_SQL, {"since": to_text(now - _LOOK_BACK), "ended_since": to_text(now - _ENDED)})[1]
-    by_kind: dict[AttentionKind, list[Row]] = {kind: [] for kind in AttentionKind}
-    for row in rows:
-        by_kind[_KINDS[row[0]]].append(row)
-    return [_group(kind, found) for kind, found in by_kind.items() if found]
-
-
-def _group(kind: AttentionKind, rows: Sequence[Row]) -> AttentionGroup:
-    _, id, run_id, task_id, title, cause, at = max(rows, key=lambda row: (row[-1], row[1]))
-    count = min(len(rows), MOST)
-    if kind in (AttentionKind.FAILED_CHECK, AttentionKind.BLOCKED_REVIEW):
-        cause = _finding(cause)
-    return AttentionGroup(
-        kind=kind, count=count, id=id, title=title, cause=cause, at=from_text(at), run_id=run_id, task_id=task_id
-    )
+    by_kind: dict[str, list[Row]] = {}
+    for row in db.rows(_SQL, {"since": to_text(now - _LOOK_BACK), "ended_since": to_text(now - _ENDED)})[1]:
+        by_kind.setdefault(row[0], []).append(row)
+    groups = []
+    for kind in filter(by_kind.get, AttentionKind):
+        _, id, run_id, task_id, title, cause, at = max(by_kind[kind], key=lambda row: (row[-1], row[1]))
+        if kind in (AttentionKind.FAILED_CHECK, AttentionKind.BLOCKED_REVIEW):
+            cause = _finding(cause)
+        count = min(len(by_kind[kind]), MOST)
+        group = AttentionGroup(
+            kind=kind, count=count, id=id, title=title, cause=cause, at=from_text(at), run_id=run_id, task_id=task_id
+        )
+        groups.append(group)
+    return groups
 
 
 def _finding(text: str | None) -> str | None:

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from decklog.core.clock import from_text, to_text
+from decklog.core.clock import from_text
 from decklog.db.base import Database
 from decklog.db.where import placed
 from decklog.stores.overview.run_list import MOST_GOING_ON, NEWEST_GOING_ON
-from decklog.stores.overview.status import Status, TaskFacts, of_task
+from decklog.stores.overview.status import Status, of_task
+from decklog.stores.overview.view import View
 from decklog.stores.results.overview import Workload
 
 _CARD = (
@@ -62,7 +63,7 @@ _COUNTED = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoardCard:
+class BoardCard(View):
     """A task on a board: its status, its worker, the rest of its lease, and why nobody works on it."""
 
     id: str
@@ -81,28 +82,20 @@ class BoardCard:
     lease_seconds_left: int | None = None
     why: str | None = None
 
-    def as_dict(self) -> dict[str, Any]:
-        return {**vars(self), "status": self.status.value, "updated_at": to_text(self.updated_at)}
-
 
 @dataclass(frozen=True, kw_only=True)
-class BoardColumn:
+class BoardColumn(View):
     """One column: its first cards, and the number of all."""
 
     name: str
     count: int
     cards: list[BoardCard]
 
-    def as_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "count": self.count, "cards": [card.as_dict() for card in self.cards]}
 
-
-def columns(
-    db: Database, run_id: str, size: int, story: Any, waiting: set[str | None], now: datetime, steady_now: datetime
-) -> list[BoardColumn]:
+def columns(db: Database, run_id: str, size: int, story: Any, base: Any) -> list[BoardColumn]:
     """Load the columns. `story` is the run's history, with the tasks that ended after its mark.
 
-    `waiting` has the tasks that wait for a person.
+    `base` is what every overview starts with.
     """
     just_over = list(dict.fromkeys(one.record_id for one in reversed(story.moments) if one.what == "ended"))[:size]
     marks, ids = placed(just_over)
@@ -112,10 +105,10 @@ def columns(
         place = {task_id: number for number, task_id in enumerate(just_over)}
         rows.sort(key=lambda row: place.get(row[1], -1) if row[0] == 5 else -1)
     waits_for = _waits_for(db, [row[1] for row in rows if row[0] == 1])
-    found: list[BoardColumn] = []
+    found, waiting = list[BoardColumn](), base.tasks
     for name, ranks in COLUMNS.items():
         wanted = list({row[1]: row for rank in ranks for row in rows if row[0] == rank}.values())[:size]
-        cards = [_card(dict(zip(_CARD, row[1:], strict=True)), waits_for, waiting, now, steady_now) for row in wanted]
+        cards = [_card(dict(zip(_CARD, row[1:], strict=True)), waits_for, waiting, base) for row in wanted]
         found.append(BoardColumn(name=name, count=sum(story.tally[state] for state in _COUNTED[name]), cards=cards))
     return found
 
@@ -130,19 +123,17 @@ def _waits_for(db: Database, ids: Sequence[str]) -> dict[str, list[str]]:
     return found
 
 
-def _card(
-    task: dict[str, Any], waits_for: Mapping[str, list[str]], waiting: set[str | None], now: datetime, steady_now: datetime
-) -> BoardCard:
+def _card(task: dict[str, Any], waits_for: Mapping[str, list[str]], waiting: set[str | None], base: Any) -> BoardCard:
     until = from_text(task["leased_until"]) if task["leased_until"] else None
-    left = None if until is None else round((until - steady_now).total_seconds())
-    status = of_task(TaskFacts(task), needs_person=task["id"] in waiting, steady_now=steady_now)
+    left = None if until is None else round((until - base.steady_now).total_seconds())
+    status = of_task(task, needs_person=task["id"] in waiting, steady_now=base.steady_now)
     same = ("id", "title", "state", "priority", "attempts", "failures", "max_attempts", "role", "worker", "stage", "assigned_to")
     return BoardCard(
         **{name: task[name] for name in same},
         status=status,
         updated_at=from_text(task["updated_at"]),
         lease_seconds_left=left,
-        why=_why(task, waits_for.get(task["id"], []), left, now),
+        why=_why(task, waits_for.get(task["id"], []), left, base.now),
     )
 
 
@@ -194,15 +185,4 @@ def workloads(db: Database) -> list[Workload]:
     counts: dict[str, dict[str, int]] = {}
     for what, who, count in db.rows(sql, {})[1]:
         counts.setdefault(who, dict.fromkeys(FIELDS, 0))[what] += count
-    return [
-        Workload(
-            who=who or None,
-            to_do=found["to_do"],
-            working=found["working"],
-            blocked_or_paused=found["blocked_or_paused"],
-            failed=found["failed"],
-            groups=found["groups"],
-            failed_groups=found["failed_groups"],
-        )
-        for who, found in sorted(counts.items())
-    ]
+    return [{"who": who or None, **found} for who, found in sorted(counts.items())]  # type: ignore[typeddict-item]

@@ -1,12 +1,14 @@
 """The status of all budgets."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from decklog.core.clock import from_text, to_text
+from decklog.core.clock import from_text
 from decklog.core.figures import dollars
 from decklog.db.base import Database
+from decklog.stores.overview.view import View
 
 # Global budgets first. Budgets of finished runs are left out.
 MOST = 200
@@ -35,8 +37,10 @@ select b.id, b.scope, b.scope_id, b.period, b.unit, b.action, b.ceiling, b.warn_
 
 
 @dataclass(frozen=True, kw_only=True)
-class BudgetOverview:
+class BudgetOverview(View):
     """A budget in its current period. `today` is its spending of this UTC day, in microdollars."""
+
+    shown = ("percent", "state")
 
     id: str
     scope: str
@@ -80,19 +84,16 @@ class BudgetOverview:
             return f"{self.spent:,} of {self.ceiling:,} tokens {period}"
         return f"{dollars(self.spent)} of {dollars(self.ceiling)} {period}"
 
-    def as_dict(self) -> dict[str, Any]:
-        return {**vars(self), "last_at": to_text(self.last_at), "percent": self.percent, "state": self.state}
 
-
-def _periods(now: datetime) -> dict[str, str]:
-    """Return the first days of the current periods."""
-    today = now.astimezone(UTC).date()
-    starts = {"day": today, "week": today - timedelta(days=today.weekday()), "month": today.replace(day=1)}
-    return {name: day.isoformat() for name, day in starts.items()}
+def global_budget(budgets: Sequence[BudgetOverview]) -> BudgetOverview | None:
+    """Return the first budget of money for everything."""
+    return next((one for one in budgets if one.scope == "all" and one.unit == "microdollars"), None)
 
 
 def budget_overviews(db: Database, now: datetime) -> list[BudgetOverview]:
     """Load the status of the budgets in their current periods, global ones first."""
-    names, rows = db.rows(_BUDGETS, _periods(now))
+    today = now.astimezone(UTC).date()
+    starts = {"day": today, "week": today - timedelta(days=today.weekday()), "month": today.replace(day=1)}
+    names, rows = db.rows(_BUDGETS, {name: day.isoformat() for name, day in starts.items()})
     found: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in rows]
     return [BudgetOverview(**{**one, "last_at": from_text(one["last_at"])}) for one in found]

@@ -1,6 +1,6 @@
 """Families of runs: each run without a parent, with its forks and the runs of its sub-agents, newest first."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,7 +17,7 @@ from decklog.records.values import to_json
 from decklog.stores.base import Store
 from decklog.stores.overview import recent, task_counts, waiting
 from decklog.stores.overview.budgets import BudgetOverview, budget_overviews
-from decklog.stores.overview.run_facts import OverviewMoment, OverviewOutdated, RunOverview, look
+from decklog.stores.overview.run_facts import OverviewMoment, OverviewOutdated, RunOverview, load_runs
 from decklog.stores.overview.run_list import NEWEST_GOING_ON, STATES, RunFilter, place_in
 from decklog.stores.overview.status import Status, StatusLike
 from decklog.stores.overview.waiting import WaitingItem
@@ -25,50 +25,27 @@ from decklog.stores.overview.waiting import WaitingItem
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Base:
+@dataclass(frozen=True, kw_only=True)
+class Base(OverviewMoment):
     """What every overview starts with."""
 
-    moment: OverviewMoment
     budgets: list[BudgetOverview]
     items: list[WaitingItem]
-
-    @property
-    def by_run(self) -> dict[str, int]:
-        """The number of items that hold up each run."""
-        return waiting.by_run(self.items)
 
     @property
     def tasks(self) -> set[str | None]:
         """The tasks that wait for a person."""
         return {item.task_id for item in self.items if item.holds_up}
 
+    def look(self, db: Database, sql: str, given: Mapping[str, Any]) -> list[RunOverview]:
+        """Load the runs of a statement."""
+        return load_runs(db, sql, db.values.bind(given)[0], self)
 
-class Looking(Store):
-    """Loads what overviews consist of."""
+    def runs_of(self, db: Database, run_ids: Sequence[str]) -> list[RunOverview]:
+        """Load runs by their ids, newest first."""
+        marks, ids = placed(run_ids)
+        return self.look(db, f"select * from runs where id in ({marks})", ids) if run_ids else []
 
-    def _looked(self, job: Callable[[Base], T]) -> T:
-        """Read one consistent state. If marks are far behind, move them first, unless the log is read-only."""
-        # In an outer read transaction, moved marks would not be visible.
-        if not (self._db.read_only or self._db.is_reading):
-            try:
-                return self._db.read(lambda: job(self._base(can_move_marks=True)), same_plans=True)
-            except OverviewOutdated as outdated:
-                with suppress(Denied, ReadOnly, Busy):
-                    for run_id in outdated.run_ids:
-                        self._db.write(partial(task_counts.catch_up, self._db, run_id))
-        return self._db.read(lambda: job(self._base()), same_plans=True)
-
-    def _base(self, *, can_move_marks: bool = False) -> Base:
-        moment = OverviewMoment(now=self._now(), steady_now=self._steady_now(), can_move_marks=can_move_marks)
-        budgets = budget_overviews(self._db, moment.now)
-        return Base(moment, budgets, waiting.decisions(self._db, moment.now, budgets))
-
-    def _look(self, base: Base, sql: str, bound: Mapping[str, Any]) -> list[RunOverview]:
-        return look(self._db, sql, bound, base.moment, base.by_run)
-
-
-Look = Callable[[Base, str, Mapping[str, Any]], list[RunOverview]]
 
 # Limits for the runs of all families of a page, and for the depth. A cut family is marked.
 MOST_WALKED, MOST_LEVELS = 600, 8
@@ -197,7 +174,7 @@ class _Walked:
     is_cut: bool
 
 
-def read_families(db: Database, query: FamilyQuery, base: Base, look_at: Look) -> Page[Family]:
+def read_families(db: Database, query: FamilyQuery, base: Base) -> Page[Family]:
     """Load a page of families."""
     found, end = _found(db, query, base)
     shown, size = list[_Walked](), 0
@@ -205,19 +182,14 @@ def read_families(db: Database, query: FamilyQuery, base: Base, look_at: Look) -
         if shown and size + len(family.runs) > query.size:
             end = [shown[-1].started_at, shown[-1].id]
             break
-        shown.append(_cut(family, query.size))
+        is_longer = len(family.runs) > query.size
+        shown.append(replace(family, runs=family.runs[: query.size], is_cut=family.is_cut or is_longer))
         size += len(shown[-1].runs)
-    marks, ids = placed([run_id for family in shown for run_id, _ in family.runs])
-    runs = look_at(base, f"select * from runs where id in ({marks})", db.values.bind(ids)[0]) if shown else []
-    by_id = {run.id: run for run in runs}
+    by_id = {run.id: run for run in base.runs_of(db, [run_id for family in shown for run_id, _ in family.runs])}
     families = [
         Family(runs=[Member(by_id[run_id], depth) for run_id, depth in family.runs], is_cut=family.is_cut) for family in shown
     ]
     return Page(families, next=to_json(end) if end else None)
-
-
-def _cut(family: _Walked, size: int) -> _Walked:
-    return replace(family, runs=family.runs[:size], is_cut=True) if len(family.runs) > size else family
 
 
 def _found(db: Database, query: FamilyQuery, base: Base) -> tuple[list[_Walked], list[str] | None]:
@@ -229,7 +201,8 @@ def _found(db: Database, query: FamilyQuery, base: Base) -> tuple[list[_Walked],
     if query.word is None or query.state is not None:
         firsts, bound = query.wanted.firsts(query.state, place, most)
     else:
-        ids = _active_with_status(db, query, base)
+        # No index has the status of an active run, so the newest are checked.
+        ids = [run.id for run in base.look(db, NEWEST_GOING_ON, {}) if run.status is query.word]
         if not ids:
             return [], None
         marks, named = placed(ids)
@@ -242,12 +215,6 @@ def _found(db: Database, query: FamilyQuery, base: Base) -> tuple[list[_Walked],
     sql, bound = query.wanted.end_of_look(query.state, place)
     end = db.one(sql, db.values.bind(bound)[0])
     return found, None if end is None else [*end]
-
-
-def _active_with_status(db: Database, query: FamilyQuery, base: Base) -> list[str]:
-    """Return the active runs with a status. No index has it, so the newest are checked."""
-    runs = look(db, NEWEST_GOING_ON, {}, base.moment, base.by_run)
-    return [run.id for run in runs if run.status is query.word]
 
 
 def _walked(rows: Iterable[Row]) -> list[_Walked]:
@@ -276,8 +243,33 @@ def _in_order(first: str, known: Mapping[str, Row], below: Mapping[str, list[str
     return listed
 
 
-class Families(Looking):
-    """Lists runs with their descendants."""
+class Families(Store):
+    """Loads what overviews consist of, and lists runs with their descendants."""
+
+    def _read_with_base(self, job: Callable[[Base], T]) -> T:
+        """Read one consistent state. If marks are far behind, move them first, unless the log is read-only."""
+        # In an outer read transaction, moved marks would not be visible.
+        if not (self._db.read_only or self._db.is_reading):
+            try:
+                return self._db.read(lambda: job(self._base(can_move_marks=True)), same_plans=True)
+            except OverviewOutdated as outdated:
+                with suppress(Denied, ReadOnly, Busy):
+                    for run_id in outdated.run_ids:
+                        self._db.write(partial(task_counts.catch_up, self._db, run_id))
+        return self._db.read(lambda: job(self._base()), same_plans=True)
+
+    def _base(self, *, can_move_marks: bool = False) -> Base:
+        now = self._now()
+        budgets = budget_overviews(self._db, now)
+        items = waiting.decisions(self._db, now, budgets)
+        return Base(
+            now=now,
+            steady_now=self._steady_now(),
+            can_move_marks=can_move_marks,
+            waiting=waiting.by_run(items),
+            budgets=budgets,
+            items=items,
+        )
 
     @reads_in_steps
     def families(
@@ -301,26 +293,17 @@ class Families(Looking):
         size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since, until)
         word = None if status is None else enum_of(Status, status, "status")
         query = FamilyQuery(word, wanted, size, after)
-        return self._looked(lambda base: read_families(self._db, query, base, self._look))
+        return self._read_with_base(lambda base: read_families(self._db, query, base))
 
     def families_table(
-        self,
-        *,
-        status: Status | None = None,
-        repo: str | None = None,
-        branch: str | None = None,
-        text: str | None = None,
-        parent_run_id: str | None = None,
-        since: datetime | None = None,
-        limit: int = 20,
-        after: str | None = None,
+        self, *, status: Status | None = None, limit: int = 20, after: str | None = None, **filters: Any
     ) -> FamiliesTable:
         """List families as `families` does, with the activity of the last hour and open decisions, in one consistent read."""
-        query = FamilyQuery(status, RunFilter(repo, branch, text, parent_run_id, since), page_size(limit), after)
+        query = FamilyQuery(status, RunFilter(**filters), page_size(limit), after)
 
         def read(base: Base) -> FamiliesTable:
-            page = read_families(self._db, query, base, self._look)
+            page = read_families(self._db, query, base)
             runs = [member.run for family in page for member in family.runs]
-            return FamiliesTable(page, len(base.items), recent.last_hour(self._db, runs, base.moment.now))
+            return FamiliesTable(page, len(base.items), recent.last_hour(self._db, runs, base.now))
 
-        return self._looked(read)
+        return self._read_with_base(read)

@@ -3,21 +3,23 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Busy, Denied, Invalid, LeaseLost
 from decklog.db.where import cursor_of, enum_of, page_size, placed
 from decklog.journal.entry import EntryKind, EntryKindLike
-from decklog.journal.rows import STREAM_SIZE, number_of
+from decklog.journal.rows import number_of
 from decklog.records.operations import reads, reads_in_steps
 from decklog.records.record import Page, Record
 from decklog.records.values import to_json
 from decklog.stores.base import StoreParts
 from decklog.stores.of_run import no_run
-from decklog.stores.overview import attention, recent, run_list, spending, task_counts, waiting
+from decklog.stores.overview import attention, recent, run_list, run_view, spending, task_counts, waiting
 from decklog.stores.overview.attention import AttentionGroup
-from decklog.stores.overview.budgets import BudgetOverview, budget_overviews
+from decklog.stores.overview.board import BoardColumn, columns, workloads
+from decklog.stores.overview.budgets import BudgetOverview, budget_overviews, global_budget
 from decklog.stores.overview.families import Base, Families
 from decklog.stores.overview.recent import Recent
 from decklog.stores.overview.run_facts import RunOverview
@@ -31,40 +33,21 @@ from decklog.stores.overview.run_list import (
     place_in,
     place_of,
 )
+from decklog.stores.overview.run_view import Comparison, RunView
+from decklog.stores.overview.search import SearchQuery, SearchResult, find_hits
 from decklog.stores.overview.spending import SpendingView, SpendKey, SpendKeyLike, spent
-from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, TaskFacts, of_task
+from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, of_task
 from decklog.stores.overview.summary import Summary, by_status, sentence
 from decklog.stores.overview.waiting import WaitingItem
 from decklog.stores.results.overview import DaySpending, EndedRun, FailedTask, StatusWords, TaskSummary, Workload
 
-# Parts with large records of their own are imported by their verbs: `now` is called before every prompt and needs none of them.
-if TYPE_CHECKING:
-    from decklog.stores.overview.board import BoardColumn
-    from decklog.stores.overview.run_view import Comparison, RunView
-    from decklog.stores.overview.search import SearchResult
-
 T = TypeVar("T")
 
 
-class TaskReader(Protocol):
-    """A store of tasks."""
-
-    def get(self, task_id: str) -> Any: ...
-
-
-class HistoryReader(Protocol):
-    """A store of runs that evaluates their entries."""
-
-    def with_history(self, run_id: str, look: Callable[[Any, Any, Any], T]) -> T: ...
-    def with_comparison(self, moments: tuple[str, str], look: Callable[[Any, Any], T]) -> T: ...
-
-
-class DueSchedules(Protocol):
-    """A store of schedules that adds due tasks."""
-
-    def is_any_due(self) -> bool: ...
-    def run_due(self) -> list[Any]: ...
-
+if TYPE_CHECKING:
+    from decklog.stores.runs.runs import Runs
+    from decklog.stores.tasks.schedules import Schedules
+    from decklog.stores.tasks.tasks import Tasks
 
 MOST_DAYS = 400
 _ORDER = list(Status)
@@ -79,9 +62,9 @@ class Overview(Families):
         self,
         parts: StoreParts,
         *,
-        tasks: Callable[[], TaskReader],
-        schedules: Callable[[], DueSchedules],
-        past: Callable[[], HistoryReader],
+        tasks: "Callable[[], Tasks]",
+        schedules: "Callable[[], Schedules]",
+        past: "Callable[[], Runs]",
     ) -> None:
         super().__init__(parts)
         self._past = past
@@ -95,8 +78,11 @@ class Overview(Families):
         The first `limit` waiting items and unfinished runs are listed. Due tasks of schedules are added first.
         """
         size = page_size(limit)
-        self._make_due()
-        return self._looked(lambda base: self._summary(base, size))
+        # A claim adds due tasks too. A caller without permission to write still sees what exists.
+        if not self._db.read_only and self._schedules().is_any_due():
+            with suppress(Denied, Busy, LeaseLost):
+                self._schedules().run_due()
+        return self._read_with_base(lambda base: self._summary(base, size))
 
     @reads_in_steps
     def runs(
@@ -119,36 +105,41 @@ class Overview(Families):
         """
         size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since, until)
         word = None if status is None else enum_of(Status, status, "status")
-        return self._looked(lambda base: self._listed(word, wanted, size, after, base))
+        return self._read_with_base(lambda base: self._listed(word, wanted, size, after, base))
 
     def table(
         self,
         *,
         status: Status | None = None,
-        repo: str | None = None,
-        branch: str | None = None,
-        text: str | None = None,
-        parent_run_id: str | None = None,
-        since: datetime | None = None,
         sort: RunSort = RunSort.ATTENTION,
         descending: bool = True,
         limit: int = 20,
         after: str | None = None,
+        **filters: Any,
     ) -> RunsTable:
         """List runs with their activity of the last hour, counts by status and open decisions, in one consistent read.
 
         Runs that need a person come first, then running, stalled, idle and paused ones, then finished runs by their end.
-        A column is sorted among unfinished runs and the latest 200 finished ones.
+        A column is sorted among unfinished runs and the latest 200 finished ones. Filters are those of `RunFilter`.
         """
-        size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since)
+        size, wanted = page_size(limit), RunFilter(**filters)
 
-        return self._looked(lambda base: self._table(status, wanted, size, after, base, sort, descending=descending))
+        def read(base: Base) -> RunsTable:
+            look, is_cut = partial(base.look, self._db), False
+            if sort is RunSort.ATTENTION:
+                page, going = run_list.attention_first(look, status, wanted, size, after)
+            else:
+                page, going, is_cut = run_list.by_column(look, status, wanted, size, after, sort, descending=descending)
+            counts, is_many = run_list.counts(self._db, wanted, going)
+            activity = recent.last_hour(self._db, page, base.now)
+            return RunsTable(page, len(base.items), activity, counts, is_cut or is_many)
+
+        return self._read_with_base(read)
 
     @reads_in_steps
     def run(self, run_id: str) -> RunOverview:
         """Show the status of one run."""
-        sql, (bound, _) = "select * from runs where id = :run_id", self._db.values.bind({"run_id": run_id})
-        found = self._looked(lambda base: self._look(base, sql, bound))
+        found = self._read_with_base(lambda base: base.runs_of(self._db, [run_id]))
         if not found:
             raise no_run(self._db, run_id, "List them: decklog overview runs")
         return found[0]
@@ -164,7 +155,12 @@ class Overview(Families):
     def words(self, *, run_ids: list[str] | None = None, task_ids: list[str] | None = None) -> StatusWords:
         """Return the status of runs and tasks by their ids, up to 200 of each."""
         runs, tasks = _within_limit(run_ids), _within_limit(task_ids)
-        return self._looked(lambda base: self._words(base, runs, tasks))
+
+        def read(base: Base) -> StatusWords:
+            found = {run.id: run.status.value for run in base.runs_of(self._db, runs)}
+            return {"runs": found, "tasks": self._words_of_tasks(base, tasks)}
+
+        return self._read_with_base(read)
 
     @reads
     def names(self, *, run_ids: list[str] | None = None, task_ids: list[str] | None = None) -> dict[str, str]:
@@ -186,7 +182,13 @@ class Overview(Families):
         """
         size = page_size(limit)
         place = None if after is None else tuple(place_in(after, 5))
-        items = self._looked(self._all_waiting)
+
+        def read(base: Base) -> list[WaitingItem]:
+            runs = base.look(self._db, NEWEST_GOING_ON, {})
+            stalled = [waiting.stalled(run) for run in runs if run.status is Status.STALLED]
+            return sorted([*base.items, *waiting.blocked(self._db), *stalled], key=lambda item: item.place)
+
+        items = self._read_with_base(read)
         left = [item for item in items if place is None or item.place > place]
         return Page(left[:size], next=to_json(left[size - 1].place) if len(left) > size else None)
 
@@ -210,7 +212,7 @@ class Overview(Families):
         first_tasks: int = 0,
         spent: int = 0,
         milestones: int = 0,
-    ) -> "RunView":
+    ) -> RunView:
         """Show one run, now or as of an entry or a time: its head, counts, activity strip, timeline, tasks and latest entries.
 
         The timeline starts at `since`, an entry or a time, and ends at the shown moment; the strip covers the whole run. Entries
@@ -220,48 +222,51 @@ class Overview(Families):
         held-up ones first. `spent` is the number of entries at which spending is reported, `milestones` the number of failures,
         questions and checkpoints. A size of 0 leaves a part out. Tools and changes are searched in the newest 20,000 entries.
         """
-        from decklog.stores.overview.run_view import Wished, drawn, kinds
-
-        of_kind = None if kind is None else enum_of(EntryKind, kind, "kind")
-        sizes = {name: size and page_size(size) for name, size in (("lanes", lanes), ("entries", entries), ("tasks", tasks))}
-        counts = {"board": board, "spent": spent, "first_tasks": first_tasks, "milestones": milestones}
-        more = {"after": after, **{name: size and page_size(size) for name, size in counts.items()}}
         classes = self._journal.record_classes()
-        named = {"records": kinds(classes, records or []), "roles": roles or []}
-        wanted = Wished(at, since, before, of_kind, buckets, **sizes, **more, **named)  # type: ignore[arg-type]
+        wanted = run_view.ViewRequest(
+            at=at,
+            since=since,
+            before=before,
+            kind=None if kind is None else enum_of(EntryKind, kind, "kind"),
+            buckets=buckets,
+            lanes=lanes and page_size(lanes),
+            entries=entries and page_size(entries),
+            tasks=tasks and page_size(tasks),
+            after=after,
+            board=board and page_size(board),
+            records=run_view.kinds(classes, records or []),
+            roles=roles or [],
+            first_tasks=first_tasks and page_size(first_tasks),
+            spent=spent and page_size(spent),
+            milestones=milestones and page_size(milestones),
+        )
 
-        def look(*past: Any) -> "RunView":
-            return drawn(self._db, wanted, self._base(), classes["tasks"], *past)
+        def look(*past: Any) -> RunView:
+            return run_view.build_view(self._db, wanted, self._base(), classes["tasks"], *past)
 
         return self._past().with_history(run_id, look)
 
     def contents(self, run_id: str) -> dict[str, Any]:
         """Count the records of a run, for the tabs of its page."""
-        from decklog.stores.overview.run_view import contents
-
-        return self._db.read(lambda: contents(self._db, run_id))
+        return self._db.read(lambda: run_view.contents(self._db, run_id))
 
     def labels(self, task_ids: list[str]) -> list[dict[str, Any]]:
         """Load what labels tasks on a timeline: the tags, and the result of a work task."""
-        from decklog.stores.overview.run_view import labels
-
-        return self._db.read(lambda: labels(self._db, task_ids))
+        return self._db.read(lambda: run_view.labels(self._db, task_ids))
 
     def graph(self, run_id: str, *, most: int) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
         """Load the tasks of a run and their dependencies, for a drawing."""
-        from decklog.stores.overview.run_view import graph
-
-        return self._db.read(lambda: graph(self._db, run_id, most))
+        return self._db.read(lambda: run_view.graph(self._db, run_id, most))
 
     @reads_in_steps
-    def compare(self, before: str, after: str) -> "Comparison":
+    def compare(self, before: str, after: str) -> Comparison:
         """Show two moments side by side, each given as RUN, RUN:ENTRY or RUN@TIME: their status, and which records differ.
 
         Runs of more than 2,000 entries are shown without `differences`; use `runs diff`.
         """
-        from decklog.stores.overview.run_view import compared
-
-        return self._past().with_comparison((before, after), lambda *past: compared(self._db, self._base(), *past))
+        return self._past().with_comparison(
+            (before, after), lambda *past: run_view.build_comparison(self._db, self._base(), *past)
+        )
 
     @reads_in_steps
     def money(
@@ -283,18 +288,15 @@ class Overview(Families):
             field = "days" if since is None else "since"
             raise Invalid(f"from {first} to {last} is no span of 1 to {MOST_DAYS} days", field=field)
         key, size = enum_of(SpendKey, by, "by"), page_size(limit)
-        return self._looked(lambda base: spent(self._db, base, (first, last), key.column or "model", size))
+        return self._read_with_base(lambda base: spent(self._db, base, (first, last), key.column or "model", size))
 
     @reads_in_steps
-    def board(self, run_id: str, *, per_column: int = 30) -> "list[BoardColumn]":
+    def board(self, run_id: str, *, per_column: int = 30) -> list[BoardColumn]:
         """Show a run's tasks in columns (to do, doing, blocked or paused, finished), each with its count and first tasks."""
-        from decklog.stores.overview.board import columns
-
         size = page_size(per_column)
 
-        def look(_history: Any, _place: Any, story: Any) -> "list[BoardColumn]":
-            base = self._base()
-            return columns(self._db, run_id, size, story, base.tasks, base.moment.now, base.moment.steady_now)
+        def look(_history: Any, _place: Any, story: Any) -> list[BoardColumn]:
+            return columns(self._db, run_id, size, story, self._base())
 
         return self._past().with_history(run_id, look)
 
@@ -310,15 +312,13 @@ class Overview(Families):
         going_on: bool = False,
         limit: int = 20,
         after: str | None = None,
-    ) -> "SearchResult":
+    ) -> SearchResult:
         """Search runs, tasks, lessons, questions, files and entries by words, newest first; `word*` matches a prefix.
 
         Only the newest entry of each record counts. Kinds, runs and agents are counted among the newest 1,000 hits; `next`
         continues after them. Entries that are not indexed yet are read directly; `going_on` reads only those of unfinished runs:
         its cost does not depend on the number of finished runs.
         """
-        from decklog.stores.overview.search import SearchQuery, searched
-
         if not words.strip():
             raise Invalid("search needs at least one word", field="words")
         size, place = page_size(limit), cursor_of(after)
@@ -327,7 +327,7 @@ class Overview(Families):
             raise no_run(self._db, run_id, "List them: decklog overview runs")
         beginning = None if since is None else to_text(since)
         query = SearchQuery(words, kind, agent, size, place, number, going_on, beginning)
-        return self._db.read(lambda: searched(self._db, query, STREAM_SIZE))
+        return self._db.read(lambda: find_hits(self._db, query))
 
     @reads_in_steps
     def days(
@@ -344,7 +344,7 @@ class Overview(Families):
             raise Invalid(f"from {first} to {last} is longer than {MOST_DAYS} days; ask for parts of it", field="since")
         days = first.isoformat(), last.isoformat()
         names = ("day",) if key.column is None else ("day", key.column)
-        return self._db.read(lambda: self._days(names, *days))
+        return self._db.read(lambda: spending.by(self._db, names, *days))
 
     @reads
     def stations(self) -> list[Workload]:
@@ -353,8 +353,6 @@ class Overview(Families):
         Tasks count for their role, running ones without a role for their worker, and groups for their assignee. `who` is null if
         there is none. Counts stop at 1,000 of each kind.
         """
-        from decklog.stores.overview.board import workloads
-
         return workloads(self._db)
 
     @reads
@@ -405,22 +403,7 @@ class Overview(Families):
             ended=recent.ended_runs(self._db, now - timedelta(days=1), size),
         )
 
-    def _make_due(self) -> None:
-        """Add due tasks of schedules, if the log is writable. An overview does this as a claim does."""
-        if self._db.read_only or not self._schedules().is_any_due():
-            return
-        # A caller without permission to write still sees what exists.
-        with suppress(Denied, Busy, LeaseLost):
-            self._schedules().run_due()
-
     # Loading
-
-    def _words(self, base: Base, run_ids: list[str], task_ids: list[str]) -> StatusWords:
-        marks, ids = placed(run_ids)
-        bound, _ = self._db.values.bind(ids)
-        sql = f"select * from runs where id in ({marks})"
-        runs = self._look(base, sql, bound) if run_ids else []
-        return {"runs": {run.id: run.status.value for run in runs}, "tasks": self._words_of_tasks(base, task_ids)}
 
     def _words_of_tasks(self, base: Base, task_ids: list[str]) -> dict[str, str]:
         if not task_ids:
@@ -428,12 +411,12 @@ class Overview(Families):
         marks, ids = placed(task_ids)
         bound, _ = self._db.values.bind(ids)
         names, rows = self._db.rows(TASK_FACTS.format(ids=marks), bound)
-        facts = [TaskFacts(dict(zip(names, row, strict=True))) for row in rows]
-        steady_now, held_up = base.moment.steady_now, base.tasks
-        return {task.id: of_task(task, needs_person=task.id in held_up, steady_now=steady_now).value for task in facts}
+        found: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in rows]
+        steady_now, held_up = base.steady_now, base.tasks
+        return {task["id"]: of_task(task, needs_person=task["id"] in held_up, steady_now=steady_now).value for task in found}
 
     def _summary(self, base: Base, size: int) -> Summary:
-        found = self._look(base, NEWEST_GOING_ON, {})
+        found = base.look(self._db, NEWEST_GOING_ON, {})
         runs, is_cut = found[:MOST_GOING_ON], len(found) > MOST_GOING_ON
         runs.sort(key=lambda run: (_ORDER.index(run.status), -run.last_at.timestamp()))
         cost, unpriced = self._today(base)
@@ -442,7 +425,7 @@ class Overview(Families):
         agents = len({agent for run in at_work for agent in run.agents})
         is_new = not runs and self._db.one("select 1 from runs limit 1", {}) is None
         return Summary(
-            at=base.moment.now,
+            at=base.now,
             sentence=sentence(len(base.items), counts, (agents, len(at_work)), cost, base.budgets, is_new=is_new, is_cut=is_cut),
             decisions=len(base.items),
             waiting=base.items[:size],
@@ -458,56 +441,22 @@ class Overview(Families):
 
     def _today(self, base: Base) -> tuple[int, int]:
         """Return today's spending and the number of calls without a price. A global budget has both."""
-        for budget in base.budgets:
-            if budget.scope == "all" and budget.unit == "microdollars":
-                return budget.today, budget.unpriced_today
-        today = base.moment.now.astimezone(UTC).date().isoformat()
-        spent = self._days(("day",), today, today)
+        if (budget := global_budget(base.budgets)) is not None:
+            return budget.today, budget.unpriced_today
+        today = base.now.astimezone(UTC).date().isoformat()
+        spent = spending.by(self._db, ("day",), today, today)
         return (spent[0]["cost_microdollars"], spent[0]["unpriced_calls"]) if spent else (0, 0)
 
     def _listed(self, word: Status | None, wanted: RunFilter, size: int, after: str | None, base: Base) -> Page[RunOverview]:
         place = None if after is None else place_in(after, 2)
         if word is not None and word not in STATES:
             # The status is derived from current facts, and no index has it.
-            found = [run for run in self._look(base, NEWEST_GOING_ON, {}) if run.status is word and wanted.fits(run)]
+            found = [run for run in base.look(self._db, NEWEST_GOING_ON, {}) if run.status is word and wanted.fits(run)]
             found = [run for run in found if place is None or place_of(run) < tuple(place)]
         else:
             sql, given = wanted.sql(STATES.get(word) if word else None, place, size + 1)
-            found = self._look(base, sql, self._db.values.bind(given)[0])
+            found = base.look(self._db, sql, given)
         return Page(found[:size], next=to_json(place_of(found[size - 1])) if len(found) > size else None)
-
-    def _table(
-        self,
-        word: Status | None,
-        wanted: RunFilter,
-        size: int,
-        after: str | None,
-        base: Base,
-        sort: RunSort,
-        *,
-        descending: bool,
-    ) -> RunsTable:
-        def look(sql: str, given: Mapping[str, Any]) -> list[RunOverview]:
-            return self._look(base, sql, self._db.values.bind(given)[0])
-
-        if sort is RunSort.ATTENTION:
-            page, going = run_list.attention_first(look, word, wanted, size, after)
-            is_cut = False
-        else:
-            page, going, is_cut = run_list.by_column(look, word, wanted, size, after, sort, descending=descending)
-        counts, is_many = run_list.counts(self._db, wanted, going)
-        activity = recent.last_hour(self._db, page, base.moment.now)
-        return RunsTable(page, len(base.items), activity, counts, is_cut or is_many)
-
-    def _all_waiting(self, base: Base) -> list[WaitingItem]:
-        runs = self._look(base, NEWEST_GOING_ON, {})
-        stalled = [waiting.stalled(run) for run in runs if run.status is Status.STALLED]
-        return sorted([*base.items, *waiting.blocked(self._db), *stalled], key=lambda item: item.place)
-
-    def _days(self, names: tuple[str, ...], first: str, last: str) -> list[DaySpending]:
-        # The keys depend on `names`.
-        days: Any = spending.by(self._db, names, first, last)
-        return list(days)
 
     # Derived tables
 

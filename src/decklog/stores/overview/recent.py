@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from decklog.core.clock import from_text, to_text
 from decklog.db.base import Database
 from decklog.db.where import placed
 from decklog.journal.rows import STREAM_SIZE
 from decklog.stores.overview.run_facts import RunOverview
+from decklog.stores.overview.view import View
 from decklog.stores.results.overview import EndedRun, FailedTask
 
 # Recent activity covers the last hour, in this many steps.
@@ -38,15 +38,12 @@ _WORDS = {"completed": "done", "failed": "failed", "cancelled": "cancelled"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recent:
+class Recent(View):
     """Recent events, latest first. `activity` counts the entries of each run in 24 steps of the last hour."""
 
     activity: dict[str, list[int]]
     failed: list[FailedTask]
     ended: list[EndedRun]
-
-    def as_dict(self) -> dict[str, Any]:
-        return dict(vars(self))
 
 
 def failed_tasks(db: Database, since: datetime, most: int) -> list[FailedTask]:

@@ -5,12 +5,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from decklog.core.clock import from_text, to_text
+from decklog.core.clock import from_text
 from decklog.db.base import Database
 from decklog.db.where import placed
 from decklog.journal.rows import STREAM_SIZE
 from decklog.stores.overview import task_counts
 from decklog.stores.overview.status import Status, of_run, silence_of
+from decklog.stores.overview.view import View
 
 # A run's usual gap between entries is the average of its last hundred.
 _LOOK_BACK = 100
@@ -67,8 +68,10 @@ _PLANNED = tuple(name for name in task_counts.STATES if name != "abandoned")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOverview:
+class RunOverview(View):
     """A run as a row of a list: `status` is its derived status, `state` the recorded one."""
+
+    shown = ("workers",)
 
     id: str
     goal: str
@@ -110,10 +113,6 @@ class RunOverview:
     def done(self) -> int:
         return self.tasks["done"]
 
-    def as_dict(self) -> dict[str, Any]:
-        values = {name: to_text(value) if isinstance(value, datetime) else value for name, value in vars(self).items()}
-        return {**values, "status": self.status.value, "workers": self.workers}
-
 
 class OverviewOutdated(Exception):
     """The marks of some runs are far behind. The caller moves them and reads again."""
@@ -125,18 +124,17 @@ class OverviewOutdated(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class OverviewMoment:
-    """The time of an overview, and whether it may move marks that are far behind."""
+    """The time of an overview, whether it may move marks that are far behind, and the number of items that hold up each run."""
 
     now: datetime
     steady_now: datetime
     can_move_marks: bool
+    waiting: dict[str, int]
 
 
-def look(
-    db: Database, runs: str, bound: Mapping[str, Any], moment: OverviewMoment, waiting: Mapping[str, int]
-) -> list[RunOverview]:
+def load_runs(db: Database, runs: str, bound: Mapping[str, Any], moment: OverviewMoment) -> list[RunOverview]:
     """Load the runs of a statement as an overview shows them. Raise `OverviewOutdated` if marks must be moved first."""
-    facts = _facts(db, runs, bound)
+    facts = [dict(zip(_COLUMNS, row, strict=True)) for row in db.rows(_FACTS.format(runs=runs), bound)[1]]
     ids = [fact["id"] for fact in facts]
     behind = task_counts.behind({fact["id"]: fact["seq"] - fact["mark"] for fact in facts})
     if behind and moment.can_move_marks:
@@ -145,31 +143,21 @@ def look(
         counts = task_counts.counted(db, ids)
     else:
         counts = {fact["id"]: {name: fact[name] for name in task_counts.FIELDS} for fact in facts}
-        task_counts.add_later(db, counts, _spans(facts))
+        # The positions of the entries after each run's mark.
+        later = [(fact["no"] * STREAM_SIZE, fact) for fact in facts if fact["seq"] > fact["mark"]]
+        task_counts.add_later(db, counts, [(start + fact["mark"], start + fact["seq"]) for start, fact in later])
     at_work = [run_id for run_id in ids if counts[run_id]["running"]]
     leases = _leases(db, at_work) if at_work else {}
-    return [_overview(fact, counts[fact["id"]], leases, moment, waiting) for fact in facts]
+    return [_overview(fact, counts[fact["id"]], leases, moment) for fact in facts]
 
 
-def look_at_one(
-    db: Database, run_id: str, counts: Mapping[str, int], moment: OverviewMoment, waiting: Mapping[str, int]
-) -> RunOverview:
+def load_run(db: Database, run_id: str, counts: Mapping[str, int], moment: OverviewMoment) -> RunOverview:
     """Load one run whose task counts are known already."""
     rows = db.rows(_ONE, {"run_id": run_id})[1]
     fact = dict(zip(_COLUMNS, rows[0], strict=False))
     leases = sorted((tuple(row[len(_COLUMNS) :]) for row in rows if row[-1] is not None), key=lambda lease: lease[-1])
     tasks = {name: counts[name] for name in task_counts.FIELDS}
-    return _overview(fact, tasks, {run_id: leases}, moment, waiting, _SHOWN_OF_ONE)
-
-
-def _facts(db: Database, runs: str, bound: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [dict(zip(_COLUMNS, row, strict=True)) for row in db.rows(_FACTS.format(runs=runs), bound)[1]]
-
-
-def _spans(facts: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:
-    """Return the positions of the entries after each run's mark."""
-    starts = [(fact["no"] * STREAM_SIZE, fact) for fact in facts if fact["seq"] > fact["mark"]]
-    return [(start + fact["mark"], start + fact["seq"]) for start, fact in starts]
+    return _overview(fact, tasks, {run_id: leases}, moment, _SHOWN_OF_ONE)
 
 
 def _leases(db: Database, ids: Sequence[str]) -> dict[str, list[tuple[Any, ...]]]:
@@ -186,21 +174,18 @@ def _overview(
     counts: dict[str, int],
     all_leases: Mapping[str, Sequence[tuple[Any, ...]]],
     moment: OverviewMoment,
-    waiting: Mapping[str, int],
     shown_tasks: int = _SHOWN_TASKS,
 ) -> RunOverview:
     leases, last_at = all_leases.get(fact["id"], ()), from_text(fact["at"])
     ends = [from_text(lease[5]) for lease in leases]
-    gap = _usual_gap(fact, last_at)
-    needs_person, silent = waiting.get(fact["id"], 0), moment.now - last_at
+    # The average time between the latest entries.
+    gap = timedelta()
+    if fact["earlier_at"] is not None:
+        gap = (last_at - from_text(fact["earlier_at"])) / max(1, fact["seq"] - fact["earlier_seq"])
+    needs_person, silent = moment.waiting.get(fact["id"], 0), moment.now - last_at
+    steady_now = moment.steady_now
     status = of_run(
-        fact["state"],
-        needs_person=needs_person > 0,
-        leases=ends,
-        counts=counts,
-        silent=silent,
-        gap=gap,
-        steady_now=moment.steady_now,
+        fact["state"], needs_person=needs_person > 0, leases=ends, counts=counts, silent=silent, gap=gap, steady_now=steady_now
     )
     same = ("id", "goal", "state", "repo", "branch", "parent_run_id", "parent_seq", "summary")
     shown = RunOverview(
@@ -213,37 +198,20 @@ def _overview(
         last_by=fact["agent"],
         last_said=_last_line_of(fact),
         tasks=counts,
-        agents=list(dict.fromkeys(lease[2] for lease, end in zip(leases, ends, strict=True) if end > moment.steady_now)),
-        working_on=[_task(lease, moment.steady_now) for lease in leases[:shown_tasks]],
+        agents=list(dict.fromkeys(lease[2] for lease, end in zip(leases, ends, strict=True) if end > steady_now)),
+        working_on=[_task(lease, steady_now) for lease in leases[:shown_tasks]],
         waiting=needs_person,
         **{name: fact[name] for name in SPENT},
     )
     if status is not Status.STALLED:
         return shown
-    ended = [end for end in ends if end <= moment.steady_now]
+    ended = [end for end in ends if end <= steady_now]
     return replace(shown, stalled_since=min(ended, default=last_at + silence_of(gap)))
 
 
-def _usual_gap(fact: dict[str, Any], last_at: datetime) -> timedelta:
-    """Return the average time between a run's latest entries."""
-    if fact["earlier_at"] is None:
-        return timedelta()
-    entries: int = fact["seq"] - fact["earlier_seq"]
-    return (last_at - from_text(fact["earlier_at"])) / max(1, entries)
-
-
 def _task(lease: Sequence[Any], steady_now: datetime) -> dict[str, object]:
-    task_id, title, worker, stage, leased_at, leased_until = lease
-    is_over = from_text(leased_until) <= steady_now
-    return {
-        "task_id": task_id,
-        "title": title,
-        "worker": worker,
-        "stage": stage,
-        "since": leased_at,
-        "until": leased_until,
-        "lease_ended": is_over,
-    }
+    task = dict(zip(("task_id", "title", "worker", "stage", "since", "until"), lease, strict=True))
+    return {**task, "lease_ended": from_text(task["until"]) <= steady_now}
 
 
 # Names for changes of records; any other change is named by its table and subtype.

@@ -64,23 +64,15 @@ class RunFilter:
 
     def ended(self, state: str | None, place: list[str] | None, most: int) -> tuple[str, dict[str, Any]]:
         """Build the statement for ended runs, the latest end first, after a cursor."""
-        conditions, bound = self._conditions(state)
-        conditions.append("ended_at is not null")
-        if place is not None:
-            conditions.append("(ended_at, id) < (:ended_at, :id)")
-            bound |= {"ended_at": place[0], "id": place[1]}
-        return self._of_ended(conditions, bound, "*", most)
+        where, bound = self._where(state, place, "ended_at")
+        condition, text = self._of_text()
+        looked_at = f"select * from runs {where} {_LATEST_END} limit {MOST_LOOKED_AT}"
+        return f"select * from ({looked_at}) r where {condition} {_LATEST_END} limit {most}", {**bound, **text}
 
     def counted(self) -> tuple[str, dict[str, Any]]:
         """Build the statement that counts ended runs by status, among the latest 5,000."""
-        conditions, bound = self._conditions(None)
-        sql, bound = self._of_ended([*conditions, "ended_at is not null"], bound, "status", MOST_LOOKED_AT)
+        sql, bound = self.ended(None, None, MOST_LOOKED_AT)
         return f"select status, count(*) from ({sql}) c group by status", bound
-
-    def _of_ended(self, conditions: list[str], bound: dict[str, Any], columns: str, most: int) -> tuple[str, dict[str, Any]]:
-        of_text, text = self._of_text()
-        looked_at = f"select * from runs where {' and '.join(conditions)} {_LATEST_END} limit {MOST_LOOKED_AT}"
-        return f"select {columns} from ({looked_at}) r where {of_text} {_LATEST_END} limit {most}", {**bound, **text}
 
     def firsts(self, state: str | None, place: list[str] | None, most: int, among: str = "runs") -> tuple[str, dict[str, Any]]:
         """Build the statement for matching runs without a parent, newest first.
@@ -100,20 +92,8 @@ class RunFilter:
         where, bound = self._where(state, place)
         return f"select started_at, id from runs {where} {_NEWEST_FIRST} limit 1 offset {MOST_LOOKED_AT - 1}", bound
 
-    def _where(self, state: str | None, place: list[str] | None) -> tuple[str, dict[str, Any]]:
-        conditions, bound = self._conditions(state)
-        if place is not None:
-            conditions.append("(started_at, id) < (:started_at, :id)")
-            bound |= {"started_at": place[0], "id": place[1]}
-        return f"where {' and '.join(conditions)}" if conditions else "", bound
-
-    def _of_text(self) -> tuple[str, dict[str, str]]:
-        if self.text is None:
-            return "1 = 1", {}
-        pattern = _lowered(self.text).replace("!", "!!").replace("%", "!%").replace("_", "!_")
-        return "lower(goal) like :text escape '!'", {"text": f"%{pattern}%"}
-
-    def _conditions(self, state: str | None) -> tuple[list[str], dict[str, Any]]:
+    def _where(self, state: str | None, place: list[str] | None, by: str = "started_at") -> tuple[str, dict[str, Any]]:
+        """Build the condition for runs after a cursor, which has a time and an id."""
         given = {"status": state, "repo": self.repo, "branch": self.branch, "parent_run_id": self.parent_run_id}
         bound: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         conditions = [f"{name} = :{name}" for name in bound]
@@ -121,7 +101,18 @@ class RunFilter:
             if moment is not None:
                 conditions.append(f"started_at {sign} :{name}")
                 bound[name] = to_text(moment)
-        return conditions, bound
+        if by == "ended_at":
+            conditions.append("ended_at is not null")
+        if place is not None:
+            conditions.append(f"({by}, id) < (:{by}, :id)")
+            bound |= {by: place[0], "id": place[1]}
+        return f"where {' and '.join(conditions)}" if conditions else "", bound
+
+    def _of_text(self) -> tuple[str, dict[str, str]]:
+        if self.text is None:
+            return "1 = 1", {}
+        pattern = _lowered(self.text).replace("!", "!!").replace("%", "!%").replace("_", "!_")
+        return "lower(goal) like :text escape '!'", {"text": f"%{pattern}%"}
 
 
 class RunSort(StrEnum):
@@ -236,13 +227,9 @@ def _both(
 
 def counts(db: Database, wanted: RunFilter, going: Sequence[RunOverview]) -> tuple[dict[str, int], bool]:
     """Count runs by status. Also return whether there are more finished runs than counted."""
-    over = {_WORDS[state].value: count for state, count in db.rows(*_bound(db, wanted))[1]}
-    return by_status(going) | over, sum(over.values()) >= MOST_LOOKED_AT
-
-
-def _bound(db: Database, wanted: RunFilter) -> tuple[str, dict[str, Any]]:
     sql, given = wanted.counted()
-    return sql, db.values.bind(given)[0]
+    over = {_WORDS[state].value: count for state, count in db.rows(sql, db.values.bind(given)[0])[1]}
+    return by_status(going) | over, sum(over.values()) >= MOST_LOOKED_AT
 
 
 def _offset(text: str) -> int:

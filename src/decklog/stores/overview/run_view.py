@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from decklog.core.clock import to_text
 from decklog.core.errors import Invalid
 from decklog.db.base import Database
 from decklog.db.packing import beginning
@@ -15,7 +14,8 @@ from decklog.journal.rows import COLUMNS, SELECT
 from decklog.records.record import Page, Record
 from decklog.stores.overview import spending
 from decklog.stores.overview.board import BoardColumn, columns
-from decklog.stores.overview.run_facts import RunOverview, look_at_one
+from decklog.stores.overview.run_facts import RunOverview, load_run
+from decklog.stores.overview.view import View
 from decklog.stores.overview.waiting import WaitingItem
 
 MOST_ASKED = 200
@@ -85,7 +85,7 @@ select digest, case when length(bytes) < size then bytes end, substr(bytes, 1, :
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunView:
+class RunView(View):
     """A run as of entry `seq` of `last`. `overview` is its current status; `run` is its record as of an earlier entry.
 
     The strip covers the whole run. Long texts of entries are left out; `texts` has their beginning and their size in bytes.
@@ -127,30 +127,21 @@ class RunView:
         return self.overview is not None
 
     def as_dict(self) -> dict[str, Any]:
-        names = ("entries", "tasks", "board", "of_roles", "first_tasks", "asks")
-        lists = {name: [one.as_dict() for one in getattr(self, name)] for name in names}
-        overview = None if self.overview is None else self.overview.as_dict()
-        records = {table: [one.as_dict() for one in found] for table, found in self.records.items()}
-        spent = None if self.spent is None else self.spent.as_dict()
         milestones = [{"what": what, "entry": entry.as_dict()} for what, entry in self.milestones]
-        parts = {**lists, "overview": overview, "records": records, "spent": spent, "milestones": milestones}
-        return {**vars(self), **parts, "moment": to_text(self.moment), "is_now": self.is_now}
+        return {**super().as_dict(), "milestones": milestones, "is_now": self.is_now}
 
 
 @dataclass(frozen=True)
-class RunSpending:
+class RunSpending(View):
     """The spending of a run at some of its entries; for now also by model and agent, with the run's budgets."""
 
     line: list[tuple[int, int]]
     by: list[dict[str, Any]]
     budgets: list[Any]
 
-    def as_dict(self) -> dict[str, Any]:
-        return {"line": self.line, "by": self.by, "budgets": [one.as_dict() for one in self.budgets]}
 
-
-@dataclass(frozen=True)
-class Wished:
+@dataclass(frozen=True, kw_only=True)
+class ViewRequest:
     """The requested parts of a run view and their sizes; 0 leaves a part out."""
 
     at: str | None
@@ -163,11 +154,11 @@ class Wished:
     tasks: int
     after: str | None
     board: int
-    records: list[type[Record]] = field(default_factory=list)
-    roles: list[str] = field(default_factory=list)
-    first_tasks: int = 0
-    spent: int = 0
-    milestones: int = 0
+    records: list[type[Record]]
+    roles: list[str]
+    first_tasks: int
+    spent: int
+    milestones: int
 
 
 def kinds(classes: Mapping[str, type[Record]], tables: list[str]) -> list[type[Record]]:
@@ -179,31 +170,34 @@ def kinds(classes: Mapping[str, type[Record]], tables: list[str]) -> list[type[R
     return [known[table] for table in dict.fromkeys(tables)]
 
 
-def drawn(db: Database, wanted: Wished, base: Any, record: type[Record], history: Any, place: Any, story: Any) -> RunView:
+def build_view(
+    db: Database, wanted: ViewRequest, base: Any, record: type[Record], history: Any, place: Any, story: Any
+) -> RunView:
     """Build the view of a run. `base` is what every overview starts with; the last three are the run's history."""
     run_id, is_now = place.run_id, wanted.at is None
     seq, first = history.entry_for(place, wanted.at), history.entry_for(place, wanted.since, is_end=False)
     counts, span = history.tally(place, story, seq), (min(first, seq), seq)
-    found = _latest(db, run_id, place.start, seq, wanted)
+    entries = _latest(db, place.start, seq, wanted) if wanted.entries else []
     tasks = history.records(place, story, record, str(seq), wanted.tasks, wanted.after) if wanted.tasks else Page()
-    times = base.moment.now, base.moment.steady_now
     cost = counts["cost_microdollars"]
     line = history.spent(place, story, seq, wanted.spent, cost) if wanted.spent else []
     newest = history.newest(place, story, wanted.records, seq, MOST_RECORDS, wanted.before)
     activity = history.activity(place, story, (1, place.head), wanted.buckets)
     return RunView(
-        **_head(db, base, history, place, seq, counts, found),
+        **_head(db, base, history, place, wanted.at, seq, counts),
         activity=activity,
         lanes=history.lanes(place, story, span, wanted.lanes) if wanted.lanes else _no_lanes(run_id, *span),
-        entries=found.entries,
-        texts=texts(db, found.entries),
+        entries=entries,
+        texts=texts(db, entries),
         tasks=list(tasks),
         next_tasks=tasks.next,
-        board=columns(db, run_id, wanted.board, story, base.tasks, *times) if wanted.board else [],
+        board=columns(db, run_id, wanted.board, story, base) if wanted.board else [],
         records={table: records for table, (records, _) in newest.items()},
         older={table: older for table, (_, older) in newest.items()},
         of_roles=_of_roles(db, record, run_id, wanted.roles) if wanted.roles else [],
-        first_tasks=_first_tasks(db, record, run_id, wanted.first_tasks) if wanted.first_tasks else [],
+        first_tasks=record.from_rows(*db.rows(_FIRST_TASKS, {"run_id": run_id, "most": wanted.first_tasks}))
+        if wanted.first_tasks
+        else [],
         spent=_spent(db, base, place, is_now, line) if wanted.spent else None,
         milestones=_milestones(db, place.start, activity["marks"], seq, wanted.milestones),
     )
@@ -222,13 +216,7 @@ def _milestones(db: Database, start: int, marks: Sequence[dict[str, Any]], until
 def _of_roles(db: Database, record: type[Record], run_id: str, roles: list[str]) -> list[Any]:
     """Load those of a run's first tasks that have one of the roles, by creation."""
     marks, bound = placed(roles)
-    names, rows = db.rows(_OF_ROLES.format(roles=marks), {**bound, "run_id": run_id})
-    return [record.from_row(names, row) for row in rows]
-
-
-def _first_tasks(db: Database, record: type[Record], run_id: str, most: int) -> list[Any]:
-    """Load a run's tasks from their table: running, blocked, then the first of the others."""
-    return record.from_rows(*db.rows(_FIRST_TASKS, {"run_id": run_id, "most": most}))
+    return record.from_rows(*db.rows(_OF_ROLES.format(roles=marks), {**bound, "run_id": run_id}))
 
 
 def _spent(db: Database, base: Any, place: Any, is_now: bool, line: list[tuple[int, int]]) -> RunSpending:
@@ -237,48 +225,39 @@ def _spent(db: Database, base: Any, place: Any, is_now: bool, line: list[tuple[i
     return RunSpending(line, by, [one for one in base.budgets if one.run_id == place.run_id])
 
 
-def head_of(db: Database, base: Any, history: Any, side: Any) -> RunView:
+def build_head(db: Database, base: Any, history: Any, side: Any) -> RunView:
     """Build only the head of a run's page at a moment."""
-    place, nothing = side.place, Wished(side.at, None, None, None, 0, 0, 0, 0, None, 0)
-    found = _latest(db, place.run_id, place.start, side.seq, nothing)
     parts: dict[str, Any] = {"activity": {}, "entries": [], "texts": {}, "tasks": [], "next_tasks": None, "board": []}
-    lanes = _no_lanes(place.run_id, 1, side.seq)
-    return RunView(**_head(db, base, history, place, side.seq, side.counts, found), lanes=lanes, **parts)
+    lanes = _no_lanes(side.place.run_id, 1, side.seq)
+    return RunView(**_head(db, base, history, side.place, side.at, side.seq, side.counts), lanes=lanes, **parts)
 
 
-def _head(db: Database, base: Any, history: Any, place: Any, seq: int, counts: dict[str, int], found: "Latest") -> dict[str, Any]:
-    """Return the status of a run now or as of an entry."""
-    shown = look_at_one(db, place.run_id, counts, base.moment, base.by_run) if found.at is None else None
-    asks = [item for item in base.items if item.run_id == place.run_id] if shown is not None else []
-    return {
+def _head(db: Database, base: Any, history: Any, place: Any, at: str | None, seq: int, counts: dict[str, int]) -> dict[str, Any]:
+    """Return the status of a run: now, or at an entry with its time, the run's record then, and the approvals open then."""
+    head = {
         "run_id": place.run_id,
         "seq": seq,
         "last": place.head,
-        "moment": found.at if shown is None else shown.last_at,
         "totals": history.shown(counts, seq),
-        "waiting": found.open_approvals if shown is None else shown.waiting,
         "decisions": len(base.items),
-        "overview": shown,
-        "run": found.run,
-        "asks": sorted(asks, key=lambda item: (not item.holds_up, item.place)),
     }
+    if at is None:
+        shown = load_run(db, place.run_id, counts, base)
+        asks = [item for item in base.items if item.run_id == place.run_id]
+        asks.sort(key=lambda item: (not item.holds_up, item.place))
+        return {**head, "moment": shown.last_at, "waiting": shown.waiting, "overview": shown, "asks": asks}
+    bound = {"run_id": place.run_id, "until": place.start + seq}
+    [last] = _entries(db, f"{SELECT} where pos = :until", {"until": bound["until"]})
+    questions: list[Any] = [entry.payload for entry in _entries(db, _ASKED, bound)]
+    open_ones = sum(image.get("state") == "open" for image in questions)
+    return {**head, "moment": last.at, "waiting": open_ones, "run": _entries(db, _RECORDED, bound)[0].payload}
 
 
 def _no_lanes(run_id: str, first: int, last: int) -> dict[str, Any]:
     return {"run_id": run_id, "first": first, "last": last, "attempts": [], "left_out": 0}
 
 
-@dataclass(frozen=True)
-class Latest:
-    """The latest entries and, for an earlier moment, its time, the run's record then, and the approvals open then."""
-
-    entries: list[Entry]
-    at: datetime | None = None
-    run: dict[str, Any] | None = None
-    open_approvals: int = 0
-
-
-def _latest(db: Database, run_id: str, start: int, seq: int, wanted: Wished) -> Latest:
+def _latest(db: Database, start: int, seq: int, wanted: ViewRequest) -> list[Entry]:
     """List the latest entries of a run up to a moment, or before a number. `start` is its first position.
 
     Texts that entries refer to by digest are not loaded.
@@ -286,15 +265,7 @@ def _latest(db: Database, run_id: str, start: int, seq: int, wanted: Wished) -> 
     kind = wanted.kind
     narrowed = "" if kind is None else _OF_KIND.get(kind, f"and kind = '{kind.value}' and kind not in ('tool', 'change')")
     bound = {"start": start, "before": start + min(seq + 1, wanted.before or seq + 1), "most": wanted.entries}
-    listing = f"{SELECT} where pos > :start and pos < :before {narrowed} order by pos desc limit :most"
-    listed = _entries(db, listing, bound) if wanted.entries else []
-    if wanted.at is None:
-        return Latest(listed)
-    moment = {"run_id": run_id, "until": start + seq}
-    recorded: Any = _entries(db, _RECORDED, moment)[0].payload
-    questions: list[Any] = [entry.payload for entry in _entries(db, _ASKED, moment)]
-    [last] = _entries(db, f"{SELECT} where pos = :until", {"until": start + seq})
-    return Latest(listed, last.at, recorded, sum(image.get("state") == "open" for image in questions))
+    return _entries(db, f"{SELECT} where pos > :start and pos < :before {narrowed} order by pos desc limit :most", bound)
 
 
 def _entries(db: Database, sql: str, bound: dict[str, Any]) -> list[Entry]:
@@ -366,19 +337,15 @@ def graph(db: Database, run_id: str, most: int) -> tuple[list[dict[str, Any]], l
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class Comparison(View):
     """Both moments with their heads only. `differences` is None if a run is too long to compare."""
 
     sides: list[RunView]
     differences: list[dict[str, Any]] | None
     decisions: int
 
-    def as_dict(self) -> dict[str, Any]:
-        sides = [side.as_dict() for side in self.sides]
-        return {"sides": sides, "differences": self.differences, "decisions": self.decisions}
 
-
-def compared(db: Database, base: Any, history: Any, comparison: Any) -> Comparison:
+def build_comparison(db: Database, base: Any, history: Any, comparison: Any) -> Comparison:
     """Build both sides as of their moments."""
-    sides = [head_of(db, base, history, side) for side in comparison.sides]
+    sides = [build_head(db, base, history, side) for side in comparison.sides]
     return Comparison(sides=sides, differences=comparison.differences, decisions=len(base.items))

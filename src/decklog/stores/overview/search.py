@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from decklog.core.clock import from_text, to_text
+from decklog.core.clock import from_text
 from decklog.db.base import Database, Row
 from decklog.db.search.entries import search as search_entries
 from decklog.db.text_search import Query, Search
 from decklog.db.where import placed
+from decklog.journal.rows import STREAM_SIZE
 from decklog.records.record import search_warnings
 from decklog.records.values import from_json
+from decklog.stores.overview.view import View
 
 # The number of hits that a page and its counts consider, newest first.
 MOST_HITS = 1000
@@ -40,8 +42,10 @@ _NAMED = ("goal", "title", "question", "statement", "lesson", "text", "body", "c
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchHit:
+class SearchHit(View):
     """One hit: its kind, its place, and the text around the words. `highlights` are their positions in the text."""
+
+    shown = ("id",)
 
     kind: str
     stream: str
@@ -58,12 +62,9 @@ class SearchHit:
         """The id of the entry that records it."""
         return f"{self.stream}:{self.seq}"
 
-    def as_dict(self) -> dict[str, Any]:
-        return {**vars(self), "id": self.id, "at": to_text(self.at)}
-
 
 @dataclass(frozen=True, kw_only=True)
-class SearchResult:
+class SearchResult(View):
     """A page of hits. `facets` counts kinds, streams and agents of the newest hits; `is_capped` is true if there are more.
 
     `looked_at` counts the entries with the words, and `found` the matching hits from the cursor on. `not_indexed` counts the
@@ -85,9 +86,6 @@ class SearchResult:
         """The warnings to show with the hits."""
         return search_warnings(self.not_indexed, self.next if self.is_cut else None)
 
-    def as_dict(self) -> dict[str, Any]:
-        return {**vars(self), "hits": [hit.as_dict() for hit in self.hits]}
-
 
 @dataclass(frozen=True)
 class SearchQuery:
@@ -103,17 +101,17 @@ class SearchQuery:
     since: str | None = None
 
 
-def searched(db: Database, query: SearchQuery, stream_size: int) -> SearchResult:
+def find_hits(db: Database, query: SearchQuery) -> SearchResult:
     """Find a page of the newest hits: the newest entry of each record, with texts only for the shown ones."""
     inside: dict[str, Any] = {}
     conditions = []
     if query.number is not None:
-        inside = {"start": query.number * stream_size, "end": (query.number + 1) * stream_size}
+        inside = {"start": query.number * STREAM_SIZE, "end": (query.number + 1) * STREAM_SIZE}
     if query.since is not None:
         inside["since"] = query.since
         conditions.append("entries.at >= :since")
     search = Search(
-        Query(query.words),
+        query=Query(query.words),
         condition=" and ".join(conditions),
         bound=inside,
         limit=MOST_HITS + 1,
@@ -166,17 +164,9 @@ def _texts(db: Database, positions: list[int]) -> dict[int, tuple[str, str | Non
 
 def _hit(hit: dict[str, Any], body: str, payload: str | None, words: str) -> SearchHit:
     snippet, highlights = _snippet(hit["record_table"], body, payload, words)
-    return SearchHit(
-        kind=hit["is"],
-        stream=hit["stream"],
-        seq=hit["seq"],
-        at=from_text(hit["at"]),
-        agent=hit["agent"],
-        table=hit["record_table"],
-        record_id=hit["record_id"],
-        snippet=snippet,
-        highlights=highlights,
-    )
+    same = {name: hit[name] for name in ("stream", "seq", "agent", "record_id")}
+    parts = {"kind": hit["is"], "at": from_text(hit["at"]), "table": hit["record_table"]}
+    return SearchHit(**same, **parts, snippet=snippet, highlights=highlights)
 
 
 def _snippet(table: str | None, body: str, payload: str | None, words: str) -> tuple[str, list[list[int]]]:

@@ -7,15 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, timedelta
 from enum import StrEnum
-from itertools import repeat
-from operator import itemgetter
 from typing import Any, Literal
 
 from decklog.core.clock import to_text
 from decklog.db.base import Database, Row
-from decklog.db.where import placed
 from decklog.stores.overview.budgets import BudgetOverview
-from decklog.stores.overview.run_facts import RunOverview, look
+from decklog.stores.overview.run_facts import RunOverview
+from decklog.stores.overview.view import View
 
 TABLE = "spend_days"
 KEY = ("run_id", "day", "model", "agent")
@@ -56,8 +54,8 @@ class SpendKey(StrEnum):
 SpendKeyLike = SpendKey | Literal["none", "model", "agent", "run"]
 
 
-def by(db: Database, names: Sequence[str], since: str, until: str) -> list[dict[str, Any]]:
-    """Sum up the days of a span by some columns of the key, in the order of the key."""
+def by(db: Database, names: Sequence[str], since: str, until: str) -> list[Any]:
+    """Sum up the days of a span by some columns of the key, in the order of the key. The columns are keys of the result."""
     return _sums(db, names, "day >= :since and day <= :until", {"since": since, "until": until})
 
 
@@ -80,7 +78,7 @@ def _dearest_first(one: dict[str, Any]) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpendingView:
+class SpendingView(View):
     """The spending of each day from `since` to `until`, in UTC. `by` has the largest items of the span, `others` the rest.
 
     `days` splits each day by model, `chart` by the chosen column. `today`, `week` and `month` are the current ones, for any span.
@@ -89,6 +87,8 @@ class SpendingView:
 
     since: str
     until: str
+    shown = ("per_run", "per_task")
+
     days: list[dict[str, Any]]
     chart: list[dict[str, Any]]
     key: str
@@ -117,14 +117,10 @@ class SpendingView:
         done = sum(run.done for run in self.runs)
         return round(sum(run.cost_microdollars for run in self.runs) / done) if done else None
 
-    def as_dict(self) -> dict[str, Any]:
-        lists = {name: [one.as_dict() for one in getattr(self, name)] for name in ("budgets", "runs")}
-        return {**vars(self), **lists, "per_run": self.per_run, "per_task": self.per_task}
-
 
 def spent(db: Database, base: Any, span: tuple[date, date], column: str, most: int) -> SpendingView:
     """Load the days of a span. `base` is what every overview starts with."""
-    now = base.moment.now.astimezone(UTC).date()
+    now = base.now.astimezone(UTC).date()
     since, until, today = (day.isoformat() for day in (*span, now))
     begins = {"today": today, "week": (now - timedelta(days=now.weekday())).isoformat(), "month": f"{today[:8]}01"}
     shown, lately = by(db, ("day", "model"), since, until), by(db, ("day",), min(begins.values()), today)
@@ -133,7 +129,8 @@ def spent(db: Database, base: Any, span: tuple[date, date], column: str, most: i
     by_run = _dearest(chart, column) if column == "run_id" else by(db, ("run_id",), since, until)
     by_run = sorted((row for row in by_run if row["run_id"]), key=_dearest_first)
     whole, listed = _summed(shown), _summed(dearest)
-    held = db.one(_HELD, {"now": to_text(base.moment.now)}) or (0, 0)
+    ids = [row["run_id"] for row in by_run[:_MOST_RUNS]]
+    held = db.one(_HELD, {"now": to_text(base.now)}) or (0, 0)
     return SpendingView(
         since=since,
         until=until,
@@ -150,23 +147,12 @@ def spent(db: Database, base: Any, span: tuple[date, date], column: str, most: i
         decisions=len(base.items),
         charged_runs=len(by_run),
         spent_by_runs=sum(row["cost_microdollars"] for row in by_run),
-        runs=_runs(db, base, [row["run_id"] for row in by_run[:_MOST_RUNS]]),
+        runs=sorted(base.runs_of(db, ids), key=lambda run: ids.index(run.id)),
     )
 
 
-def _runs(db: Database, base: Any, ids: list[str]) -> list[RunOverview]:
-    """Load runs as they are now, in the order of the ids."""
-    marks, bound = placed(ids)
-    found = {run.id: run for run in look(db, f"select * from runs where id in ({marks})", bound, base.moment, base.by_run)}
-    return [found[run_id] for run_id in ids if run_id in found]
-
-
-_FIGURES = itemgetter(*FIGURES)
-
-
 def _summed(rows: list[dict[str, Any]]) -> dict[str, int]:
-    sums = map(sum, zip(*map(_FIGURES, rows), strict=True)) if rows else repeat(0)
-    return dict(zip(FIGURES, sums, strict=False))
+    return {name: sum([row[name] for row in rows]) for name in FIGURES}
 
 
 def _dearest(rows: list[dict[str, Any]], column: str, most: int | None = None) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from decklog.core.clock import from_text
+from decklog.stores.overview.task_counts import STATES
 
 
 class Status(StrEnum):
@@ -96,7 +97,7 @@ def of_run(
         return Status.NEEDS_ATTENTION
     if state == "paused":
         return Status.PAUSED
-    can_go_on = counts["pending"] + counts["running"] > 0 or not any(counts[name] for name in _STATES)
+    can_go_on = counts["pending"] + counts["running"] > 0 or not any(counts[name] for name in STATES)
     if any(until <= steady_now for until in leases) or (can_go_on and silent > silence_of(gap)):
         return Status.STALLED
     if leases or silent <= FRESH:
@@ -105,29 +106,17 @@ def of_run(
     return Status(stopped[0]) if stopped else Status.IDLE
 
 
-_STATES = ("pending", "running", "waiting", "blocked", "paused", "done", "abandoned")
+# The columns of a task that determine its status.
+TASK_FACTS = "select id, state, leased_until, failures, max_attempts from tasks where id in ({ids})"
 
 
-TASK_FACTS = """
-select id, state, leased_until, failures, max_attempts from tasks where id in ({ids})
-"""
-
-
-class TaskFacts:
-    """The columns of a task that determine its status, without waiting items."""
-
-    def __init__(self, task: Mapping[str, Any]) -> None:
-        self.id, self.state = task["id"], task["state"]
-        self.failures, self.max_attempts = task["failures"], task["max_attempts"]
-        self.leased_until = from_text(task["leased_until"]) if task["leased_until"] else None
-
-
-def of_task(task: TaskFacts, *, needs_person: bool, steady_now: datetime) -> Status:
+def of_task(task: Mapping[str, Any], *, needs_person: bool, steady_now: datetime) -> Status:
     """Return the status of a task: its state, unless that leaves out what a reader has to know."""
-    if task.state not in ("done", "abandoned") and needs_person:
+    state, leased_until = task["state"], task["leased_until"]
+    if state not in ("done", "abandoned") and needs_person:
         return Status.NEEDS_ATTENTION
-    if task.state == "running" and (task.leased_until is None or task.leased_until <= steady_now):
+    if state == "running" and (not leased_until or from_text(leased_until) <= steady_now):
         return Status.STALLED
-    if task.state == "blocked" and task.failures >= task.max_attempts:
+    if state == "blocked" and task["failures"] >= task["max_attempts"]:
         return Status.FAILED
-    return Status(task.state)
+    return Status(state)

@@ -3,18 +3,17 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from decklog.core.clock import to_text
 from decklog.core.figures import counted, dollars
-from decklog.stores.overview.budgets import BudgetOverview
+from decklog.stores.overview.budgets import BudgetOverview, global_budget
 from decklog.stores.overview.run_facts import RunOverview
 from decklog.stores.overview.status import Status
+from decklog.stores.overview.view import View
 from decklog.stores.overview.waiting import WaitingItem
 
 
 @dataclass(frozen=True, kw_only=True)
-class Summary:
+class Summary(View):
     """The summary of a log. `waiting` and `runs` are the first of those that `decisions` and `counts` count.
 
     With `is_cut` there are more unfinished runs than checked; only the newest are counted.
@@ -32,10 +31,6 @@ class Summary:
     budgets: list[BudgetOverview]
     is_new: bool
     is_cut: bool = False
-
-    def as_dict(self) -> dict[str, Any]:
-        lists = {name: [one.as_dict() for one in getattr(self, name)] for name in ("waiting", "runs", "budgets")}
-        return {**vars(self), "at": to_text(self.at), **lists}
 
 
 def sentence(
@@ -83,10 +78,10 @@ def _work(counts: Mapping[str, int], agents: int, runs: int) -> str:
 
 
 def _cost(today: int, budgets: Sequence[BudgetOverview]) -> str:
-    for budget in budgets:
-        if budget.scope == "all" and budget.unit == "microdollars":
-            if budget.period == "day":
-                return f"{dollars(today)} spent today of {dollars(budget.ceiling)}."
-            span = "in all" if budget.period == "forever" else f"this {budget.period}"
-            return f"{dollars(today)} spent today, {dollars(budget.spent)} of {dollars(budget.ceiling)} {span}."
-    return f"{dollars(today)} spent today." if today else ""
+    budget = global_budget(budgets)
+    if budget is None:
+        return f"{dollars(today)} spent today." if today else ""
+    if budget.period == "day":
+        return f"{dollars(today)} spent today of {dollars(budget.ceiling)}."
+    span = "in all" if budget.period == "forever" else f"this {budget.period}"
+    return f"{dollars(today)} spent today, {dollars(budget.spent)} of {dollars(budget.ceiling)} {span}."

@@ -100,13 +100,8 @@ def catch_up(db: Database, run_id: str) -> None:
     else:
         tally = dict(zip(FIELDS, mark[1:], strict=True))
         add_later(db, {run_id: tally}, [(start + mark[0], start + newest)])
-    _write(db, run_id, newest, tally)
-
-
-def _write(db: Database, run_id: str, seq: int, tally: dict[str, int]) -> None:
-    names = ("run_id", "seq", "hash", *FIELDS)
-    row = {"run_id": run_id, "seq": seq, "hash": hash_at(db, run_id, seq), **tally}
-    db.put(TABLE, names, ("run_id",), [row])
+    row = {"run_id": run_id, "seq": newest, "hash": hash_at(db, run_id, newest), **tally}
+    db.put(TABLE, ("run_id", "seq", "hash", *FIELDS), ("run_id",), [row])
 
 
 def hash_at(db: Database, stream: str, seq: int) -> str | None:

@@ -4,13 +4,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from shlex import quote
 
 from decklog.core.clock import from_text, to_text
 from decklog.db.base import Database, Row
 from decklog.records.values import from_json
 from decklog.stores.overview.budgets import BudgetOverview
 from decklog.stores.overview.run_facts import RunOverview
+from decklog.stores.overview.view import View
 from decklog.stores.results.approvals import ApprovalCause, cause_of
 
 
@@ -45,7 +46,7 @@ _LONGEST_PAYLOAD = 4000
 
 
 @dataclass(frozen=True, kw_only=True)
-class WaitingItem:
+class WaitingItem(View):
     """One waiting item: what it is, its times, the default without an answer, and the command to answer.
 
     `cause` is why an approval is required, as the caller stated it: the rule, its reason, and the autonomy level at that time.
@@ -80,10 +81,6 @@ class WaitingItem:
         """The sort key: by group, then by deadline, then by waiting time."""
         group = str(list(WaitingGroup).index(self.kind.group))
         return group, to_text(self.deadline) if self.deadline else "~", to_text(self.since), self.kind.value, self.id
-
-    def as_dict(self) -> dict[str, Any]:
-        values = {name: to_text(value) if isinstance(value, datetime) else value for name, value in vars(self).items()}
-        return {**values, "kind": self.kind.value}
 
 
 _GOES_ON = "r.status in ('planning', 'active', 'paused')"
@@ -157,19 +154,11 @@ def decisions(db: Database, now: datetime, budgets: Sequence[BudgetOverview]) ->
     return sorted([*found, *_spent(budgets)], key=lambda item: item.place)
 
 
-def _word(id: str) -> str:
-    """Quote an id for a command, because imported ids may contain anything."""
-    if id.isascii() and id.replace("_", "").replace("-", "").isalnum():
-        return id
-    from shlex import quote
-
-    return quote(id)
-
-
 def _item(row: Row) -> WaitingItem:
     kind, id, what, more, since, run_id, task_id, by, deadline, default, digest, goal, feedback_id, payload = row
     said, command = _SAID[WaitingKind(kind)]
-    words = {name: value and _word(value) for name, value in (("id", id), ("run_id", run_id), ("feedback_id", feedback_id))}
+    # Imported ids may contain anything.
+    words = {name: value and quote(value) for name, value in (("id", id), ("run_id", run_id), ("feedback_id", feedback_id))}
     return WaitingItem(
         kind=WaitingKind(kind),
         id=id,
@@ -195,7 +184,7 @@ def _spent(budgets: Sequence[BudgetOverview]) -> Iterator[WaitingItem]:
                 id=budget.id,
                 what=f"The budget of {budget.whose} is spent, and stops: {budget.said}",
                 since=budget.last_at,
-                command=f"decklog budgets show {_word(budget.id)}",
+                command=f"decklog budgets show {quote(budget.id)}",
                 run_id=budget.run_id,
             )
 
@@ -227,7 +216,7 @@ def blocked(db: Database) -> list[WaitingItem]:
             id=task_id,
             what=f"{title}: {cause}" if cause else title,
             since=from_text(since),
-            command=f"decklog tasks details {_word(task_id)}",
+            command=f"decklog tasks details {quote(task_id)}",
             run_id=run_id,
             task_id=task_id,
             goal=goal,
@@ -246,7 +235,7 @@ def stalled(run: RunOverview) -> WaitingItem:
         id=run.id,
         what=f"{run.goal} has stalled: {why}",
         since=run.stalled_since,
-        command=f"decklog runs show {_word(run.id)}",
+        command=f"decklog runs show {quote(run.id)}",
         run_id=run.id,
         goal=run.goal,
     )

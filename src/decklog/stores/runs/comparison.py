@@ -24,17 +24,13 @@ def difference(before: RunSnapshot, after: RunSnapshot) -> list[RecordDifference
     """List what was added, removed or changed from one snapshot to another, field by field."""
     changes: list[RecordDifference] = []
     for table in dict.fromkeys([*before.records, *after.records]):
-        old = _by_id(before, table)
-        new = _by_id(after, table)
+        sides = (side.records.get(table, []) for side in (before, after))
+        old, new = ({record.id_of(record.values()): record.as_dict() for record in records} for records in sides)
         for record_id in dict.fromkeys([*old, *new]):
             changed = compared(table, record_id, old.get(record_id), new.get(record_id))
             if changed is not None:
                 changes.append(changed)
     return changes
-
-
-def _by_id(snapshot: RunSnapshot, table: str) -> dict[str, dict[str, Any]]:
-    return {record.id_of(record.values()): record.as_dict() for record in snapshot.records.get(table, [])}
 
 
 def compared(table: str, record_id: str, old: dict[str, Any] | None, new: dict[str, Any] | None) -> RecordDifference | None:

@@ -175,6 +175,14 @@ class RunHistory:
             )
         return moment
 
+    def span(self, place: StreamPosition, since: str | None, until: str | None) -> tuple[int, int]:
+        """Return the first and the last entry of a range, given by entries or times."""
+        first, last = self.entry_for(place, since, is_end=False), self.entry_for(place, until)
+        if first > last:
+            message = f"in run {place.run_id} entry {first} comes after entry {last}; a span begins before it ends"
+            raise Invalid(message, field="since")
+        return first, last
+
     def story(self, place: StreamPosition, *, can_mark: bool) -> RunStory:
         """Evaluate the entries after the last mark. Raise `TimelineOutdated` if another mark is due and can be written."""
         with self._lock:
@@ -188,15 +196,12 @@ class RunHistory:
         story = known.copied() if known is not None and can_go_on else timeline.story_from(place.mark)
         story.add(timeline.changes(self._db, place.start, story.seq, place.head), place.head)
         if not self._db.is_in_transaction:
-            self._remember(place, story)
+            with self._lock:
+                self._remembered[place.run_id] = place.hash, story
+                self._remembered.move_to_end(place.run_id)
+                while len(self._remembered) > _REMEMBERED:
+                    self._remembered.popitem(last=False)
         return story
-
-    def _remember(self, place: StreamPosition, story: RunStory) -> None:
-        with self._lock:
-            self._remembered[place.run_id] = place.hash, story
-            self._remembered.move_to_end(place.run_id)
-            while len(self._remembered) > _REMEMBERED:
-                self._remembered.popitem(last=False)
 
     # Counts
 
@@ -356,7 +361,7 @@ class RunHistory:
         rows = self._db.rows(_LANES.format(open=marks), {**bound, **ids})[1] if story.since else []
         found = {row[1]: _attempt(row, story) for row in rows}
         found |= {seq: attempt for seq, attempt in story.attempts.items() if story.since < seq <= until}
-        return {seq: one for seq, one in found.items() if seq >= first or _ends_after(one, first)}
+        return {seq: one for seq, one in found.items() if seq >= first or one["ended_seq"] is None or one["ended_seq"] >= first}
 
 
 def _attempt(row: Row, story: RunStory) -> dict[str, Any]:
@@ -368,35 +373,8 @@ def _attempt(row: Row, story: RunStory) -> dict[str, Any]:
     return {**attempt, **story.later.get((attempt["task_id"], attempt["number"]), {})}
 
 
-def _ends_after(attempt: Mapping[str, Any], seq: int) -> bool:
-    return attempt["ended_seq"] is None or attempt["ended_seq"] >= seq
-
-
 def _as_of(attempt: dict[str, Any], until: int) -> RunAttempt:
     """Return an attempt as of an entry: one that ended later was running."""
     is_over = attempt["ended_seq"] is not None and attempt["ended_seq"] <= until
-    return {
-        "started_seq": attempt["started_seq"],
-        "task_id": attempt["task_id"],
-        "number": attempt["number"],
-        "worker": attempt["worker"],
-        "started_at": attempt["started_at"],
-        "ended_seq": attempt["ended_seq"] if is_over else None,
-        "ended_at": attempt["ended_at"] if is_over else None,
-        "outcome": attempt["outcome"] if is_over else None,
-        "title": attempt["title"],
-        "summary": attempt["summary"] if is_over else None,
-        "blocker": attempt["blocker"] if is_over else None,
-    }
-
-
-def steps_of(buckets: int) -> int:
-    if not 1 <= buckets <= MOST_STEPS:
-        raise Invalid(f"buckets is {buckets}; a strip has 1 to {MOST_STEPS}", field="buckets")
-    return buckets
-
-
-def span_of(first: int, until: int, run_id: str) -> tuple[int, int]:
-    if first > until:
-        raise Invalid(f"in run {run_id} entry {first} comes after entry {until}; a span begins before it ends", field="since")
-    return first, until
+    ending = () if is_over else ("ended_seq", "ended_at", "outcome", "summary", "blocker")
+    return {name: None if name in ending else attempt[name] for name in RunAttempt.__annotations__}  # type: ignore[return-value]

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from decklog.core.errors import Invalid
+from decklog.core.figures import counted
 from decklog.records.fork_rules import FORK_RUN, FORK_TIME, Computed, ForkRule, Refer, Replace, Reset
 from decklog.records.record import Record
 
@@ -121,4 +122,4 @@ def unfinished(db: Any, run: Run) -> list[str]:
         return []
     sql = "select count(*) from tasks where run_id = :run_id and state not in ('done', 'abandoned')"
     count = db.one(sql, {"run_id": run.id})[0]
-    return [f"run {run.id} is completed with {count} unfinished {'task' if count == 1 else 'tasks'}"] if count else []
+    return [f"run {run.id} is completed with {counted(count, 'unfinished task')}"] if count else []

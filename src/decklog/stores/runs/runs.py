@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Busy, Conflict, Denied, Invalid, ReadOnly
@@ -17,18 +17,16 @@ from decklog.stores.of_run import cleared, given_of
 from decklog.stores.results.runs import RecordDifference, RunActivity, RunLanes
 from decklog.stores.runs import comparison, timeline
 from decklog.stores.runs.comparison import MomentComparison, differing
-from decklog.stores.runs.history import RunHistory, StreamPosition, TimelineOutdated, span_of, steps_of
+from decklog.stores.runs.history import MOST_STEPS, RunHistory, StreamPosition, TimelineOutdated
 from decklog.stores.runs.run import ENDED, Agent, Run, RunMode, RunModeLike, RunStatus, RunStatusLike, check_run_id, unfinished
-from decklog.stores.runs.snapshot import AttemptReader, Past, RunSnapshot, copies, moment_named
+from decklog.stores.runs.snapshot import Past, RunSnapshot, copies, moment_named
 from decklog.stores.runs.timeline import RunStory
 
+if TYPE_CHECKING:
+    from decklog.stores.tasks.criteria import Criteria
+    from decklog.stores.tasks.tasks import Tasks
+
 T = TypeVar("T")
-
-
-class CriteriaReader(Protocol):
-    """Open required criteria, which prevent the end of a run."""
-
-    def open_required(self, run_id: str) -> Sequence[Any]: ...
 
 
 class Runs(Store):
@@ -37,7 +35,7 @@ class Runs(Store):
     records = (Run, Agent)
     derived = ("run_marks", "run_attempts", "run_moments", "record_firsts")
 
-    def __init__(self, parts: StoreParts, *, criteria: Callable[[], CriteriaReader], tasks: Callable[[], AttemptReader]) -> None:
+    def __init__(self, parts: StoreParts, *, criteria: "Callable[[], Criteria]", tasks: "Callable[[], Tasks]") -> None:
         super().__init__(parts)
         self._criteria = criteria
         self._tasks = tasks
@@ -180,9 +178,7 @@ class Runs(Store):
             )
         if status == RunStatus.COMPLETED and not force:
             self._check_criteria(run_id)
-        changes: dict[str, Any] = {"status": status, "ended_at": ended_at or self._now()}
-        if summary is not None:
-            changes["summary"] = summary
+        changes = given_of({"status": status, "ended_at": ended_at or self._now(), "summary": summary})
         note = ", ".join(part for part in (str(status), summary, f"forced: {reason}" if force else None) if part)
         ended = self._set(run_id, changes, note=note)
         return ended.warned(unfinished(self._db, ended))
@@ -200,15 +196,12 @@ class Runs(Store):
     @writes
     def count_cycle(self, run_id: str) -> Run:
         """Count one more cycle of a run's loop."""
-        return self._count(run_id, "cycles")
+        return self._update(Run, run_id, {}, adding={"cycles": 1})
 
     @writes
     def count_replan(self, run_id: str) -> Run:
         """Count one more replan of a run."""
-        return self._count(run_id, "replans")
-
-    def _count(self, run_id: str, column: str) -> Run:
-        return self._update(Run, run_id, {}, adding={column: 1})
+        return self._update(Run, run_id, {}, adding={"replans": 1})
 
     @writes
     def record_agent(
@@ -305,11 +298,11 @@ class Runs(Store):
         A span begins and ends at an entry or a time. Of more than 200 marks, the first of each kind in each part are given;
         `left_out` counts the others.
         """
-        steps = steps_of(buckets)
+        if not 1 <= buckets <= MOST_STEPS:
+            raise Invalid(f"buckets is {buckets}; a strip has 1 to {MOST_STEPS}", field="buckets")
 
         def look(history: RunHistory, place: StreamPosition, story: RunStory) -> RunActivity:
-            ends = history.entry_for(place, since, is_end=False), history.entry_for(place, until)
-            return history.activity(place, story, span_of(*ends, run_id), steps)
+            return history.activity(place, story, history.span(place, since, until), buckets)
 
         return self.with_history(run_id, look)
 
@@ -322,8 +315,7 @@ class Runs(Store):
         size = page_size(limit)
 
         def look(history: RunHistory, place: StreamPosition, story: RunStory) -> RunLanes:
-            ends = history.entry_for(place, since, is_end=False), history.entry_for(place, until)
-            return history.lanes(place, story, span_of(*ends, run_id), size)
+            return history.lanes(place, story, history.span(place, since, until), size)
 
         return self.with_history(run_id, look)
 
@@ -371,7 +363,7 @@ class Runs(Store):
         For two runs, such as two forks, it compares their status, their spending and their records, matched by name.
         """
         past = self._past()
-        return differing(past.moment(before), past.moment(after))
+        return differing(*(past.take(*moment_named(text), recent=False) for text in (before, after)))
 
     def _past(self) -> Past:
         return Past(self._db, self._journal.record_classes(), self._tasks)
@@ -395,8 +387,9 @@ class Runs(Store):
         start, until = past.span(run_id, at)
         new_id = self._ids.new("run") if new_run_id is None else new_run_id
         check_run_id(new_id, "new_run_id")
+        taken = Invalid(f"there is a run {new_id} already; choose another id", field="new_run_id")
         if self._seek(Run, new_id) is not None:
-            raise _taken_id(new_id)
+            raise taken
         note = f"forked from {run_id}:{until - start}"
         fork = Fork(new_id, run_id, to_text(self._now()))
         records = copies(past.newest(start, until), fork, self._ids, self._db)
@@ -405,15 +398,11 @@ class Runs(Store):
             self._db.write(lambda: self._put(Run, run, note=note, new_stream=True))
         except Conflict:
             # A concurrent fork got the same id.
-            raise _taken_id(new_id) from None
+            raise taken from None
         for record_class, image in records:
             self._put(record_class, image, note=note)
         given = given_of({"goal": goal, "branch": branch, "worktree": worktree})
         return self._set(new_id, {**given, "parent_run_id": run_id, "parent_seq": until - start}, note)
-
-
-def _taken_id(run_id: str) -> Invalid:
-    return Invalid(f"there is a run {run_id} already; choose another id", field="new_run_id")
 
 
 _CLEARABLE = ("summary", "repo", "branch", "worktree", "current_task_id")

@@ -1,9 +1,9 @@
 """A snapshot of a run: every record of its stream at one moment, from the journal alone."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from decklog.core.ids import Ids
 from decklog.db.base import Database, Row
@@ -15,12 +15,8 @@ from decklog.records.values import from_json
 from decklog.stores.runs.history import RunHistory
 from decklog.stores.runs.run import Run
 
-
-class AttemptReader(Protocol):
-    """Reads attempts from snapshots of tasks."""
-
-    def attempts_in(self, images: Iterable[dict[str, Any]]) -> list[Any]: ...
-
+if TYPE_CHECKING:
+    from decklog.stores.tasks.tasks import Tasks
 
 _RECENT = 50
 # Part of the snapshot of an unclaimed task. Quotes inside a value are escaped, so it can't be in one.
@@ -38,7 +34,7 @@ class RunSnapshot:
     recent: list[Entry] = field(default_factory=list)
     # All snapshots of claimed tasks as JSON, and the reader of attempts.
     _tried: list[str] = field(default_factory=list, repr=False, compare=False)
-    _reader: "AttemptReader | None" = field(default=None, repr=False, compare=False)
+    _reader: "Tasks | None" = field(default=None, repr=False, compare=False)
 
     @cached_property
     def attempts(self) -> list[Any]:
@@ -79,7 +75,7 @@ class RunSnapshot:
 class Past:
     """Runs at any entry, from the journal, inside the caller's read."""
 
-    def __init__(self, db: Database, classes: Mapping[str, type[Record]], tasks: Callable[[], AttemptReader]) -> None:
+    def __init__(self, db: Database, classes: Mapping[str, type[Record]], tasks: "Callable[[], Tasks]") -> None:
         self._db = db
         self._classes = classes
         self._tasks = tasks
@@ -89,10 +85,6 @@ class Past:
         """Return the position before a run's first entry, and that of the requested entry."""
         place = self._history.place(run_id)
         return place.start, place.start + self._history.entry_for(place, at)
-
-    def moment(self, text: str) -> RunSnapshot:
-        """Parse RUN, RUN:ENTRY or RUN@TIME, and load the snapshot."""
-        return self.take(*moment_named(text), recent=False)
 
     def take(self, run_id: str, at: str | None, *, recent: bool = True) -> RunSnapshot:
         """Load the newest snapshot of every record of a run, now or as of an entry or a time."""
@@ -165,7 +157,10 @@ def copies(found: list[tuple[type[Record], Image]], fork: Fork, ids: Ids, db: Da
         if record_class is not Run and record_class.identity == ("id",):
             fork.ids[record_class.table, image["id"]] = ids.new(_prefix(record_class, image["id"]))
     for record_class, image in copied:
-        own = _named(record_class, image, fork)
+        # The copy's run, and its id if it has one.
+        own = {"run_id": fork.run_id} if "run_id" in image else {}
+        if record_class.identity == ("id",):
+            own["id"] = fork.ids[record_class.table, image["id"]]
         copy = record_class.fork_rule().copy({**image, **own}, fork, record_class.holds_json)
         yield record_class, record_class.forked(copy, db)
 
@@ -178,14 +173,6 @@ def _fitted(found: list[tuple[type[Record], Image]]) -> Iterator[tuple[type[Reco
     for record_class in dict.fromkeys(record_class for record_class, _ in found):
         for image in record_class.fitted(by_table[record_class.table], by_table):
             yield record_class, image
-
-
-def _named(record_class: type[Record], image: Image, fork: Fork) -> Image:
-    """Return the copy's id, if it has one, and its run."""
-    own = {"run_id": fork.run_id} if "run_id" in image else {}
-    if record_class.identity == ("id",):
-        own["id"] = fork.ids[record_class.table, image["id"]]
-    return own
 
 
 def _prefix(record_class: type[Record], record_id: str) -> str:

@@ -5,6 +5,7 @@ A reader evaluates the entries after the last mark; if there are many, it writes
 """
 
 from collections.abc import Iterable, Iterator
+from copy import copy
 from typing import Any, NamedTuple
 
 from decklog.db.base import Database, Row
@@ -77,10 +78,8 @@ class RunStory:
 
     def copied(self) -> "RunStory":
         """Return a copy to continue from, while others read this one."""
-        new = RunStory(self.since, self.tally)
-        new.seq, new.attempts, new.under_way = self.seq, dict(self.attempts), dict(self.under_way)
-        new.earlier, new.later = list(self.earlier), dict(self.later)
-        new.marks, new.moments, new.spent = list(self.marks), list(self.moments), list(self.spent)
+        new = copy(self)
+        vars(new).update({name: copy(value) for name, value in vars(self).items() if isinstance(value, (dict, list))})
         new.firsts = {table: list(found) for table, found in self.firsts.items()}
         return new
 
@@ -278,7 +277,8 @@ def _audit_run(db: Database, run_id: str) -> Iterator[dict[str, Any]]:
         story.add(changes(db, start, story.seq, part), part)
     for table, rows in _rows_of(db, start, story).items():
         true = {row[: len(_KEYS[table])]: row for row in rows}
-        kept = {tuple(row[: len(_KEYS[table])]): tuple(row) for row in _kept(db, table, run_id)}
+        sql = f"select {', '.join(_COLUMNS[table])} from {table} where run_id = :run_id"
+        kept = {tuple(row[: len(_KEYS[table])]): tuple(row) for row in db.each_as_is(sql, {"run_id": run_id})}
         for place in sorted(kept.keys() | true.keys(), key=str):
             if kept.get(place) != true.get(place):
                 yield _wrong(table, run_id, place, "does not match the entries of its run")
@@ -291,10 +291,6 @@ _COLUMNS = {
     MOMENTS: ("what", "seq", "record_id"),
     FIRSTS: ("record_table", "seq", "record_id"),
 }
-
-
-def _kept(db: Database, table: str, run_id: str) -> Iterator[Row]:
-    return db.each_as_is(f"select {', '.join(_COLUMNS[table])} from {table} where run_id = :run_id", {"run_id": run_id})
 
 
 def _rows_of(db: Database, start: int, story: RunStory) -> dict[str, list[tuple[Any, ...]]]:

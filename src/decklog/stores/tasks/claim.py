@@ -3,12 +3,15 @@
 import time
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from decklog.core.errors import DecklogError, LeaseLost, NotFound, OutcomeUnknown
 from decklog.db.base import Database
 from decklog.journal import attribution
 from decklog.stores.tasks.task import AttemptOutcome, Task, TaskState
+
+if TYPE_CHECKING:
+    from decklog.stores.tasks.leases import Leases
 
 
 def lease_check(task_id: str, fence: int) -> Callable[[Database], None]:
@@ -26,6 +29,7 @@ def lease_check(task_id: str, fence: int) -> Callable[[Database], None]:
 
 
 def ending(outcome: AttemptOutcome, state: TaskState, **fields: Any) -> dict[str, Any]:
+    """Return the changes that end an attempt."""
     return {"state": state, "outcome": outcome, "worker": None, "leased_until": None, **fields}
 
 
@@ -39,29 +43,6 @@ def lost(task: Task, fence: int) -> LeaseLost:
         fence=task.fence,
         yours=fence,
     )
-
-
-class Ending(Protocol):
-    """The task operations that a claim needs: extend the lease, and end the task in one of several ways."""
-
-    def extend(
-        self, task_id: str, *, fence: int, lease_seconds: float, stage: str | None = None, state_name: str | None = None
-    ) -> Task: ...
-    def finish(self, task_id: str, *, fence: int, summary: str | None = None, result: object = None) -> Task: ...
-    def fail(
-        self,
-        task_id: str,
-        *,
-        fence: int,
-        summary: str | None = None,
-        blocker: str | None = None,
-        retry_after_seconds: float = 0.0,
-    ) -> Task: ...
-    def block(self, task_id: str, *, fence: int, blocker: str, summary: str | None = None) -> Task: ...
-    def release(self, task_id: str, *, fence: int, reason: str | None = None, not_before: datetime | None = None) -> Task: ...
-    def park(self, task_id: str, *, fence: int, reason: str) -> Task: ...
-    def lease_check(self, task_id: str, fence: int) -> Callable[[Database], None]: ...
-    def if_undone(self, act: Callable[[], None]) -> None: ...
 
 
 class Claim:
@@ -80,9 +61,10 @@ class Claim:
     state: TaskState
     fence: int
 
-    def __init__(self, leases: Ending, task: Task, lease_seconds: float) -> None:
+    def __init__(self, leases: "Leases", task: Task, lease_seconds: float) -> None:
         self._leases = leases
-        self._lease_seconds = lease_seconds
+        # The length of each term of the lease.
+        self.lease_seconds = lease_seconds
         # Created on entering the block: most claims are never used as a context manager.
         self._keeper: _Keeper | None = None
         self._void: LeaseLost | None = None
@@ -124,7 +106,7 @@ class Claim:
         """Extend the lease for another term, and optionally set the stage of the work."""
         self.check_valid()
         task = self._leases.extend(
-            self.task.id, fence=self.task.fence, lease_seconds=self._lease_seconds, stage=stage, state_name=state_name
+            self.task.id, fence=self.task.fence, lease_seconds=self.lease_seconds, stage=stage, state_name=state_name
         )
         self.become(task, is_over=self.is_over)
         return task
@@ -149,19 +131,26 @@ class Claim:
         """Suspend the task while it waits for something outside."""
         return self._end(self._leases.park, reason=reason)
 
-    @property
-    def lease_seconds(self) -> float:
-        """The length of each term of the lease."""
-        return self._lease_seconds
-
     def loss(self, problem: Exception, *, is_late: bool) -> LeaseLost | None:
         """Return why a lease that could not be extended is lost; None if the next try may succeed.
 
         The lease may outlast a transient failure. After its expiry it is unknown who has the task.
         """
         if isinstance(problem, LeaseLost):
-            return None if _is_finished(problem) else problem
-        return None if _may_pass(problem) and not is_late else _not_kept(self.task, problem)
+            # The task may have been finished with this fencing token elsewhere, for example by a command.
+            known = problem.details
+            is_finished = known.get("state") == "done" and known.get("fence") == known.get("yours")
+            return None if is_finished else problem
+        # Extending twice is harmless, so an unknown outcome may be retried.
+        may_pass = isinstance(problem, OutcomeUnknown) or (isinstance(problem, DecklogError) and problem.retryable)
+        if may_pass and not is_late:
+            return None
+        return LeaseLost(
+            f"the lease on task {self.task.id} could not be kept alive: {problem}",
+            hint="Stop working on it: another worker may have it. Claim again once the trouble is over.",
+            task_id=self.task.id,
+            fence=self.task.fence,
+        )
 
     def _end(self, verb: Any, **arguments: Any) -> Task:
         self.check_valid()
@@ -169,7 +158,7 @@ class Claim:
         try:
             task: Task = verb(self.task.id, fence=self.task.fence, **arguments)
         except DecklogError:
-            self._keep_on()  # the task was not ended, so the worker keeps it while the block lasts
+            self._keep()  # the task was not ended, so the worker keeps it while the block lasts
             raise
         self.become(task, is_over=True)
         return task
@@ -182,22 +171,20 @@ class Claim:
     def become(self, task: Task, *, is_over: bool) -> None:
         """Set the current task and whether the claim is over. A rollback restores the previous values."""
         before = self.task, self.is_over
-        self._leases.if_undone(lambda: self._go_back(*before))
-        self.task, self.is_over = task, is_over
 
-    def _go_back(self, task: Task, is_over: bool) -> None:
-        self.task, self.is_over = task, is_over
-        self._keep_on()
-
-    def _keep_on(self) -> None:
-        """Extend the lease again in the block, unless the claim is over or lost."""
-        if self._is_entered and not self.is_over and self.lost is None:
+        def go_back() -> None:
+            self.task, self.is_over = before
             self._keep()
 
+        self._leases.if_undone(go_back)
+        self.task, self.is_over = task, is_over
+
     def _keep(self) -> None:
-        self._rest()
-        self._keeper = _Keeper(self)
-        self._keeper.start()
+        """Extend the lease from a thread in the block, unless the claim is over or lost."""
+        if self._is_entered and not self.is_over and self.lost is None:
+            self._rest()
+            self._keeper = _Keeper(self)
+            self._keeper.start()
 
     # The block
 
@@ -222,8 +209,8 @@ class Claim:
 
     def __enter__(self) -> Self:
         self.check_valid()
-        self._keep()
         self._is_entered = True
+        self._keep()
         self.take_up()
         return self
 
@@ -243,7 +230,7 @@ class Claim:
     def _check_held(self, db: Database) -> None:
         self.check_valid()
         if not self.is_over:
-            self._leases.lease_check(self.task.id, self.task.fence)(db)
+            lease_check(self.task.id, self.task.fence)(db)
 
     def _rest(self) -> None:
         if self._keeper is not None:
@@ -261,7 +248,7 @@ class _Keeper:
         from threading import Event, Lock  # most claims never start a thread
 
         self._claim = claim
-        self._seconds = claim._lease_seconds
+        self._seconds = claim.lease_seconds
         self._stopped = Event()
         self._deciding = Lock()
         self.lost: LeaseLost | None = None
@@ -286,7 +273,9 @@ class _Keeper:
             except Exception as problem:  # noqa: BLE001 - any problem is reported to the worker
                 lost = self._claim.loss(problem, is_late=time.monotonic() - kept > self._seconds)
                 if lost is not None:
-                    self._give_up(lost)
+                    with self._deciding:
+                        if not self._stopped.is_set():
+                            self.lost = lost
                     return
 
     def _extend(self) -> None:
@@ -295,27 +284,3 @@ class _Keeper:
         with self._deciding:
             if not self._stopped.is_set():
                 claim.task = task
-
-    def _give_up(self, why: LeaseLost) -> None:
-        with self._deciding:
-            if not self._stopped.is_set():
-                self.lost = why
-
-
-def _may_pass(problem: Exception) -> bool:
-    """Return whether the next try may succeed. Extending twice is harmless, so an unknown outcome may be retried."""
-    return isinstance(problem, OutcomeUnknown) or (isinstance(problem, DecklogError) and problem.retryable)
-
-
-def _is_finished(problem: LeaseLost) -> bool:
-    """Return whether the task was finished with this fencing token elsewhere, for example by a command."""
-    return problem.details.get("state") == "done" and problem.details.get("fence") == problem.details.get("yours")
-
-
-def _not_kept(task: Task, problem: Exception) -> LeaseLost:
-    return LeaseLost(
-        f"the lease on task {task.id} could not be kept alive: {problem}",
-        hint="Stop working on it: another worker may have it. Claim again once the trouble is over.",
-        task_id=task.id,
-        fence=task.fence,
-    )

@@ -53,7 +53,7 @@ _FIRST_OF_ALL = (
     "exists (select 1 from schedules where run_id = :run_id and next_at <= :now)",
     f"exists (select 1 from tasks where run_id = :run_id and {_PENDING} and {_WHOSE} = :worker)",
 )
-_BEFORE_CLAIM = f"select {', '.join(_FIRST_OF_ALL)}"
+BEFORE_CLAIM = f"select {', '.join(_FIRST_OF_ALL)}"
 _NOTHING_BEFORE = "".join(f" and not {found}" for found in _FIRST_OF_ALL)
 
 
@@ -81,11 +81,6 @@ select id, {_FIRSTS}
 def spelled_tag(tag: str) -> str:
     """Format a tag as `TAGGED` expects it."""
     return f",{to_json(tag)},"
-
-
-def narrowed(wanted: dict[str, str | None]) -> dict[str, str]:
-    """Return the filters that a claim sets, as bound parameters."""
-    return {name: value for name, value in wanted.items() if value is not None}
 
 
 def _ready(asked: tuple[str, ...], of_run: str | None, *, whose: str | None = None, due: str = _DUE) -> str:
@@ -170,14 +165,6 @@ def look(db: Database, asked: dict[str, str], times: dict[str, datetime]) -> Out
     left = [(from_text(time) - now).total_seconds() for time, now in zip(found, clocks, strict=True) if time is not None]
     seconds = min(left, default=inf)
     return Outlook(is_ready=seconds <= 0, is_shared=is_shared, seconds=seconds)
-
-
-def before_claim(db: Database, run_id: str, worker: str, times: dict[str, datetime]) -> tuple[Any, ...]:
-    """Return whether a run has expired leases, due schedules, and ready tasks assigned to this worker."""
-    bound, _ = db.values.bind({"run_id": run_id, "worker": worker, **times})
-    found = db.one(_BEFORE_CLAIM, bound)
-    assert found is not None
-    return found
 
 
 def runs_with_work(db: Database, worker: str, now: datetime) -> list[str]:

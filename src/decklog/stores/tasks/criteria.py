@@ -108,13 +108,12 @@ def read_criteria(given: object) -> list[dict[str, Any]]:
     """Parse a list of criteria, each an object or just its text; null means not given."""
     if not isinstance(given, (list, tuple)) or not given:
         raise Invalid(f"criteria are a list of one or more texts or objects; got {given!r}", field="criteria")
-    return [_read_criterion(item) for item in given]
-
-
-def _read_criterion(item: object) -> dict[str, Any]:
-    left = {"criterion": item} if isinstance(item, str) else mapping("a criterion", item)
-    named = {_OTHER_NAMES.get(name, name): value for name, value in left.items() if value is not None}
-    return checked({"criterion": None} | named)
+    found = []
+    for item in given:
+        left = {"criterion": item} if isinstance(item, str) else mapping("a criterion", item)
+        named = {_OTHER_NAMES.get(name, name): value for name, value in left.items() if value is not None}
+        found.append(checked({"criterion": None} | named))
+    return found
 
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
@@ -241,7 +240,7 @@ class Criteria(RunBound):
         """
         facts = _facts(commit, files)
         lock_run(self._db, run_id)
-        for present in self._bound(run_id):
+        for present in self._all(run_id):
             self.set_fields(present, _staleness(present, *facts), note="evidence compared")
         return self._select_by(Criterion, order="number", run_id=run_id, is_stale=True)
 
@@ -255,7 +254,12 @@ class Criteria(RunBound):
     @reads
     def get(self, run_id: str, criterion: str) -> Criterion:
         """Get a criterion of a run by its text or its number."""
-        return self._get(run_id, criterion)
+        # A criterion whose text is a number is found by its text first.
+        by_number = (one for one in self._all(run_id) if str(one.number) == str(criterion))
+        found = self._by_text(run_id, str(criterion)) or next(by_number, None)
+        if found is None:
+            raise missing(Criterion, run_id, criterion)
+        return found
 
     @reads
     def find(
@@ -286,30 +290,13 @@ class Criteria(RunBound):
 
     def _held(self, run_id: str, criterion: str) -> Criterion:
         lock_run(self._db, run_id)
-        return self._get(run_id, criterion)
-
-    def _get(self, run_id: str, criterion: str) -> Criterion:
-        # A criterion whose text is a number is found by its text first.
-        by_number = (one for one in self._all(run_id) if str(one.number) == str(criterion))
-        found = self._by_text(run_id, str(criterion)) or next(by_number, None)
-        if found is None:
-            raise missing(Criterion, run_id, criterion)
-        return found
+        return self.get(run_id, criterion)
 
     def _by_text(self, run_id: str, text: str) -> Criterion | None:
         return self._seek_by(Criterion, run_id=run_id, criterion=text)
 
     def _all(self, run_id: str) -> list[Criterion]:
         return self._select_by(Criterion, order="number", run_id=run_id)
-
-    def _bound(self, run_id: str) -> list[Criterion]:
-        sql = """
-            select * from criteria
-             where run_id = :run_id
-               and (evidence_commit is not null or evidence_files is not null)
-             order by number
-        """
-        return self._select(Criterion, sql, run_id=run_id)
 
 
 def _binding(commit: str | None, files: dict[str, object] | None) -> dict[str, Any]:

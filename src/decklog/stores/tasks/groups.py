@@ -65,11 +65,8 @@ def normal_specialization(path: object) -> str:
     if ".." in path or path.startswith("/"):
         raise Invalid(f"specialisation {path!r} leads out of {SPECIALIZATIONS}", field="specializations")
     inner = posixpath.normpath(path) + ("/" if path.endswith("/") else "")
-    for prefix in _SHORT_FORMS:
-        if inner.startswith(prefix):
-            inner = inner.removeprefix(prefix)
-            break
-    inner = inner.strip("/")
+    prefix = next((form for form in _SHORT_FORMS if inner.startswith(form)), "")
+    inner = inner.removeprefix(prefix).strip("/")
     if inner in ("", "."):
         raise Invalid(f"specialisation {path!r} names the folder and no template in it", field="specializations")
     return SPECIALIZATIONS + inner
@@ -317,18 +314,15 @@ class Groups(RunBound):
 
     def _held(self, run_id: str, group_id: str) -> Group:
         lock_run(self._db, run_id)
-        return self._get(run_id, group_id)
-
-    def _get(self, run_id: str, group_id: str) -> Group:
-        group = self._seek(Group, (run_id, group_id))
-        if group is None:
-            raise missing(Group, run_id, group_id)
-        return group
+        return self.get(run_id, group_id)
 
     @reads
     def get(self, run_id: str, group_id: str) -> Group:
         """Get a group of a run."""
-        return self._get(run_id, group_id)
+        group = self._seek(Group, (run_id, group_id))
+        if group is None:
+            raise missing(Group, run_id, group_id)
+        return group
 
     def of_run(self, run_id: str) -> list[Group]:
         """List all groups of a run by creation."""

@@ -5,26 +5,24 @@ Each lease has a fencing token that only grows. A worker with an older token has
 
 from collections.abc import Callable, Generator, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from decklog.core.errors import BudgetExceeded, Conflict, Invalid, LeaseLost
-from decklog.db.base import Database
 from decklog.journal.attribution import claims
 from decklog.records.operations import WaitStep, calling, check_may_wait, reading, waiting, waits_to_write, writes, writing
 from decklog.stores.base import Store, StoreParts
 from decklog.stores.checks import LONGEST_RESERVATION_SECONDS, check_span, moment
-from decklog.stores.of_run import check_run
-from decklog.stores.tasks.claim import Claim, ending, lease_check, lost
+from decklog.stores.of_run import check_run, given_of
+from decklog.stores.tasks.claim import Claim, ending, lost
 from decklog.stores.tasks.claimable import (
+    BEFORE_CLAIM,
     EXPIRED,
     FINISH,
     HOLDER_AND_LINKS,
     Outlook,
     Patience,
-    before_claim,
     held_update,
     look,
-    narrowed,
     runs_with_work,
     take_after,
     take_at_once,
@@ -32,38 +30,10 @@ from decklog.stores.tasks.claimable import (
 )
 from decklog.stores.tasks.task import AttemptOutcome, LinkKind, Task, TaskState
 
-
-class Reserving(Protocol):
-    """Budgets that can reserve money."""
-
-    def reserve(
-        self,
-        expires_at: datetime,
-        *,
-        amount_microdollars: int,
-        tokens: int,
-        run_id: str,
-        group_id: str | None,
-        task_id: str,
-        agent: str | None,
-        holder: str,
-    ) -> Any: ...
-    def extend(self, reservation_id: str, expires_at: Any) -> Any: ...
-    def get(self, reservation_id: str) -> Any: ...
-    def settle(self, reservation_id: str) -> Any: ...
-
-
-class Recalling(Protocol):
-    """A memory of earlier failures."""
-
-    def recall(self, query: str) -> list[Any]: ...
-
-
-class Scheduling(Protocol):
-    """Schedules that add tasks when they are due."""
-
-    def make_due(self, run_id: str) -> list[Task]: ...
-
+if TYPE_CHECKING:
+    from decklog.stores.memory.memory import Memory
+    from decklog.stores.money.reservations import Reservations
+    from decklog.stores.tasks.schedules import Schedules
 
 DEFAULT_LEASE_SECONDS = 300.0
 
@@ -75,9 +45,9 @@ class Leases(Store):
         self,
         parts: StoreParts,
         *,
-        reservations: Callable[[], Reserving],
-        lessons: Callable[[], Recalling],
-        schedules: Callable[[], Scheduling],
+        reservations: "Callable[[], Reservations]",
+        lessons: "Callable[[], Memory]",
+        schedules: "Callable[[], Schedules]",
     ) -> None:
         super().__init__(parts)
         self._reservations = reservations
@@ -113,7 +83,7 @@ class Leases(Store):
         check_span(lease_seconds, "lease_seconds")
         if wait_seconds > 0:
             check_may_wait(self._db)
-        wanted = {"group_id": group_id, "role": role, "tag": tag}
+        wanted: dict[str, str] = given_of({"group_id": group_id, "role": role, "tag": tag})
         if task_id is not None:
             from decklog.stores.tasks.why import refuse_claim, run_of
 
@@ -154,14 +124,14 @@ class Leases(Store):
         self._db.if_undone(act)
 
     def _awaited(
-        self, run_id: str | None, worker: str, wanted: dict[str, str | None], patience: Patience
+        self, run_id: str | None, worker: str, wanted: dict[str, str], patience: Patience
     ) -> Generator[WaitStep, Any, bool]:
         """Wait until there may be a task to claim. The check takes no lock; only a claim locks the run."""
-        asked = narrowed({**wanted, "run_id": run_id, "worker": worker})
+        asked = given_of({**wanted, "run_id": run_id, "worker": worker})
         found = Outlook(is_ready=False, is_shared=True, seconds=0.0)
         while not found.is_ready and not patience.over():
             # With assigned tasks one waiter can't check for the others, so each checks separately.
-            queue = ("claim", run_id, *wanted.values(), None if found.is_shared else worker)
+            queue = ("claim", run_id, *wanted.items(), None if found.is_shared else worker)
             yield waiting(patience.step(found.seconds), run_id, queue=queue, patience=patience.left())
             found = yield reading(lambda: look(self._db, asked, self._times()))
         return found.is_ready
@@ -170,13 +140,13 @@ class Leases(Store):
         self,
         run_id: str | None,
         worker: str,
-        wanted: dict[str, str | None],
+        wanted: dict[str, str],
         lease_seconds: float,
         amounts: dict[str, int | None] | None = None,
     ) -> Task | None:
         now = self._now()
         for run in [run_id] if run_id is not None else runs_with_work(self._db, worker, now):
-            if (task := self._take(run, worker, narrowed(wanted), now, lease_seconds)) is not None:
+            if (task := self._take(run, worker, wanted, now, lease_seconds)) is not None:
                 until = now + timedelta(seconds=lease_seconds)
                 return self._reserve(task, amounts, until) if amounts and any(amounts.values()) else task
         if run_id is not None:
@@ -221,10 +191,12 @@ class Leases(Store):
 
     def _before_claim(self, run_id: str, worker: str, now: datetime, steady_now: datetime) -> tuple[Any, ...]:
         """Take back expired leases, add due tasks of schedules, and return what was found."""
-        times = {"now": now, "steady_now": steady_now}
-        found = is_expired, is_due, _ = before_claim(self._db, run_id, worker, times)
+        bound = {"run_id": run_id, "worker": worker, "now": now, "steady_now": steady_now}
+        found = self._db.one(BEFORE_CLAIM, self._db.values.bind(bound)[0])
+        assert found is not None
+        is_expired, is_due, _ = found
         if is_expired:
-            self._change_all(Task, EXPIRED, note="lease expired", run_id=run_id, **times)
+            self._change_all(Task, EXPIRED, note="lease expired", run_id=run_id, now=now, steady_now=steady_now)
         if is_due:
             self._schedules().make_due(run_id)
         return found
@@ -249,9 +221,9 @@ class Leases(Store):
         Filters and reservations for the next task work as in `claim`. If a budget refuses, the first task is not finished either.
         """
         check_span(lease_seconds, "lease_seconds")
-        wanted = {"group_id": group_id, "role": role, "tag": tag}
+        wanted: dict[str, str] = given_of({"group_id": group_id, "role": role, "tag": tag})
         amounts = {"microdollars": reserve_microdollars, "tokens": reserve_tokens}
-        taken = self._take_ahead(task_id, narrowed(wanted), lease_seconds)
+        taken = self._take_ahead(task_id, wanted, lease_seconds)
         done, worker = self._finish(task_id, fence, summary, result)
         task = taken()
         if task is None:
@@ -277,12 +249,12 @@ class Leases(Store):
 
         return taken
 
-    # What a worker does with a claimed task
-
     def _settle(self, task: Task) -> None:
         """Finalize a task's reservation: charges stay, and the rest is released."""
-        if task.reservation_id is not None:
-            self._reservations().settle(task.reservation_id)
+        if task.raw("reservation_id") is not None:
+            self._reservations().settle(task.raw("reservation_id"))
+
+    # What a worker does with a claimed task
 
     @writes
     def extend(
@@ -295,27 +267,23 @@ class Leases(Store):
         state_name: str | None = None,
     ) -> Task:
         """Extend a lease from now; optionally record the stage of the work."""
-        check_span(lease_seconds, "lease_seconds")
-        changes: dict[str, Any] = {"leased_until": self._steady_now() + timedelta(seconds=lease_seconds)}
-        if stage is not None:
-            changes["stage"] = stage
-        if state_name is not None:
-            changes["state_name"] = state_name
-        task = self._held(task_id, fence, changes)
-        return task if task.reservation_id is None else self._keep_reservation(task, lease_seconds)
+        given = given_of({"stage": stage, "state_name": state_name})
+        return self._extended(task_id, fence, lease_seconds, given)
 
     @writes
     def refence(self, task_id: str, *, fence: int, lease_seconds: float = DEFAULT_LEASE_SECONDS) -> Task:
         """Continue a task under a new fence, as after a restart; the old fence is refused."""
-        check_span(lease_seconds, "lease_seconds")
-        changes = {"fence": fence + 1, "leased_until": self._steady_now() + timedelta(seconds=lease_seconds)}
-        task = self._held(task_id, fence, changes, note=f"{task_id} goes on under fence {fence + 1}")
-        return task if task.reservation_id is None else self._keep_reservation(task, lease_seconds)
+        note = f"{task_id} goes on under fence {fence + 1}"
+        return self._extended(task_id, fence, lease_seconds, {"fence": fence + 1}, note)
 
-    def _keep_reservation(self, task: Task, lease_seconds: float) -> Task:
-        """Extend a task's reservation with its lease; reserve again if it has expired, as after a clock change."""
-        assert task.reservation_id is not None
-        reservations, until = self._reservations(), self._now() + timedelta(seconds=lease_seconds)
+    def _extended(self, task_id: str, fence: int, lease_seconds: float, changes: dict[str, Any], note: str | None = None) -> Task:
+        """Extend a lease with its reservation; reserve again if that has expired, as after a clock change."""
+        check_span(lease_seconds, "lease_seconds")
+        term = timedelta(seconds=lease_seconds)
+        task = self._held(task_id, fence, {"leased_until": self._steady_now() + term, **changes}, note=note)
+        if task.reservation_id is None:
+            return task
+        reservations, until = self._reservations(), self._now() + term
         try:
             reservations.extend(task.reservation_id, min(until, self._longest()))
             return task
@@ -351,18 +319,15 @@ class Leases(Store):
         links = self._db.rows_ahead(HOLDER_AND_LINKS, bound)
         task = self._change_held(FINISH, task_id, fence, note=summary or "done", summary=summary, result=result)
         found = links()
-        self._free_dependents(task_id, {(run_id, kind) for _, run_id, kind in found if kind is not None})
-        return task, found[0][0]
-
-    def _free_dependents(self, task_id: str, links: set[tuple[str, str]]) -> None:
-        """Resolve dependencies on a finished task. A task with open parts can't be finished."""
-        for run_id, kind in sorted(links):
+        for run_id, kind in sorted({(run_id, kind) for _, run_id, kind in found if kind is not None}):
             if kind == LinkKind.PARENT:
                 self._check_parts(task_id)
             elif kind == LinkKind.BLOCKS:
                 self._free(run_id, task_id)
+        return task, found[0][0]
 
     def _check_parts(self, task_id: str) -> None:
+        """Raise Conflict for a task with open parts, which can't be finished."""
         _, rows = self._db.rows(
             """
             select t.id, t.state from dependencies d join tasks t on t.id = d.task_id
@@ -382,6 +347,7 @@ class Leases(Store):
             )
 
     def _free(self, run_id: str, task_id: str) -> None:
+        """Resolve the dependencies on a finished task."""
         self._change_all(
             Task,
             """
@@ -465,10 +431,6 @@ class Leases(Store):
             task_id, fence, ending(AttemptOutcome.PARKED, TaskState.WAITING, reason=reason), note=f"waits: {reason}"
         )
 
-    def lease_check(self, task_id: str, fence: int) -> Callable[[Database], None]:
-        """Build the check that refuses writes once the task's lease is lost."""
-        return lease_check(task_id, fence)
-
     def _must_hold(self, task_id: str, fence: int) -> Task:
         """Load a task for update. Raise LeaseLost if this worker no longer has it."""
         found = self._fetch_for_update(Task, task_id)
@@ -490,6 +452,6 @@ class Leases(Store):
         task = changed[0]
         for claim in claims():
             claim.follow(task, fence)
-        if task.raw("reservation_id") is not None and task.state != TaskState.RUNNING:
+        if task.state != TaskState.RUNNING:
             self._settle(task)
         return task

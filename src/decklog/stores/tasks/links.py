@@ -68,7 +68,7 @@ class Links(Leases):
             found = self._fetch_for_update(Task, task_id)
             if found.run_id != run_id:
                 raise Invalid(
-                    f"task {task_id} is of run {found.run_id}; a task depends on tasks of its own run, {run_id}",
+                    f"task {task_id} is of run {found.run_id}; a task depends only on tasks of its run, {run_id}",
                     hint="Wait for another run with not_before, or by parking the task until it is done.",
                     field="depends_on",
                 )
@@ -94,12 +94,17 @@ class Links(Leases):
         if present is not None:
             return task.marked_already()
         if kind in (LinkKind.BLOCKS, LinkKind.PARENT):
-            self._check_circle(task_id, depends_on, kind)
+            first, then = (task_id, depends_on) if kind == LinkKind.BLOCKS else (depends_on, task_id)
+            if (path := self._path(then, first)) is not None:
+                raise Conflict(f"this would be a circle: {' -> '.join([first, *path])}", circle=[first, *path])
         still_open = self._count_open(task.run_id, [depends_on])
         if kind == LinkKind.PARENT:
             self._check_parent(task, depends_on)
         self._add(Dependency, run_id=task.run_id, task_id=task_id, depends_on=depends_on, kind=kind)
-        return self._wait_for(task, depends_on, still_open) if kind == LinkKind.BLOCKS else task
+        if kind != LinkKind.BLOCKS:
+            return task
+        note, more = f"waits for {depends_on}", {"open_dependencies": still_open}
+        return self._update(Task, task.id, {}, condition="state = 'pending'", adding=more, note=note)
 
     def _linking(self, task_id: str, other: str) -> Task:
         """Load a task whose links are about to change, and lock both ends of the link."""
@@ -114,10 +119,6 @@ class Links(Leases):
             run_id=task.run_id,
         )
         return self._fetch(Task, task_id)
-
-    def _wait_for(self, task: Task, depends_on: str, more: int) -> Task:
-        more_open = {"open_dependencies": more}
-        return self._update(Task, task.id, {}, condition="state = 'pending'", adding=more_open, note=f"waits for {depends_on}")
 
     def _check_parent(self, task: Task, parent_id: str) -> None:
         """Refuse a second parent, and a finished parent, which would be complete without this part."""
@@ -135,13 +136,6 @@ class Links(Leases):
                 task_id=parent_id,
                 state=parent.state.value,
             )
-
-    def _check_circle(self, task_id: str, other: str, kind: LinkKind) -> None:
-        """Refuse a link that would create a cycle."""
-        first, then = (task_id, other) if kind == LinkKind.BLOCKS else (other, task_id)
-        circle = self._path(then, first)
-        if circle is not None:
-            raise Conflict(f"this would be a circle: {' -> '.join([first, *circle])}", circle=[first, *circle])
 
     def _path(self, start: str, goal: str) -> list[str] | None:
         """Return the path of dependencies from one task to another; None if there is none."""
@@ -190,10 +184,8 @@ class Links(Leases):
             task_id=task_id,
             depends_on=depends_on,
         )
-        is_open = self._fetch(Task, depends_on).state != TaskState.DONE
-        return self._wait_less(task, note) if link.kind == LinkKind.BLOCKS and is_open else task
-
-    def _wait_less(self, task: Task, note: str) -> Task:
+        if link.kind != LinkKind.BLOCKS or self._fetch(Task, depends_on).state == TaskState.DONE:
+            return task
         return self._update(Task, task.id, {}, condition="open_dependencies > 0", adding={"open_dependencies": -1}, note=note)
 
     def _never(self, task_id: str, links: dict[str, LinkKind]) -> Iterator[LinkKind]:
@@ -244,10 +236,7 @@ class Links(Leases):
 
         Dependencies are listed nearest first, to a depth of 20; `first` names those without open dependencies.
         """
-        return self._explained(self._fetch(Task, task_id))
-
-    def _explained(self, task: Task) -> TaskExplanation:
-        return explained(self._db, task, self._now(), self._steady_now())
+        return explained(self._db, self._fetch(Task, task_id), self._now(), self._steady_now())
 
     # Comments
 

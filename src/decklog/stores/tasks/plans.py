@@ -1,5 +1,6 @@
 """Plans: the phases of a run, and the progress of each."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -84,21 +85,14 @@ def moved(phase: PlanPhase, status: PhaseStatus, percent: int | None, now: datet
     return changes
 
 
-def check_percent(value: object) -> int:
-    """Check the progress of a phase in percent."""
-    return whole("progress_percent", value, high=100)
-
-
 def read_phases(given: object) -> list[dict[str, Any]]:
     """Parse a list of phases, each an object or just a name. Missing numbers follow the position."""
     if not isinstance(given, (list, tuple)):
         raise Invalid(f"phases are a list of names or objects; got {given!r}", field="phases")
     phases = [_read_phase(item, place) for place, item in enumerate(given, 1)]
-    seen: set[int] = set()
-    for phase in phases:
-        if phase["number"] in seen:
-            raise Invalid(f"two phases have the number {phase['number']}; give each its own", field="phases")
-        seen.add(phase["number"])
+    for number, count in Counter(phase["number"] for phase in phases).items():
+        if count > 1:
+            raise Invalid(f"two phases have the number {number}; give each its own", field="phases")
     return phases
 
 
@@ -107,12 +101,15 @@ def _read_phase(item: object, place: int) -> dict[str, Any]:
     left: dict[str, Any] = {"name": item} if isinstance(item, str) else dict(mapping(f"phase {place}", item))
     if left.get("number") is None:
         left["number"] = left.pop("phase", None)
-    number = _number(_taken(left, "number", place))
+    number: Any = _taken(left, "number", place)
+    if isinstance(number, str) and len(number) < 19 and number.isascii() and number.isdecimal():
+        number = int(number)
+    whole("a phase's number", number)
     phase: dict[str, Any] = {"number": number, "name": filled("a phase's name", _taken(left, "name", f"Phase {number}"))}
     if (status := left.pop("status", None)) is not None:
         phase["status"] = enum_of(PhaseStatus, str(status), "status")
     if (percent := left.pop("progress_percent", None)) is not None:
-        phase["progress_percent"] = check_percent(percent)
+        phase["progress_percent"] = whole("progress_percent", percent, high=100)
     for name in ("started_at", "completed_at"):
         if (time := left.pop(name, None)) is not None:
             phase[name] = moment(name, time)
@@ -123,12 +120,6 @@ def _read_phase(item: object, place: int) -> dict[str, Any]:
 def _taken(left: dict[str, Any], name: str, default: object) -> object:
     value = left.pop(name, None)
     return default if value is None else value
-
-
-def _number(value: object) -> int:
-    if isinstance(value, str) and len(value) < 19 and value.isascii() and value.isdecimal():
-        value = int(value)
-    return whole("a phase's number", value)
 
 
 def same_phases(wanted: dict[int, str], present: list[PlanPhase]) -> dict[int, PlanPhase]:
@@ -201,7 +192,7 @@ class Plans(RunBound):
             return plan
         replaced = self._replace_phases(run_id, wanted)
         plan = self.set_fields(plan, fields)
-        return self._plan(run_id) if replaced and plan.already else plan
+        return self.get(run_id) if replaced and plan.already else plan
 
     def _replace_phases(self, run_id: str, wanted: list[dict[str, Any]]) -> bool:
         """Update the phases of a plan row by row, and return whether any of them changed."""
@@ -216,13 +207,7 @@ class Plans(RunBound):
                 self._add(PlanPhase, run_id=run_id, updated_at=now, **fields)
             changed = row is None or not self.set_fields(row, fields).already or changed
         for number in rows:
-            self._remove(
-                PlanPhase,
-                "delete from phases where run_id = :run_id and number = :number returning *",
-                note="not in the new plan",
-                run_id=run_id,
-                number=number,
-            )
+            self._remove_one(PlanPhase, (run_id, number), note="not in the new plan")  # type: ignore[arg-type]
         return changed or bool(rows)
 
     @writes
@@ -243,7 +228,7 @@ class Plans(RunBound):
         if not fields:
             raise Invalid("nothing to change was given", field="run_id")
         lock_run(self._db, run_id)
-        return self.set_fields(self._plan(run_id), fields)
+        return self.set_fields(self.get(run_id), fields)
 
     @writes
     def mark(self, run_id: str, phase: str, status: PhaseStatusLike, *, progress_percent: int | None = None) -> PlanPhase:
@@ -254,30 +239,14 @@ class Plans(RunBound):
         """
         status = enum_of(PhaseStatus, status, "status")
         if progress_percent is not None:
-            check_percent(progress_percent)
+            whole("progress_percent", progress_percent, high=100)
         lock_run(self._db, run_id)
-        present = self._phase(run_id, phase)
+        present = self.phase(run_id, phase)
         return self.set_fields(present, moved(present, status, progress_percent, self._now()), note=f"{present.name}: {status}")
 
     @reads
     def get(self, run_id: str) -> Plan:
         """Get the plan of a run."""
-        return self._plan(run_id)
-
-    @reads
-    def phases(self, run_id: str, *, status: PhaseStatusLike | None = None) -> list[PlanPhase]:
-        """List the phases of a run's plan by their numbers."""
-        if status is not None:
-            status = enum_of(PhaseStatus, status, "status")
-        self._plan(run_id)
-        return [phase for phase in self._phases(run_id) if status in (None, phase.status)]
-
-    @reads
-    def phase(self, run_id: str, phase: str) -> PlanPhase:
-        """Get one phase of a run's plan by its number or its name."""
-        return self._phase(run_id, phase)
-
-    def _plan(self, run_id: str) -> Plan:
         plan = self._seek(Plan, run_id)
         if plan is None:
             raise NotFound(
@@ -287,11 +256,18 @@ class Plans(RunBound):
             )
         return plan
 
-    def _phases(self, run_id: str) -> list[PlanPhase]:
-        return self._select_by(PlanPhase, order="number", run_id=run_id)
+    @reads
+    def phases(self, run_id: str, *, status: PhaseStatusLike | None = None) -> list[PlanPhase]:
+        """List the phases of a run's plan by their numbers."""
+        if status is not None:
+            status = enum_of(PhaseStatus, status, "status")
+        self.get(run_id)
+        return [phase for phase in self._phases(run_id) if status in (None, phase.status)]
 
-    def _phase(self, run_id: str, phase: str) -> PlanPhase:
-        self._plan(run_id)
+    @reads
+    def phase(self, run_id: str, phase: str) -> PlanPhase:
+        """Get one phase of a run's plan by its number or its name."""
+        self.get(run_id)
         # A name of digits is matched if no phase has that number; callers may pass the number itself.
         wanted, phases = self._stored("text", str(phase)), self._phases(run_id)
         found = [each for each in phases if str(each.number) == wanted] or [each for each in phases if each.name == wanted]
@@ -301,6 +277,9 @@ class Plans(RunBound):
             numbers = ", ".join(str(each.number) for each in found)
             raise Conflict(f"run {run_id} has {len(found)} phases named {wanted!r}; say which by its number: {numbers}")
         return found[0]
+
+    def _phases(self, run_id: str) -> list[PlanPhase]:
+        return self._select_by(PlanPhase, order="number", run_id=run_id)
 
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {

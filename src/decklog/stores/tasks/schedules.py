@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Denied, Invalid, NotFound
@@ -23,20 +23,10 @@ from decklog.stores.of_run import check_run, given_of, lock_run
 from decklog.stores.tasks.claimable import GOES_ON
 from decklog.stores.tasks.recurrence import recurrence, zone_of
 from decklog.stores.tasks.task import EDITABLE, Task
-from decklog.stores.tasks.templates import fill_in
+from decklog.stores.tasks.templates import Templates, fill_in
 
-
-class TaskPlanner(Protocol):
-    """A store that can add tasks."""
-
-    def add_many(self, run_id: str, tasks: list[dict[str, object]]) -> list[Task]: ...
-
-
-class Using(Protocol):
-    """A store of templates."""
-
-    def get(self, name: str) -> Any: ...
-    def use(self, name: str, run_id: str, *, values: dict[str, object], key: str) -> list[Task]: ...
+if TYPE_CHECKING:
+    from decklog.stores.tasks.tasks import Tasks
 
 
 class CatchUp(StrEnum):
@@ -50,7 +40,6 @@ class CatchUp(StrEnum):
 CatchUpLike = CatchUp | Literal["none", "one", "all"]
 
 
-_DAY_SECONDS = 86_400
 _TASK_FIELDS = {*EDITABLE, "depends_on", "assigned_to", "parent_id"}
 # Placeholders that only a schedule fills in.
 _OWN_PLACES = ("at", "date", "time")
@@ -71,16 +60,8 @@ class Schedule(Record):
         },
     )
     restores = (
-        "rule",
-        "zone",
-        "catch_up",
-        "catch_up_limit",
-        "late_seconds",
-        "task",
-        "template",
-        "template_values",
-        "next_at",
-        "reason",
+        *("rule", "zone", "catch_up", "catch_up_limit", "late_seconds", "task", "template", "template_values"),
+        *("next_at", "reason"),
     )
 
     id: str
@@ -111,7 +92,7 @@ class Schedules(Store):
 
     records = (Schedule,)
 
-    def __init__(self, parts: StoreParts, *, tasks: Callable[[], TaskPlanner], templates: Callable[[], Using]) -> None:
+    def __init__(self, parts: StoreParts, *, tasks: "Callable[[], Tasks]", templates: Callable[[], Templates]) -> None:
         super().__init__(parts)
         self._tasks = tasks
         self._templates = templates
@@ -139,36 +120,31 @@ class Schedules(Store):
         (`all`), or only those at most `late_seconds` late (`none`). A known name returns its schedule, or is refused if it
         differs.
         """
-        asked = _what(title, task, template, values)
-        asked |= {
+        asked = _what(title, task, template, values) | {
             "rule": " ".join(filled("when", when).split()),
             "zone": zone,
             "catch_up": enum_of(CatchUp, catch_up, "catch_up"),
-        }
-        asked |= {
             "catch_up_limit": whole("catch_up_limit", catch_up_limit, low=1, high=100),
-            "late_seconds": whole("late_seconds", late_seconds, high=366 * _DAY_SECONDS),
+            "late_seconds": whole("late_seconds", late_seconds, high=366 * 86_400),
         }
         name = name_of(name, "name")
         lock_run(self._db, run_id)
         self._check_template(asked)
         now = self._now()
-        begin: dict[str, Any] = {"id": self._ids.new("sched"), "next_at": _next(asked, now), "created_at": now, "updated_at": now}
+        next_at = _next(asked["rule"], asked["zone"], now)
+        begin: dict[str, Any] = {"id": self._ids.new("sched"), "next_at": next_at, "created_at": now, "updated_at": now}
         found = self._once(
             lambda: self._seek_by(Schedule, run_id=run_id, name=name),
             lambda: self._add(Schedule, note=f"{name}: {asked['rule']}", run_id=run_id, name=name, **begin, **asked),
         )
-        self._check_same(found, asked)
-        return found
-
-    def _check_same(self, schedule: Schedule, asked: Mapping[str, Any]) -> None:
-        if schedule.already and (differing := self._differing_fields(schedule, asked)):
+        if found.already and (differing := self._differing_fields(found, asked)):
             raise Conflict(
-                f"run {schedule.run_id} has a schedule {schedule.name} already, with another {' and another '.join(differing)}",
-                hint=f"Change it: decklog schedules edit {schedule.id}",
-                schedule_id=schedule.id,
+                f"run {run_id} has a schedule {found.name} already, with another {' and another '.join(differing)}",
+                hint=f"Change it: decklog schedules edit {found.id}",
+                schedule_id=found.id,
                 fields=list(differing),
             )
+        return found
 
     def _check_template(self, asked: Mapping[str, Any]) -> None:
         """Raise an error for a missing template, or for placeholders without a value."""
@@ -230,9 +206,9 @@ class Schedules(Store):
         differing = self._differing_fields(schedule, changes)
         if not differing:
             return schedule.marked_already()
-        rhythm = {"rule": differing.get("rule", schedule.rule), "zone": differing.get("zone", schedule.zone)}
-        if not schedule.is_paused and differing.keys() & rhythm.keys():
-            differing["next_at"] = _next(rhythm, self._now())
+        if not schedule.is_paused and differing.keys() & {"rule", "zone"}:
+            rule, zone = differing.get("rule", schedule.rule), differing.get("zone", schedule.zone)
+            differing["next_at"] = _next(rule, zone, self._now())
         return self._set(schedule_id, differing, f"edited {', '.join(changes)}: {filled('reason', reason)}")
 
     @writes
@@ -249,8 +225,8 @@ class Schedules(Store):
         schedule = self._fetch_for_update(Schedule, schedule_id)
         if not schedule.is_paused:
             return schedule.marked_already()
-        rhythm = {"rule": schedule.rule, "zone": schedule.zone}
-        return self._set(schedule_id, {"next_at": _next(rhythm, self._now()), "reason": None}, "resumed")
+        next_at = _next(schedule.rule, schedule.zone, self._now())
+        return self._set(schedule_id, {"next_at": next_at, "reason": None}, "resumed")
 
     @writes
     def remove(self, schedule_id: str, *, reason: str) -> Schedule:
@@ -302,7 +278,7 @@ class Schedules(Store):
         A schedule whose tasks can't be added is paused with the reason, so that it does not block other work.
         """
         moments = _seen(schedule, now)
-        after: dict[str, Any] = {"next_at": _next({"rule": schedule.rule, "zone": schedule.zone}, now)}
+        after: dict[str, Any] = {"next_at": _next(schedule.rule, schedule.zone, now)}
         try:
             made = self._db.write(lambda: [task for at in moments for task in self._make(schedule, at)])
         except (Invalid, NotFound, Conflict, Denied) as problem:
@@ -331,8 +307,8 @@ class Schedules(Store):
         return self._update(Schedule, schedule_id, changes, note=note)
 
 
-def _next(rhythm: Mapping[str, Any], now: datetime) -> datetime | None:
-    return recurrence(rhythm["rule"], filled("zone", rhythm["zone"])).after(now)
+def _next(rule: str, zone: str, now: datetime) -> datetime | None:
+    return recurrence(rule, filled("zone", zone)).after(now)
 
 
 def _seen(schedule: Schedule, now: datetime) -> list[datetime]:

@@ -1,17 +1,19 @@
 """The task record: one unit of work, its dependencies, its worker and its result."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field
+from dataclasses import dataclass, field
 from dataclasses import fields as dataclass_fields
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Conflict, Invalid
 from decklog.records.fork_rules import Computed, ForkRule, Refer, Replace, Reset
-from decklog.records.record import Record
+from decklog.records.record import Record, default_of
 from decklog.records.values import from_json
 from decklog.stores.checks import filled, mapping, moment, text, texts, whole
 
@@ -160,8 +162,6 @@ class Task(Record):
     @classmethod
     def fitted(cls, images: list[dict[str, Any]], by_table: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
         """Adjust copied tasks: count only unfinished dependencies as open, and drop running attempts and waiting reasons."""
-        from collections import Counter
-
         open_ones = {image["id"] for image in images if image["state"] != TaskState.DONE}
         links = [link for link in by_table.get(Dependency.table, ()) if link["kind"] == LinkKind.BLOCKS]
         waits = Counter(link["task_id"] for link in links if link["depends_on"] in open_ones)
@@ -287,38 +287,20 @@ def with_defaults(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checked(fields: dict[str, Any]) -> dict[str, Any]:
-    """Check the fields of a task and return them as stored."""
-    return {name: _check_of(name)(name, value) for name, value in fields.items()}
-
-
-def _check_of(name: str) -> Callable[[str, Any], Any]:
-    """Return the check of a field: by its name, or by its type."""
-    return _CHECKS[name] if name in _CHECKS else _CHECKS_BY_TYPE[Task.__annotations__[name]]
+    """Check the fields of a task, by their name or their type, and return them as stored."""
+    checks = {name: _CHECKS.get(name) or _CHECKS_BY_TYPE[Task.__annotations__[name]] for name in fields}
+    return {name: checks[name](name, value) for name, value in fields.items()}
 
 
 def cleared_values(names: Iterable[str]) -> dict[str, Any]:
     """Return the default of each field, which is its value after clearing."""
-    by_name = {one.name: one for one in dataclass_fields(Task)}
-    return {name: _default_of(by_name[name]) for name in names}
-
-
-def _default_of(one: Field[Any]) -> Any:
-    return one.default if one.default_factory is MISSING else one.default_factory()
+    return {one.name: default_of(one) for one in dataclass_fields(Task) if one.name in names}
 
 
 def _title(name: str, value: object) -> str:
     if not text(name, value).strip():
         raise Invalid("a task needs a title", field=name)
     return text(name, value)
-
-
-def _bounded(bounds: str, low: int, high: int | None = None) -> Callable[[str, Any], int]:
-    def check(name: str, value: object) -> int:
-        if type(value) is not int or value < low or (high is not None and value > high):
-            raise Invalid(f"{name} is {value!r}; {bounds}", field=name)
-        return value
-
-    return check
 
 
 def _list(name: str, value: object) -> list[str]:
@@ -332,8 +314,8 @@ def _or_none(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "title": _title,
     "objective": text,
-    "priority": _bounded("it goes from 0 to 100", 0, 100),
-    "max_attempts": _bounded("a task needs at least one", 1),
+    "priority": partial(whole, high=100),
+    "max_attempts": partial(whole, low=1),
     "inputs": lambda name, value: {} if value is None else mapping(name, value),
     # Arguments that are not fields.
     "depends_on": _list,

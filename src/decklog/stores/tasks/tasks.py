@@ -1,6 +1,6 @@
 """Tasks: what a run has to do, in which order, and why a task can't be claimed yet."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Unpack
 
@@ -38,15 +38,21 @@ from decklog.stores.tasks.task import (
     of_all_runs,
     with_defaults,
 )
-from decklog.stores.tasks.why import explain, why_not
-
-ENDED = (TaskState.DONE, TaskState.ABANDONED)
+from decklog.stores.tasks.why import explain, explained, why_not
 
 # Tasks that can be claimed now. A lease that expired at the last attempt leaves its task blocked.
 _CLAIMABLE = f"""
 ((state = 'pending' and open_dependencies = 0 and (not_before is null or not_before <= :now)
   or state = 'running' and leased_until < :steady_now and failures + 1 < max_attempts)
  and run_id in (select id from runs where {GOES_ON}))
+"""
+
+
+# A change from outside. The fencing token grows, so that the worker is refused.
+_TAKE_BACK = """
+update tasks set
+  state = :state, reason = :reason, fence = fence + 1, worker = null, leased_until = null,
+  outcome = case when state = 'running' then :outcome else outcome end, updated_at = :now
 """
 
 
@@ -87,19 +93,23 @@ class Tasks(Links):
         linked = checked({"depends_on": depends_on, "parent_id": parent_id, "task_id": task_id})
         needed, parent, now = linked["depends_on"], linked["parent_id"], self._now()
         identity = linked["task_id"] or self._ids.new("task")
-        task = self._add_once(
-            run_id,
-            lambda: self._known(run_id, task_id, key),
-            lambda: self.add_record(
-                id=identity,
-                run_id=run_id,
-                state=TaskState.PENDING,
-                open_dependencies=self._count_open(run_id, needed),
-                created_at=now,
-                updated_at=now,
-                **given,
-            ),
-        )
+        try:
+            task = self._once(
+                lambda: self._known(run_id, task_id, key),
+                lambda: self.add_record(
+                    id=identity,
+                    run_id=run_id,
+                    state=TaskState.PENDING,
+                    open_dependencies=self._count_open(run_id, needed),
+                    created_at=now,
+                    updated_at=now,
+                    **given,
+                ),
+            )
+        except NotFound:
+            # A missing run explains any other missing reference.
+            check_run(self._db, run_id)
+            raise
         links = {**dict.fromkeys(needed, LinkKind.BLOCKS), **({} if parent is None else {parent: LinkKind.PARENT})}
         if task.already:
             self._check_same(task, {**given, **({} if task_id is None else {"id": task_id})}, links)
@@ -126,7 +136,7 @@ class Tasks(Links):
         if differing:
             raise Conflict(
                 f"task {task.id} is there already, with another {' and another '.join(differing)}",
-                hint=f"Change it: decklog tasks edit {task.id}. Or give the new task an id and a key of its own.",
+                hint=f"Change it: decklog tasks edit {task.id}. Or give the new task another id and key.",
                 task_id=task.id,
                 fields=differing,
             )
@@ -134,14 +144,6 @@ class Tasks(Links):
     def add_record(self, **fields: Any) -> Task:
         """Insert a task with the given fields. For importers; other callers use `add`."""
         return self._add(Task, note=fields["title"], **fields)
-
-    def _add_once(self, run_id: str, find: Callable[[], Task | None], add: Callable[[], Task]) -> Task:
-        """Add a task unless it exists. If a reference is missing, check first whether it is the run."""
-        try:
-            return self._once(find, add)
-        except NotFound:
-            check_run(self._db, run_id)
-            raise
 
     def _known(self, run_id: str, task_id: str | None, key: str | None) -> Task | None:
         if task_id is not None and (task := self._seek(Task, task_id)) is not None:
@@ -230,9 +232,9 @@ class Tasks(Links):
         comments = self._page(TaskComment, where, order=("created_at", "id"), limit=20, after=None, descending=True)
         return {
             "task": task.as_dict(),
-            "why": self._explained(task),
+            "why": explained(self._db, task, self._now(), self._steady_now()),
             **self._linked(task),
-            "attempts": [attempt.as_dict() for attempt in self._attempts(task_id)],
+            "attempts": [attempt.as_dict() for attempt in self.attempts(task_id)],
             "comments": [comment.as_dict() for comment in reversed(comments)],
         }
 
@@ -259,14 +261,7 @@ class Tasks(Links):
             check_run(self._db, run_id)
         else:
             where.add(of_all_runs(state))
-        where.equal(
-            run_id=run_id,
-            state=state,
-            group_id=group_id,
-            role=role,
-            worker=worker,
-            assigned_to=assigned_to,
-        )
+        where.equal(run_id=run_id, state=state, group_id=group_id, role=role, worker=worker, assigned_to=assigned_to)
         if tag is not None:
             where.add(TAGGED, tag=spelled_tag(tag))
         order = ("created_at" if run_id is not None else "updated_at", "id")
@@ -331,9 +326,7 @@ class Tasks(Links):
         """
         if fence is not None:
             self._must_hold(task_id, fence)
-        return self._move(
-            task_id, TaskState.PAUSED, AttemptOutcome.PAUSED, reason, ("pending", "running", "waiting", "blocked"), snapshot
-        )
+        return self._move(task_id, TaskState.PAUSED, AttemptOutcome.PAUSED, reason, snapshot)
 
     @writes
     def resume(self, task_id: str) -> Task:
@@ -353,31 +346,18 @@ class Tasks(Links):
         task = self._fetch_for_update(Task, task_id)
         if task.state == TaskState.ABANDONED:
             return task.marked_already()
-        lawful = ("pending", "running", "waiting", "blocked", "paused")
-        return self._move(task_id, TaskState.ABANDONED, AttemptOutcome.ABANDONED, reason, lawful, None)
+        return self._move(task_id, TaskState.ABANDONED, AttemptOutcome.ABANDONED, reason)
 
     def _move(
-        self,
-        task_id: str,
-        state: TaskState,
-        outcome: AttemptOutcome,
-        reason: str,
-        lawful: tuple[str, ...],
-        snapshot: dict[str, object] | None,
+        self, task_id: str, state: TaskState, outcome: AttemptOutcome, reason: str, snapshot: dict[str, object] | None = None
     ) -> Task:
-        """Change a task's state from outside. The fencing token grows, so that its worker is refused."""
-        kept = "snapshot = :snapshot," if snapshot is not None else ""
-        lawful_states = " or ".join(f"state = '{name}'" for name in lawful)
+        """Change an unfinished task's state from outside."""
+        kept = ", snapshot = :snapshot" if snapshot is not None else ""
+        condition = "id = :id and state <> :state and state <> 'done' and state <> 'abandoned'"
         moved = self._change(
             Task,
             task_id,
-            f"""
-            update tasks set
-              state = :state, reason = :reason, {kept} fence = fence + 1, worker = null, leased_until = null,
-              outcome = case when state = 'running' then :outcome else outcome end, updated_at = :now
-             where id = :id and ({lawful_states})
-            returning *
-            """,
+            f"{_TAKE_BACK}{kept} where {condition} returning *",
             note=f"{state}: {reason}",
             state=state,
             outcome=outcome,
@@ -397,15 +377,11 @@ class Tasks(Links):
         also = " or state = 'running'" if include_running else ""
         abandoned = self._change_all(
             Task,
-            f"""
-            update tasks set
-              state = 'abandoned', reason = :reason, fence = fence + 1, worker = null, leased_until = null,
-              outcome = case when state = 'running' then 'abandoned' else outcome end, updated_at = :now
-             where run_id = :run_id and (state = 'pending'{also})
-            returning *
-            """,
+            f"{_TAKE_BACK} where run_id = :run_id and (state = 'pending'{also}) returning *",
             note=f"abandoned: {reason}",
             run_id=run_id,
+            state=TaskState.ABANDONED,
+            outcome=AttemptOutcome.ABANDONED,
             reason=reason,
             now=self._now(),
         )
@@ -416,9 +392,7 @@ class Tasks(Links):
     @reads
     def attempts(self, task_id: str) -> list[Attempt]:
         """List the attempts at a task, oldest first, from the journal."""
-        return self._attempts(self._fetch(Task, task_id).id)
-
-    def _attempts(self, task_id: str) -> list[Attempt]:
+        self._fetch(Task, task_id)
         sql = "select payload from entries where record_table = 'tasks' and record_id = :task_id order by seq"
         return attempts_from(from_json(row[0]) for row in self._db.rows(sql, {"task_id": task_id})[1])
 

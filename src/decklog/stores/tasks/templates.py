@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from decklog.core.errors import Invalid, NotFound
 from decklog.db.where import Where, suggest_id
@@ -15,12 +15,8 @@ from decklog.stores.checks import filled, mapping, name_of, text
 from decklog.stores.of_run import lock_run
 from decklog.stores.tasks.task import EDITABLE, Task, in_order, listed
 
-
-class Planning(Protocol):
-    """A store that can add tasks."""
-
-    def add_many(self, run_id: str, tasks: list[dict[str, object]]) -> list[Task]: ...
-
+if TYPE_CHECKING:
+    from decklog.stores.tasks.tasks import Tasks
 
 _PLACE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _KNOWN = {*EDITABLE, "name", "depends_on", "parent", "assigned_to"}
@@ -51,7 +47,7 @@ class Templates(Store):
 
     records = (Template,)
 
-    def __init__(self, parts: StoreParts, *, tasks: Callable[[], Planning]) -> None:
+    def __init__(self, parts: StoreParts, *, tasks: "Callable[[], Tasks]") -> None:
         super().__init__(parts)
         self._tasks = tasks
 
@@ -116,9 +112,18 @@ class Templates(Store):
             if made := self._made(run_id, key):
                 return [task.marked_already() for task in made]
         template = self.get(name, version=version)
-        given = mapping("values", values or {})
-        if given.keys() != set(template.places):
-            raise _unfilled(template, given)
+        given, places = mapping("values", values or {}), set(template.places)
+        missing, extra = sorted(places - given.keys()), sorted(given.keys() - places)
+        if missing or extra:
+            problems = [f"needs {', '.join(missing)}"] if missing else []
+            problems += [f"has no place for {', '.join(extra)}"] if extra else []
+            raise Invalid(
+                f"template {template.name} {' and '.join(problems)}",
+                hint=f"A place is written {{{{name}}}} in its texts. See them: decklog templates show {template.name}",
+                field="values",
+                missing=missing,
+                extra=extra,
+            )
         return self._tasks().add_many(run_id, self._instances(template, given, key))
 
     def _made(self, run_id: str, key: str) -> list[Task]:
@@ -156,7 +161,7 @@ def planned(tasks: list[dict[str, object]]) -> list[dict[str, object]]:
     named = [{"name": str(place), **task} for place, task in enumerate(listed(tasks), 1)]
     names = [filled("a task's name", task["name"]) for task in named]
     if len(set(names)) < len(names) or not names:
-        raise Invalid("each task of a template needs a name of its own, and there must be one", field="tasks")
+        raise Invalid("a template needs at least one task, and each task a different name", field="tasks")
     for task in named:
         unknown = sorted(task.keys() - _KNOWN)
         others = [*(task.get("depends_on") or []), *([task["parent"]] if task.get("parent") is not None else [])]
@@ -186,16 +191,3 @@ def fill_in(value: Any, values: dict[str, Any]) -> Any:
     if isinstance(value, list):
         return [fill_in(part, values) for part in value]
     return {name: fill_in(part, values) for name, part in value.items()} if isinstance(value, dict) else value
-
-
-def _unfilled(template: Template, given: dict[str, Any]) -> Invalid:
-    missing, extra = sorted(set(template.places) - given.keys()), sorted(given.keys() - set(template.places))
-    problems = [f"needs {', '.join(missing)}"] if missing else []
-    problems += [f"has no place for {', '.join(extra)}"] if extra else []
-    return Invalid(
-        f"template {template.name} {' and '.join(problems)}",
-        hint=f"A place is written {{{{name}}}} in its texts. See them: decklog templates show {template.name}",
-        field="values",
-        missing=missing,
-        extra=extra,
-    )

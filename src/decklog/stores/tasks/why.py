@@ -8,7 +8,7 @@ from decklog.core.errors import Conflict, Invalid
 from decklog.core.figures import counted
 from decklog.db.base import Database
 from decklog.stores.results.tasks import BlockingTask, ClaimExplanation, TaskExplanation
-from decklog.stores.tasks.claimable import GOES_ON, first_later, is_ready, narrowed
+from decklog.stores.tasks.claimable import GOES_ON, first_later, is_ready
 from decklog.stores.tasks.task import Task, TaskState
 
 _RUNNING = """
@@ -17,13 +17,11 @@ select count(*), min(leased_until) from (
 ) as few
 """
 _OPEN = """
-select state, count(*), min(title) from (
-  select state, title from tasks where run_id = :run_id and state <> 'done' and state <> 'abandoned' limit 1000
+select state, count(*) from (
+  select state from tasks where run_id = :run_id and state <> 'done' and state <> 'abandoned' limit 1000
 ) as few
 group by state
 """
-
-
 _UNFINISHED = """
 select d.depends_on, t.state
   from dependencies d join tasks t on t.id = d.depends_on
@@ -33,10 +31,10 @@ select d.depends_on, t.state
 _SCHEDULED = "select name, next_at from schedules where run_id = :run_id and next_at is not null order by next_at limit 1"
 
 
-def run_of(task: Task, run_id: str | None, wanted: dict[str, str | None]) -> str:
+def run_of(task: Task, run_id: str | None, wanted: dict[str, str]) -> str:
     """Return the run of a task that is claimed by id. Raise an error for filters that conflict with it."""
     if any(wanted.values()):
-        raise Invalid(f"a task is claimed by its id, or by {', '.join(narrowed(wanted))}; give one of them", field="task_id")
+        raise Invalid(f"a task is claimed by its id, or by {', '.join(wanted)}; give one of them", field="task_id")
     if run_id not in (None, task.run_id):
         raise Conflict(f"task {task.id} is of run {task.run_id}, not of {run_id}", task_id=task.id, run_id=task.run_id)
     return task.run_id
@@ -67,17 +65,13 @@ def why_not(db: Database, task: Task, now: datetime, steady_now: datetime, worke
             return "waits", f"waits for {', '.join(f'{name} ({state})' for name, state in rows)}"
         case TaskState.PENDING if task.not_before is not None and task.not_before > now:
             return "later", f"not before {task.not_before:%Y-%m-%d %H:%M:%S}"
-        case TaskState.PENDING if _is_held(db, task.run_id):
+        case TaskState.PENDING if db.one(f"select 1 from runs where id = :id and {GOES_ON}", {"id": task.run_id}) is None:
             return "run_held", f"run {task.run_id} is paused or over"
         case TaskState.PENDING if task.assigned_to not in (None, worker):
             return "assigned", f"it is assigned to {task.assigned_to}"
         case TaskState.PENDING:
             return "just_now", "it became ready just now"
     return task.state.value, f"{task.state}: {task.reason}" if task.reason else str(task.state)
-
-
-def _is_held(db: Database, run_id: str) -> bool:
-    return db.one(f"select 1 from runs where id = :run_id and {GOES_ON}", {"run_id": run_id}) is None
 
 
 def explain(
@@ -119,12 +113,9 @@ def _of_running(db: Database, run_id: str, steady_now: datetime) -> ClaimExplana
 
 
 def _of_open(db: Database, run_id: str) -> ClaimExplanation:
-    _, rows = db.rows(_OPEN, {"run_id": run_id})
-    states = {state: count for state, count, _ in rows}
-    if states:
-        return _explanation(
-            "held", run_id=run_id, states=", ".join(f"{count} {state}" for state, count in sorted(states.items()))
-        )
+    if rows := db.rows(_OPEN, {"run_id": run_id})[1]:
+        listed = ", ".join(f"{count} {state}" for state, count in sorted(rows))
+        return _explanation("held", run_id=run_id, states=listed)
     if (scheduled := db.one(_SCHEDULED, {"run_id": run_id})) is not None:
         return _explanation("scheduled", name=scheduled[0], at=from_text(scheduled[1]))
     any_task = db.one("select 1 from tasks where run_id = :run_id limit 1", {"run_id": run_id})
@@ -187,7 +178,11 @@ select t.id, t.title, t.state, t.worker, t.reason, t.open_dependencies, c.depth
 def explained(db: Database, task: Task, now: datetime, steady_now: datetime) -> TaskExplanation:
     """Return why nobody works on a task, or that somebody does, with its blocking tasks, the nearest first."""
     chain, is_cut = _chain(db, task) if task.state == TaskState.PENDING and task.open_dependencies else ([], False)
-    code, words = _waits(chain, is_cut) if chain else _status_code(db, task, now, steady_now)
+    if chain:
+        nearest = ", ".join(f"{one['id']} ({one['state']})" for one in chain if one["depth"] == 1)
+        code, words = "waits", f"waits for {nearest}{', and more' if is_cut else ''}"
+    else:
+        code, words = _status_code(db, task, now, steady_now)
     return {
         "task_id": task.id,
         "run_id": task.run_id,
@@ -219,12 +214,6 @@ def _chain(db: Database, task: Task) -> tuple[list[BlockingTask], bool]:
     for one in sorted(rows, key=lambda row: (row["depth"], row["id"]))[:MOST]:
         found.setdefault(one["id"], one)
     return list(found.values()), len(rows) > MOST
-
-
-def _waits(chain: list[BlockingTask], is_cut: bool) -> tuple[str, str]:
-    """Return the dependencies of a task in words, as a claim reports them."""
-    nearest = [f"{one['id']} ({one['state']})" for one in chain if one["depth"] == 1]
-    return "waits", f"waits for {', '.join(nearest)}{', and more' if is_cut else ''}"
 
 
 def _who(task: Task) -> str:

@@ -62,7 +62,7 @@ def completed(document: Document, default: Document) -> Document:
     if "transitions" in document:
         found["transitions"] = {
             agent: {
-                status: _with_not_stored(step, statuses, _default_step(default, agent, status))
+                status: _with_not_stored(step, statuses, default["transitions"].get(agent, {}).get(status, {}))
                 for status, step in statuses.items()
             }
             for agent, statuses in document["transitions"].items()
@@ -100,11 +100,6 @@ def _rule(name: str, rule: object) -> Document:
 def _markers(agent: str, words: object) -> Document:
     given = _object(agent, words)
     return {ours: given[theirs] for ours, spelled in _MARKERS.items() for theirs in spelled if theirs in given}
-
-
-def _default_step(default: Document, agent: str, status: str) -> Document:
-    step: Document = default["transitions"].get(agent, {}).get(status, {})
-    return step
 
 
 def _with_not_stored(step: Document, statuses: Document, known: Document) -> Document:

@@ -295,7 +295,8 @@ class Context(Store):
             **fields,
         )
         if old is not None:
-            self._retire(old, package.id)
+            changes, is_newest = {"superseded_by_id": package.id}, "superseded_by_id is null"
+            self._update(ContextPackage, old.id, changes, condition=is_newest, note=f"superseded by {package.id}")
             agents = agents or [consumer.agent for consumer in self._consumers(old.id)]
         for agent in agents or []:
             self._add(ContextConsumer, package_id=package.id, agent=agent, run_id=package.run_id)
@@ -313,15 +314,6 @@ class Context(Store):
                 superseded_by=newer.id,
             )
         return old
-
-    def _retire(self, old: ContextPackage, new_id: str) -> None:
-        self._update(
-            ContextPackage,
-            old.id,
-            {"superseded_by_id": new_id},
-            condition="superseded_by_id is null",
-            note=f"superseded by {new_id}",
-        )
 
     @reads
     def get(self, package_id: str) -> ContextPackage:

@@ -160,7 +160,7 @@ class Mends(Store):
             raise Invalid(f"a mend has no {unknown[0]}", field=unknown[0])
         to = known.state if state is None else state
         if known.state.is_end:
-            raise Conflict(f"mend {known.id} is {known.state}", hint="File what is still wrong anew.", state=known.state)
+            raise Conflict(f"mend {known.id} is {known.state}", hint="File the rest as new feedback.", state=known.state)
         given = {"waits_for": None, "reason": "", **changes, "state": to}
         waits = f", waits for {given['waits_for']}: {given['reason']}" if given["waits_for"] else ""
         unmoved: dict[str, Any] = {"condition": "moves = :moves", "moves": known.moves}

@@ -277,8 +277,8 @@ def _assign_model(question: RouteQuestion, step: WorkflowTransition, decision: R
     if wanted is not None and (wanted in question.unavailable or wanted not in models):
         stand_in = step.fallback_agent
         if stand_in is None or stand_in in question.unavailable or stand_in not in models:
-            raise Conflict(f"{wanted} comes next but is not available, and nobody stands in", next_agent=wanted)
-        decision.to(stand_in, f"{wanted} is not available, so {stand_in} stands in", RouteAction.SPAWN, fallback_applied=True)
+            raise Conflict(f"{wanted} comes next but is not available, and nobody can replace it", next_agent=wanted)
+        decision.to(stand_in, f"{wanted} is not available, so {stand_in} replaces it", RouteAction.SPAWN, fallback_applied=True)
     if decision.next_agent is not None and decision.action in (RouteAction.SPAWN, RouteAction.RESPAWN, RouteAction.SPAWN_BATCH):
         override = step.model_override if decision.next_agent == step.next_agent else None
         decision.more["model"] = override or models[decision.next_agent]

@@ -105,25 +105,20 @@ class Workflow(Store):
 
     def _drop(self, part: type[Record], wanted: list[Record]) -> None:
         keep = {_key(record) for record in wanted}
-        condition = " and ".join(f"{name} = :{name}" for name in part.identity)
         for record in self._rows(part):
             if (key := _key(record)) not in keep:
-                sql = f"delete from {part.table} where {condition} returning *"
-                self._remove(part, sql, **dict(zip(part.identity, key, strict=True)))
+                self._remove_one(part, key)
 
     def _put_parts(self, part: type[Record], wanted: list[Record]) -> None:
         """Add new records and update changed ones; unchanged records get no entry."""
         present = {_key(record): record for record in self._rows(part)}
-        others = [name for name in part.columns() if name not in part.identity]
-        assignments = ", ".join(f"{name} = :new_{name}" for name in others)
-        condition = " and ".join(f"{name} = :{name}" for name in part.identity)
         for record in wanted:
             known, values = present.get(_key(record)), record.values()
             if known is None:
                 self._add(part, **values)
             elif known != record:
-                sql = f"update {part.table} set {assignments} where {condition} returning *"
-                self._change(part, _key(record), sql, **{f"new_{name}": values[name] for name in others})
+                changes = {name: value for name, value in values.items() if name not in part.identity}
+                self._update(part, _key(record), changes)
 
     def _rows(self, part: type[Record]) -> list[Record]:
         return self._select(part, f"select * from {part.table} order by {', '.join(part.identity)}")

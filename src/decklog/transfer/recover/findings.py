@@ -1,6 +1,7 @@
 """Where recovery keeps what it has found so far."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from hashlib import sha256
 from itertools import groupby
 from operator import itemgetter
@@ -183,26 +184,22 @@ class RecoveredRows:
         self._db.close()
 
 
+@dataclass(frozen=True)
 class Version:
     """One version of an entry in a place, by its bytes. A doubtful one counts only when its hash fits."""
 
-    def __init__(self, stream: str, seq: int, payload: bytes, is_doubtful: bool) -> None:
-        self._stream = stream
-        self.seq = seq
-        self.payload = payload
-        self.is_doubtful = is_doubtful
+    stream: str
+    seq: int
+    payload: bytes
+    is_doubtful: bool
 
-    def values(self, payload: bytes | None = None) -> dict[str, Any] | None:
-        """Read the entry, as one of this place; None when its columns hold what they can't hold."""
-        try:
-            return self.placed(values_of(self.payload if payload is None else payload))
-        except UNREADABLE:
-            return None
+    def values(self, payload: bytes | None = None, *, errors: str = "strict") -> dict[str, Any] | None:
+        """Read the entry, as one of this place; None when its columns hold what they can't hold.
 
-    def rough_values(self) -> dict[str, Any] | None:
-        """Read as much as can be read."""
+        `errors` is as in `bytes.decode`: with `replace`, as much is read as can be.
+        """
         try:
-            return self.placed(values_of(self.payload, errors="replace"))
+            return self.placed(values_of(self.payload if payload is None else payload, errors=errors))
         except UNREADABLE:
             return None
 
@@ -211,7 +208,7 @@ class Version:
         if len(values) != len(COLUMNS):
             raise ValueError("this is no entry")
         named = dict(zip(COLUMNS[1:], values[1:], strict=True))
-        return {**named, "hash": in_digits(named["hash"]), "stream": self._stream, "seq": self.seq}
+        return {**named, "hash": in_digits(named["hash"]), "stream": self.stream, "seq": self.seq}
 
 
 def in_digits(link: Any) -> Any:

@@ -10,7 +10,6 @@ from typing import Any
 from decklog.core.clock import from_text
 from decklog.core.errors import DecklogError
 from decklog.journal import chain
-from decklog.journal.replication import linked
 from decklog.journal.rows import COLUMNS
 from decklog.transfer.recover.findings import RecoveredRows, Version, in_digits
 from decklog.transfer.recover.pages import UNREADABLE, spans_of, value_of
@@ -176,7 +175,7 @@ def _unproven(versions: list[Version], following: list[Values]) -> RecoveredEntr
 def _altered(versions: list[Version], *, is_surrounded: bool) -> RecoveredEntry | None:
     """Take what can be read of an entry that is known not to be as it was; a doubtful one only where just this one is missing."""
     for version in versions:
-        if (is_surrounded or not version.is_doubtful) and (values := version.rough_values()) is not None:
+        if (is_surrounded or not version.is_doubtful) and (values := version.values(errors="replace")) is not None:
             return RecoveredEntry(values={**values, "hash": str(values["hash"])}, standing=EntryCertainty.ALTERED)
     return None
 
@@ -187,7 +186,7 @@ def _is_nearly(hash: str, other: str) -> bool:
 
 def _link(previous: str, values: Values) -> str | None:
     try:
-        return linked(previous, values)
+        return chain.link(previous, values)
     except (DecklogError, UnicodeEncodeError):
         return None
 

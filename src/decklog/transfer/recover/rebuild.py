@@ -9,7 +9,7 @@ from decklog.core.errors import DecklogError, NotFound
 from decklog.db.base import Database
 from decklog.journal import chain
 from decklog.journal.entry import EntryKind
-from decklog.journal.replication import Replication, linked
+from decklog.journal.replication import Replication
 from decklog.journal.rows import COLUMNS
 from decklog.journal.texts import RECOVERED
 from decklog.journal.verify import Verifier
@@ -90,7 +90,7 @@ _TOGETHER = 500
 def record_lost_texts(log: Decklog) -> None:
     """Write an event into each stream that names texts which were not found."""
     verifier = Verifier(log.db, log.record_classes())
-    verifier.run_entries()
+    verifier.run_checks(Verifier.check_chains, Verifier.check_tables)
     for stream, digests in verifier.texts.gone.items():
         lost = sorted(digests)
         for start in range(0, len(lost), _TOGETHER):
@@ -261,7 +261,7 @@ class Rebuild:
         self.report.unplaced += 1
         self._unplaced.add((values["record_table"], values["record_id"]))
         read = {name: value for name, value in values.items() if value is not None}
-        self._add_event("An entry that can't stand by itself.", {"unplaced": read, "because": because}, values["at"])
+        self._add_event("An entry that can't be used alone.", {"unplaced": read, "because": because}, values["at"])
 
     def _receive(self, entries: list[Values]) -> None:
         seq, hash, linked_ones = self._seq, self._hash, []
@@ -269,7 +269,7 @@ class Rebuild:
             seq += 1
             at = values["at"] or to_text(self._log.clock.now())
             entry = {**values, "stream": self._stream, "seq": seq, "at": at, "redacted": values["redacted"] or 0}
-            hash = entry["hash"] = linked(hash, entry)
+            hash = entry["hash"] = chain.link(hash, entry)
             linked_ones.append(entry)
         Replication.of(self._log).receive(linked_ones)
         self._seq, self._hash = seq, hash

@@ -188,7 +188,7 @@ class Recovered:
         altered = [f"{report.stream}:{seq}" for report in self.streams for seq in report.altered]
         said = [("lost", gaps), ("damaged, and kept as they read", altered)]
         notes = [f"entries {what}: {_some(named)}" for what, named in said if named]
-        return [*notes, *(f"verify says of the new log: {problem}" for problem in self.problems[:_FEW])]
+        return [*notes, *(f"verify reports on the new log: {problem}" for problem in self.problems[:_FEW])]
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "streams": [report.as_dict() for report in self.streams]}

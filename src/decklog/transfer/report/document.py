@@ -109,17 +109,8 @@ def figures(pairs: Iterable[tuple[str, str]]) -> str:
     return f'<ul class="figures">{items}</ul>\n'
 
 
-def needs_attention(items: list[str]) -> str:
-    """Show what waits for a person; nothing when nothing does."""
-    return _called_out("Needs attention", items, "needs")
-
-
-def in_the_way(items: list[str]) -> str:
-    """Show what keeps work from going on; nothing when nothing does."""
-    return _called_out("Blocked", items, "needs stuck")
-
-
-def _called_out(title: str, items: list[str], classes: str) -> str:
+def called_out(title: str, items: list[str], classes: str = "needs") -> str:
+    """Show what a reader should look at first; nothing where there is nothing."""
     if not items:
         return ""
     listed = "".join(f"<li>{escape(item)}</li>" for item in items)

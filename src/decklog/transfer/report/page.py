@@ -17,7 +17,7 @@ from decklog.stores.runs.run import Run
 from decklog.stores.tasks.criteria import Criterion
 from decklog.stores.tasks.task import Attempt, Task
 from decklog.transfer.reading import entries_of
-from decklog.transfer.report.document import document, figures, in_the_way, needs_attention, share, shown_time, table, write_file
+from decklog.transfer.report.document import called_out, document, figures, share, shown_time, table, write_file
 from decklog.transfer.report.words import EntrySentence, sentence_of
 
 T = TypeVar("T")
@@ -149,8 +149,8 @@ class RunPage:
     def parts(self) -> Iterator[str]:
         head = next(head for head in self._log.journal.heads() if head["stream"] == self._run.id)
         yield from self._summary()
-        yield needs_attention(list(self._waiting()))
-        yield in_the_way(list(self._in_the_way()))
+        yield called_out("Needs attention", list(self._waiting()))
+        yield called_out("Blocked", list(self._in_the_way()), "needs stuck")
         yield from chain(self._shown_criteria(), self._money(), self._shown_approvals(), self._shown_tasks())
         yield from bars(self._log, self._tasks)
         yield from story(self._log, self._run.id, head["seq"])

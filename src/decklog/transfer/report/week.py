@@ -15,7 +15,7 @@ from decklog.stores.money.ledger import SpendByLike
 from decklog.stores.overview.waiting import WaitingItem
 from decklog.stores.results.money import SpendRow, SpendSummary
 from decklog.stores.runs.run import Run
-from decklog.transfer.report.document import figures, in_the_way, needs_attention, table
+from decklog.transfer.report.document import called_out, figures, table
 from decklog.transfer.report.page import flat, toned
 
 _SEVEN_DAYS = timedelta(days=7)
@@ -202,8 +202,8 @@ def page(week: Week) -> Iterator[str]:
     """Yield the parts of the week's page."""
     yield f"<h1>{escape(week.title)}</h1>\n<p>{escape(_headline(week))}.</p>\n"
     yield figures(_figures(week))
-    yield needs_attention(waiting(week))
-    yield in_the_way(blocked(week))
+    yield called_out("Needs attention", waiting(week))
+    yield called_out("Blocked", blocked(week), "needs stuck")
     if week.runs:
         yield "<h2>Runs</h2>\n"
         rows = ((goal, toned(status), *rest) for goal, status, *rest in map(_cells, week.runs))

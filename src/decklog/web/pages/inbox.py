@@ -190,7 +190,7 @@ def _decide_approval(request: SiteRequest, approval_id: str) -> None:
     verdict, reason = verdict_of(request, "approval"), reason_of(request)
     record = request.log.approvals.show(approval_id)
     if request.form.get("digest", "") != (record["subject_digest"] or ""):
-        raise Conflict("what is asked about is no longer what this page showed", hint="Reload the page and read it again.")
+        raise Conflict("the question has changed since this page was shown", hint="Reload the page and read it again.")
     if verdict == "denied" and not reason:
         raise Invalid("give a reason to deny it: the agent that asked reads it", field="reason")
     digest = record["subject_digest"]

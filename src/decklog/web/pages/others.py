@@ -223,7 +223,7 @@ PERMISSIONS: dict[str, tuple[str, ...]] = {
     "Draft patches and proposals outside of the repository": ("write_patch", "write_proposal", "write_scratch"),
     "Change, move and delete files": ("edit_file", "write_file", "move_file", "delete_file"),
     "Run commands": ("run_cli", "run_cli_command"),
-    "Commit, and push branches of its own": ("git_add", "git_branch", "git_commit", "git_push"),
+    "Commit, and push its own branches": ("git_add", "git_branch", "git_commit", "git_push"),
     "Open issues and draft pull requests, and comment": ("open_issue", "open_pr", "comment_issue", "comment_pr"),
     "Delete a test, or force-push": ("delete_test", "force_push"),
     "Change the public API, or the version": ("change_public_api", "bump_version"),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
-from decklog.conductor.git.changes import ChangedFile, NumberedLine, files_of
+from decklog.conductor.git.changes import ChangedFile, DiffLine, files_of
 from decklog.conductor.items.item import Item, ItemChange, change_of, find_item, messages_of, write_patch
 from decklog.conductor.items.watching import cost_of, recent_steps
 from decklog.conductor.starting import first_commit
@@ -23,7 +23,7 @@ from decklog.web.site import PageView, SiteRequest, command, is_lapsed, visible_
 MOST_CHARACTERS, MOST_LINES = 600_000, 3000
 UNIFIED, SPLIT = "unified", "split"
 Place = tuple[str, int]
-Pair = tuple[NumberedLine | None, NumberedLine | None]
+Pair = tuple[DiffLine | None, DiffLine | None]
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class DiffView:
         ]
 
     @staticmethod
-    def pairs(lines: Sequence[NumberedLine]) -> Iterator[Pair]:
+    def pairs(lines: Sequence[DiffLine]) -> Iterator[Pair]:
         """Pair removed lines with the added lines that replace them."""
-        gone: list[NumberedLine] = []
-        come: list[NumberedLine] = []
+        gone: list[DiffLine] = []
+        come: list[DiffLine] = []
         for line in lines:
             if line.sign == " " or (line.sign == "-" and come):
                 yield from zip_longest(gone, come)

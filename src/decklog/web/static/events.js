@@ -1,9 +1,9 @@
-// One stream for all tabs of a browser: it may hold six connections to a host, and a seventh tab would hang.
+// Shared worker: one event stream for all tabs. Browsers allow six connections per host, so a seventh tab would hang.
 const ports = new Set()
 let source
 let state = 'connecting'
 let silence
-// What was asked for since the last news, by its address: tabs that show the same ask the server once.
+// Responses since the last event, by URL: tabs that show the same page share one request.
 let found = new Map()
 
 function tell(message) {
@@ -12,16 +12,15 @@ function tell(message) {
 }
 
 async function answer([url, isKept], port) {
-  // Nobody waits for ever: what is asked for may be lost on its way without a word.
+  // Time out: a lost connection reports no error.
   const text = isKept && found.get(url) || fetch(url, { signal: AbortSignal.timeout(20000) }).then(got => got.ok && !got.redirected && got.text()).catch(() => null)
-  // What one tab looks at, while its slider moves or beside a list, is not kept for others.
+  // Don't cache pages that one tab alone shows: slider positions and previews.
   if (isKept) found.set(url, text)
   port.postMessage(await text)
   if (!await text) found.delete(url)
 }
 
-// The server greets at once, and is heard of every 15 seconds. Where it is not, the connection was lost without a word, as by a
-// laptop that slept; a new one may be such an old one, which the browser had kept.
+// The server sends a greeting and then a heartbeat every 15 seconds. Silence means a lost connection, such as after a laptop slept.
 function listen(ms) {
   clearTimeout(silence)
   silence = setTimeout(lose, ms)
@@ -37,7 +36,7 @@ function lose() {
 function open() {
   clearTimeout(silence)
   source?.close()
-  // Where this is a tab's own, only one that is looked at holds a connection.
+  // Without a shared worker, only a visible tab holds a connection.
   if (self.document?.hidden) return
   source = new EventSource('/events')
   source.onerror = lose
@@ -52,7 +51,7 @@ function open() {
 self.onconnect = event => {
   const port = event.ports[0]
   ports.add(port)
-  // A question brings the port for its answer; whoever leaves brings none.
+  // A request carries a reply port; a goodbye carries none.
   port.onmessage = ({ data, ports: [back] }) => back ? answer(data, back) : ports.delete(port)
   if (source) port.postMessage({ state, reset: state === 'live' })
   else open()

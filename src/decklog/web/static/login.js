@@ -1,11 +1,11 @@
-// The code is behind the # of the link: it is never sent in an address, and leaves the history at once.
+// The login code is in the URL fragment: it is never sent in a URL, and is removed from the history at once.
 const form = document.getElementById('login')
 const next = document.getElementById('following')
 function logIn() {
   const code = location.hash.slice(1)
   if (!code) return
   history.replaceState(null, '', location.pathname + location.search)
-  // The link of the terminal names no page: go to the one that this tab asked for before.
+  // The link from the terminal names no page: return to the page that this tab requested.
   if (!next && sessionStorage.next) {
     const field = Object.assign(document.createElement('input'), { type: 'hidden', name: 'next', value: sessionStorage.next })
     form.append(field)
@@ -14,11 +14,11 @@ function logIn() {
   document.getElementById('token').value = code
   form.submit()
 }
-// A link of the terminal that is pasted over this page changes what is behind the # alone.
+// Pasting the terminal's link over this page changes only the fragment.
 addEventListener('hashchange', logIn)
 if (next) {
   sessionStorage.next = next.getAttribute('href')
-  // Whoever follows a link from elsewhere comes without the session's cookie; from here it is sent.
+  // Links from other sites arrive without the SameSite session cookie; a request from this page sends it.
   fetch(next.href, { method: 'HEAD', redirect: 'manual' }).then(({ ok }) => ok && location.replace(next.href)).catch(() => {})
 }
 logIn()

@@ -1,9 +1,9 @@
-// A convenience: each page is whole without it.
+// Live updates, slider, keys and previews. Every page also works without scripts.
 const $ = (selector, root = document) => root.querySelector(selector)
 const set = (selector, values) => Object.assign($(selector) || {}, values)
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)]
 const policy = (window.trustedTypes || { createPolicy: (_, rules) => rules }).createPolicy('decklog', {
-  // Only what this server made as a page, and only its own worker.
+  // Allow only HTML from this server, and its own worker script.
   createHTML: text => text,
   createScriptURL: url => {
     if (!/^\/static\/[0-9a-f]{16}\/events\.js$/.test(url)) throw Error('not ours')
@@ -11,7 +11,7 @@ const policy = (window.trustedTypes || { createPolicy: (_, rules) => rules }).cr
   },
 })
 const parsed = text => new DOMParser().parseFromString(policy.createHTML(text), 'text/html')
-// A worker asks for all tabs, once for those that show the same. Without workers a tab is its own, by the same program.
+// A shared worker fetches for all tabs. Where there are none, the tab runs the same code itself.
 const given = document.body.dataset
 const alone = ({ port1, port2 }) => {
   import(given.events).then(() => onconnect({ ports: [port2] }))
@@ -23,7 +23,7 @@ const shared = (url, isKept = false) => new Promise(done => {
   port1.onmessage = ({ data }) => done(data)
   port.postMessage([url, isKept], [port2])
 })
-// A page of ours; nothing where there is none, or where one has to log in first.
+// Returns a page as a document; null if it is missing or needs a login.
 const fetched = async url => {
   const text = await shared(`${url}`)
   return text && parsed(text)
@@ -49,7 +49,7 @@ function tick() {
   for (const time of $$('[data-left]')) {
     const left = Date.parse(time.dateTime) - now
     time.textContent = span(left)
-    // What lapses is told by no entry: the page looks for itself, once.
+    // Expiry appends no entry, so the page refreshes itself once.
     if (left > 0) continue
     delete time.dataset.left
     if (time.closest('#item')) shut('#lapsed')
@@ -57,7 +57,7 @@ function tick() {
   }
   say()
   grow()
-  // What could not be had is asked for again.
+  // Retry failed requests.
   if (live.state === 'live') {
     if (tail.wanted) follow()
     if (live.wanted || isStale()) refresh()
@@ -70,16 +70,16 @@ function shut(why) {
   }
 }
 
-// Live: a worker tells which runs moved; the page asks for what it lacks
+// Live: the worker reports which runs changed; the page fetches what it lacks
 
 const lastOf = body => Date.parse(body.dataset.last) - skew || 0
 const live = { state: 'connecting', lastAt: lastOf(document.body), next: 0 }
 function say() {
   const place = $('#live')
   const text = $('[data-live=none]') ? 'as of an entry, not live'
-    // What never moves says when it was read.
+    // A static page shows the time of its load instead.
     : !isLive() ? ''
-    : live.held ? 'held still: . goes on'
+    : live.held ? 'paused: . resumes'
     : live.state === 'live' ? 'live' + (live.lastAt ? `, entry ${span(Date.now() - live.lastAt)} ago` : '')
     : live.state === 'lost' ? 'reconnecting; a restarted server needs a new login'
     : ''
@@ -93,11 +93,10 @@ function heard({ state, moved, reset }) {
   live.newest = moved?.[run] || live.newest
   if (moved) live.lastAt = Date.now()
   if (reset || moved && (!run || run in moved)) catchUp()
-  // How long ago the last entry was, and how long the run is, is said once a second: for each it would be a frame more for each.
+  // Age and length are updated once a second: updating per event would draw another frame each time.
   if (!moved) say()
 }
-// The new rows first: the whole page takes longer to read, and both at once would keep them waiting. Whoever is not looked at
-// shows in its title what waits, and no rows.
+// Fetch new rows before the whole page, which takes longer. A hidden tab updates only its title.
 const catchUp = () => $('#tail') && !document.hidden ? follow().then(() => setTimeout(refresh, 50)) : refresh()
 const rest = ms => new Promise(done => { live.hurry = done; setTimeout(done, ms) })
 addEventListener('visibilitychange', () => {
@@ -108,15 +107,15 @@ addEventListener('visibilitychange', () => {
 const options = {
   ignoreActiveValue: true,
   callbacks: {
-    // What a reader unfolded, chose or marked stays so.
+    // Keep what the reader unfolded, selected or marked.
     beforeAttributeUpdated: (name, node) => !(name === 'open' && node.tagName === 'DETAILS') && !(name === 'class' && 'row' in node.dataset),
     beforeNodeMorphed: node => !['tail', 'item', 'slider', 'newer', 'older'].includes(node.id) && !(node.id === 'diff' && $('form', node)),
   },
 }
-// Which view it is that the page shows: what was asked for before the slider moved is of another.
+// The number of the current view: responses to requests from before a slider move are dropped.
 let view = 0
 const isLive = () => $('[data-live]:not([data-live=none])')
-// Does something for as long as it is wanted, and not twice at once.
+// Repeats an action while it is wanted, never twice at the same time.
 const again = (state, act) => async () => {
   state.wanted = true
   if (state.busy) return
@@ -130,12 +129,12 @@ const refresh = again(live, async () => {
   await rest(Math.max(0, live.next + (document.hidden ? 9000 : 0) - Date.now()))
   live.wanted = false
   const begun = Date.now(), mine = view, item = $('#item')
-  // Of an inbox the item that is read is asked for, whichever comes first by now; and the rest, where it waits no more.
+  // In the inbox, fetch the item that is open; the whole inbox if that item is gone.
   const text = await shared(item?.dataset.at || location.pathname + location.search, true) || item && await shared('/inbox', true)
   if (live.held || !text) live.wanted = true
   else if (mine === view) put(parsed(text))
-  // What is slow, since it is large or many tabs want it at once, is done less often: a tenth of the time at most. Where new
-  // rows come by themselves, the rest can wait; and many tabs do not begin at the same moment.
+  // Throttle: spend at most a tenth of the time on refreshing. Pages whose rows arrive separately refresh less often, with
+  // jitter so that many tabs do not start at once.
   live.next = begun + Math.max($('#tail') ? 2000 + 1000 * Math.random() : 1000, 10 * (Date.now() - begun))
   return text
 })
@@ -161,7 +160,7 @@ const follow = again(tail, async () => {
   if (!list) return
   tail.wanted = false
   const text = await shared(`${list.dataset.tail}?after=${list.dataset.last}`, true)
-  // Whoever moved the slider meanwhile has another list, which lacks other rows.
+  // A slider move has replaced the list, which then lacks other rows.
   if (text && !live.held && list.isConnected) add(list, parsed(text))
   else tail.wanted = true
   return text
@@ -171,10 +170,9 @@ function add(list, fresh) {
   const rows = [...$('ol', fresh).children]
   const newest = $$('[id^=e-]', fresh).at(-1)
   if (!newest) return
-  // An overview shows the newest in a place of their own, which stays at its end by itself.
+  // Only the journal page follows its end; an overview scrolls its rows itself.
   const stay = $('#newer') && innerHeight + scrollY >= whole.scrollHeight - 60
-  // A tint that is taken away, with the next rows where they come soon, and no animation: each frame of one is drawn by every
-  // window, and takes longer than the row.
+  // Remove the tint by a class, not by an animation: every window would draw each of its frames.
   aged()
   clearTimeout(tail.aging)
   tail.aging = setTimeout(aged, 600)
@@ -183,13 +181,13 @@ function add(list, fresh) {
   list.dataset.last = newest.id.slice(2)
   const shown = list.getElementsByTagName('time')
   while (shown.length > 300) list.firstElementChild.remove()
-  // What went can be read on the page before this one.
+  // Removed rows are on the previous page.
   const first = list.firstElementChild.id.slice(2)
   set('#older', { hidden: first < 2, search: `before=${first}` })
   if (stay) toEnd()
   else newer(missed + rows.length)
 }
-// The journal opens at the newest entry; an older page of it, or an entry that the address names, where it is.
+// The journal opens at its end, except for older pages and URLs that name an entry.
 if ($('#newer') && !/before=/.test(location.search) && !location.hash) addEventListener('load', toEnd)
 let missed = 0
 function newer(count) {
@@ -197,15 +195,15 @@ function newer(count) {
   set('#newer', { hidden: !count, textContent: `↓ ${count} new` })
 }
 
-// The slider: a number that the page is as of
+// The slider: selects the entry that the page is as of
 
 const slide = $('#slide'), at = $('#at')
-// The strip stands still for ten seconds after it was drawn.
+// Redraw the timeline strip at most every ten seconds.
 const drawn = { at: Date.now(), newest: slide?.max }
 const isStale = () => slide && isLive() && !document.hidden && live.newest > drawn.newest && Date.now() > drawn.at + 10000
 const isSliding = () => slide.matches(':active')
 const noted = fresh => live.newest = +$('#slider', fresh)?.dataset.newest
-// The run goes on, and the range with it: who is at its end stays there. Nothing moves in anybody's hand.
+// Extend the range as the run grows. A slider at the end stays there; one being dragged does not move.
 let end = slide?.max
 function grow() {
   if (!slide || isSliding()) return
@@ -223,7 +221,7 @@ if (slide) {
     if (now) query.delete('at')
     else query.set('at', slide.value)
     const fresh = await fetched(url)
-    // The last one wins, whatever comes first.
+    // Only the last request counts, in any order of responses.
     if (mine !== round || !fresh) return
     view++
     if (now) end = at.value
@@ -238,18 +236,18 @@ if (slide) {
     $('#command').textContent = $('#command', fresh).textContent
     noted(fresh)
     missed = 0
-    // What came while it was read was told to the view before.
+    // Fetch events that arrived during the request.
     if (isLive()) catchUp()
   }
   slide.oninput = () => {
     at.value = slide.value
     clearTimeout(wait)
-    // The end is where it is now: it may be further on when this is shown.
+    // Compare with the end now: it may have moved when the page arrives.
     wait = setTimeout(show, 80, slide.value === slide.max)
   }
 }
 const step = by => {
-  // On the page of an entry the keys go to the one before or after it.
+  // On an entry's page the keys go to the previous or next entry.
   if (!slide) return void open(by < 0 ? '#previous' : '#following')
   slide.value = +slide.value + by
   slide.oninput()
@@ -277,16 +275,16 @@ function unmark() {
   chosen = null
   document.activeElement?.blur()
 }
-// Beside the list: the head of what a row leads to. A second press takes it away.
+// Previews the page of a row beside the list. A second press closes it.
 let looks = 0
 async function peek(turn) {
   const mine = ++looks, dialog = $('#peek'), link = here() && $('a', here())
   if (!link || (turn && dialog.open)) return dialog.close()
   const fresh = await fetched(link.href), main = fresh && $('#main', fresh)
-  // Who went on to another row, or took it away, wants this one no more.
+  // Drop the response if another row was selected or the preview was closed.
   if (!main || mine !== looks) return
   $$('form, nav', main).forEach(part => part.remove())
-  // Nothing in it is the page's own: neither a place to go to, nor the run that it is about.
+  // Remove ids and data attributes that scripts would take for the page's own.
   for (const name of ['id', 'data-live', 'data-run', 'data-row']) $$(`[${name}]`, main).forEach(part => part.removeAttribute(name))
   dialog.replaceChildren(...main.childNodes)
   if (!dialog.open) dialog.show()
@@ -314,7 +312,7 @@ const keys = {
   e: () => $$('#main details').forEach(one => one.toggleAttribute('open')),
   y: () => copyText(here()?.id.replace(/^\w+-/, '') || location.href),
   b: () => open('[data-by] [aria-current] + a'),
-  // In a list it takes the look away, or the mark of the row, and never leaves the page.
+  // In a list, close the preview or unselect the row; never leave the page.
   Escape: () => $('#peek').open ? peek(true) : unmark(),
   j: () => move(1),
   k: () => move(-1),
@@ -356,11 +354,11 @@ onclick = ({ target }) => {
   if (target.dataset.copy) copy(target.dataset.copy)
   if (target.id === 'newer') toEnd()
 }
-// What a time is where the reader is, which no server knows, beside what it is everywhere.
+// Add the reader's local time to the tooltip.
 onmouseover = ({ target }) => {
   if (target.dateTime) target.title = target.title.split(', ')[0] + ', here ' + new Date(target.dateTime).toLocaleString()
 }
-// The other than the system's, until it is pressed again.
+// Override the system's theme until the key is pressed again.
 function theme(name) {
   whole.dataset.theme = localStorage.theme = name
 }
@@ -371,6 +369,6 @@ setInterval(tick, 1000)
 
 port.onmessage = ({ data }) => heard(data)
 addEventListener('pagehide', () => port.postMessage('bye'))
-// A tab that comes back from the history has said goodbye.
+// A tab restored from the history has left the worker.
 addEventListener('pageshow', event => event.persisted && location.reload())
 export { $, $$, fetched, keys }

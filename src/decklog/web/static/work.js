@@ -1,22 +1,22 @@
-// What people act with: forms in a dialog, comment boxes, the palette. Each also works as a page of its own.
+// Forms in a dialog, comment boxes, the palette, graph and timeline. Each also works as a separate page.
 import { $, $$, fetched, keys } from './page.js'
 
-// The form of an action, over the page where it is needed. Modified clicks open it as a page.
+// Opens an action's form in a dialog. Modified clicks open it as a page.
 const isPlain = event => !(event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey)
 async function openForm(link) {
   const dialog = $('#act'), fresh = await fetched(link.href), form = fresh && $('.act-page', fresh)
   if (!form) return location.assign(link.href)
-  // Focus is set below: a browser warns of a second wish.
+  // Focus is set below; browsers warn about a second autofocus.
   $$('[autofocus]', form).forEach(field => field.removeAttribute('autofocus'))
   dialog.replaceChildren(form)
-  // Only now: what is set in another document is not heard.
+  // After the move: handlers set in the other document are lost.
   const cancel = $('.answer a.button', form)
   if (cancel) cancel.onclick = event => { event.preventDefault(); dialog.close() }
   dialog.showModal()
   $('textarea, input:not([type=hidden])', form)?.focus()
 }
 
-// A comment box below the line whose number was chosen.
+// Opens a comment box below the selected line.
 function openComment(link) {
   const template = $('#comment-form'), where = new URL(link.href).searchParams.get('on')
   if (!template || !where) return false
@@ -43,9 +43,9 @@ addEventListener('click', event => {
   } else if (link.classList.contains('on') && openComment(link)) event.preventDefault()
 })
 
-// The bar: its buttons do what keys do. Where no script runs, they are not shown.
+// The bar: its buttons do what keys do. They are hidden without scripts.
 for (const [id, key] of [['help-open', '?'], ['theme', 't']]) if ($(`#${id}`)) $(`#${id}`).onclick = () => keys[key]()
-// A menu is closed by a click elsewhere, by Escape, and when focus leaves it.
+// A menu closes on a click outside, on Escape and when it loses focus.
 const menus = () => $$('details.menu[open]')
 addEventListener('click', event => menus().forEach(menu => menu.contains(event.target) || menu.removeAttribute('open')))
 addEventListener('focusout', event => menus().forEach(menu => event.relatedTarget && !menu.contains(event.relatedTarget) && menu.removeAttribute('open')))
@@ -57,17 +57,17 @@ addEventListener('keydown', event => {
   $('summary', menu).focus()
 }, true)
 
-// The palette: a page of the server in a dialog, asked for while one types.
+// The palette: a server page in a dialog, fetched while the user types.
 const palette = $('#palette'), typed = $('#palette-q')
 let asked = 0
 async function find() {
   const mine = ++asked, run = $('[data-run]')?.dataset.run, query = new URLSearchParams({ q: typed.value, ...(run && { on: run }) })
   const fresh = await fetched(`/palette?${query}`)
-  // Only the last request counts, in any order of answers.
+  // Only the last request counts, in any order of responses.
   if (mine !== asked || !fresh) return
   const chosen = document.activeElement.closest('#palette-found a')?.getAttribute('href')
   $('#palette-found').replaceChildren($('#found-rows', fresh))
-  // A late answer keeps the chosen row.
+  // Keep the selected row.
   if (chosen) ($$('#palette-found a').find(link => link.getAttribute('href') === chosen) || typed).focus()
 }
 function openPalette() {
@@ -102,7 +102,7 @@ if (palette) {
   })
 }
 
-// The dependency graph: links zoom without a request, arrow keys go along the lines.
+// The dependency graph: links zoom without a request, arrow keys follow the edges.
 function zoom(to) {
   const graph = $('#graph'), links = $$('[data-zoom]'), link = links.find(one => one.dataset.zoom === `${to}`)
   if (!graph || !link) return
@@ -135,7 +135,7 @@ addEventListener('keydown', event => {
   next()?.focus()
 })
 
-// The timeline: dragging over the bars shows the time in between.
+// The timeline: dragging over the bars selects a time range.
 addEventListener('pointerdown', event => {
   const bars = event.button === 0 && event.target.closest?.('.timeline .bars')
   if (!bars) return
@@ -152,7 +152,7 @@ addEventListener('pointerdown', event => {
   const moved = move => {
     end = limits(move.clientX)
     if (!mark.isConnected && Math.abs(end - start) > 4) timeline.append(mark)
-    // A style set by a script is no style of the page: the policy allows it.
+    // The content security policy allows styles that scripts set.
     Object.assign(mark.style, { left: `${Math.min(start, end) - left}px`, width: `${Math.abs(end - start)}px` })
   }
   const done = () => {
@@ -169,7 +169,7 @@ addEventListener('pointerdown', event => {
   event.preventDefault()
 })
 
-// What waits for a decision: a dot on the icon of the tab, and a notification for who asked for it. The title has the number.
+// Pending decisions: a dot on the tab's icon and, if enabled, a notification. The title holds the count.
 const bell = $('#notify'), icon = $('#icon')
 const waiting = () => +(document.title.match(/^\((\d+)\)/)?.[1] || 0)
 const wantsNotes = () => localStorage.notify === 'on' && Notification.permission === 'granted'

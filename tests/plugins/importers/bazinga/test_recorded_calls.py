@@ -13,14 +13,7 @@ import pytest
 from decklog.cli import run
 from decklog.plugins.importers.bazinga.take_over import TakeOver
 from tests.plugins.importers.bazinga.bazinga_files import build
-from tests.plugins.importers.bazinga.recorded_calls import (
-    DASHBOARD,
-    MORE,
-    POLLED,
-    PROMPT_BUILDER,
-    SCRIPTS,
-    VALUES,
-)
+from tests.plugins.importers.bazinga.recorded_calls import DASHBOARD, MORE, POLLED, PROMPT_BUILDER, SCRIPTS, VALUES
 
 BY_SQL = {"dashboard": DASHBOARD, "prompt builder": PROMPT_BUILDER}
 # Readers are programs of their own, with a SQLite of their own, that open the file for reading alone.

@@ -10,7 +10,6 @@ import pytest
 from decklog import Decklog
 from decklog.plugins.importers.beads import BeadsExport, BeadsImport
 from tests.conftest import on_both
-from tests.plugins.importers import claims
 from tests.plugins.importers.beads.beads_files import MEMORIES, issue, issues, write
 
 # Worked out by beads itself.
@@ -57,18 +56,6 @@ def test_what_was_imported_comes_back_as_it_was(log: Decklog, file: Path, tmp_pa
             there.setdefault("issue_type", there.pop("type", "task"))
         assert back == there, one["id"]
     assert [found["build"], found["style"]] == MEMORIES
-
-
-def test_an_export_taken_in_again_is_the_same_and_is_written_the_same(file: Path, tmp_path: Path) -> None:
-    with claims.fresh(tmp_path, "one") as log:
-        BeadsImport(log, str(file), run_id="beads").run()
-        _export(log, tmp_path / "first.jsonl")
-        first = claims.told_by(log)[0]
-    with claims.fresh(tmp_path, "two") as log:
-        BeadsImport(log, str(tmp_path / "first.jsonl"), run_id="beads").run()
-        _export(log, tmp_path / "second.jsonl")
-        assert claims.told_by(log)[0] == first
-    assert (tmp_path / "first.jsonl").read_bytes() == (tmp_path / "second.jsonl").read_bytes()
 
 
 def test_what_was_done_here_is_told_there(log: Decklog, tmp_path: Path) -> None:

@@ -86,9 +86,8 @@ def test_an_import_after_changes_brings_just_them(log: Decklog, tmp_path: Path) 
 def test_a_repository_is_asked_for_by_the_program_gh(log: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "issues.json", [by_gh(1)])
     gh = tmp_path / "gh"
-    gh.write_text(
-        f'#!/bin/sh\n[ "$4" = acme/parser ] && exec cat "{tmp_path}/issues.json"\necho "no such repository" >&2\nexit 1\n'
-    )
+    known = f'case "$*" in *"--repo acme/parser"*) exec cat "{tmp_path}/issues.json";; esac'
+    gh.write_text(f'#!/bin/sh\n{known}\necho "no such repository" >&2\nexit 1\n')
     gh.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
 

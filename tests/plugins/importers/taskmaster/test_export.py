@@ -10,7 +10,6 @@ from decklog.importing.report import Outcome
 from decklog.plugins.importers.taskmaster.importer import TaskMasterImport
 from decklog.plugins.importers.taskmaster.sync import TaskMasterExport
 from tests.conftest import on_both
-from tests.plugins.importers import claims
 from tests.plugins.importers.taskmaster.taskmaster_files import document, task, write
 
 
@@ -57,18 +56,6 @@ def test_what_was_imported_comes_back_as_it_was(log: Decklog, tmp_path: Path) ->
                 expected["subtasks"][1]["dependencies"] = ["1", "3"]
             assert mine[int(one["id"])] == expected, one["id"]
         assert found[tag]["metadata"] == there[tag].get("metadata", {})
-
-
-def test_an_export_taken_in_again_is_the_same_and_is_written_the_same(tmp_path: Path) -> None:
-    with claims.fresh(tmp_path, "one") as log:
-        _take(log, write(tmp_path / "tasks.json"))
-        _export(log, tmp_path / "first.json")
-        first = claims.told_by(log)[0]
-    with claims.fresh(tmp_path, "two") as log:
-        _take(log, tmp_path / "first.json")
-        _export(log, tmp_path / "second.json")
-        assert claims.told_by(log)[0] == first
-    assert (tmp_path / "first.json").read_bytes() == (tmp_path / "second.json").read_bytes()
 
 
 def test_what_was_done_here_is_told_there_and_known_again(log: Decklog, tmp_path: Path) -> None:

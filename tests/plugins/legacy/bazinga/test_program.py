@@ -20,14 +20,8 @@ from tests.plugins.legacy.bazinga.shell import Shell, python
 THEIRS = (
     *("create-session", "get-session", "list-sessions", "update-session-status", "update-session", "complete-session"),
     *("save-state", "get-state", "dashboard-snapshot", "log-interaction", "stream-logs", "save-reasoning"),
-    *(
-        "get-reasoning",
-        "reasoning-timeline",
-        "check-mandatory-phases",
-        "save-event",
-        "get-events",
-        "save-investigation-iteration",
-    ),
+    *("get-reasoning", "reasoning-timeline", "check-mandatory-phases", "save-event", "get-events"),
+    *("save-investigation-iteration",),
     *("create-task-group", "update-task-group", "get-task-groups", "save-development-plan", "get-development-plan"),
     *("update-plan-progress", "save-success-criteria", "get-success-criteria", "update-success-criterion"),
     *("log-tokens", "token-summary", "save-skill-output", "get-skill-output", "get-skill-output-all", "check-skill-evidence"),
@@ -35,11 +29,6 @@ THEIRS = (
     *("save-consumption", "get-consumption", "save-error-pattern", "get-error-patterns", "update-error-confidence"),
     *("cleanup-error-patterns", "save-strategy", "get-strategies", "update-strategy-helpfulness", "extract-strategies"),
     *("query", "integrity-check", "recover-db", "diagnose-group-ids", "detect-paths", "help"),
-)
-QUIET = (
-    *("update-session-status", "update-session", "complete-session", "log-tokens", "save-skill-output"),
-    *("save-development-plan", "update-plan-progress", "save-success-criteria", "update-success-criterion"),
-    *("mark-context-consumed", "update-context-references"),
 )
 
 
@@ -133,7 +122,7 @@ EXAMPLES = {
 }
 
 
-@pytest.mark.parametrize("name", QUIET)
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_eleven_commands_are_silent_when_quiet_and_speak_otherwise(shell: Shell, name: str) -> None:
     assert shell.call(name, *EXAMPLES[name]).out == ""
     assert shell.call(name, *EXAMPLES[name], quiet=False).out != ""
@@ -247,14 +236,9 @@ def _process(shell: Shell, *words: str) -> "subprocess.CompletedProcess[str]":
 
 
 PROCESSES = [
-    (("get-session", "s"), 0),
     (("log-interaction", "s", "developer", "hi"), 0),
-    (("save-event", "s", "x", '{"a": 1}', "--group_id=A"), 0),
     (("check-mandatory-phases", "s", "A", "developer"), 1),
     (("get-session", "nope"), 1),
-    (("update-task-group", "A", "s", "status", "completed"), 0),
-    (("query", "select count(*) as n from sessions"), 0),
-    (("save-event", "nope", "x", "{}"), 1),
 ]
 
 

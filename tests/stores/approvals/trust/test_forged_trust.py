@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from decklog import Decklog, ManualClock, Record
+from decklog import Decklog, Record
 from decklog.journal import chain
 from decklog.journal.attribution import change_digest
 from decklog.records.values import to_json
@@ -14,22 +14,11 @@ from decklog.stores.approvals.trust.proofs import Proof
 from decklog.stores.approvals.trust.records import ChangeKind, TrustChange, TrustContract
 from decklog.stores.approvals.trust.signatures import fingerprint, sign
 from decklog.stores.money.records import Budget
-from tests.stores.approvals.trust.trust_desk import Desk, Key, make_keys
+from tests.stores.approvals.trust.trust_desk import Desk
 
 EARLY = datetime(2026, 1, 1, tzinfo=UTC)
 THEN = "2026-01-01T00:00:00.000000Z"
 HUGE = 10**9
-
-
-@pytest.fixture(scope="module")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Key]:
-    return make_keys(tmp_path_factory.mktemp("keys"))
-
-
-@pytest.fixture
-def desk(log: Decklog, clock: ManualClock, keys: dict[str, Key]) -> Desk:
-    log.runs.start("Make the parser faster", run_id="run_1")
-    return Desk(log, clock, keys)
 
 
 def problems(log: Decklog) -> list[str]:

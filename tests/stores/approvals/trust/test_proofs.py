@@ -7,27 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from decklog import Decklog, Denied, Invalid, ManualClock, Unproven
+from decklog import Decklog, Denied, Invalid, Unproven
 from decklog.stores.approvals.trust import signatures
 from decklog.stores.approvals.trust.proofs import Proofs
 from decklog.stores.approvals.trust.signatures import is_signed
 from tests.passwords import REAL_COST
 from tests.registry import operations
-from tests.stores.approvals.trust.trust_desk import Desk, Key, make_keys
+from tests.stores.approvals.trust.trust_desk import Desk, Key
 
 JANUARY = datetime(2026, 1, 1, tzinfo=UTC)
 PASSWORD = "correct horse " + "battery staple"
-
-
-@pytest.fixture(scope="module")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Key]:
-    return make_keys(tmp_path_factory.mktemp("keys"))
-
-
-@pytest.fixture
-def desk(log: Decklog, clock: ManualClock, keys: dict[str, Key]) -> Desk:
-    log.runs.start("Make the parser faster", run_id="run_1")
-    return Desk(log, clock, keys)
 
 
 def asked(log: Decklog, about: str = "rm -r build") -> str:

@@ -22,15 +22,10 @@ from decklog.journal.attribution import OwnerAct, proving
 from decklog.journal.rows import COLUMNS
 from decklog.stores.approvals.trust.proofs import Proof
 from decklog.stores.approvals.trust.signatures import Signer, public_key_of, signer_of_file
-from tests.stores.approvals.trust.trust_desk import Key, make_keys
+from tests.stores.approvals.trust.trust_desk import Key
 
 LATER = "2030-01-01T00:00:00.000000Z"
 SAID = "the tests fail on main"
-
-
-@pytest.fixture(scope="module")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Key]:
-    return make_keys(tmp_path_factory.mktemp("keys"))
 
 
 @pytest.fixture(scope="module")
@@ -242,8 +237,7 @@ def _rewritten(agent: Agent) -> None:
     sql = f"select {', '.join(COLUMNS)} from entries where stream = '@ledger' order by pos"
     for row in connection.execute(sql).fetchall():
         values = dict(zip(COLUMNS, row, strict=True))
-        digests = {name: chain.digest(values[name]) or values[f"{name}_digest"] for name in ("body", "payload")}
-        previous = chain.link(previous, {**values, **digests, "redacted": values["redacted"] or None})
+        previous = chain.link(previous, values)
         connection.execute("update entries set hash_bytes = unhex(?) where pos = ?", (previous, values["pos"]))
     connection.close()
 

@@ -10,20 +10,10 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from decklog import Decklog, Denied, Invalid, ManualClock
-from tests.stores.approvals.trust.trust_desk import Desk, Key, altered, make_keys
+from tests.stores.approvals.trust.trust_desk import Desk, altered
 from tests.stores.processes import shared_out
 
 Attack = Callable[[], object]
-
-
-@pytest.fixture(scope="module")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Key]:
-    return make_keys(tmp_path_factory.mktemp("keys"))
-
-
-@pytest.fixture
-def desk(log: Decklog, clock: ManualClock, keys: dict[str, Key]) -> Desk:
-    return Desk(log, clock, keys)
 
 
 # What nobody can do without the key. Each attack sets its scene and gives the attempt itself.
@@ -314,15 +304,6 @@ def test_a_refused_attempt_says_what_was_tried(desk: Desk) -> None:
     assert event.agent == "developer"
     assert "bound only once" in event.body
     assert event.payload["asked"]["handle"] == "mallory"
-
-
-def test_a_tier_raised_behind_the_logs_back_is_found(desk: Desk) -> None:
-    desk.bind()
-    with desk.log.transaction():
-        desk.log.db.rows("update trust_contract set tier = 5", {})
-    problem = desk.log.journal.verify().first
-    assert problem is not None
-    assert "tier" in problem.what
 
 
 def test_the_table_of_changes_takes_no_step_up_without_a_nonce(desk: Desk) -> None:

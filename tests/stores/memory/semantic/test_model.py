@@ -80,7 +80,7 @@ def test_a_numpy_that_is_broken_is_told_with_what_to_do(monkeypatch: pytest.Monk
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     with pytest.raises(Unavailable, match="numpy can't be loaded") as raised:
         importlib.import_module("decklog.stores.memory.semantic.minilm")
-    assert raised.value.hint == "Install it anew: pip install --force-reinstall numpy"
+    assert raised.value.hint == "Install it again: pip install --force-reinstall numpy"
     assert "OPENBLAS_NUM_THREADS" not in os.environ
 
 

@@ -256,7 +256,7 @@ def export_otlp(call: Invocation, /, run_ids: tuple[str, ...], path: str | None,
 def _address(given: str | None) -> str:
     address = given or next(filter(None, map(os.environ.get, _ENDPOINTS)), None)
     if address is None:
-        raise WrongUsage("nothing says where to send the spans", hint="Add --to http://localhost:4318, or --file FILE.")
+        raise WrongUsage("there is no address to send the spans to", hint="Add --to http://localhost:4318, or --file FILE.")
     return address
 
 
@@ -279,7 +279,7 @@ def _headers(given: tuple[str, ...]) -> dict[str, str]:
 
 def _show(call: Invocation, done: dict[str, Any]) -> int:
     """Show what was sent. Rejected spans are a failure; other messages of the collector are warnings."""
-    warnings = [f"the collector says: {text}" for text in done.get("messages", ())]
+    warnings = [f"the collector answered: {text}" for text in done.get("messages", ())]
     if done["waiting"]:
         warnings.append(f"{done['waiting']} spans have not ended yet: send the run again when it has")
     if done["left_out"]:

@@ -25,7 +25,7 @@ from decklog.aio.log import AsyncDecklog
 from decklog.core.errors import Invalid
 from decklog.importing.writer import run_id_of
 from decklog.log import Decklog
-from decklog.plugins.adapters.waiting import away
+from decklog.plugins.adapters.loops.calls import away
 from decklog.plugins.langgraph_values import pack, unpack
 from decklog.stores.artifacts.graphs import Encoded, GraphCheckpoint, GraphWrite
 
@@ -33,38 +33,6 @@ _CHANNELS = "channel_values"
 # LangGraph makes these itself: ids, times, and the numbers of versions.
 _OF_LANGGRAPH = frozenset({"v", "id", "ts", "channel_versions", "versions_seen", "updated_channels"})
 _MOST_REMEMBERED = 100_000
-
-
-class Encoder:
-    """Writes the values of one saver."""
-
-    def __init__(self) -> None:
-        # Digests of values without secrets. Scanning a long conversation at each step takes longer than all else.
-        self._clean: set[bytes] = set()
-
-    def encoded(self, serde: Any, value: Any) -> Encoded:
-        """Write a value by a graph's serializer, and take the secrets out."""
-        kind, content = serde.dumps_typed(value)
-        if kind != "msgpack":
-            # Null, bytes as they are, or what the serializer has encrypted.
-            return Encoded(kind, content, False)
-        opened = unpack(content)
-        if all(self._is_clean(name, piece) for name, pieces in _pieces(opened) for piece in pieces):
-            return Encoded(kind, content, False)
-        clean, changed = redaction.scan_json(opened)
-        return Encoded(kind, pack(clean) if changed else content, changed)
-
-    def _is_clean(self, name: str, piece: Any) -> bool:
-        """Return whether a piece of a value holds no secret; most pieces were in the checkpoint before, too."""
-        digest = sha256(pack([name, piece])).digest()
-        if digest in self._clean:
-            return True
-        if redaction.scan_json({name: piece})[1]:
-            return False
-        if len(self._clean) >= _MOST_REMEMBERED:
-            self._clean.clear()
-        self._clean.add(digest)
-        return True
 
 
 def _pieces(opened: Any) -> Iterator[tuple[str, list[Any]]]:
@@ -93,9 +61,34 @@ class DecklogSaver(BaseCheckpointSaver[int]):
         super().__init__(serde=serde)
         self.log = log.log if isinstance(log, AsyncDecklog) else log
         self._known: set[str] = set()
-        self._encoder = Encoder()
+        # Digests of values without secrets. Scanning a long conversation at each step takes longer than all else.
+        self._clean: set[bytes] = set()
 
     # Saving
+
+    def _encoded(self, value: Any) -> Encoded:
+        """Write a value by a graph's serializer, and take the secrets out."""
+        kind, content = self.serde.dumps_typed(value)
+        if kind != "msgpack":
+            # Null, bytes as they are, or what the serializer has encrypted.
+            return Encoded(kind, content, False)
+        opened = unpack(content)
+        if all(self._is_clean(name, piece) for name, pieces in _pieces(opened) for piece in pieces):
+            return Encoded(kind, content, False)
+        clean, changed = redaction.scan_json(opened)
+        return Encoded(kind, pack(clean) if changed else content, changed)
+
+    def _is_clean(self, name: str, piece: Any) -> bool:
+        """Return whether a piece of a value holds no secret; most pieces were in the checkpoint before, too."""
+        digest = sha256(pack([name, piece])).digest()
+        if digest in self._clean:
+            return True
+        if redaction.scan_json({name: piece})[1]:
+            return False
+        if len(self._clean) >= _MOST_REMEMBERED:
+            self._clean.clear()
+        self._clean.add(digest)
+        return True
 
     def put(
         self,
@@ -131,7 +124,7 @@ class DecklogSaver(BaseCheckpointSaver[int]):
             "parent_id": config["configurable"].get("checkpoint_id"),
         }
         values = storable_value(dict(get_checkpoint_metadata(config, metadata)))
-        return partial(self._save, place, self._encoder.encoded(self.serde, checkpoint), values)
+        return partial(self._save, place, self._encoded(checkpoint), values)
 
     def _save(self, place: dict[str, Any], content: Any, metadata: dict[str, Any]) -> None:
         self._begin(place["thread_id"])
@@ -169,8 +162,7 @@ class DecklogSaver(BaseCheckpointSaver[int]):
             "task_path": task_path,
         }
         values = [
-            (WRITES_IDX_MAP.get(channel, number), channel, self._encoder.encoded(self.serde, value))
-            for number, (channel, value) in enumerate(writes)
+            (WRITES_IDX_MAP.get(channel, number), channel, self._encoded(value)) for number, (channel, value) in enumerate(writes)
         ]
         # Errors and interrupts of a task have fixed numbers, and the newest counts.
         replace = all(channel in WRITES_IDX_MAP for channel, _ in writes)

@@ -28,7 +28,7 @@ from decklog.agents.texts import storable
 from decklog.aio.log import AsyncDecklog
 from decklog.core.errors import Invalid
 from decklog.log import Decklog
-from decklog.plugins.adapters.waiting import away
+from decklog.plugins.adapters.loops.calls import away
 from decklog.stores.artifacts.graphs import GraphItem
 
 _WHOLE = "$"
@@ -136,7 +136,7 @@ class DecklogStore(BaseStore):
             case GetOp():
                 found = self.log.db.read(lambda: self.log.states.graph_item(".".join(op.namespace), op.key))
                 self._renew([found] if found is not None else [], op.refresh_ttl)
-                return None if found is None else _item(found)
+                return None if found is None else Item(**_facts(found))
             case SearchOp():
                 return self._search(op)
             case ListNamespacesOp():
@@ -160,7 +160,7 @@ class DecklogStore(BaseStore):
             ranked = self._nearness.ranked(op.query, fitting)
         page = ranked[op.offset : op.offset + op.limit]
         self._renew([item for item, _ in page], op.refresh_ttl)
-        return [_found(item, score) for item, score in page]
+        return [SearchItem(**_facts(item), score=score) for item, score in page]
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         known = {tuple(item.namespace.split(".")) for item in self._below("")}
@@ -180,14 +180,6 @@ class DecklogStore(BaseStore):
 def _facts(item: GraphItem) -> dict[str, Any]:
     times = {"created_at": item.created_at, "updated_at": item.updated_at}
     return {"namespace": tuple(item.namespace.split(".")), "key": item.key, "value": item.value, **times}
-
-
-def _item(item: GraphItem) -> Item:
-    return Item(**_facts(item))
-
-
-def _found(item: GraphItem, score: float | None) -> SearchItem:
-    return SearchItem(**_facts(item), score=score)
 
 
 def _fits(value: Any, wanted: Any) -> bool:

@@ -15,10 +15,11 @@ from decklog.agents.entries import cut_of, describe_call
 from decklog.agents.events import CallOutcome
 from decklog.agents.texts import storable
 from decklog.aio import loops
+from decklog.aio.calls import Job, insisted
+from decklog.aio.transaction import present as transaction_of
 from decklog.core.errors import Invalid
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
-from decklog.plugins.adapters.waiting import away
 
 _DEEPEST = 20
 _MOST_ITEMS = 1000
@@ -89,6 +90,18 @@ def arguments_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: di
     if len(args) > len(names):
         given["args"] = list(args[len(names) :])
     return {**given, **kwargs}
+
+
+async def away(log: Decklog, act: Callable[[], Any]) -> bool:
+    """Write without blocking the loop, and finish even if cancelled; return whether it was."""
+    transaction = transaction_of(log)
+    if transaction is None and log.is_in_transaction:
+        # A plain transaction is this thread's own.
+        act()
+        return False
+    future, was_cancelled = await insisted(Job(act), log.submit if transaction is None else transaction.submit)
+    future.result()
+    return was_cancelled
 
 
 # The innermost span that this thread or task is in.

@@ -9,8 +9,7 @@ from decklog.agents.texts import storable
 from decklog.aio.log import AsyncDecklog
 from decklog.core.errors import Invalid
 from decklog.log import Decklog
-from decklog.plugins.adapters.loops.calls import F, LoopCall, LoopRun, LoopStep, present, wrapped
-from decklog.plugins.adapters.waiting import away
+from decklog.plugins.adapters.loops.calls import F, LoopCall, LoopRun, LoopStep, away, present, wrapped
 from decklog.stores.money.records import Charge
 from decklog.stores.runs.run import ENDED, Run, RunStatus
 

@@ -95,7 +95,8 @@ class RunSpans:
         start = begun.at
         end = max(start, ended.at if ended is not None else self.run.ended_at or start)
         facts: Any = {**_payload(begun), **_payload(ended)}
-        span = self._span(_span_part(part), begun, start, end)
+        # Entries within it know its id, but not its kind.
+        span = self._span(f"part:{part.partition(':')[2]}", begun, start, end)
         self._add_entry(span, names.BEGIN, begun, start)
         if ended is not None:
             self._add_entry(span, names.END, ended, end)
@@ -263,11 +264,6 @@ class RunSpans:
         if run.status is not RunStatus.COMPLETED:
             span.status, span.attributes[names.ERROR_TYPE] = names.ERROR, run.status.value
         return span
-
-
-def _span_part(part: str) -> str:
-    """Return the span of a step or call; entries within it know its id, but not its kind."""
-    return f"part:{part.partition(':')[2]}"
 
 
 def _payload(entry: Entry | None) -> dict[str, Any]:
@@ -479,7 +475,7 @@ class OtlpExport:
 
     def write(self, path: str, *, replace: bool = False) -> dict[str, Any]:
         """Write a file: a line for each batch, as collectors write them."""
-        with TextExport(self._log, path, "otlp", replace=replace) as out:
+        with TextExport(self._log, path, replace=replace) as out:
             self._hand_on(lambda spans: out.write(otlp.encoded(REQUEST, otlp.request_of(spans), otlp.JSON).decode() + "\n"))
             out.finish()
         return {"path": path, **self.counts, "left_out": self.left_out}

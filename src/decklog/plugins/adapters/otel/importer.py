@@ -6,7 +6,7 @@ from typing import Any
 
 from decklog.core.clock import from_text
 from decklog.core.errors import Conflict, DecklogError, Invalid, Unavailable
-from decklog.importing.files import document, json_lines
+from decklog.importing.files import json_lines, json_values
 from decklog.importing.report import Outcome, Report
 from decklog.importing.writer import RowWriter, run_id_of
 from decklog.log import Decklog
@@ -49,13 +49,23 @@ class SpanCounts:
             self.reasons.append(f"{name}: {why}")
 
 
-class SpanReader:
-    """Converts spans to parts of runs: of the run that a span names, of its conversation's if so wanted, or of its trace's."""
+class SpanWriter:
+    """Writes spans to the runs that they name, to those of their conversations if so wanted, or to those of their traces."""
 
-    def __init__(self, *, by_conversation: bool = False) -> None:
+    def __init__(self, log: Decklog, *, by_conversation: bool = False) -> None:
+        self._log = log
+        self._intake = Intake(log.parts)
+        self._bulk = Bulk(log.parts)
         self._by_conversation = by_conversation
         # Not every span of a trace names its conversation; the newest ones are remembered.
         self._conversations: dict[str, str] = {}
+
+    def take(self, found: Iterable[OtelSpan | Unreadable]) -> SpanCounts:
+        """Record spans that came together."""
+        counts = SpanCounts()
+        parts = self.parts(found, counts)
+        self.write(sorted(parts, key=lambda part: (part.run_id, part.order)), counts)
+        return counts
 
     def parts(self, found: Iterable[OtelSpan | Unreadable], counts: SpanCounts) -> list[SpanPart]:
         """Convert spans that came together; those that can't be written are refused."""
@@ -95,22 +105,7 @@ class SpanReader:
             return run_id_of(conversation), {"conversation": conversation}
         return run_of_trace(span.trace_id), {"trace": span.trace_id}
 
-
-class SpanWriter:
-    """Writes spans to a log."""
-
-    def __init__(self, log: Decklog, *, by_conversation: bool = False) -> None:
-        self._log = log
-        self._intake = Intake(log.parts)
-        self._bulk = Bulk(log.parts)
-        self._reader = SpanReader(by_conversation=by_conversation)
-
-    def take(self, found: Iterable[OtelSpan | Unreadable]) -> SpanCounts:
-        """Record spans that came together."""
-        counts = SpanCounts()
-        parts = self._reader.parts(found, counts)
-        self.write(sorted(parts, key=lambda part: (part.run_id, part.order)), counts)
-        return counts
+    # Writing
 
     def write(self, parts: Sequence[SpanPart], counts: SpanCounts) -> None:
         """Write parts in their order, in one transaction; a span that can't be written does not affect the others."""
@@ -223,8 +218,7 @@ class OtlpImport:
         self.path = path
         self.report = Report("otlp", path, dry_run)
         self._rows = RowWriter(log, self.report)
-        self._reader = SpanReader(by_conversation=by_conversation)
-        self._writer = SpanWriter(log)
+        self._writer = SpanWriter(log, by_conversation=by_conversation)
         self._counts = SpanCounts()
         self._progress = progress
 
@@ -245,7 +239,7 @@ class OtlpImport:
         found: dict[tuple[str, str, str, str], tuple[str, SpanPart]] = {}
         for request in self._requests():
             try:
-                parts = self._reader.parts(list(spans_in(request)), self._counts)
+                parts = self._writer.parts(list(spans_in(request)), self._counts)
             except Invalid as problem:
                 self.report.lose(f"a request can't be read: {problem.message}")
                 continue
@@ -269,7 +263,7 @@ class OtlpImport:
             for loss in unread:
                 self.report.lose(loss)
             return
-        whole = [one for one in document(self.path)[0] if isinstance(one, dict) and "resourceSpans" in one]
+        whole = [one for one in json_values(self.path)[0] if isinstance(one, dict) and "resourceSpans" in one]
         if not whole:
             raise Invalid(f"{self.path} holds no spans: no line of it is an object with resourceSpans", path=self.path)
         yield from whole

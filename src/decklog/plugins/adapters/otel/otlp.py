@@ -185,7 +185,10 @@ def _span(found: dict[str, Any], resource: dict[str, Any], scope: dict[str, Any]
         status=_named(status, "code", "STATUS_CODE_", _CODES),
         message=_text(status, "message"),
         attributes=_attributes(found),
-        events=[_event(event, start) for event in _objects(found, "events")],
+        events=[
+            SpanEvent(name=_text(event, "name"), at=_whole(event, "timeUnixNano") or start, attributes=_attributes(event))
+            for event in _objects(found, "events")
+        ],
         rest={name: value for name, value in found.items() if name not in _SPAN_PARTS and value},
         resource=resource,
         scope=scope,
@@ -195,10 +198,6 @@ def _span(found: dict[str, Any], resource: dict[str, Any], scope: dict[str, Any]
 def digest_of(*parts: dict[str, Any]) -> str:
     """Return a digest of some attributes."""
     return sha256(json.dumps(parts, sort_keys=True, default=str).encode(errors="replace")).hexdigest()[:16]
-
-
-def _event(found: dict[str, Any], start: int) -> SpanEvent:
-    return SpanEvent(name=_text(found, "name"), at=_whole(found, "timeUnixNano") or start, attributes=_attributes(found))
 
 
 def _scope(found: dict[str, Any]) -> dict[str, Any]:

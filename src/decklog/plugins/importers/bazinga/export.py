@@ -33,20 +33,19 @@ _PACKAGE = (
 )
 
 
-class BazingaExport:
+class BazingaExport(Export):
     """Runs become sessions, entries logs; what only a Decklog has, such as tasks, has no table there."""
 
     def __init__(self, log: Decklog, path: str, *, wal: bool = False) -> None:
-        self.log = log
-        self.out = Export(log, path, SYSTEM, wal=wal)
+        super().__init__(log, path, SYSTEM, wal=wal)
 
     def run(self) -> dict[str, Any]:
         """Write everything; say how many rows each table has, and what had no place."""
-        with self.out:
+        with self:
             return self._write()
 
     def _begin(self) -> None:
-        SCHEMA.create(self.out.db)
+        SCHEMA.create(self.db)
 
     def _write(self) -> dict[str, Any]:
         self._begin()
@@ -60,24 +59,24 @@ class BazingaExport:
             self._criteria(run.id)
             self._context(run.id)
         self._learned()
-        self.out.write_kept()
+        self.write_kept()
         for table in _BY_TIME:
-            self.out.insert_waiting(table, "timestamp")
-        self.out.report.leave_out_kept(self.out.kept.of_others)
-        self.out.report.leave_out_tables(self.log, _PLACED)
-        return self.out.finish()
+            self.insert_waiting(table, "timestamp")
+        self.report.leave_out_kept(self.kept.of_others)
+        self.report.leave_out_tables(self.log, _PLACED)
+        return self.finish()
 
     def _session(self, run: Any) -> None:
         row = session_row(run, text_of) | {"status": _LIVE.get(run.status, "active")}
         row["end_time"] = stamp(run.ended_at) if run.status in ENDED else None
-        self.out.write("sessions", f"sessions {run.id}", row)
+        self.write("sessions", f"sessions {run.id}", row)
         if row["status"] != run.status.value:
-            self.out.report.leave_out(f"that sessions are {run.status.value}: they are {row['status']} there")
+            self.report.leave_out(f"that sessions are {run.status.value}: they are {row['status']} there")
 
     def _groups(self, run_id: str) -> None:
         for group in every(lambda **page: self.log.groups.find(run_id, **page)):
             row = group_row(group, text_of)
-            self.out.write("task_groups", f"task_groups {run_id}/{group.group_id}", row)
+            self.write("task_groups", f"task_groups {run_id}/{group.group_id}", row)
 
     def _logs(self, run_id: str) -> None:
         for entry in every(lambda **page: self.log.journal.find(run_id, oldest_first=True, **page)):
@@ -95,11 +94,11 @@ class BazingaExport:
         row |= {"agent_type": entry.agent or "unknown", "content": entry.body or "", "redacted": int(entry.redacted)}
         row |= {"references_json": text_of(entry.refs), "event_payload": text_of(entry.payload)}
         row["idempotency_key"] = entry.key if number is None else None
-        row = self.out.kept.restored(entry.id, row)
+        row = self.kept.restored(entry.id, row)
         self._place_log(entry, row, row.pop("id", number))
 
     def _place_log(self, entry: Any, row: Columns, number: int | None) -> None:  # noqa: ARG002 - for those who note it down
-        self.out.insert_numbered("orchestration_logs", row, number)
+        self.insert_numbered("orchestration_logs", row, number)
 
     def _states(self, run_id: str) -> None:
         """Write the newest version of each state: the newest schema has room for one."""
@@ -107,8 +106,8 @@ class BazingaExport:
             found = self.log.states.get(run_id, state.name, group_id=state.group_id)
             row = {"session_id": run_id, **columns_of(state, "group_id state_type=name")}
             row |= {"timestamp": stamp(found.saved_at), "state_data": text_of(found.document) or "null"}
-            self.out.write("state_snapshots", f"state {run_id} {state.group_id} {state.name} {state.version}", row)
-            self.out.report.leave_out("older versions of state_snapshots", state.version - 1)
+            self.write("state_snapshots", f"state {run_id} {state.group_id} {state.name} {state.version}", row)
+            self.report.leave_out("older versions of state_snapshots", state.version - 1)
 
     def _figures(self, run_id: str) -> None:
         for charge in reversed(list(every(lambda **page: self.log.ledger.find(run_id=run_id, **page)))):
@@ -122,19 +121,19 @@ class BazingaExport:
             self._number_row("skill_outputs", row, number_of(output.key, SYSTEM, "skill_outputs"))
 
     def _number_row(self, table: str, row: Columns, number: int | None) -> None:
-        self.out.insert_numbered(table, self.out.kept.restored(f"{table} {number}", row), number)
+        self.insert_numbered(table, self.kept.restored(f"{table} {number}", row), number)
 
     def _plan(self, run_id: str) -> None:
         for plan in self._select(Plan, "select * from plans where run_id = :run_id", run_id=run_id):
             phases = [_phase(phase) for phase in self.log.plans.phases(run_id)]
             names = "session_id=run_id original_prompt plan_text current_phase total_phases created_at updated_at"
             row = columns_of(plan, names, stamp) | {"phases": text_of(phases), "metadata": text_of(plan.metadata)}
-            self.out.write("development_plans", f"plan {run_id}", row)
+            self.write("development_plans", f"plan {run_id}", row)
 
     def _criteria(self, run_id: str) -> None:
         for found in every(lambda **page: self.log.criteria.find(run_id, **page)):
             row = criterion_row(found)
-            self.out.write("success_criteria", f"criterion {run_id} {found.criterion}", row)
+            self.write("success_criteria", f"criterion {run_id} {found.criterion}", row)
 
     def _context(self, run_id: str) -> None:
         numbers = {}
@@ -142,15 +141,15 @@ class BazingaExport:
             numbers[package.id] = package.number
             row = columns_of(package, f"{_PACKAGE} scope created_at", stamp)
             row["supersedes_id"] = numbers.get(package.supersedes_id or "")
-            self.out.write("context_packages", f"context_packages {package.number}", row)
+            self.write("context_packages", f"context_packages {package.number}", row)
             for reader in self.log.context.consumers(package.id):
                 row = {"package_id": package.number, **columns_of(reader, "agent_type=agent iteration consumed_at", stamp)}
-                self.out.write("context_package_consumers", f"consumer {package.id} {reader.agent}", row)
+                self.write("context_package_consumers", f"consumer {package.id} {reader.agent}", row)
         sql = "select * from context_consumptions where run_id = :run_id order by consumed_at, id"
         for use in self._select(ContextConsumption, sql, run_id=run_id):
             row = columns_of(use, "scope_id session_id=run_id group_id agent_type=agent iteration consumed_at", stamp)
             row["package_id"] = numbers[use.package_id]
-            self.out.write("consumption_scope", f"consumption_scope {use.scope_id}", row)
+            self.write("consumption_scope", f"consumption_scope {use.scope_id}", row)
 
     def _select(self, record_class: type[R], sql: str, **bound: Any) -> list[R]:
         return self.log.db.read(lambda: Intake(self.log.parts).select(record_class, sql, **bound))
@@ -158,9 +157,9 @@ class BazingaExport:
     def _learned(self) -> None:
         for found in self._select(ErrorPattern, "select * from patterns order by created_at, pattern_hash"):
             row = pattern_row(found, text_of)
-            self.out.write("error_patterns", f"error_patterns {found.pattern_hash}/{found.project}", row)
+            self.write("error_patterns", f"error_patterns {found.pattern_hash}/{found.project}", row)
         for one in self._select(Strategy, "select * from strategies order by created_at, id"):
-            self.out.write("strategies", f"strategies {one.id}", strategy_row(one))
+            self.write("strategies", f"strategies {one.id}", strategy_row(one))
 
 
 def _phase(phase: Any) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 """Import bazinga-db's databases."""
 
-from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from decklog.core.errors import Conflict, Invalid, NotFound, SchemaTooNew
 from decklog.importing.exports import Schema
@@ -40,37 +39,10 @@ TABLES = {
     "configuration": ("key", "value", "updated_at"),
     "decisions": ("id", "session_id", "timestamp", "iteration", "decision_type", "decision_data"),
 }
-KEYS = {
-    "sessions": ("session_id",),
-    "task_groups": ("session_id", "id"),
-    "consumption_scope": ("scope_id",),
-    "error_patterns": ("pattern_hash", "project_id"),
-    "strategies": ("strategy_id",),
-    "configuration": ("key",),
-}
 _JSON = (dict, list, str, int, float, bool)
 _KINDS = (EntryKind.INTERACTION, EntryKind.REASONING, EntryKind.EVENT)
-UNKNOWN_MODEL = "unknown"
-UNKNOWN_AGENT = "unknown"
 _LONGEST_SUMMARY = 200
-_TOPICS = ("implementation", "architecture", "methodology", "general")
 _CONFIGURATION = "configuration of the old system; decklog workflow load bazinga/config/transitions.json routes by it"
-
-
-def version_of(source: SqliteSource) -> int:
-    """Return a file's schema version; refuse other databases and newer versions."""
-    if "sessions" not in source or "orchestration_logs" not in source:
-        raise Invalid(
-            f"{source.path} is no bazinga database: it has no sessions or no orchestration_logs",
-            hint=f"It has {', '.join(source.columns) or 'no tables'}.",
-        )
-    versions = [row.get("version") for row in source.rows("schema_version")]
-    newest = max((version for version in versions if type(version) is int), default=1)
-    if newest > NEWEST:
-        raise SchemaTooNew(
-            f"{source.path} has schema version {newest}, and {NEWEST} is the newest known", version=newest, newest=NEWEST
-        )
-    return newest
 
 
 class BazingaImport(Import):
@@ -78,7 +50,16 @@ class BazingaImport(Import):
 
     system = "bazinga"
     tables = TABLES
-    keys = KEYS
+    keys: ClassVar = {
+        "sessions": ("session_id",),
+        "task_groups": ("session_id", "id"),
+        "consumption_scope": ("scope_id",),
+        "error_patterns": ("pattern_hash", "project_id"),
+        "strategies": ("strategy_id",),
+        "configuration": ("key",),
+    }
+    # Old files have every version of a state.
+    orders: ClassVar = {"state_snapshots": ("timestamp", "id")}
     ignored = ("schema_version",)
 
     def __init__(self, log: Decklog, path: str, **settings: Any) -> None:
@@ -110,11 +91,16 @@ class BazingaImport(Import):
 
     def check(self, source: SqliteSource) -> None:
         """Refuse other databases and newer versions."""
-        self.report.version = version_of(source)
-
-    def in_order(self, source: SqliteSource, table: str) -> Iterable[dict[str, Any]]:
-        """Yield rows in their order; states by time, because old files have every version."""
-        return source.rows(table, by=("timestamp", "id") if table == "state_snapshots" else ())
+        if "sessions" not in source or "orchestration_logs" not in source:
+            raise Invalid(
+                f"{source.path} is no bazinga database: it has no sessions or no orchestration_logs",
+                hint=f"It has {', '.join(source.columns) or 'no tables'}.",
+            )
+        versions = [row.get("version") for row in source.rows("schema_version")]
+        newest = self.report.version = max((version for version in versions if type(version) is int), default=1)
+        if newest > NEWEST:
+            why = f"{source.path} has schema version {newest}, and {NEWEST} is the newest known"
+            raise SchemaTooNew(why, version=newest, newest=NEWEST)
 
     def configuration(self, row: Row) -> Outcome:
         """Keep a row that configured the old system."""
@@ -194,7 +180,7 @@ class BazingaImport(Import):
         entry = {
             "body": row.text("content", ""),
             "kind": kind,
-            "agent": row.text("agent_type", UNKNOWN_AGENT),
+            "agent": row.text("agent_type", "unknown"),
             **row.fields(row.text, "subtype=event_subtype agent_id"),
             "group_id": row.text("group_id", "global" if kind is EntryKind.EVENT else None),
             "iteration": row.integer("iteration", low=-(2**63)),
@@ -249,7 +235,7 @@ class BazingaImport(Import):
         self.in_run(row)
         row.take("id")
         charge = {
-            "model": UNKNOWN_MODEL,
+            "model": "unknown",
             "input_tokens": row.integer("tokens_estimated", 0),
             **row.fields(row.text, "agent=agent_type agent_id"),
             "call_site": "estimate",
@@ -438,7 +424,7 @@ class BazingaImport(Import):
         """Import a strategy with its id; an unknown topic becomes `general`."""
         created: datetime = row.time("created_at", EPOCH)
         topic = row.take("topic")
-        if topic not in _TOPICS:
+        if topic not in tuple(StrategyTopic):
             topic = row.replace("topic", "general")
         strategy_id = row.text("strategy_id")
         fields: dict[str, Any] = {

@@ -6,7 +6,7 @@ import re
 import shutil
 import tempfile
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from decklog.core.errors import Conflict, Damaged, NotADatabase
 from decklog.db.sqlite.foreign import ForeignFile, put_in_place
@@ -40,20 +40,18 @@ def questions(schema: str) -> dict[str, str]:
     return {table: question(table, schema) for table in _texts()}
 
 
-class MirroredRows:
-    """The rows of a table that belong to one record.
+class MirroredRows(NamedTuple):
+    """The rows of a table that belong to one record."""
 
-    `which` is the condition for the rows; the parts of the record's identity are bound in their order. `known_by` is what a
-    row is changed in its place by: one that never changes is known by nothing. What is `fixed` stays as it was first written,
-    and `gone` removes what the log no longer has.
-    """
-
-    def __init__(self, table: str, which: str, known_by: str = "", fixed: str = "", gone: str = "") -> None:
-        self.table = table
-        self.which = which
-        self.known_by = known_by
-        self.fixed = fixed
-        self.gone = gone
+    table: str
+    # The condition for the rows; the parts of the record's identity are bound in their order.
+    which: str
+    # The columns that identify a row that is updated in place; empty for rows that never change.
+    known_by: str = ""
+    # Columns that keep the value first written.
+    fixed: str = ""
+    # Deletes the rows that the log has no more.
+    gone: str = ""
 
 
 # Distinguishes the file from one that bazinga itself made.
@@ -224,17 +222,17 @@ class MirrorExport(BazingaExport):
     def _begin(self) -> None:
         super()._begin()
         for statement in _OWN:
-            self.out.db.execute(statement)
+            self.db.execute(statement)
 
     def _place_log(self, entry: Any, row: dict[str, Any], number: int | None) -> None:
-        if number is None or self.out.has("orchestration_logs", number):
+        if number is None or self.has("orchestration_logs", number):
             return
         stream = entry.stream
         if stream not in self._numbers:
             self._numbers[stream] = number_of(self.log.db, stream) or 0
-        if self.out.insert("orchestration_logs", {**row, "id": number}):
+        if self.insert("orchestration_logs", {**row, "id": number}):
             position = self._numbers[stream] * STREAM_SIZE + entry.seq
-            self.out.db.execute(f"insert into {ENTRIES} values (?, ?)", (number, position))
+            self.db.execute(f"insert into {ENTRIES} values (?, ?)", (number, position))
 
 
 def make(log: Decklog, path: str) -> None:
@@ -384,7 +382,6 @@ class Mirror:
         return file
 
     def _make_anew(self, *, is_damaged: bool = False) -> None:
-
         self.close()
         # One process at a time; after waiting, the file may exist.
         with self._log.transaction():

@@ -94,14 +94,10 @@ def workflow_of(database: str, root: str) -> dict[str, Any] | None:
     """Return a project's workflow, checked, or None where it routes by the default."""
     found: dict[str, Any] = {}
     with SqliteSource(database) as source:
-        readers = {"transitions": _transitions, "markers": _markers, "rules": _rules}
-        tables = {"transitions": "workflow_transitions", "markers": "agent_markers", "rules": "workflow_special_rules"}
-        for section, table in tables.items():
-            rows = list(source.rows(table)) if table in source else []
-            if rows:
-                found[section] = readers[section](rows)
-    models = _models(os.path.join(root, MODELS))
-    if models:
+        for section, table, read in _SECTIONS:
+            if rows := list(source.rows(table)):
+                found[section] = read(rows)
+    if models := _models(os.path.join(root, MODELS)):
         found["models"] = models
     if not found:
         return None
@@ -140,6 +136,13 @@ def _rules(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
             settings = {key: value for key, value in config.items() if key in known[name]["config"]}
             found[name] = {"description": row.get("description"), "config": settings}
     return found
+
+
+_SECTIONS: tuple[tuple[str, str, Callable[[Iterable[dict[str, Any]]], dict[str, Any]]], ...] = (
+    ("transitions", "workflow_transitions", _transitions),
+    ("markers", "agent_markers", _markers),
+    ("rules", "workflow_special_rules", _rules),
+)
 
 
 def _models(path: str) -> dict[str, Any]:
@@ -205,7 +208,9 @@ class TakeOver:
         """Resume a take-over that ended between the log and the file; refuse an unrelated log."""
         if not os.path.exists(self.log):
             return False
-        if not any(os.path.samefile(self.path, kept) for kept in _kept(self.path)):
+        start, ending = os.path.splitext(self.path)
+        kept = glob.glob(f"{glob.escape(start + _ASIDE)}*{glob.escape(ending)}")
+        if not any(os.path.samefile(self.path, path) for path in kept):
             hint = f"Move it away, or put the file that belongs to it back to {self.path}."
             raise Conflict(f"{self.log} is there already, and {self.path} is bazinga's own", hint=hint, path=self.log)
         with Decklog.open(self.log) as log:
@@ -236,28 +241,20 @@ class TakeOver:
 
     def _imported(self, made: str, for_readers: str) -> Report:
         with Decklog.open(made) as log:
-            report = BazingaImport(log, self.path, progress=self._progress).run()
-            workflow = self._workflow(report)
-            self._check(report)
+            report, workflow = BazingaImport(log, self.path, progress=self._progress).run(), None
+            try:
+                workflow = workflow_of(self.path, self.root)
+            except Invalid as problem:
+                report.lose(f"the project's own workflow was not loaded: {problem.message}")
+            if report.losses and not self._accept_losses:
+                raise Conflict(
+                    f"{self.path} was left as it is, because not all of it can be taken: {report.losses[0]}",
+                    hint="decklog import bazinga FILE --dry-run lists every row; --accept-losses goes on without them.",
+                    losses=report.losses,
+                )
             log.workflow.load(workflow, by=_PROGRAM)
             make(log, for_readers)
         return report
-
-    def _workflow(self, report: Report) -> dict[str, Any] | None:
-        """Return the project's own workflow; one that can't be routed by counts as lost."""
-        try:
-            return workflow_of(self.path, self.root)
-        except Invalid as problem:
-            report.lose(f"the project's own workflow was not loaded: {problem.message}")
-            return None
-
-    def _check(self, report: Report) -> None:
-        if report.losses and not self._accept_losses:
-            raise Conflict(
-                f"{self.path} was left as it is, because not all of it can be taken: {report.losses[0]}",
-                hint="decklog import bazinga FILE --dry-run lists every row; --accept-losses goes on without them.",
-                losses=report.losses,
-            )
 
     def _replace(self, made: str, for_readers: str, aside: str) -> None:
         """Put the log next to the file, and a new file in its place: a database exists at every moment."""
@@ -276,11 +273,6 @@ def _free(path: str) -> str:
         number += 1
         name = f"{start}{_ASIDE}-{number}{ending}"
     return name
-
-
-def _kept(path: str) -> list[str]:
-    start, ending = os.path.splitext(path)
-    return glob.glob(f"{glob.escape(start + _ASIDE)}*{glob.escape(ending)}")
 
 
 def _state(path: str) -> tuple[int, int, int, bool]:

@@ -9,7 +9,19 @@ from typing import Any
 from decklog.core.clock import from_text, to_text
 from decklog.core.disk import sync_descriptor
 from decklog.core.errors import Invalid, NotFound
-from decklog.importing.exports import Export, ExportReport, Folder, LeftoverRows, columns_of, each, every, number_of, whole_number
+from decklog.importing.exports import (
+    TASK_FIELDS,
+    Export,
+    ExportReport,
+    Folder,
+    LeftoverRows,
+    columns_of,
+    each,
+    every,
+    number_of,
+    unless,
+    whole_number,
+)
 from decklog.importing.row import EPOCH
 from decklog.journal.entry import Entry
 from decklog.journal.rows import SELECT, load
@@ -27,8 +39,6 @@ from decklog.plugins.importers.gaia.importer import (
     WAS_RUNNING,
     body_of,
     edit_line,
-    json_or_none,
-    json_text,
     learning_line,
     time_text,
     title_of,
@@ -50,10 +60,8 @@ Columns = dict[str, Any]
 _KEY = "import:gaia:"
 # Fields with a column, and fields without meaning where there are no leases and no runs.
 _TASK = (
-    *("id", "run_id", "title", "state", "created_at", "updated_at", "objective", "priority", "acceptance", "verification"),
-    *("allowed_paths", "inputs", "stage", "state_name", "trace_file", "loop_version", "summary", "result", "outcome"),
-    *("failures", "fence", "worker", "leased_at", "leased_until", "open_dependencies", "blocker_repeats"),
-    *("reservation_id", "snapshot"),
+    *(*TASK_FIELDS, "priority", "verification", "allowed_paths", "inputs", "stage", "state_name", "trace_file", "loop_version"),
+    *("summary", "result", "outcome", "failures", "blocker_repeats", "reservation_id", "snapshot"),
 )
 _ASKED = ("objective", "acceptance", "verification", "allowed_paths")
 _CHARGE = ("id", "occurred_at", "model", "cost_microdollars", "call_site", "run_id", "task_id", *TOKENS)
@@ -97,14 +105,14 @@ class GaiaExport:
         return self.report.as_dict()
 
     def _write(self, made: str) -> None:
-        kept = LeftoverRows(self.log, SYSTEM)
+        self._made, self.kept = made, LeftoverRows(self.log, SYSTEM)
         for table, name in DATABASES.items():
             path = os.path.join(made, name)
-            with Export(self.log, path, SYSTEM, report=self.report, kept=kept, spell=time_text, wal=True) as out:
+            with Export(self.log, path, SYSTEM, report=self.report, kept=self.kept, spell=time_text, wal=True) as out:
                 self._table(table, out)
                 out.finish()
-        GaiaHomeFiles(self.log, made, kept, self.report).write()
-        self.report.leave_out_kept(kept.of_others)
+        self._write_files()
+        self.report.leave_out_kept(self.kept.of_others)
         self._leave_out()
 
     def _table(self, table: str, out: Export) -> None:
@@ -136,7 +144,7 @@ class GaiaExport:
         for task in each(self.log, Task, "created_at, id"):
             name = f"tasks {task.id}"
             row = columns_of(task, "id priority state stage current_state_name=state_name trace_file loop_version")
-            row |= {"created_at": _known(task.created_at), "inputs_json": json_or_none(asked_of(task))}
+            row |= {"created_at": unless(task.created_at, EPOCH), "inputs_json": _json(asked_of(task) or None)}
             row["result_json"] = _json(_came_of(task))
             row = out.kept.restored(name, row, {"created_at": EPOCH, "inputs_json": "{}", "loop_version": _NO_LOOP})
             row["last_heartbeat_at"] = _heartbeat(task, row.get("last_heartbeat_at"))
@@ -180,14 +188,14 @@ class GaiaExport:
         """Write the history of CI runs."""
         for run in each(self.log, CiRun, "started_at, ci_run_id, workflow_name, branch"):
             names = "workflow_name branch run_id=ci_run_id started_at completed_at duration_s=duration_seconds conclusion"
-            row = columns_of(run, names) | {"started_at": _known(run.started_at)}
+            row = columns_of(run, names) | {"started_at": unless(run.started_at, EPOCH)}
             name = f"ci_history {run.workflow_name}/{run.branch}/{run.ci_run_id}"
             out.write("ci_history", name, row, {"started_at": EPOCH})
 
     def em_inbox(self, out: Export) -> None:
         """Write every message; whether its sender may give orders is not known there, and is counted."""
         for message in each(self.log, Message, "received_at, id"):
-            row = columns_of(message, _MESSAGE_COLUMNS) | {"received_at": _known(message.received_at)}
+            row = columns_of(message, _MESSAGE_COLUMNS) | {"received_at": unless(message.received_at, EPOCH)}
             out.write("em_inbox", f"em_inbox {message.id}", row, {"received_at": EPOCH})
             out.report.leave_out_fields("messages", message, _MESSAGE)
             # There, such a message looks like the owner's. Of an imported one the sender is unknown.
@@ -197,7 +205,7 @@ class GaiaExport:
         """Write all feedback."""
         for feedback in each(self.log, Feedback, "received_at, id"):
             row = columns_of(feedback, _FEEDBACK_COLUMNS)
-            row |= {"received_at": _known(feedback.received_at), "notes_json": json_or_none(feedback.notes)}
+            row |= {"received_at": unless(feedback.received_at, EPOCH), "notes_json": _json(feedback.notes or None)}
             out.write("feedback", f"feedback {feedback.id}", row, {"received_at": EPOCH, "notes_json": "[]"})
             out.report.leave_out_fields("feedback", feedback, _FEEDBACK)
 
@@ -207,93 +215,19 @@ class GaiaExport:
             if lesson.topic not in TOPICS:
                 out.report.leave_out(f"lessons of topic {lesson.topic}")
                 continue
-            row = columns_of(lesson, _LESSON_COLUMNS) | {"created_at": _known(lesson.created_at)}
-            row["payload_json"] = json_or_none(_lesson_payload(lesson))
-            row = out.kept.restored(f"memory {lesson.id}", row, {"created_at": EPOCH, "payload_json": json_text({})})
+            row = columns_of(lesson, _LESSON_COLUMNS) | {"created_at": unless(lesson.created_at, EPOCH)}
+            row["payload_json"] = _json(_lesson_payload(lesson) or None)
+            row = out.kept.restored(f"memory {lesson.id}", row, {"created_at": EPOCH, "payload_json": "{}"})
             row["embedding_key"] = row.pop(VECTOR, None) or lesson.id
             out.insert("memory", row)
             placed = (*_LESSON, "sightings") if lesson.sightings == 1 else _LESSON
             out.report.leave_out_fields("lessons", lesson, placed)
 
+    # Files
 
-def asked_of(task: Task) -> dict[str, Any]:
-    """Return the inputs of a task, with the fields that only Decklog has."""
-    asked: dict[str, Any] = {} if title_of(task.inputs, task.id) == task.title else {"title": task.title}
-    return asked | {name: getattr(task, name) for name in _ASKED if getattr(task, name)} | task.inputs
-
-
-def _came_of(task: Task) -> Any:
-    """Return a task's result, with its summary inside, where that system keeps it."""
-    if task.summary is None:
-        return task.result
-    if isinstance(task.result, dict):
-        return {"summary": task.summary, **task.result}
-    return {"summary": task.summary} if task.result is None else {"summary": task.summary, "result": task.result}
-
-
-def _heartbeat(task: Task, kept: Any) -> datetime | Any:
-    """Return the last sign of life: what was imported, unless the task has moved on since."""
-    if task.updated_at == task.created_at:
-        return kept
-    try:
-        is_same = kept is not None and from_text(str(kept)) == task.updated_at
-    except ValueError:
-        is_same = False
-    return kept if is_same else task.updated_at
-
-
-def _call(entry: Entry) -> Columns:
-    """Read a call from an entry; a payload that is no call's is taken for the arguments, and a text for the result."""
-    payload = entry.payload if isinstance(entry.payload, dict) and "args" in entry.payload else {"args": entry.payload}
-    result = payload.get("result")
-    if result is None and entry.body:
-        result = {"output": entry.body}
-    row: Columns = {name: payload.get(name) for name in CALL}
-    row |= {"occurred_at": entry.at, "task_id": entry.task_id, "tool_name": entry.subtype}
-    row |= {"args_json": _json(payload["args"]), "result_json": _json(result)}
-    return {name: json_text(value) if isinstance(value, (dict, list)) else value for name, value in row.items()}
-
-
-def _effect_call(effect: Effect) -> Columns:
-    """Write an effect as the call that had it."""
-    took = effect.settled_at and round((effect.settled_at - effect.intended_at).total_seconds() * 1000)
-    row = columns_of(effect, "occurred_at=intended_at task_id stage=step tool_name=tool")
-    row |= {"args_json": json_text(effect.arguments), "result_json": _json(effect.result)}
-    # No error means success there, and of what was never settled nobody knows that.
-    error = None if effect.state is EffectState.DONE else str((effect.error or {}).get("code") or effect.state.value)
-    return row | {"duration_ms": took, "error": error, "loop_version": _NO_LOOP}
-
-
-def _json(value: Any) -> str | None:
-    return None if value is None else json_text(value)
-
-
-def _lesson_payload(lesson: Lesson) -> dict[str, Any]:
-    """Return a lesson's payload, with its words inside where the payload does not say them."""
-    try:
-        is_said = body_of(lesson.payload) == lesson.body
-    except Invalid:
-        is_said = False
-    return lesson.payload if is_said else {"body": lesson.body, **lesson.payload}
-
-
-def _known(moment: Any) -> Any:
-    """Return None for the placeholder of an unknown time."""
-    return None if moment == EPOCH else moment
-
-
-class GaiaHomeFiles:
-    """Writes the file stores of one home. A log that nothing was written to is not made, so that this can be seen."""
-
-    def __init__(self, log: Decklog, folder: str, kept: LeftoverRows, report: ExportReport) -> None:
-        self.log = log
-        self.folder = folder
-        self.kept = kept
-        self.report = report
-
-    def write(self) -> None:
-        """Write all three, and the two settings files."""
-        os.mkdir(os.path.join(self.folder, PAUSED), 0o700)
+    def _write_files(self) -> None:
+        """Write snapshots, the two logs and the settings files. A log without lines is not made."""
+        os.mkdir(os.path.join(self._made, PAUSED), 0o700)
         self._snapshots()
         self._log(SELF_EDITS, EDITS, self._self_edits())
         self._log(LEARNINGS, NOTES, self._learnings())
@@ -305,7 +239,7 @@ class GaiaHomeFiles:
         for _, row in self.kept.rows(name):
             text = text if text is not None else str(row.get("text"))
         if text is not None:
-            _write(os.path.join(self.folder, name), [text])
+            _write(os.path.join(self._made, name), [text])
             self.report.count(name)
 
     # Paused tasks
@@ -323,7 +257,7 @@ class GaiaHomeFiles:
             self._snapshot(snapshot.task_id, self._document(snapshot))
             self.report.leave_out("snapshots of a task in another run", int(snapshot.task_id == before))
             before = snapshot.task_id
-        for _ in os.listdir(os.path.join(self.folder, PAUSED)):
+        for _ in os.listdir(os.path.join(self._made, PAUSED)):
             self.report.count(SNAPSHOTS)
 
     def _document(self, snapshot: TaskSnapshot) -> Any:
@@ -340,7 +274,7 @@ class GaiaHomeFiles:
             self.report.refuse(f"{PAUSED}/{name}", "no file can have this name")
         elif document is not None:
             text = document if isinstance(document, str) else json.dumps(document, indent=2, sort_keys=True)
-            _write(os.path.join(self.folder, PAUSED, name), [text])
+            _write(os.path.join(self._made, PAUSED, name), [text])
 
     # The two logs
 
@@ -350,7 +284,7 @@ class GaiaHomeFiles:
         lines += [(whole_number(row_id), "", str(row.get("line"))) for row_id, row in self.kept.rows(table)]
         if lines:
             lines.sort(key=lambda line: (line[0] is None, line[0] or 0, line[1]))
-            _write(os.path.join(self.folder, name), self._spaced(table, ((number, line) for number, _, line in lines)))
+            _write(os.path.join(self._made, name), self._spaced(table, ((number, line) for number, _, line in lines)))
 
     def _spaced(self, table: str, lines: Iterable[tuple[int | None, str]]) -> Iterator[str]:
         """Yield lines with the blank ones between them, so that line numbers stay the same."""
@@ -394,6 +328,67 @@ class GaiaHomeFiles:
             placed = [*_LEARNING, *(["key"] if imported else []), *(["state"] if learning.candidate == DISMISSED else [])]
             self.report.leave_out_fields("learnings", learning, placed)
             yield number, learning.noted_at, line
+
+
+def asked_of(task: Task) -> dict[str, Any]:
+    """Return the inputs of a task, with the fields that only Decklog has."""
+    asked: dict[str, Any] = {} if title_of(task.inputs, task.id) == task.title else {"title": task.title}
+    return asked | {name: getattr(task, name) for name in _ASKED if getattr(task, name)} | task.inputs
+
+
+def _came_of(task: Task) -> Any:
+    """Return a task's result, with its summary inside, where that system keeps it."""
+    if task.summary is None:
+        return task.result
+    if isinstance(task.result, dict):
+        return {"summary": task.summary, **task.result}
+    return {"summary": task.summary} if task.result is None else {"summary": task.summary, "result": task.result}
+
+
+def _heartbeat(task: Task, kept: Any) -> datetime | Any:
+    """Return the last sign of life: what was imported, unless the task has moved on since."""
+    if task.updated_at == task.created_at:
+        return kept
+    try:
+        is_same = kept is not None and from_text(str(kept)) == task.updated_at
+    except ValueError:
+        is_same = False
+    return kept if is_same else task.updated_at
+
+
+def _call(entry: Entry) -> Columns:
+    """Read a call from an entry; a payload that is no call's is taken for the arguments, and a text for the result."""
+    payload = entry.payload if isinstance(entry.payload, dict) and "args" in entry.payload else {"args": entry.payload}
+    result = payload.get("result")
+    if result is None and entry.body:
+        result = {"output": entry.body}
+    row: Columns = {name: payload.get(name) for name in CALL}
+    row |= {"occurred_at": entry.at, "task_id": entry.task_id, "tool_name": entry.subtype}
+    row |= {"args_json": _json(payload["args"]), "result_json": _json(result)}
+    return {name: json.dumps(value) if isinstance(value, (dict, list)) else value for name, value in row.items()}
+
+
+def _effect_call(effect: Effect) -> Columns:
+    """Write an effect as the call that had it."""
+    took = effect.settled_at and round((effect.settled_at - effect.intended_at).total_seconds() * 1000)
+    row = columns_of(effect, "occurred_at=intended_at task_id stage=step tool_name=tool")
+    row |= {"args_json": json.dumps(effect.arguments), "result_json": _json(effect.result)}
+    # No error means success there, and of what was never settled nobody knows that.
+    error = None if effect.state is EffectState.DONE else str((effect.error or {}).get("code") or effect.state.value)
+    return row | {"duration_ms": took, "error": error, "loop_version": _NO_LOOP}
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else json.dumps(value)
+
+
+def _lesson_payload(lesson: Lesson) -> dict[str, Any]:
+    """Return a lesson's payload, with its words inside where the payload does not say them."""
+    try:
+        is_said = body_of(lesson.payload) == lesson.body
+    except Invalid:
+        is_said = False
+    return lesson.payload if is_said else {"body": lesson.body, **lesson.payload}
 
 
 def _is_file_name(task_id: str) -> bool:

@@ -2,16 +2,16 @@
 
 import json
 import os
-import stat
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from decklog.core.clock import from_text, to_text
-from decklog.core.errors import DecklogError, Invalid
+from decklog.core.errors import DecklogError, Invalid, NotFound
 from decklog.importing.exports import Schema
+from decklog.importing.files import opened, parsed
 from decklog.importing.importer import Import
 from decklog.importing.report import Outcome, Report
 from decklog.importing.row import EPOCH, Row, parsed_json
@@ -41,7 +41,6 @@ DATABASES = {
 }
 SCHEMA = Schema(__file__)
 TABLES = SCHEMA.tables
-KEYS: dict[str, tuple[str, ...]] = {"ci_history": ("workflow_name", "branch", "run_id")}
 _JSON = (dict, list, str, int, float, bool)
 _LONGEST_TITLE = 120
 WAS_RUNNING = "it was running when it was imported, and nobody here holds it; resume it when nobody there does"
@@ -64,16 +63,6 @@ def time_text(moment: datetime) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}Z" if moment.microsecond == 0 else moment.isoformat(timespec="microseconds")
 
 
-def json_text(value: Any) -> str:
-    """Write JSON for a column as its modules do."""
-    return json.dumps(value)
-
-
-def json_or_none(value: Any) -> str | None:
-    """Write JSON for a column; nothing, and what is empty, stays nothing."""
-    return None if value is None or value == {} or value == [] else json_text(value)
-
-
 def edit_line(edit: SelfEdit) -> str:
     """Write a self-edit as its program does."""
     document: dict[str, Any] = {name: value for name, value in edit.as_dict().items() if name not in ("id", "edited_at")}
@@ -92,7 +81,7 @@ class GaiaImport(Import):
 
     system = "gaia"
     tables = TABLES
-    keys = KEYS
+    keys: ClassVar = {"ci_history": ("workflow_name", "branch", "run_id")}
 
     def __init__(self, log: Decklog, path: str, *, run_id: str = RUN_ID, **settings: Any) -> None:
         super().__init__(log, path, **settings)
@@ -175,6 +164,8 @@ class GaiaImport(Import):
     def self_edit(self, row: Row) -> Outcome:
         """Record a self-edit; a line that repeats one, with other words, is kept."""
         document = parsed(row.take("line"))
+        if not isinstance(document, dict):
+            raise Invalid("the line is no JSON object")
         first = self.writer.first_time(row)
         recorded = self.log.self_edits.record_document(document)
         if not first:
@@ -470,32 +461,15 @@ def whole(folder: str, name: str, report: Report) -> Iterator[Row]:
 
 
 def _content(path: str, most: int, report: Report) -> bytes | None:
-    """Read a plain file; what is something else, or too large, is reported."""
+    """Read a plain file; a link, what is something else, or what is too large is reported."""
     try:
-        # Neither through a link nor waiting for a pipe.
-        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
+        with opened(path, most, follow_links=False) as file:
+            return file.read(most)
+    except NotFound:
         return None
-    except OSError as problem:
-        report.note(f"{path} was not read: {problem.strerror}")
+    except DecklogError as problem:
+        report.note(f"{path} was not read: {problem.message}")
         return None
-    with open(file, "rb") as opened:
-        found = os.fstat(opened.fileno())
-        if not stat.S_ISREG(found.st_mode) or found.st_size > most:
-            report.note(f"{path} was not read: it is no plain file of at most {most} bytes")
-            return None
-        return opened.read(most)
-
-
-def parsed(text: str) -> dict[str, Any]:
-    """Read a line that is a JSON object."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as problem:
-        raise Invalid(f"the line is no JSON: {problem}") from None
-    if not isinstance(found, dict):
-        raise Invalid("the line is no JSON object")
-    return found
 
 
 def _keep_spelling(row: Row, made: str, line: str) -> None:

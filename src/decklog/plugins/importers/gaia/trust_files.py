@@ -4,6 +4,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import date, time
 from typing import Any
 
@@ -81,12 +82,12 @@ def _check_texts(name: str, document: Document, fields: tuple[str, ...]) -> None
             raise Invalid(f"{field} in {name} is a list of texts", field=field)
 
 
+@dataclass(frozen=True)
 class TrustProposals:
     """Proposes the terms of `em.toml` to the owner. Nothing takes effect before the owner has signed it."""
 
-    def __init__(self, log: Decklog, run_id: str) -> None:
-        self._log = log
-        self._run_id = run_id
+    _log: Decklog
+    _run_id: str
 
     def propose(self, document: Document) -> Iterator[str]:
         """Propose the next step towards these terms; yield remarks for the report."""

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from decklog.core.errors import NotFound
-from decklog.importing.exports import Export, ExportReport, columns_of, each, every, number_of, text_of
+from decklog.importing.exports import TASK_FIELDS, Export, ExportReport, columns_of, each, every, number_of, text_of, unless
 from decklog.importing.row import EPOCH
 from decklog.journal.entry import Entry, EntryKind
 from decklog.log import Decklog
@@ -32,19 +32,18 @@ _LISTS = "acceptance_criteria_json=acceptance verification_steps_json=verificati
 _OUTCOMES = {AttemptOutcome.DONE: "completed"}
 # Fields with a column, and fields without meaning where there are no leases.
 _PLACED = (
-    *("id", "run_id", "title", "objective", "state", "acceptance", "verification", "allowed_paths", "attempts", "summary"),
-    *("blocker", "created_at", "updated_at", "result", "outcome", "worker", "leased_at", "leased_until", "fence", "failures"),
-    *("open_dependencies", "blocker_repeats", "reservation_id"),
+    *(*TASK_FIELDS, "verification", "allowed_paths", "attempts", "summary", "blocker", "result", "outcome", "failures"),
+    *("blocker_repeats", "reservation_id"),
 )
 
 
-def write_tasks(log: Decklog, out: Export, run_id: str, there: str) -> None:
+def write_tasks(out: Export, run_id: str, there: str) -> None:
     """Write a run's tasks; the run is called `there` in RunStore."""
-    for task in each(log, Task, "created_at, id", "where run_id = :run_id", run_id=run_id):
+    for task in each(out.log, Task, "created_at, id", "where run_id = :run_id", run_id=run_id):
         names = "id title objective attempt_count=attempts implementation_summary=summary blocker_signature=blocker"
         row = columns_of(task, names) | {"run_id": there, "status": STATUS[task.state]}
         row |= {name: text_of(value or None) for name, value in columns_of(task, _LISTS).items()}
-        row |= {"created_at": _unless(task.created_at, EPOCH), "updated_at": _unless(task.updated_at, task.created_at)}
+        row |= {"created_at": unless(task.created_at, EPOCH), "updated_at": unless(task.updated_at, task.created_at)}
         defaults = {**dict.fromkeys(columns_of(task, _LISTS), "[]"), "created_at": EPOCH, "updated_at": task.created_at}
         out.write("tasks", f"tasks {task.id}", row, defaults)
         known = (*_PLACED, "reason") if task.reason == WAS_RUNNING else _PLACED
@@ -101,48 +100,46 @@ _CHECKPOINT = ("id", "run_id", "status", "payload", "created_at", "number", "dig
 _APPROVAL = ("id", "run_id", "source", "verdict", "rationale", "payload", "asked_at", "decided_at", "state", "number")
 
 
-class RunStoreExport:
+class RunStoreExport(Export):
     """Runs with what belongs to them. What people asked and was not answered, and what has no run, has no place there."""
 
     def __init__(self, log: Decklog, path: str, progress: Callable[[str, int, int], None] | None = None) -> None:
-        self.log = log
-        self.out = Export(log, path, SYSTEM, report=ExportReport(path, progress), spell=time_text, wal=True)
-        self.report = self.out.report
+        super().__init__(log, path, SYSTEM, report=ExportReport(path, progress), spell=time_text, wal=True)
 
     def run(self) -> dict[str, Any]:
         """Write everything as it is at one moment; say how many rows each table has, and what had no place."""
-        with self.out:
+        with self:
             return self.log.db.read(self._write)
 
     def _write(self) -> dict[str, Any]:
-        SCHEMA.create(self.out.db)
+        SCHEMA.create(self.db)
         for run in each(self.log, Run, "started_at, id"):
             there = self._run(run)
             self._agents(run.id, there)
-            write_tasks(self.log, self.out, run.id, there)
+            write_tasks(self, run.id, there)
             self._journal(run.id, there)
             self._artifacts(run.id, there)
             self._checkpoints(run.id, there)
             self._approvals(run.id, there)
-        self.out.write_kept(TABLES)
-        self.out.insert_waiting("events")
+        self.write_kept(TABLES)
+        self.insert_waiting("events")
         self._leave_out()
-        return self.out.finish()
+        return self.finish()
 
     def _run(self, run: Run) -> str:
         """Write a run; give what it is called there, which is something else where no run here can be called so."""
         names = "id goal repo_path=repo status summary cycle_count=cycles replan_count=replans current_task_id"
         row = columns_of(run, names)
-        row |= {"created_at": _unless(run.started_at, EPOCH), "updated_at": _unless(run.updated_at, run.started_at)}
+        row |= {"created_at": unless(run.started_at, EPOCH), "updated_at": unless(run.updated_at, run.started_at)}
         defaults = {"repo_path": "", "created_at": EPOCH, "updated_at": run.started_at}
         self.report.leave_out_fields("runs", run, _RUN)
-        return str(self.out.write("runs", f"runs {run.id}", row, defaults)["id"])
+        return str(self.write("runs", f"runs {run.id}", row, defaults)["id"])
 
     def _agents(self, run_id: str, there: str) -> None:
         for agent in each(self.log, Agent, "role", "where run_id = :run_id", run_id=run_id):
             names = "role session_id=session turns rotation_count=rotations last_prompt_path last_response_path"
-            row = columns_of(agent, names) | {"run_id": there, "updated_at": _unless(agent.updated_at, EPOCH)}
-            self.out.write("agents", f"agents {there}/{agent.role}", row, {"updated_at": EPOCH})
+            row = columns_of(agent, names) | {"run_id": there, "updated_at": unless(agent.updated_at, EPOCH)}
+            self.write("agents", f"agents {there}/{agent.role}", row, {"updated_at": EPOCH})
 
     def _journal(self, run_id: str, there: str) -> None:
         """Write a run's events, and the attempts at its tasks from the same entries."""
@@ -150,7 +147,7 @@ class RunStoreExport:
         for entry in every(lambda **page: self.log.journal.find(run_id, oldest_first=True, **page)):
             ended = trail.follow(entry)
             if ended is not None:
-                write_attempt(self.out, *ended, there)
+                write_attempt(self, *ended, there)
             elif entry.kind is not EntryKind.CHANGE and not (entry.subtype or "").startswith("imported"):
                 self._event(entry, there)
 
@@ -158,9 +155,7 @@ class RunStoreExport:
         row = columns_of(entry, "ts=at source=agent kind=subtype message=body")
         row |= {"run_id": there, "payload_json": text_of(entry.payload or None)}
         defaults = {"source": "system", "kind": entry.kind.value, "message": "", "payload_json": "{}"}
-        self.out.insert_numbered(
-            "events", self.out.kept.restored(entry.id, row, defaults), number_of(entry.key, SYSTEM, "events")
-        )
+        self.insert_numbered("events", self.kept.restored(entry.id, row, defaults), number_of(entry.key, SYSTEM, "events"))
         for name in _EVENT:
             if getattr(entry, name) is not None:
                 self.report.leave_out(f"entries.{name}")
@@ -168,8 +163,8 @@ class RunStoreExport:
     def _artifacts(self, run_id: str, there: str) -> None:
         for artifact in every(lambda **page: self.log.artifacts.find(run_id=run_id, oldest_first=True, **page)):
             row = columns_of(artifact, "id role kind path") | {"run_id": there}
-            row |= {"created_at": _unless(artifact.created_at, EPOCH), "metadata_json": text_of(artifact.metadata or None)}
-            self.out.write("artifacts", f"artifacts {artifact.id}", row, {"created_at": EPOCH, "metadata_json": "{}"})
+            row |= {"created_at": unless(artifact.created_at, EPOCH), "metadata_json": text_of(artifact.metadata or None)}
+            self.write("artifacts", f"artifacts {artifact.id}", row, {"created_at": EPOCH, "metadata_json": "{}"})
             self.report.leave_out_fields("artifacts", artifact, _ARTIFACT)
 
     def _checkpoints(self, run_id: str, there: str) -> None:
@@ -180,9 +175,9 @@ class RunStoreExport:
                 self.report.refuse(f"checkpoints {found.id}", problem.message)
                 continue
             row = columns_of(checkpoint, "id status created_at") | {"run_id": there}
-            row["payload_json"] = _unless(text_of(checkpoint.payload), "{}")
+            row["payload_json"] = unless(text_of(checkpoint.payload), "{}")
             defaults = {"status": checkpoint.name or "", "payload_json": "{}"}
-            self.out.write("checkpoints", f"checkpoints {checkpoint.id}", row, defaults)
+            self.write("checkpoints", f"checkpoints {checkpoint.id}", row, defaults)
             self.report.leave_out_fields("checkpoints", found, _CHECKPOINT)
 
     def _approvals(self, run_id: str, there: str) -> None:
@@ -198,7 +193,7 @@ class RunStoreExport:
         row |= {"run_id": there, "payload_json": text_of(approval.payload or None)}
         source = approval.decided_by or approval.asked_of or "unknown"
         defaults = {"source": source, "rationale": "", "payload_json": "{}", "created_at": approval.asked_at}
-        written = self.out.write("approvals", f"approvals {approval.id}", row, defaults)
+        written = self.write("approvals", f"approvals {approval.id}", row, defaults)
         placed = (*_APPROVAL, "decided_by") if written["source"] == approval.decided_by else _APPROVAL
         self.report.leave_out_fields("approvals", approval, placed)
 
@@ -209,15 +204,10 @@ class RunStoreExport:
              where substr(stream, 1, 1) = '@' and kind <> 'change' and coalesce(substr(subtype, 1, 8), '') <> 'imported'
             """
         self.report.leave_out("entries of no run", self.log.db.rows(sql, {})[1][0][0])
-        self.report.leave_out_kept(self.out.kept.of_others)
+        self.report.leave_out_kept(self.kept.of_others)
         self.report.leave_out_tables(self.log, _TABLES)
 
 
 def time_text(moment: datetime) -> str:
     """Write a time with milliseconds and Z, as its program does, which sorts times as texts."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
-
-
-def _unless(value: Any, stand_in: Any) -> Any:
-    """Return None for a placeholder of an unknown value, so that a kept column can be restored."""
-    return None if value == stand_in else value

@@ -75,7 +75,7 @@ class RunStoreImport(Import):
 
     def take(self, source: SqliteSource) -> None:
         """Read the attempts before their tasks, because they are versions of the task."""
-        for row in self.rows_of("task_attempts", source.rows("task_attempts")):
+        for row in self.rows_of(source, "task_attempts"):
             self.attempts.setdefault(str(row.columns.get("task_id")), []).append(row)
         super().take(source)
 

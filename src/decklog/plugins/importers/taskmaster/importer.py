@@ -1,18 +1,21 @@
 """Import Task Master's `tasks.json`: each tag is a run, its tasks and subtasks are tasks of it."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from decklog.core.clock import from_text
 from decklog.core.errors import Invalid
-from decklog.importing.files import document, file_in, objects_in
+from decklog.importing.files import file_in, json_values, objects_in
 from decklog.importing.importer import Link
 from decklog.importing.row import EPOCH, Row, plain
-from decklog.importing.tracker import LINKS, WAS_RUNNING, NestedRow, Tracker, moment_of, set_time
+from decklog.importing.tracker import LINKS, WAS_RUNNING, Tracker, moment_of, set_time
 from decklog.importing.writer import PendingRecord, describes, run_below
+from decklog.log import Decklog
 from decklog.records.values import to_json
+from decklog.stores.intake import Intake
 from decklog.stores.tasks.task import LinkKind, Task, TaskState
 
 PLACES = (".taskmaster/tasks/tasks.json", "tasks/tasks.json", "tasks.json")
@@ -84,18 +87,20 @@ def ours_of(task: dict[str, Any]) -> str | None:
     return ours if isinstance(ours, str) and ours.strip() else None
 
 
+def run_of_tag(run_id: str, tag: str) -> str:
+    """Return the run of a tag; `run_id` is that of the main one."""
+    return run_id if tag == MAIN else run_below(run_id, tag)
+
+
+@dataclass(frozen=True)
 class NameClaims:
-    """Which tasks of a document are those that were made here, by what they say that they are called here.
+    """Which tasks of a document are those that were made here, by what they say that they are called here."""
 
-    `run_of` names the run of a tag, `run_here` that of a task that is here, and `has` returns whether the document has a number.
-    """
-
-    def __init__(
-        self, run_of: Callable[[str], str], run_here: Callable[[str], str | None], has: Callable[[str, str], bool]
-    ) -> None:
-        self._run_of = run_of
-        self._run_here = run_here
-        self._has = has
+    _log: Decklog
+    # The run of the main tag.
+    _run_id: str
+    # Whether a tag of the document has a number.
+    _has: Callable[[str, str], bool]
 
     def settled(self, claims: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str], str]:
         """Return the accepted names; each claim is a tag, a number and a name.
@@ -111,11 +116,14 @@ class NameClaims:
         return named
 
     def _is_known_by_number(self, tag: str, number: str) -> bool:
-        return self._run_here(f"{self._run_of(tag)}-{number}") is not None
+        return self._run_here(f"{run_of_tag(self._run_id, tag)}-{number}") is not None
+
+    def _run_here(self, task_id: str) -> str | None:
+        found = self._log.db.read(lambda: Intake(self._log.parts).seek(Task, task_id))
+        return found.run_id if found else None
 
     def _can_be(self, tag: str, ours: str) -> bool:
-        run_id = self._run_of(tag)
-        run_here = self._run_here(ours)
+        run_id, run_here = run_of_tag(self._run_id, tag), self._run_here(ours)
         if not ours.startswith(f"{run_id}-"):
             return run_here in (None, run_id)
         # So are those called that have a number.
@@ -139,7 +147,6 @@ class TaskMasterImport(Tracker):
         super().__init__(*words, **settings)
         self.tags: dict[str, str] = {}
         self.begun: dict[str, str] = {}
-        self.metadata: dict[str, dict[str, object]] = {}
         # The tasks that were made here and written there, by what they are called there.
         self.ours: dict[str, str] = {}
         self._claims: set[tuple[str, str, str]] = set()
@@ -150,17 +157,11 @@ class TaskMasterImport(Tracker):
         self._hold_whole(path)
         if not self.tags:
             raise Invalid(f"{path} holds no tasks of Task Master's", path=path)
-        claims = NameClaims(
-            self.tags.__getitem__, self._run_here, lambda tag, number: self.gathered.has(TASKS, f"{tag}/{number}")
-        )
+        claims = NameClaims(self.log, self.run_id, lambda tag, number: self.gathered.has(TASKS, f"{tag}/{number}"))
         self.ours = {f"{tag}/{number}": ours for (tag, number), ours in claims.settled(self._claims).items()}
 
-    def _run_here(self, task_id: str) -> str | None:
-        found = self.log.db.read(lambda: self.writer.intake.seek(Task, task_id))
-        return found.run_id if found else None
-
     def _hold_whole(self, path: str) -> None:
-        sides, broken = document(path)
+        sides, broken = json_values(path)
         if len(sides) + len(broken) > 1:
             self.report.note(f"{path} has conflicts of git's in it; of two versions of a task the newer one is taken")
         for side in sides:
@@ -191,15 +192,9 @@ class TaskMasterImport(Tracker):
         self.add_line(text, "the document was not written to its end; the tasks in it that are whole were taken")
 
     def _hold_tag(self, tag: str, tasks: Iterable[Any], metadata: dict[str, Any]) -> None:
-        self._name_tag(tag, metadata)
-        self._hold_tasks(tag, tasks)
-
-    def _name_tag(self, tag: str, metadata: dict[str, Any]) -> None:
-        run_id = self.run_id if tag == MAIN else run_below(self.run_id, tag)
+        run_id = run_of_tag(self.run_id, tag)
         self.tags[tag], self.begun[tag] = run_id, moment_of(metadata.get("created"))
-        self.metadata[run_id] = {"tag": tag, "metadata": metadata}
-
-    def _hold_tasks(self, tag: str, tasks: Iterable[Any]) -> None:
+        self.facts[run_id] = {self.system: {"tag": tag, "metadata": metadata}}
         for task in tasks:
             subtasks = task.get("subtasks") if isinstance(task, dict) else None
             parts = subtasks if isinstance(subtasks, list) else []
@@ -220,12 +215,10 @@ class TaskMasterImport(Tracker):
             self._claims.add((tag, name, ours))
         is_done = STATES.get(str(task.get("status"))) is TaskState.DONE
         clock = moment_of(task.get("updatedAt"))
-        self.add_item(f"{tag}/{name}", columns, at=self._at(tag, name), clock=clock, is_done=is_done)
+        # Tasks are ordered by tag, then by number.
+        at = f"{tag} {'.'.join(f'{part:>9}' for part in name.split('.'))}"
+        self.gathered.add(TASKS, f"{tag}/{name}", columns, at=at, clock=clock, is_done=is_done)
         return name
-
-    def _at(self, tag: str, name: str) -> str:
-        """Return the position of a task: by tag, then by number."""
-        return f"{tag} {'.'.join(f'{part:>9}' for part in name.split('.'))}"
 
     def goals(self) -> dict[str, str]:
         """Return a run for each tag."""
@@ -234,10 +227,6 @@ class TaskMasterImport(Tracker):
     def first_at(self) -> str | None:
         """Return when the first tag was made."""
         return min(filter(None, self.begun.values()), default=None)
-
-    def facts_of(self, run_id: str) -> dict[str, object]:
-        """Return the tag of a run, with its metadata."""
-        return {self.system: self.metadata[run_id]}
 
     def run_of(self, item: str) -> str:
         """Return the run of a task's tag."""
@@ -253,18 +242,19 @@ class TaskMasterImport(Tracker):
         tag = next(tag for tag, its_run in self.tags.items() if its_run == run_id)
         return ours or f"{tag}/{task_id.removeprefix(f'{run_id}-')}"
 
-    def parts_of(self, item: Row) -> Iterator[NestedRow]:
-        """Yield what a task waits for, and what it is a part of."""
+    def gather_parts(self, item: Row) -> None:
+        """Hold what a task waits for, and what it is a part of."""
         tag, _, name = item.id.rpartition("/")
         siblings = item.columns.get("siblings")
         # A top-level task may have a point in its id too.
         above = name.rpartition(".")[0] if siblings is not None else ""
         if above:
-            yield NestedRow(LINKS, f"{item.id}/{above}/parent", {"task": item.id, "other": f"{tag}/{above}", "kind": PART_OF})
+            whole = {"task": item.id, "other": f"{tag}/{above}", "kind": PART_OF}
+            self.gathered.add(LINKS, f"{item.id}/{above}/parent", whole)
         needed = item.columns.get("dependencies")
         for word in needed if isinstance(needed, list) else ():
             other = needed_number(word, above, siblings or ())
-            yield NestedRow(LINKS, f"{item.id}/{other}", {"task": item.id, "other": f"{tag}/{other}", "kind": "needs"})
+            self.gathered.add(LINKS, f"{item.id}/{other}", {"task": item.id, "other": f"{tag}/{other}", "kind": "needs"})
 
     def link_of(self, row: Row) -> Link:
         kind = LinkKind.PARENT if row.take("kind") == PART_OF else LinkKind.BLOCKS
@@ -324,10 +314,6 @@ class TaskMasterImport(Tracker):
         if known is None:
             row.replace("priority", "medium")
         return known or PRIORITIES["medium"]
-
-    def comment(self, row: Row) -> Any:
-        """Refuse: nothing is said of tasks there."""
-        raise Invalid(f"{row} has no place")
 
 
 def _texts(row: Row, name: str) -> list[str]:

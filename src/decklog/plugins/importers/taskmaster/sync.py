@@ -1,14 +1,13 @@
 """Export runs as Task Master's `tasks.json`, and sync them with it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from decklog.core.errors import Invalid
-from decklog.importing.exports import TextExport, each, json_text, short_time
+from decklog.importing.exports import TASK_FIELDS, TextExport, each, json_text, short_time
 from decklog.importing.files import file_in, parsed
 from decklog.importing.sync import FileSync, Items
 from decklog.importing.tracker import LINES, LINKS, moment_of
-from decklog.importing.writer import run_below
 from decklog.log import Decklog
 from decklog.plugins.importers.taskmaster.importer import (
     MAIN,
@@ -24,85 +23,62 @@ from decklog.plugins.importers.taskmaster.importer import (
     number_of,
     ours_of,
     priority_word,
+    run_of_tag,
     siblings_of,
     spelled_id,
 )
-from decklog.stores.intake import Intake
 from decklog.stores.runs.run import Run
 from decklog.stores.tasks.task import Dependency, LinkKind, Task
 
 Place = tuple[str, str]
 
-_SYSTEM = "taskmaster"
 _PLACED = (
-    *("id", "run_id", "title", "objective", "state", "priority", "tags", "acceptance", "verification", "inputs", "assigned_to"),
-    *("created_at", "updated_at", "reason", "open_dependencies", "outcome", "worker", "leased_at", "leased_until", "fence"),
-    *("failures", "attempts", "blocker_repeats", "reservation_id", "max_attempts", "key"),
+    *(*TASK_FIELDS, "priority", "tags", "verification", "inputs", "assigned_to", "reason", "outcome", "failures", "attempts"),
+    *("blocker_repeats", "reservation_id", "max_attempts", "key"),
 )
 # Behind all that are numbers.
 _LAST = 10**18
 _ORDER = ("id", "title", "description", "status", "priority", "dependencies", "details", "testStrategy")
 
 
-class TaskMasterExport:
+class TaskMasterExport(TextExport):
     """Writes a run as the tag `master`, and the runs of other tags."""
 
-    def __init__(
-        self,
-        log: Decklog,
-        path: str,
-        *,
-        run_id: str,
-        replace: bool = False,
-        progress: Callable[[str, int, int], None] | None = None,
-    ) -> None:
-        self._log = log
-        self._run_id = run_id
-        self._out = TextExport(log, path, _SYSTEM, replace=replace, progress=progress)
+    system = "taskmaster"
 
-    def run(self) -> dict[str, Any]:
-        """Write everything as it is at one moment."""
-        self._log.runs.get(self._run_id)
-        self._out.runs = self._log.db.read(lambda: [run.id for run, _ in self._tags()])
-        with self._out:
-            document = self._log.db.read(self._document)
-            self._out.write(json_text(document, indent=2) + "\n")
-            return self._out.finish()
+    def write_all(self) -> None:
+        self.runs = [run.id for run, _ in self._tags()]
+        self.write(json_text(self._document(), indent=2) + "\n")
 
     def _document(self) -> dict[str, Any]:
         kept: dict[str, list[str]] = {}
         # The position of a part implies its parent.
-        for row in (row for _, row in self._out.kept.rows(LINKS) if row.get("kind") != PART_OF):
+        for row in (row for _, row in self.kept.rows(LINKS) if row.get("kind") != PART_OF):
             kept.setdefault(str(row.get("task")), []).append(str(row.get("other")).rpartition("/")[2])
         document = {}
         for run, values in self._tags():
             tag = values["tag"]
-            document[tag] = {
-                TASKS: _Tag(self._log, self._out, run.id, tag, kept).tasks(),
-                "metadata": values.get("metadata") or {},
-            }
-        self._out.report.leave_out(LINES, sum(1 for _ in self._out.kept.rows(LINES)))
+            document[tag] = {TASKS: _Tag(self, run.id, tag, kept).tasks(), "metadata": values.get("metadata") or {}}
+        self.report.leave_out(LINES, sum(1 for _ in self.kept.rows(LINES)))
         return document
 
     def _tags(self) -> Iterator[tuple[Run, dict[str, Any]]]:
         """Yield the runs with what is known of their tags; one of another document may have a name that begins the same."""
-        for run in each(self._log, Run, "id", "where id = :id or substr(id, 1, :size) = :start", **self._named()):
-            facts = run.metadata.get(_SYSTEM)
+        name = str(self.run_id)
+        condition = f"where id = :id or substr(id, 1, {len(name) + 1}) = :start"
+        for run in each(self.log, Run, "id", condition, id=name, start=f"{name}-"):
+            facts = run.metadata.get(self.system)
             values: dict[str, Any] = facts if isinstance(facts, dict) else {}
             tag = values.get("tag")
-            if run.id == self._run_id:
+            if run.id == name:
                 yield run, {**values, "tag": tag if isinstance(tag, str) else MAIN}
-            elif isinstance(tag, str) and tag != MAIN and run.id == run_below(self._run_id, tag):
+            elif isinstance(tag, str) and tag != MAIN and run.id == run_of_tag(name, tag):
                 yield run, values
-
-    def _named(self) -> dict[str, Any]:
-        start = f"{self._run_id}-"
-        return {"id": self._run_id, "start": start, "size": len(start)}
 
 
 class _Tag:
-    def __init__(self, log: Decklog, out: TextExport, run_id: str, tag: str, kept: dict[str, list[str]]) -> None:
-        self._out = out
+    def __init__(self, out: TaskMasterExport, run_id: str, tag: str, kept: dict[str, list[str]]) -> None:
+        self._out, log = out, out.log
         self._tag = tag
         self._start = f"{run_id}-"
         self._kept = kept
@@ -159,7 +135,7 @@ class _Tag:
         return list(wholes.values())
 
     def _task(self, task: Task, whole: str, part: str) -> dict[str, Any]:
-        shown = task.inputs.get(_SYSTEM)
+        shown = task.inputs.get(self._out.system)
         facts: dict[str, Any] = dict(shown) if isinstance(shown, dict) else {}
         if not self._has_number(task.id):
             held = facts.get("metadata")
@@ -214,9 +190,9 @@ _USUAL = {"status": "pending", "priority": "medium"}
 
 
 class Document:
-    """The tags of a document. `run_of` names the run of a tag, `run_here` that of a task that is here."""
+    """The tags of a document, of which the main one is synced with a run."""
 
-    def __init__(self, tags: dict[str, Any], run_of: Callable[[str], str], run_here: Callable[[str], str | None]) -> None:
+    def __init__(self, tags: dict[str, Any], log: Decklog, run_id: str) -> None:
         self.tags = tags
         self._tasks: dict[Place, dict[str, Any]] = {}
         # Of a part: the number of its whole, and those that its siblings have within that.
@@ -227,7 +203,7 @@ class Document:
             for task in _listed(held, TASKS):
                 self._place(tag, task)
         values = [(*place, ours) for place, task in self._tasks.items() if (ours := ours_of(task)) is not None]
-        self._names = NameClaims(run_of, run_here, lambda *place: place in self._tasks).settled(values)
+        self._names = NameClaims(log, run_id, lambda *place: place in self._tasks).settled(values)
         self.places = {self._names.get(place) or "/".join(place): place for place in self._tasks}
 
     def _place(self, tag: str, task: dict[str, Any]) -> None:
@@ -368,7 +344,7 @@ class TaskMasterSync(FileSync):
     def task_of(self, item: str) -> str:
         """Return the task id of an item: its own, or its run and number."""
         tag, is_numbered, number = item.rpartition("/")
-        return f"{self._run_of(tag)}-{number}" if is_numbered else item
+        return f"{run_of_tag(self.run_id, tag)}-{number}" if is_numbered else item
 
     def take(self, items: Items, ours: Items) -> None:
         """Import the document with the tasks as they are to be here, as newer than all that is here."""
@@ -400,11 +376,4 @@ class TaskMasterSync(FileSync):
             raise Invalid(f"{path} is no JSON, or was not written to its end", hint=hint, path=path)
         if not isinstance(found, dict):
             raise Invalid(f"{path} holds no tasks of Task Master's", path=path)
-        return Document({MAIN: found} if isinstance(found.get(TASKS), list) else found, self._run_of, self._run_here)
-
-    def _run_of(self, tag: str) -> str:
-        return self.run_id if tag == MAIN else run_below(self.run_id, tag)
-
-    def _run_here(self, task_id: str) -> str | None:
-        found = self.log.db.read(lambda: Intake(self.log.parts).seek(Task, task_id))
-        return found.run_id if found else None
+        return Document({MAIN: found} if isinstance(found.get(TASKS), list) else found, self.log, self.run_id)

@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from decklog.plugins.legacy.bazinga.base import CallRefused, DatabaseInitError, MigrationLockError
-from decklog.plugins.legacy.bazinga.database import BazingaDB
-from decklog.plugins.legacy.bazinga.project import AutoLogger
-from decklog.plugins.legacy.bazinga.rules import (
+from decklog.plugins.legacy.bazinga.base import (
     EXPECTED_SCHEMA_VERSION,
     GROUP_ID_PATTERN,
     MAX_INVESTIGATION_ITERATION,
     RESERVED_GROUP_IDS,
     VALID_INVESTIGATION_STATUSES,
     VALID_SESSION_STATUSES,
+    CallRefused,
+    DatabaseInitError,
+    MigrationLockError,
     validate_complexity,
     validate_group_id,
     validate_investigation_inputs,
@@ -19,6 +19,8 @@ from decklog.plugins.legacy.bazinga.rules import (
     validate_scope_group_only,
     validate_task_group_id,
 )
+from decklog.plugins.legacy.bazinga.database import BazingaDB
+from decklog.plugins.legacy.bazinga.project import AutoLogger
 from decklog.redaction import scan as scan_and_redact
 from decklog.redaction.rules import shipped_rules
 

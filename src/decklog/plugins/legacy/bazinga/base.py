@@ -1,10 +1,11 @@
-"""The base of bazinga's database: the open log, errors in bazinga's words, and its times."""
+"""The base of bazinga's database: the open log, errors and times in bazinga's words, and checks of ids, statuses and numbers."""
 
 import json
 import os
+import re
 import shlex
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack, suppress
 from datetime import datetime
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
@@ -17,7 +18,7 @@ from decklog.log import Decklog
 from decklog.plugins.bazinga_project import is_old_database, log_of, root_of
 from decklog.plugins.importers.bazinga.mirror import Mirror
 from decklog.plugins.legacy.bazinga.query import make_views
-from decklog.plugins.legacy.bazinga.rules import validate_scope_global_or_group
+from decklog.stores.artifacts.states import InvestigationStatus
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -61,7 +62,12 @@ class BazingaBase:
         self.log, self._mirror = open_log(self.db_path, clock)
         # Why the file that readers open is behind the log, where it is.
         self.behind: str | None = None
-        self._follow_first()
+        # Make the file for readers, or heal it; another's file in its place is refused before anything is written.
+        try:
+            self.follow()
+        except BaseException:
+            self._close()
+            raise
 
     @property
     def project_root(self) -> str:
@@ -77,14 +83,6 @@ class BazingaBase:
     def is_session(self, session_id: str) -> bool:
         """Return whether there is such a session."""
         return self.log.db.read(lambda: number_of(self.log.db, session_id)) is not None
-
-    def _follow_first(self) -> None:
-        """Make the file for readers, or heal it; refuse another's file in its place before anything is written."""
-        try:
-            self.follow()
-        except BaseException:
-            self._close()
-            raise
 
     def follow(self) -> bool:
         """Bring the file for readers up to date; say whether it is. What prevents it is noted, and the next call tries again."""
@@ -144,45 +142,31 @@ def open_log(path: str, clock: Clock | None = None) -> tuple[Decklog, Mirror | N
     An old bazinga database is named as what it is, and left alone.
     """
     log_path, for_readers = log_of(path)
-    log = _opened(log_path, clock)
-    try:
-        _prepare(log)
-        if for_readers is None:
-            return log, None
-        return log, Mirror(for_readers, log)
-    except DecklogError as problem:
-        log.close()
-        raise DatabaseInitError(error_text(problem)) from problem
-    except BaseException:
-        log.close()
-        raise
+    with ExitStack() as opened:
+        try:
+            log = Decklog.open(log_path, clock=clock)
+            opened.callback(log.close)
+            if log.db.engine != "sqlite":
+                make_views(log.db)
+            # bazinga has a workflow in its tables from the start; where an owner is bound, loading one is theirs to do.
+            if not log.db.read_only and log.db.read(lambda: log.db.one("select 1 from workflow_versions limit 1", {})) is None:
+                with suppress(Denied):
+                    log.workflow.load(by=PROGRAM)
+        except OSError as problem:
+            raise DatabaseInitError(f"{log_path} can't be opened: {problem.strerror or problem}") from problem
+        except DecklogError as problem:
+            raise DatabaseInitError(_why_not_opened(log_path, problem)) from problem
+        opened.pop_all()
+    return log, None if for_readers is None else Mirror(for_readers, log)
 
 
-def _opened(path: str, clock: Clock | None) -> Decklog:
-    try:
-        return Decklog.open(path, clock=clock)
-    except NotADatabase as problem:
-        if is_old_database(path):
-            raise DatabaseInitError(
-                f"{path} is a database of bazinga-db itself, and was left as it is. "
-                f"Take its project over with: decklog bazinga take-over {shlex.quote(root_of(path))}"
-            ) from problem
-        raise DatabaseInitError(error_text(problem)) from problem
-    except Damaged as problem:
-        raise DatabaseInitError(f"{error_text(problem)} decklog recover takes what can be read into a new file.") from problem
-    except DecklogError as problem:
-        raise DatabaseInitError(error_text(problem)) from problem
-    except OSError as problem:
-        raise DatabaseInitError(f"{path} can't be opened: {problem.strerror or problem}") from problem
-
-
-def _prepare(log: Decklog) -> None:
-    """Write the workflow in use down: bazinga has one in its tables from the start. Under a manager it is theirs to do."""
-    if log.db.engine != "sqlite":
-        make_views(log.db)
-    if not log.db.read_only and log.db.read(lambda: log.db.one("select 1 from workflow_versions limit 1", {})) is None:
-        with suppress(Denied):
-            log.workflow.load(by=PROGRAM)
+def _why_not_opened(path: str, problem: DecklogError) -> str:
+    if isinstance(problem, NotADatabase) and is_old_database(path):
+        take_over = f"decklog bazinga take-over {shlex.quote(root_of(path))}"
+        return f"{path} is a database of bazinga-db itself, and was left as it is. Take its project over with: {take_over}"
+    if isinstance(problem, Damaged):
+        return f"{error_text(problem)} decklog recover takes what can be read into a new file."
+    return error_text(problem)
 
 
 def error_text(problem: DecklogError) -> str:
@@ -237,10 +221,11 @@ def check_group(group_id: str | None) -> None:
         check(validate_scope_global_or_group(group_id))
 
 
-def one_of(name: str, value: object, allowed: tuple[str | None, ...]) -> None:
+def one_of(name: str, value: object, allowed: Iterable[str | None]) -> None:
     """Refuse a word that is not one of those allowed; None among them means that it need not be given."""
-    if value not in allowed:
-        raise CallRefused(f"Invalid {name}: {value!r}. Must be one of: {', '.join(filter(None, allowed))}")
+    choices = tuple(allowed)
+    if value not in choices:
+        raise CallRefused(f"Invalid {name}: {value!r}. Must be one of: {', '.join(filter(None, choices))}")
 
 
 def filled(name: str, value: object) -> str:
@@ -263,11 +248,16 @@ def moment(text: str) -> datetime:
         raise CallRefused(f"{text!r} is not a time such as 2026-11-15 08:30:00") from None
 
 
+def items_of(name: str, value: object, what: str) -> list[Any]:
+    """Refuse what is no list, and an empty one."""
+    if not isinstance(value, list) or not value:
+        raise CallRefused(f"{name} must be a list of one or more {what}")
+    return value
+
+
 def json_text(value: object) -> str | None:
     """Write a JSON column's value as bazinga's rows hold it: as text, null when there is none."""
-    if value is None:
-        return None
-    return json.dumps(value)
+    return None if value is None else json.dumps(value)
 
 
 def from_json_text(name: str, text: str) -> Any:
@@ -276,3 +266,72 @@ def from_json_text(name: str, text: str) -> Any:
         return json.loads(text)
     except ValueError as problem:
         raise CallRefused(f"Invalid JSON in {name}: {problem}") from None
+
+
+GROUP_ID_PATTERN = re.compile(r"[A-Za-z0-9_-]+\Z")
+RESERVED_GROUP_IDS = frozenset({"global", "session", "all", "default"})
+VALID_SESSION_STATUSES = ("active", "completed", "failed", "paused", "cancelled")
+VALID_INVESTIGATION_STATUSES = tuple(map(str, InvestigationStatus))
+MAX_INVESTIGATION_ITERATION = 20
+EXPECTED_SCHEMA_VERSION = 19
+LONGEST_GROUP_ID = 64
+
+STATE_TYPES = ("pm", "orchestrator", "group_status", "investigation")
+MANDATORY_PHASES = ("completion", "understanding")
+
+
+def validate_scope_global_or_group(group_id: object) -> str | None:
+    """Check a group's id, or the word global."""
+    if group_id is None:
+        return "group_id cannot be None"
+    if not isinstance(group_id, str):
+        return f"group_id must be a string, got {type(group_id).__name__}"
+    if not group_id.strip():
+        return "group_id cannot be empty"
+    if len(group_id) > LONGEST_GROUP_ID:
+        return f"group_id too long (max {LONGEST_GROUP_ID} chars, got {len(group_id)})"
+    if not GROUP_ID_PATTERN.match(group_id):
+        return f"group_id must be alphanumeric with underscores/hyphens only, got {group_id!r}"
+    return None
+
+
+def validate_scope_group_only(group_id: object) -> str | None:
+    """Check a group's id where the whole session can't be meant."""
+    problem = validate_scope_global_or_group(group_id)
+    if problem is None and str(group_id).lower() == "global":
+        return "group_id cannot be 'global' here; name one task group"
+    return problem
+
+
+def validate_task_group_id(group_id: object) -> str | None:
+    """Check the id of a task group, which may not be a word that means several."""
+    problem = validate_scope_global_or_group(group_id)
+    if problem is None and str(group_id).lower() in RESERVED_GROUP_IDS:
+        reserved = ", ".join(sorted(RESERVED_GROUP_IDS))
+        return f"'{group_id}' is a reserved identifier and cannot name a task group (reserved: {reserved})"
+    return problem
+
+
+# The older name of the same check.
+validate_group_id = validate_scope_global_or_group
+
+
+def validate_investigation_inputs(group_id: object, iteration: object, status: object) -> str | None:
+    """Check what names one iteration of an investigation."""
+    problem = validate_scope_group_only(group_id)
+    if problem is not None:
+        return problem
+    if type(iteration) is not int or not 1 <= iteration <= MAX_INVESTIGATION_ITERATION:
+        return f"iteration must be an integer from 1 to {MAX_INVESTIGATION_ITERATION}, got {iteration!r}"
+    if status not in VALID_INVESTIGATION_STATUSES:
+        return f"status must be one of {', '.join(VALID_INVESTIGATION_STATUSES)}, got {status!r}"
+    return None
+
+
+def validate_complexity(complexity: object) -> str | None:
+    """Check how hard a group is; not given is fine, and True is not a number."""
+    if complexity is None:
+        return None
+    if type(complexity) is not int or not 1 <= complexity <= 10:
+        return f"complexity must be an integer from 1 to 10, got {complexity!r}"
+    return None

@@ -16,10 +16,11 @@ from decklog.plugins.legacy.bazinga.base import MOST_ROWS, CallRefused, from_jso
 from decklog.plugins.legacy.bazinga.database import BazingaDB
 from decklog.plugins.legacy.bazinga.knowledge import project_of
 from decklog.plugins.legacy.bazinga.project import SECTIONS, AutoLogger, Readiness
-from decklog.plugins.legacy.bazinga.rules import CONSUMING_AGENTS, TOPICS
+from decklog.plugins.legacy.bazinga.sessions import groups_of
 from decklog.plugins.legacy.bazinga.usage import CommandUsage, Misuse, ProgramReply, UsageValues
-from decklog.plugins.legacy.bazinga.work import groups_of
 from decklog.stores.memory.patterns import PatternOutcome
+from decklog.stores.memory.strategies import StrategyTopic
+from decklog.stores.workflow.context import ConsumingAgent
 from decklog.stores.workflow.router import TestingMode
 
 Bounds = dict[str, tuple[int | None, int | None]]
@@ -225,7 +226,7 @@ def _update_references(db: BazingaDB, values: UsageValues) -> ProgramReply:
 
 
 def _save_consumption(db: BazingaDB, values: UsageValues) -> ProgramReply:
-    if values["group"] in CONSUMING_AGENTS and values["agent"] not in CONSUMING_AGENTS:
+    if values["group"] in tuple(ConsumingAgent) and values["agent"] not in tuple(ConsumingAgent):
         # SESSION AGENT RESOURCE_TYPE ID [TOKENS]
         tokens = values.whole("package", low=0)
         used = db.use_resource(values["session"], values["group"], values["agent"], values["iteration"], tokens)
@@ -305,8 +306,8 @@ def _save_strategy(db: BazingaDB, values: UsageValues) -> ProgramReply:
 
 def _get_strategies(db: BazingaDB, values: UsageValues) -> ProgramReply:
     topic = values.get("topic")
-    if topic is not None and topic not in TOPICS:
-        sys.stderr.write(f"Invalid topic: {topic!r}. Must be one of: {', '.join(TOPICS)}\n")
+    if topic is not None and topic not in tuple(StrategyTopic):
+        sys.stderr.write(f"Invalid topic: {topic!r}. Must be one of: {', '.join(StrategyTopic)}\n")
     return _method("get_strategies")(db, values)
 
 

@@ -4,12 +4,19 @@ from typing import Any
 
 from decklog.core.errors import Damaged, DecklogError
 from decklog.plugins.importers.bazinga.rows import group_row
-from decklog.plugins.legacy.bazinga.base import BazingaBase, answers, error_text, filled, json_text
+from decklog.plugins.legacy.bazinga.base import (
+    BazingaBase,
+    answers,
+    error_text,
+    filled,
+    json_text,
+    validate_scope_global_or_group,
+    validate_task_group_id,
+)
 from decklog.plugins.legacy.bazinga.knowledge import BazingaPatterns, BazingaStrategies, Consumptions, Packages
 from decklog.plugins.legacy.bazinga.logs import BazingaOutputs, Events, Logs, Reasoning
-from decklog.plugins.legacy.bazinga.rules import validate_scope_global_or_group, validate_task_group_id
-from decklog.plugins.legacy.bazinga.sessions import Dashboard
-from decklog.plugins.legacy.bazinga.work import BazingaGroups, BazingaPlans, groups_of
+from decklog.plugins.legacy.bazinga.query import ask, ask_file, faults_of
+from decklog.plugins.legacy.bazinga.sessions import BazingaGroups, BazingaPlans, Dashboard, groups_of
 from decklog.stores.workflow.router import TestingMode
 
 # In the order in which the router has always answered; what is new comes after.
@@ -44,9 +51,10 @@ class Router(BazingaGroups):
 
     def _decide(self, agent: str, status: str, session_id: str, group_id: str | None, mode: TestingMode) -> dict[str, Any]:
         self.expect_session(session_id)
-        groups = [group_row(group, json_text) for group in groups_of(self, session_id)]
-        for group in groups:
-            group["security_sensitive"] = bool(group["security_sensitive"])
+        groups = [
+            group_row(group, json_text) | {"security_sensitive": group.security_sensitive}
+            for group in groups_of(self, session_id)
+        ]
         return {**self.log.workflow.route(agent, status, run_id=session_id, group_id=group_id, testing_mode=mode, groups=groups)}
 
 
@@ -79,16 +87,12 @@ class Upkeep(BazingaBase):
     @answers
     def query(self, sql: str, params: tuple[Any, ...] = ()) -> list[dict[str, Any]]:
         """Answer one question in SQL, read-only, within two seconds and ten thousand rows."""
-        from decklog.plugins.legacy.bazinga.query import ask, ask_file
-
         filled("sql", sql)
         return ask_file(self.db_path, sql, params) if self.follow() else ask(self.log.db, sql, params)
 
     @answers
     def check_integrity(self) -> dict[str, Any]:
         """Return whether the file is sound, the hash chains link, and every row equals its newest entry."""
-        from decklog.plugins.legacy.bazinga.query import faults_of
-
         try:
             faults = faults_of(self.log.db) or [problem.what for problem in self.log.journal.verify().problems]
         except Damaged as problem:
@@ -109,18 +113,15 @@ class Upkeep(BazingaBase):
     def _issues(self) -> list[dict[str, Any]]:
         issues: list[dict[str, Any]] = []
         for table, sql in _HOLDERS.items():
-            _, rows = self.log.db.rows(sql, {})
-            found = [_issue(table, group_id, session_id) for group_id, session_id in rows]
-            issues += [issue for issue in found if issue is not None][:_MOST_ISSUES]
+            is_group = table == "task_groups"
+            validate, key = (validate_task_group_id, "id") if is_group else (validate_scope_global_or_group, "group_id")
+            found = [(group_id, session_id, validate(group_id)) for group_id, session_id in self.log.db.rows(sql, {})[1]]
+            issues += [
+                {"table": table, key: group_id, "session_id": session_id, "issue": problem}
+                for group_id, session_id, problem in found
+                if problem is not None
+            ][:_MOST_ISSUES]
         return issues
-
-
-def _issue(table: str, group_id: str, session_id: str) -> dict[str, Any] | None:
-    is_group = table == "task_groups"
-    problem = validate_task_group_id(group_id) if is_group else validate_scope_global_or_group(group_id)
-    if problem is None:
-        return None
-    return {"table": table, "id" if is_group else "group_id": group_id, "session_id": session_id, "issue": problem}
 
 
 class BazingaDB(

@@ -18,13 +18,9 @@ from decklog.plugins.legacy.bazinga.base import (
     check_group,
     filled,
     given,
+    items_of,
     one_of,
     reports,
-)
-from decklog.plugins.legacy.bazinga.rules import (
-    AGENTS,
-    CONSUMING_AGENTS,
-    TOPICS,
     validate_scope_global_or_group,
     validate_scope_group_only,
     validate_task_group_id,
@@ -32,17 +28,7 @@ from decklog.plugins.legacy.bazinga.rules import (
 from decklog.stores.intake import Intake
 from decklog.stores.memory.patterns import ErrorPattern, PatternOutcome
 from decklog.stores.memory.strategies import MOST_CREDIT, StrategyTopic
-from decklog.stores.workflow.context import (
-    ConsumingAgent,
-    ContextAgent,
-    ContextConsumption,
-    ContextPackage,
-    PackagePriority,
-    PackageType,
-)
-
-_TYPES = tuple(PackageType)
-_PRIORITIES = tuple(PackagePriority)
+from decklog.stores.workflow.context import ConsumingAgent, ContextAgent, PackagePriority, PackageType
 
 
 class Packages(BazingaBase):
@@ -64,13 +50,15 @@ class Packages(BazingaBase):
     ) -> dict[str, Any]:
         """Leave a file of bazinga/artifacts/SESSION/ for other agents; one that is superseded is offered no more."""
         check(validate_scope_global_or_group(group_id))
-        one_of("package_type", package_type, _TYPES)
-        one_of("priority", priority, _PRIORITIES)
+        one_of("package_type", package_type, PackageType)
+        one_of("priority", priority, PackagePriority)
         filled("summary", summary)
-        named = sorted({_agent("consumer", name) for name in _listed(consumers)})
+        named = sorted({_agent("consumer", name) for name in items_of("consumers", consumers, "agents")})
         producer = _agent("producer_agent", producer_agent)
         path, real = self._artifact(session_id, file_path)
         self.expect_session(session_id)
+        if size_bytes is None and os.path.isfile(real):
+            size_bytes = os.path.getsize(real)
         package = self.log.context.save(
             session_id,
             PackageType(package_type),
@@ -80,7 +68,7 @@ class Packages(BazingaBase):
             consumers=named,
             group_id=group_id,
             priority=PackagePriority(priority),
-            size_bytes=_size(real) if size_bytes is None else size_bytes,
+            size_bytes=size_bytes,
             supersedes=None if supersedes_id is None else str(supersedes_id),
         )
         return {"package_id": package.number, "file_path": package.file_path, "consumers_created": len(named)}
@@ -107,12 +95,13 @@ class Packages(BazingaBase):
         if type(limit) is not int or not 1 <= limit <= 50:
             raise CallRefused(f"limit must be from 1 to 50, got {limit!r}")
         agent = agent_type.strip().lower()
-        if agent not in AGENTS:
+        if agent not in tuple(ContextAgent):
             return []
         offered = self.log.context.offer(
             session_id, ContextAgent(agent), group_id=group_id, limit=limit, include_consumed=include_consumed
         )
-        return [_package_row(package) for package in offered]
+        names = "id=number package_type priority summary file_path size_bytes group_id"
+        return [columns_of(package, names) for package in offered]
 
     @answers
     def mark_context_consumed(self, package_id: int, agent_type: str, iteration: int = 1) -> bool:
@@ -131,22 +120,8 @@ class Packages(BazingaBase):
 
 def _agent(name: str, given: object) -> str:
     agent = given.strip().lower() if isinstance(given, str) else given
-    one_of(name, agent, AGENTS)
+    one_of(name, agent, ContextAgent)
     return str(agent)
-
-
-def _listed(consumers: object) -> list[Any]:
-    if not isinstance(consumers, list) or not consumers:
-        raise CallRefused("consumers must be a list of one or more agents")
-    return consumers
-
-
-def _size(path: str) -> int | None:
-    return os.path.getsize(path) if os.path.isfile(path) else None
-
-
-def _package_row(package: ContextPackage) -> dict[str, Any]:
-    return columns_of(package, "id=number package_type priority summary file_path size_bytes group_id")
 
 
 _USED = "resource_consumed"
@@ -161,7 +136,7 @@ class Consumptions(BazingaBase):
     ) -> dict[str, Any]:
         """Record that an agent used a package; recording it again inserts nothing."""
         check(validate_scope_group_only(group_id))
-        one_of("agent_type", agent_type, CONSUMING_AGENTS)
+        one_of("agent_type", agent_type, ConsumingAgent)
         if type(iteration) is not int or iteration < 0:
             raise CallRefused(f"iteration must be an integer of 0 or more, got {iteration!r}")
         self.expect_session(session_id)
@@ -183,16 +158,16 @@ class Consumptions(BazingaBase):
     ) -> list[dict[str, Any]]:
         """List what was used, newest first."""
         check_group(group_id)
-        if (agent_type is not None and agent_type not in CONSUMING_AGENTS) or group_id == "global":
+        if (agent_type is not None and agent_type not in tuple(ConsumingAgent)) or group_id == "global":
             return []
-        found = self.log.context.consumptions(
-            session_id,
-            group_id=group_id,
-            agent=None if agent_type is None else ConsumingAgent(agent_type),
-            limit=min(max(limit, 1), MOST_ROWS),
-        )
+        agent = None if agent_type is None else ConsumingAgent(agent_type)
+        found = self.log.context.consumptions(session_id, group_id=group_id, agent=agent, limit=min(max(limit, 1), MOST_ROWS))
         numbers = {package: self.log.context.get(package).number for package in {use.package_id for use in found}}
-        return [_consumption_row(use, numbers[use.package_id]) for use in found]
+        names = "scope_id session_id=run_id group_id agent_type=agent iteration"
+        return [
+            {**columns_of(use, names), "package_id": numbers[use.package_id], "consumed_at": stamp(use.consumed_at)}
+            for use in found
+        ]
 
     def use_resource(self, session_id: str, agent: str, kind: str, name: str, tokens: int | None) -> dict[str, Any]:
         """Record that an agent used something that is not a package, as an event."""
@@ -225,11 +200,6 @@ class Consumptions(BazingaBase):
         return [row for row in rows if agent in (None, row["agent_type"]) and kind in (None, row["resource_type"])][:limit]
 
 
-def _consumption_row(use: ContextConsumption, package: int) -> dict[str, Any]:
-    row = columns_of(use, "scope_id session_id=run_id group_id agent_type=agent iteration")
-    return {**row, "package_id": package, "consumed_at": stamp(use.consumed_at)}
-
-
 class BazingaPatterns(BazingaBase):
     """Counts errors, and how sure their solutions are."""
 
@@ -258,7 +228,15 @@ class BazingaPatterns(BazingaBase):
             classic=True,
         )
         texts = [error_type, error_message, solution, *(context_hints or []), *(stack_pattern or [])]
-        return _saved(pattern, redacted=any(redaction.scan(text)[1] for text in texts))
+        is_known = pattern.occurrences > 1
+        return {
+            "success": True,
+            "pattern_hash": pattern.pattern_hash,
+            "operation": "updated" if is_known else "created",
+            "occurrences": pattern.occurrences,
+            **({} if is_known else {"confidence": pattern.confidence}),
+            "redacted": any(redaction.scan(text)[1] for text in texts),
+        }
 
     @answers
     def get_error_patterns(
@@ -277,7 +255,8 @@ class BazingaPatterns(BazingaBase):
             project_id, lang=given(lang), min_confidence=min_confidence, include_expired=True, limit=wanted
         )
         fitting = [one for one in found if error_type in (None, one.signature.get("error_type"))]
-        return [_pattern_row(pattern) for pattern in fitting[:limit]]
+        names = "pattern_hash solution confidence occurrences lang last_seen=last_seen_at signature"
+        return [columns_of(pattern, names, stamp) for pattern in fitting[:limit]]
 
     @reports
     def update_error_pattern_confidence(self, pattern_hash: str, project_id: str, success: bool) -> dict[str, Any]:
@@ -306,17 +285,8 @@ class BazingaPatterns(BazingaBase):
         oldest = self.log.clock.now() - timedelta(days=days)
         sql = "delete from patterns where last_seen_at < :oldest and (project = :project or :any_project = 1) returning *"
         intake, project = Intake(self.log.parts), given(project_id)
-        removed = self.log.db.write(
-            lambda: intake.remove(
-                ErrorPattern,
-                sql,
-                note=f"not seen for {days} days",
-                oldest=oldest,
-                project=project or "",
-                any_project=project is None,
-            )
-        )
-        return len(removed)
+        bound: dict[str, Any] = {"oldest": oldest, "project": project or "", "any_project": project is None}
+        return len(self.log.db.write(lambda: intake.remove(ErrorPattern, sql, note=f"not seen for {days} days", **bound)))
 
 
 def project_of(db: BazingaBase, session_id: str) -> str:
@@ -325,17 +295,6 @@ def project_of(db: BazingaBase, session_id: str) -> str:
         return str(db.log.runs.get(session_id).metadata.get("project_id") or session_id)
     except NotFound:
         return session_id
-
-
-def _saved(pattern: ErrorPattern, *, redacted: bool) -> dict[str, Any]:
-    saved: dict[str, Any] = {"success": True, "pattern_hash": pattern.pattern_hash}
-    if pattern.occurrences > 1:
-        return {**saved, "operation": "updated", "occurrences": pattern.occurrences, "redacted": redacted}
-    return {**saved, "operation": "created", "occurrences": 1, "confidence": pattern.confidence, "redacted": redacted}
-
-
-def _pattern_row(pattern: ErrorPattern) -> dict[str, Any]:
-    return columns_of(pattern, "pattern_hash solution confidence occurrences lang last_seen=last_seen_at signature", stamp)
 
 
 class BazingaStrategies(BazingaBase):
@@ -356,7 +315,7 @@ class BazingaStrategies(BazingaBase):
         filled("insight", insight)
         saved = self.log.strategies.record(
             project_id,
-            StrategyTopic(topic if topic in TOPICS else "general"),
+            StrategyTopic(topic if topic in tuple(StrategyTopic) else "general"),
             insight,
             lang=given(lang),
             framework=given(framework),
@@ -374,7 +333,7 @@ class BazingaStrategies(BazingaBase):
         limit: int = 5,
     ) -> list[dict[str, Any]]:
         """List a project's strategies, the most helpful first; a topic that is not known has none."""
-        if topic is not None and topic not in TOPICS:
+        if topic is not None and topic not in tuple(StrategyTopic):
             return []
         found = self.log.strategies.find(
             project_id,

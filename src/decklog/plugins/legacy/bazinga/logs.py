@@ -1,13 +1,13 @@
 """Interactions, events, reasoning, tokens and skill outputs of a session."""
 
 import json
-from itertools import islice
 from typing import Any
 
 from decklog.importing.exports import columns_of, every
 from decklog.journal.entry import BOOKKEEPING, IMPORT_KEY, Confidence, Entry, EntryKind, ReasoningPhase
 from decklog.plugins.importers.bazinga.rows import stamp
 from decklog.plugins.legacy.bazinga.base import (
+    MANDATORY_PHASES,
     MOST_ROWS,
     BazingaBase,
     CallRefused,
@@ -21,13 +21,11 @@ from decklog.plugins.legacy.bazinga.base import (
     moment,
     one_of,
     reports,
+    validate_scope_global_or_group,
 )
-from decklog.plugins.legacy.bazinga.rules import CONFIDENCES, MANDATORY_PHASES, PHASES, validate_scope_global_or_group
-from decklog.stores.artifacts.outputs import SkillOutput
 from decklog.stores.money.ledger import SpendBy
 from decklog.stores.money.records import TOKENS
 
-UNKNOWN_MODEL = "unknown"
 GROUPINGS = ("agent_type", "agent_id")
 
 
@@ -51,8 +49,8 @@ class Tokens(BazingaBase):
         """
         one_of("grouping", by, GROUPINGS)
         summed: Any = self.log.ledger.summary(by=SpendBy.AGENT if by == "agent_type" else SpendBy.AGENT_ID, run_id=session_id)
-        sums = {_key(row["key"]): _tokens(row) for row in summed["rows"]}
-        return {name: sums[name] for name in sorted(sums)} | {"total": sum(sums.values())}
+        sums = {_key(row["key"]): sum(int(row[name]) for name in TOKENS) for row in summed["rows"]}
+        return dict(sorted(sums.items())) | {"total": sum(sums.values())}
 
 
 def charge(
@@ -68,7 +66,7 @@ def charge(
     """Charge tokens of an unknown kind as input tokens."""
     db.expect_session(session_id)
     db.log.ledger.charge(
-        given(model) or UNKNOWN_MODEL,
+        given(model) or "unknown",
         input_tokens=tokens,
         run_id=session_id,
         agent=agent,
@@ -82,10 +80,6 @@ def _key(name: str | None) -> str:
     if name is None:
         return "null"
     return f"agent:{name}" if name in ("total", "null") else name
-
-
-def _tokens(row: dict[str, Any]) -> int:
-    return sum(int(row[name]) for name in TOKENS)
 
 
 KINDS = ("interaction", "reasoning", "event")
@@ -128,19 +122,14 @@ class Logs(BazingaBase):
         since: str | None = None,
     ) -> list[dict[str, Any]]:
         """List log rows, newest first."""
-        return [log_row(self, entry) for entry in self._newest(session_id, limit, offset, agent_type, since)]
+        begin = None if since is None else moment(since)
+        return [log_row(self, entry) for entry in newest(self, session_id, KINDS, limit, offset, agent=agent_type, since=begin)]
 
     @answers
     def stream_logs(self, session_id: str, limit: int = 50, offset: int = 0) -> str:
         """Write the newest entries as Markdown, oldest first."""
-        entries = self._newest(session_id, limit, offset)
+        entries = newest(self, session_id, KINDS, limit, offset)
         return "\n".join(_log_section(entry) for entry in reversed(entries)) if entries else "No logs found."
-
-    def _newest(
-        self, session_id: str, limit: int, offset: int = 0, agent: str | None = None, since: str | None = None
-    ) -> list[Entry]:
-        begin = None if since is None else moment(since)
-        return newest(self, session_id, KINDS, limit, offset, agent=agent, since=begin)
 
 
 def newest(db: BazingaBase, session_id: str, kinds: tuple[str, ...], limit: int, offset: int = 0, **filters: Any) -> list[Entry]:
@@ -269,7 +258,9 @@ class BazingaOutputs(BazingaBase):
         """List the outputs of a skill, or of all of them, newest first."""
         wanted: dict[str, Any] = {"skill": skill_name, "agent": given(agent_type), "group_id": given(group_id)}
         found = every(lambda **page: self.log.outputs.find(session_id, **wanted, **page))
-        return [_output_row(output, with_skill=skill_name is None) for output in found]
+        names = "iteration agent_type=agent group_id timestamp=saved_at output_data=document"
+        names = f"skill_name=skill {names}" if skill_name is None else names
+        return [columns_of(output, names, stamp) for output in found]
 
     @answers
     def check_skill_evidence(
@@ -280,54 +271,32 @@ class BazingaOutputs(BazingaBase):
             raise CallRefused(f"since_minutes must be a positive integer, got {since_minutes!r}")
         if not self.is_session(session_id):
             names = [name.strip() for name in mandatory_skills if name.strip()]
-            return _evidence([], names, since_minutes)
-        found = self.log.outputs.check_evidence(
-            session_id, mandatory_skills, agent=given(agent_type), since_minutes=since_minutes
-        )
-        return dict(found)
-
-
-def _evidence(found: list[str], mandatory: list[str], minutes: int) -> dict[str, Any]:
-    return {
-        "complete": not mandatory,
-        "missing": mandatory,
-        "found": found,
-        "mandatory": mandatory,
-        "recency_window_minutes": minutes,
-    }
-
-
-def _output_row(output: SkillOutput, *, with_skill: bool) -> dict[str, Any]:
-    row: dict[str, Any] = {"skill_name": output.skill} if with_skill else {}
-    return {**row, **columns_of(output, "iteration agent_type=agent group_id timestamp=saved_at output_data=document", stamp)}
+            missing = {"complete": not names, "missing": names, "found": [], "mandatory": names}
+            return {**missing, "recency_window_minutes": since_minutes}
+        agent = given(agent_type)
+        return dict(self.log.outputs.check_evidence(session_id, mandatory_skills, agent=agent, since_minutes=since_minutes))
 
 
 SHOWN = 5
 LONGEST = 300
+_SUMMARY_HEAD = """## Previous Agent Reasoning
+
+| Agent | Phase | Confidence | Key Points |
+|---|---|---|---|"""
+_SUMMARY_END = """
+- Build on what was found out before; do not find it out again.
+- Say so when you decide otherwise, and why.
+- Take up the risks and blockers that are still open."""
 
 
 def summary(entries: list[Entry]) -> str:
     """Write the newest entries, which come first, as a table for a prompt."""
     if not entries:
         return "No previous reasoning found for this context."
-    lines = [
-        "## Previous Agent Reasoning",
-        "",
-        "| Agent | Phase | Confidence | Key Points |",
-        "|---|---|---|---|",
-        *(_summary_line(entry) for entry in entries[:SHOWN]),
-    ]
+    lines = [_SUMMARY_HEAD, *(_summary_line(entry) for entry in entries[:SHOWN])]
     if len(entries) > SHOWN:
         lines += ["", f"*{len(entries) - SHOWN} more entries are in the log.*"]
-    return "\n".join(
-        [
-            *lines,
-            "",
-            "- Build on what was found out before; do not find it out again.",
-            "- Say so when you decide otherwise, and why.",
-            "- Take up the risks and blockers that are still open.",
-        ]
-    )
+    return "\n".join([*lines, _SUMMARY_END])
 
 
 def _summary_line(entry: Entry) -> str:
@@ -387,8 +356,8 @@ class Reasoning(BazingaBase):
     ) -> dict[str, Any]:
         """Save what an agent thought, and count the tokens it took; secrets are taken out on the way."""
         check(validate_scope_global_or_group(group_id))
-        one_of("reasoning_phase", reasoning_phase, PHASES)
-        one_of("confidence", confidence, (None, *CONFIDENCES))
+        one_of("reasoning_phase", reasoning_phase, ReasoningPhase)
+        one_of("confidence", confidence, (None, *Confidence))
         filled("agent_type", agent_type)
         with self.log.transaction():
             entry = self.log.journal.append(
@@ -430,13 +399,10 @@ class Reasoning(BazingaBase):
         """List reasoning, newest first, or write a summary of it for a prompt."""
         check_group(group_id)
         if phase is not None:
-            one_of("phase", phase, PHASES)
+            one_of("phase", phase, ReasoningPhase)
         one_of("format", output_format, FORMATS)
         entries = self._reasoned(session_id, limit=limit, group_id=group_id, agent=agent_type, phase=phase)
-        if output_format == "json":
-            return [reasoning_row(self, entry) for entry in entries]
-
-        return summary(entries)
+        return [reasoning_row(self, entry) for entry in entries] if output_format == "json" else summary(entries)
 
     @answers
     def reasoning_timeline(self, session_id: str, group_id: str | None = None, output_format: str = "json") -> str:
@@ -452,7 +418,11 @@ class Reasoning(BazingaBase):
     def check_mandatory_phases(self, session_id: str, group_id: str, agent_type: str) -> dict[str, Any]:
         """Return which mandatory phases an agent documented for a group."""
         check(validate_scope_global_or_group(group_id))
-        seen = self.log.db.read(lambda: [phase for phase in sorted(PHASES) if self._has(session_id, group_id, agent_type, phase)])
+        wanted: dict[str, Any] = {"kind": EntryKind.REASONING, "group_id": group_id, "agent": agent_type, "limit": 1}
+        find = self.log.journal.find
+        seen = self.log.db.read(
+            lambda: [phase for phase in sorted(ReasoningPhase) if find(session_id, phase=ReasoningPhase(phase), **wanted)]
+        )
         missing = [phase for phase in MANDATORY_PHASES if phase not in seen]
         return {
             "complete": not missing,
@@ -464,23 +434,11 @@ class Reasoning(BazingaBase):
             "agent_type": agent_type,
         }
 
-    def _has(self, session_id: str, group_id: str, agent: str, phase: str) -> bool:
-        found = self.log.journal.find(
-            session_id,
-            kind=EntryKind.REASONING,
-            group_id=group_id,
-            agent=agent,
-            phase=ReasoningPhase(phase),
-            limit=1,
-        )
-        return bool(found)
-
     def _reasoned(self, session_id: str, *, limit: int | None = None, **filters: Any) -> list[Entry]:
         """Read reasoning entries, page by page where there are more than one page holds."""
         if limit is not None and limit < 1:
             raise CallRefused(f"limit must be 1 or more, got {limit}")
-        found = every(lambda **page: self.log.journal.find(session_id, kind=EntryKind.REASONING, **filters, **page))
-        return list(islice(found, limit))
+        return list(every(lambda **page: self.log.journal.find(session_id, kind=EntryKind.REASONING, **filters, **page), limit))
 
 
 def _references(references: object) -> list[str] | None:

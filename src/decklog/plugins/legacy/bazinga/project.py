@@ -11,7 +11,6 @@ from decklog.core.clock import Clock
 from decklog.plugins.bazinga_project import log_of
 from decklog.plugins.legacy.bazinga.base import PROGRAM, SHIPPED, BazingaBase, CallRefused, DatabaseInitError, answers
 from decklog.plugins.legacy.bazinga.logs import Logs, newest
-from decklog.records.record import Record
 from decklog.stores.workflow.bazinga_workflow import from_markers_file, from_transitions_file
 from decklog.stores.workflow.workflow import Workflow
 
@@ -42,42 +41,29 @@ def document_of(root: str, sections: tuple[str, ...]) -> dict[str, dict[str, Any
 def differences(workflow: Workflow, document: dict[str, dict[str, Any]]) -> list[str]:
     """Return what differs between a document and the workflow in use; what only the workflow has is no difference."""
     used: dict[str, dict[str, dict[str, Any]]] = {
-        "transitions": {f"{step.agent} {step.status}": _fields(step) for step in workflow.transitions()},
+        "transitions": {f"{step.agent} {step.status}": step.values() for step in workflow.transitions()},
         "rules": {str(rule.name): rule.config for rule in workflow.rules()},
-        "markers": {marker.agent: _fields(marker) for marker in workflow.markers()},
+        "markers": {marker.agent: marker.values() for marker in workflow.markers()},
     }
     return [
         f"{section} {name}"
         for section, parts in document.items()
         for name, part in parts.items()
-        if not _contains(used[section].get(name), part)
+        if (step := used[section].get(name)) is None or any(step.get(field) != value for field, value in part.items())
     ]
-
-
-def _fields(record: Record) -> dict[str, Any]:
-    return {name: getattr(record, name) for name in record.columns()}
-
-
-def _contains(used: dict[str, Any] | None, part: dict[str, Any]) -> bool:
-    return used is not None and all(used.get(name) == value for name, value in part.items())
-
-
-def _object(name: str, value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise CallRefused(f"{name} is not a JSON object")
-    return value
 
 
 def _read_file(path: str) -> dict[str, Any] | None:
     try:
         with open(path, encoding="utf-8") as file:
-            return _object(os.path.basename(path), json.load(file))
+            found = json.load(file)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as problem:
-        if isinstance(problem, CallRefused):
-            raise
         raise CallRefused(f"{path} can't be read: {problem}") from None
+    if not isinstance(found, dict):
+        raise CallRefused(f"{os.path.basename(path)} is not a JSON object")
+    return found
 
 
 COUNTS = ("transitions_count", "markers_count", "rules_count")
@@ -112,13 +98,14 @@ class Readiness:
     def check(self) -> dict[str, Any]:
         """Return whether a session could begin, and change nothing."""
         exists = "://" in self.db_path or os.path.exists(log_of(self.db_path)[0])
+        not_ready = {"db_exists": exists, **dict.fromkeys(COUNTS, 0), "ready": False}
         if not exists:
-            return _not_ready(f"there is no database at {self.db_path}", exists=False)
+            return {**not_ready, "error": f"there is no database at {self.db_path}"}
         try:
             found: dict[str, Any] = {**self.database.log.workflow.ready()}
         except DatabaseInitError as problem:
-            return _not_ready(str(problem), exists=True)
-        return {"db_exists": True, **{name: found[name] for name in COUNTS}, "ready": found["ready"]}
+            return {**not_ready, "error": str(problem)}
+        return {"db_exists": True, **{name: found[name] for name in (*COUNTS, "ready")}}
 
     def seed(self) -> dict[str, Any]:
         """Write the workflow that is in use down where none was loaded. Which one that is, only a manager changes."""
@@ -162,10 +149,6 @@ class Readiness:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _not_ready(error: str, *, exists: bool) -> dict[str, Any]:
-    return {"db_exists": exists, **dict.fromkeys(COUNTS, 0), "ready": False, "error": error}
 
 
 class AutoLogger(Logs):

@@ -1,11 +1,14 @@
-"""Sessions, which are runs, their state documents, and the dashboard of one."""
+"""Sessions, which are runs: their states, task groups, success criteria and plans, and the dashboard of one."""
 
 from typing import Any
 
 from decklog.core.errors import DecklogError, NotFound
-from decklog.plugins.importers.bazinga.rows import session_row
+from decklog.importing.exports import columns_of, every
+from decklog.journal.rows import number_of
+from decklog.plugins.importers.bazinga.rows import criterion_row, group_row, session_row, stamp
 from decklog.plugins.legacy.bazinga.base import (
-    MOST_ROWS,
+    STATE_TYPES,
+    VALID_SESSION_STATUSES,
     BazingaBase,
     CallRefused,
     answers,
@@ -13,20 +16,24 @@ from decklog.plugins.legacy.bazinga.base import (
     error_text,
     filled,
     from_json_text,
+    given,
+    items_of,
     json_text,
     one_of,
-)
-from decklog.plugins.legacy.bazinga.logs import KINDS, Tokens, log_row, newest
-from decklog.plugins.legacy.bazinga.rules import (
-    STATE_TYPES,
-    VALID_SESSION_STATUSES,
+    reports,
+    validate_complexity,
     validate_investigation_inputs,
     validate_scope_global_or_group,
     validate_scope_group_only,
+    validate_task_group_id,
 )
-from decklog.plugins.legacy.bazinga.work import BazingaCriteria, BazingaGroups
+from decklog.plugins.legacy.bazinga.logs import KINDS, Tokens, log_row, newest
 from decklog.stores.artifacts.states import InvestigationStatus
-from decklog.stores.runs.run import ENDED, Run, RunMode, RunStatus
+from decklog.stores.intake import Intake
+from decklog.stores.runs.run import ENDED, RunMode, RunStatus
+from decklog.stores.tasks.criteria import Criterion, CriterionStatus
+from decklog.stores.tasks.groups import Group, GroupTier
+from decklog.stores.tasks.plans import PhaseStatus, PlanPhase
 
 MODES = ("simple", "parallel")
 _SHORT = ("session_id", "mode", "status", "start_time", "created_at")
@@ -48,13 +55,8 @@ class BazingaSessions(BazingaBase):
         filled("session_id", session_id)
         filled("requirements", requirements)
         one_of("mode", mode, MODES)
-        run = self.log.runs.start(
-            requirements,
-            run_id=session_id,
-            mode=RunMode(mode),
-            branch=initial_branch or "main",
-            metadata=_metadata(metadata),
-        )
+        facts, branch = _metadata(metadata), initial_branch or "main"
+        run = self.log.runs.start(requirements, run_id=session_id, mode=RunMode(mode), branch=branch, metadata=facts)
         row = session_row(run, json_text)
         if run.already:
             return {name: row[name] for name in _SHORT}
@@ -82,23 +84,13 @@ class BazingaSessions(BazingaBase):
     @answers
     def list_sessions(self, limit: int = 10) -> list[dict[str, Any]]:
         """List sessions, newest first; a negative limit means all of them."""
-        found: list[Run] = []
-        after = None
-        while limit < 0 or len(found) < limit:
-            wanted = MOST_ROWS if limit < 0 else min(MOST_ROWS, limit - len(found))
-            page = self.log.runs.find(limit=wanted, after=after)
-            found += page
-            after = page.next
-            if after is None:
-                break
+        found = every(self.log.runs.find, None if limit < 0 else limit)
         return [session_row(run, json_text) for run in found]
 
 
 def _metadata(given: str | dict[str, Any] | None) -> dict[str, Any] | None:
-    if given is None or isinstance(given, dict):
-        return given
-    value = from_json_text("metadata", given)
-    if not isinstance(value, dict):
+    value = _document("metadata", given)
+    if value is not None and not isinstance(value, dict):
         raise CallRefused("metadata must be a JSON object")
     return value
 
@@ -109,7 +101,9 @@ class BazingaStates(BazingaBase):
     @answers
     def save_state(self, session_id: str, state_type: str, state_data: Any, group_id: str = "global") -> dict[str, Any]:
         """Save the present state of one type and group."""
-        _check_state(state_type, group_id)
+        one_of("state_type", state_type, STATE_TYPES)
+        validate = validate_scope_group_only if state_type == "investigation" else validate_scope_global_or_group
+        check(validate(group_id))
         self.log.states.save(session_id, state_type, state_data, group_id=group_id)
         return {"success": True, "session_id": session_id, "state_type": state_type, "group_id": group_id}
 
@@ -144,8 +138,7 @@ class BazingaStates(BazingaBase):
         return {
             "success": True,
             "atomic": True,
-            "state_saved": saved["state_saved"],
-            "event_saved": saved["event_saved"],
+            **{name: saved[name] for name in ("state_saved", "event_saved")},
             "event_id": self.number(session_id, int(str(saved["event_id"]).rpartition(":")[2])),
             "iteration": iteration,
             "idempotent": saved["already"],
@@ -157,9 +150,272 @@ def _document(name: str, given: Any) -> Any:
     return from_json_text(name, given) if isinstance(given, str) else given
 
 
-def _check_state(state_type: str, group_id: str) -> None:
-    one_of("state_type", state_type, STATE_TYPES)
-    check(validate_scope_group_only(group_id) if state_type == "investigation" else validate_scope_global_or_group(group_id))
+_BLANK_MEANS_NONE = ("status", "assigned_to", "name", "last_review_status", "initial_tier", "component_path")
+_MAY_FALL_BELOW_ZERO = ("no_progress_count", "blocking_issues_count")
+
+
+class BazingaGroups(BazingaBase):
+    """Creates groups, changes what is given of them, and lists them."""
+
+    @reports
+    def create_task_group(
+        self,
+        group_id: str,
+        session_id: str,
+        name: str,
+        status: str | None = "pending",
+        assigned_to: str | None = None,
+        specializations: list[str] | None = None,
+        item_count: int | None = None,
+        component_path: str | None = None,
+        initial_tier: str | None = None,
+        complexity: int | None = None,
+        security_sensitive: bool | None = None,
+    ) -> dict[str, Any]:
+        """Create a group, or change what is given of one that is there; what is not given keeps its value.
+
+        A status of pending is the default of a new group and takes nothing back from one that is there.
+        """
+        fields = _fields(locals())
+        problem = validate_task_group_id(group_id)
+        if problem is not None:
+            return {"success": False, "error": problem}
+        if fields.get("status") == "pending":
+            del fields["status"]
+        return {"success": True, "task_group": group_row(self.log.groups.add(session_id, group_id, **fields), json_text)}
+
+    @reports
+    def update_task_group(
+        self,
+        group_id: str,
+        session_id: str,
+        status: str | None = None,
+        assigned_to: str | None = None,
+        revision_count: int | None = None,
+        last_review_status: str | None = None,
+        auto_create: bool = True,
+        name: str | None = None,
+        specializations: list[str] | None = None,
+        item_count: int | None = None,
+        security_sensitive: int | bool | None = None,
+        qa_attempts: int | None = None,
+        tl_review_attempts: int | None = None,
+        component_path: str | None = None,
+        initial_tier: str | None = None,
+        complexity: int | None = None,
+        review_iteration: int | None = None,
+        no_progress_count: int | None = None,
+        blocking_issues_count: int | None = None,
+        speckit_task_ids: list[str] | None = None,
+    ) -> dict[str, Any]:
+        """Change what is given of a group; one that is missing is made with all of it, unless auto_create is off."""
+        arguments = locals()
+        problem = validate_task_group_id(group_id)
+        if problem is not None:
+            return {"success": False, "error": problem}
+        groups, fields = self.log.groups, _fields(arguments)
+        try:
+            group = groups.update(session_id, group_id, **fields) if fields else groups.get(session_id, group_id)
+        except NotFound as missing:
+            if not fields or "id" not in missing.details:
+                raise
+            if not auto_create:
+                return {"success": False, "error": f"Task group not found: {group_id}"}
+            group = groups.add(session_id, group_id, **fields)
+        return {"success": True, "task_group": group_row(group, json_text)}
+
+    @answers
+    def get_task_groups(self, session_id: str, status: str | None = None) -> list[dict[str, Any]]:
+        """List a session's groups in the order in which they were made."""
+        return [group_row(group, json_text) for group in groups_of(self, session_id, given(status))]
+
+
+_NOT_FIELDS = ("self", "group_id", "session_id", "auto_create")
+
+
+def groups_of(db: BazingaBase, session_id: str, status: str | None = None) -> list[Group]:
+    """Read all groups of a session, of one status or of all."""
+    wanted: Any = status
+    return list(every(lambda **page: db.log.groups.find(session_id, status=wanted, **page)))
+
+
+def _fields(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields among a method's arguments that were given, checked as bazinga checks them."""
+    fields = {name: value for name, value in arguments.items() if value is not None and name not in _NOT_FIELDS}
+    for name in _BLANK_MEANS_NONE:
+        if name in fields and not str(fields[name]).strip():
+            del fields[name]
+    check(validate_complexity(fields.get("complexity")))
+    if "initial_tier" in fields:
+        one_of("initial_tier", fields["initial_tier"], GroupTier)
+    if fields.get("item_count", 1) < 1:
+        raise CallRefused(f"item_count must be 1 or more, got {fields['item_count']}")
+    if "security_sensitive" in fields:
+        fields["security_sensitive"] = bool(fields["security_sensitive"])
+    for name in _MAY_FALL_BELOW_ZERO:
+        if name in fields:
+            fields[name] = max(fields[name], 0)
+    return fields
+
+
+_KEYS = ("criterion", "status", "actual", "evidence", "required_for_completion")
+
+
+class BazingaCriteria(BazingaBase):
+    """Saves criteria and their status."""
+
+    @answers
+    def save_success_criteria(self, session_id: str, criteria: list[dict[str, Any]]) -> None:
+        """Replace a session's criteria by the list, all or none: others are removed.
+
+        What it does not say of one that is there is cleared; the journal keeps what was.
+        """
+        wanted = [_read_criterion(item) for item in items_of("criteria", criteria, "objects")]
+        with self.log.transaction():
+            saved = self._record(session_id, wanted)
+            for known, item in zip(saved, wanted, strict=True):
+                if known.already:
+                    self._renew(known, item)
+            sql = "delete from criteria where run_id = :run_id and number = :number returning *"
+            for number in sorted({one.number for one in self._all(session_id)} - {one.number for one in saved}):
+                Intake(self.log.parts).remove(Criterion, sql, note="not in the new list", run_id=session_id, number=number)
+
+    def _record(self, session_id: str, wanted: list[dict[str, Any]]) -> list[Criterion]:
+        present = {criterion.criterion: criterion for criterion in self._all(session_id)}
+        # Whether it is required is changed by an update alone, so what is there is recorded as it is.
+        kept = [
+            {**item, "required_for_completion": present[item["criterion"]].required} if item["criterion"] in present else item
+            for item in wanted
+        ]
+        return self.log.criteria.record(session_id, kept)
+
+    def _renew(self, known: Criterion, item: dict[str, Any]) -> None:
+        texts = {name: item.get(name) for name in ("actual", "evidence")}
+        self.log.criteria.update(
+            known.run_id,
+            known.criterion,
+            status=CriterionStatus(item.get("status") or CriterionStatus.PENDING),
+            required=item.get("required_for_completion", True),
+            clear=[name for name, text in texts.items() if text is None],
+            **texts,
+        )
+
+    def _all(self, session_id: str) -> list[Criterion]:
+        return list(every(lambda **page: self.log.criteria.find(session_id, **page)))
+
+    @answers
+    def get_success_criteria(self, session_id: str) -> list[dict[str, Any]]:
+        """List a session's criteria in the order in which they were saved."""
+        return [_criterion_row(self, criterion) for criterion in self._all(session_id)]
+
+    @answers
+    def update_success_criterion(
+        self,
+        session_id: str,
+        criterion: str,
+        status: str | None = None,
+        actual: str | None = None,
+        evidence: str | None = None,
+    ) -> None:
+        """Change what is given of a criterion, named by its exact text."""
+        filled("criterion", criterion)
+        if status is not None:
+            one_of("status", status, CriterionStatus)
+        if status is None and actual is None and evidence is None:
+            raise CallRefused("nothing to change was given: status, actual or evidence")
+        known_status = None if status is None else CriterionStatus(status)
+        self.log.criteria.update(session_id, criterion, status=known_status, actual=actual, evidence=evidence)
+
+
+def _read_criterion(item: object) -> dict[str, Any]:
+    if not isinstance(item, dict):
+        raise CallRefused(f"each criterion is an object with the key criterion, got {item!r}")
+    filled("criterion", item.get("criterion"))
+    if item.get("status") is not None:
+        one_of("status", item["status"], CriterionStatus)
+    fields = {name: item[name] for name in _KEYS if item.get(name) is not None}
+    if "required_for_completion" in fields:
+        fields["required_for_completion"] = bool(fields["required_for_completion"])
+    return fields
+
+
+def _criterion_row(db: BazingaBase, criterion: Criterion) -> dict[str, Any]:
+    """Return a criterion as a row of bazinga's table."""
+    row = criterion_row(criterion)
+    known_by = {name: row[name] for name in ("session_id", "criterion")}
+    return {"id": db.id_where("success_criteria", criterion.number, **known_by), **row}
+
+
+class BazingaPlans(BazingaBase):
+    """Saves a session's plan and follows its phases."""
+
+    @answers
+    def save_development_plan(
+        self,
+        session_id: str,
+        original_prompt: str,
+        plan_text: str,
+        phases: list[dict[str, Any]],
+        current_phase: int | None,
+        total_phases: int,
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
+        """Save a session's plan, or replace it with what is given; when it was first made stays."""
+        given: dict[str, Any] = {"current_phase": current_phase, "metadata": metadata}
+        with self.log.transaction():
+            self.log.plans.record(session_id, original_prompt, plan_text, _anew(phases), total_phases=total_phases, **given)
+            self.log.plans.update(session_id, total_phases=total_phases, clear=[name for name in given if given[name] is None])
+
+    @answers
+    def get_development_plan(self, session_id: str) -> dict[str, Any] | None:
+        """Return a session's plan with its phases; None when there is none."""
+        try:
+            return self.log.db.read(lambda: self._plan(session_id))
+        except NotFound:
+            return None
+
+    def _plan(self, session_id: str) -> dict[str, Any]:
+        plan, phases = self.log.plans.get(session_id), self.log.plans.phases(session_id)
+        return {
+            # A session has one plan, so the session's own number names it where readers have none.
+            "id": self.id_where("development_plans", number_of(self.log.db, session_id), session_id=session_id),
+            **columns_of(plan, "session_id=run_id original_prompt plan_text"),
+            "phases": [phase_row(phase) for phase in phases],
+            **columns_of(plan, "current_phase total_phases created_at updated_at metadata", stamp),
+        }
+
+    @answers
+    def update_plan_progress(
+        self, session_id: str, phase_id: int | str, status: str, progress_percent: int | None = None
+    ) -> None:
+        """Mark a phase, named by its number or its name; one in progress becomes the plan's current phase.
+
+        Those who mark different phases never undo each other.
+        """
+        one_of("status", status, PhaseStatus)
+        with self.log.transaction():
+            phase = self.log.plans.mark(session_id, str(phase_id), PhaseStatus(status), progress_percent=progress_percent)
+            if phase.status is PhaseStatus.IN_PROGRESS:
+                self.log.plans.update(session_id, current_phase=phase.number)
+
+
+def _anew(phases: Any) -> Any:
+    """Return phases in which one without a status is reset to pending."""
+    if not isinstance(phases, list):
+        return phases
+    fresh = {"status": "pending", "progress_percent": 0}
+    return [{**fresh, **phase} if isinstance(phase, dict) and phase.get("status") is None else phase for phase in phases]
+
+
+def phase_row(phase: PlanPhase) -> dict[str, Any]:
+    """Return a phase as an item of the plan's list, with its present status."""
+    row: dict[str, Any] = {"phase": phase.number, "name": phase.name, **phase.extra, "status": str(phase.status)}
+    row["progress_percent"] = phase.progress_percent
+    if phase.started_at is not None:
+        row["started_at"] = stamp(phase.started_at)
+    if phase.completed_at is not None:
+        row["completed_at"] = stamp(phase.completed_at)
+    return row
 
 
 _RECENT = 10

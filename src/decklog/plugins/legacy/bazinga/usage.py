@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from decklog.plugins.legacy.bazinga.base import CallRefused, from_json_text
@@ -10,17 +11,15 @@ from decklog.plugins.legacy.bazinga.base import CallRefused, from_json_text
 NOTHING = object()
 
 
+@dataclass
 class ProgramReply:
     """An answer. `message` is dropped by --quiet; a value with `success: false` is a failure."""
 
-    def __init__(
-        self, value: Any = NOTHING, *, message: str | None = None, text: str | None = None, line: bool = False, code: int = 0
-    ) -> None:
-        self.value = value
-        self.message = message
-        self.text = text
-        self.line = line
-        self.code = code
+    value: Any = NOTHING
+    message: str | None = None
+    text: str | None = None
+    line: bool = False
+    code: int = 0
 
     @property
     def exit_code(self) -> int:

@@ -250,7 +250,7 @@ def signer_for(contract: TrustContract, operation: str) -> Callable[[str], str]:
     if given is None:
         raise Unproven(
             f"{operation} is for {contract.handle} alone, who has to prove it",
-            hint="At a terminal the password or the key is asked for; in Python: with log.proving(key=PATH), or password=…",
+            hint="At a terminal you are asked for the password or the key; in Python: with log.proving(key=PATH), or password=…",
             operation=operation,
             manager=contract.handle,
         )

@@ -2,7 +2,6 @@
 
 import re
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 from decklog.core.clock import to_text
@@ -17,24 +16,13 @@ _PURPOSE = "decklog-trust-1"
 _HANDLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
 
 
-class _Given(StrEnum):
-    """The argument of each change."""
-
-    TO_TIER = "to_tier"
-    HANDLE = "handle"
-    CHANNEL = "channel"
-    PUBLIC_KEY = "public_key"
-    FIX_CLASSES = "fix_classes"
-    IS_ON = "is_on"
-    REVIEWERS = "reviewers"
-
-
+# The arguments of each change.
 _TAKES = {
-    SignedChange.PROMOTE: (_Given.TO_TIER,),
-    SignedChange.HAND_OVER: (_Given.HANDLE, _Given.CHANNEL, _Given.PUBLIC_KEY),
-    SignedChange.AUTO_MERGE: (_Given.FIX_CLASSES,),
-    SignedChange.DEV_MODE: (_Given.IS_ON,),
-    SignedChange.REVIEWERS: (_Given.REVIEWERS,),
+    SignedChange.PROMOTE: ("to_tier",),
+    SignedChange.HAND_OVER: ("handle", "channel", "public_key"),
+    SignedChange.AUTO_MERGE: ("fix_classes",),
+    SignedChange.DEV_MODE: ("is_on",),
+    SignedChange.REVIEWERS: ("reviewers",),
 }
 
 

@@ -82,7 +82,7 @@ def _objection(
     if rule.get("needs_listed_class") and not is_listed:
         return f"{action} needs a fix class that the manager has listed for it"
     if rule.get("needs_approval") and not is_approved:
-        return f"{action} always needs an approval, whatever the tier; ask for one"
+        return f"{action} always needs an approval, at every tier; ask for one"
     return None
 
 

