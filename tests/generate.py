@@ -236,12 +236,12 @@ def _usage(path: str, command: click.Command) -> str:
     return " ".join([*words, "[OPTIONS]"] if len(command.params) > len(words) - 1 else words)
 
 
-def _manager_commands() -> list[str]:
-    """Give the commands that only the manager may use, by the marks on operations and commands."""
+def _owner_commands() -> list[str]:
+    """Give the commands that only the owner may use, by the marks on operations and commands."""
     from decklog.cli.main import menu
 
     context = click.Context(menu, info_name="decklog")
-    return sorted(path for name in menu.list_commands(context) for path in _manager_paths(name, menu.get_command(context, name)))
+    return sorted(path for name in menu.list_commands(context) for path in _owner_paths(name, menu.get_command(context, name)))
 
 
 def policy_json() -> str:
@@ -254,7 +254,7 @@ def policy_json() -> str:
             entry.pop("harmless", None)
             if entry.get("names") == "decklog":
                 # Click takes both spellings.
-                entry["subcommands"] = {"deny": sorted({c for m in _manager_commands() for c in (m, m.replace("-", "_"))})}
+                entry["subcommands"] = {"deny": sorted({c for m in _owner_commands() for c in (m, m.replace("-", "_"))})}
     return "{\n" + ",\n".join(f"{json.dumps(key)}: {_lines(value)}" for key, value in data.items()) + "\n}\n"
 
 
@@ -282,17 +282,17 @@ def _lines(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _manager_paths(path: str, command: click.Command | None) -> list[str]:
-    from decklog.cli.groups import is_for_the_manager
+def _owner_paths(path: str, command: click.Command | None) -> list[str]:
+    from decklog.cli.groups import is_for_the_owner
 
     assert command is not None
-    if is_for_the_manager(command) or SENTENCE in (command.help or ""):
+    if is_for_the_owner(command) or SENTENCE in (command.help or ""):
         return [path]
     if not isinstance(command, click.Group):
         return []
     context = click.Context(command, info_name=path)
     inner = [(name, command.get_command(context, name)) for name in command.list_commands(context)]
-    return [found for name, one in inner for found in _manager_paths(f"{path} {name}", one)]
+    return [found for name, one in inner for found in _owner_paths(f"{path} {name}", one)]
 
 
 def documents() -> dict[Path, str]:

@@ -110,7 +110,7 @@ def _store(name: str, kind: type) -> list[str]:
         parts += [f"### {name}.{operation.name}", _block(f"{name}.{operation.name}", _node(operation.function), operation)]
         parts += _paragraphs(operation.function.__doc__)
         parts += _parameters(name, operation)
-        if operation.manager_only:
+        if operation.owner_only:
             parts.append("*Only for the owner.*")
     return parts
 

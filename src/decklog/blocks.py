@@ -69,7 +69,7 @@ class Blocks:
     def proving(
         self, *, key: str | os.PathLike[str] | None = None, passphrase: str | None = None, password: str | None = None
     ) -> Iterator[None]:
-        """Act as the manager in this block: what only the manager does is signed with a key file, or by the password."""
+        """Act as the owner in this block: what only the owner does is signed with a key file, or by the password."""
         from decklog.stores.approvals.trust.proofs import prover
         from decklog.stores.approvals.trust.signatures import Prover
 

@@ -73,7 +73,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def week(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log of a week of two runs, with a manager; each test has a copy."""
+    """A log of a week of two runs, with an owner; each test has a copy."""
     from datetime import UTC, datetime, timedelta
 
     path, clock = sample_log.made(tmp_path_factory.mktemp("week"), datetime.now(UTC) - timedelta(hours=30))

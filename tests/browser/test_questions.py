@@ -1,4 +1,4 @@
-"""Questions of a manager who opens the dashboard at Now: each is answered in one to three clicks, on both engines."""
+"""Questions of an owner who opens the dashboard at Now: each is answered in one to three clicks, on both engines."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -17,14 +17,14 @@ if MISSING:
     pytest.skip(MISSING, allow_module_level=True)
 
 
-class Manager:
+class Owner:
     """A person at the dashboard, whose clicks are counted."""
 
     def __init__(self, tab: Tab) -> None:
         self.tab = tab
         self.clicks = 0
 
-    def click(self, selector: str) -> "Manager":
+    def click(self, selector: str) -> "Owner":
         self.clicks += 1
         self.tab.page.click(selector)
         self.tab.page.wait_for_load_state()
@@ -56,37 +56,37 @@ def write(target: str) -> None:
 
 
 @pytest.fixture
-def manager(target: str, tmp_path: Path, chromium: Any) -> Iterator[Manager]:
+def owner(target: str, tmp_path: Path, chromium: Any) -> Iterator[Owner]:
     write(target)
     server = Server(target, tmp_path).start()
     tabs = Tabs(chromium, server)
     try:
-        yield Manager(tabs.log_in())
+        yield Owner(tabs.log_in())
     finally:
         tabs.context.close()
         server.stop()
 
 
-def test_what_needs_me(manager: Manager) -> None:
-    manager.click("#bar >> text=Inbox")
-    manager.reads("May I push the branch trailing-commas?", "git push origin trailing-commas", "Approve exactly this, once")
+def test_what_needs_me(owner: Owner) -> None:
+    owner.click("#bar >> text=Inbox")
+    owner.reads("May I push the branch trailing-commas?", "git push origin trailing-commas", "Approve exactly this, once")
 
 
-def test_why_did_this_fail(manager: Manager) -> None:
-    manager.click("#attention-part >> text=run failed")
-    manager.reads("Failed", "The signing key has expired", within="#outcome")
+def test_why_did_this_fail(owner: Owner) -> None:
+    owner.click("#attention-part >> text=run failed")
+    owner.reads("Failed", "The signing key has expired", within="#outcome")
 
 
-def test_what_did_it_cost(manager: Manager) -> None:
-    manager.click("#bar >> text=Spend").click("text=by run")
-    manager.reads("Teach the parser to read trailing commas $14.09", "$2.31")
+def test_what_did_it_cost(owner: Owner) -> None:
+    owner.click("#bar >> text=Spend").click("text=by run")
+    owner.reads("Teach the parser to read trailing commas $14.09", "$2.31")
 
 
-def test_who_approved(manager: Manager) -> None:
-    manager.click("#bar >> text=Inbox").click("summary >> text=Decided").click("text=May the grammar be changed")
-    manager.reads("Approved by ana", "It only reads more than before", within=".verdict")
+def test_who_approved(owner: Owner) -> None:
+    owner.click("#bar >> text=Inbox").click("summary >> text=Decided").click("text=May the grammar be changed")
+    owner.reads("Approved by ana", "It only reads more than before", within=".verdict")
 
 
-def test_what_is_it_doing_now(manager: Manager) -> None:
-    manager.click("table >> text=Move the scheduler")
-    manager.reads("Move the tests", "qa-2", "pytest -q", "lease for", within=".working")
+def test_what_is_it_doing_now(owner: Owner) -> None:
+    owner.click("table >> text=Move the scheduler")
+    owner.reads("Move the tests", "qa-2", "pytest -q", "lease for", within=".working")

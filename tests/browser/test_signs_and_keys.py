@@ -59,7 +59,7 @@ def test_each_word_for_how_something_stands_has_a_shape_that_is_drawn_and_not_it
         assert (sign["width"], sign["height"], sign["same"], sign["read"]) == (12, 12, True, "true"), sign
         assert sign["word"], sign
         assert sign["shape"] == shapes[sign["word"]], sign
-    # Words that mean something else to a manager look otherwise in one colour too.
+    # Words that mean something else to an owner look otherwise in one colour too.
     apart = ("needs attention", "running", "stalled", "done", "blocked", "pending")
     assert len({shapes[word] for word in apart}) == len(apart)
     tab.check()

@@ -26,7 +26,7 @@ def test_a_message_is_acknowledged_first_and_then_told_what_became_of_it(decklog
     first, second = said.out.splitlines()
     assert said.code == 0
     assert "Got your message (question)" in first
-    assert second == "Tier 0, Read-only observer; manager ana."
+    assert second == "Tier 0, Read-only observer; owner ana."
     noted = decklog("note", "The grammar is in docs/", "--from", "ana", "--run", "run_1", "--json")
     assert (noted.code, noted.data["intent"], noted.data["message"]["severity"]) == (7, "free_form", "info")
     assert noted.data["message"]["run_id"] == "run_1"

@@ -1,4 +1,4 @@
-"""`decklog top` where a manager is bound: what is decided takes the password or the key, on both engines."""
+"""`decklog top` where an owner is bound: what is decided takes the password or the key, on both engines."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ PASSPHRASE = "open " + "sesame"
 
 
 def asked(target: str, **bound: str) -> str:
-    """Bind a log to a manager, and ask for something in it."""
+    """Bind a log to an owner, and ask for something in it."""
     with Decklog.open(target) as log:
         log.runs.start("Teach the parser to read trailing commas", run_id="run_1")
         log.trust.bind("ana", "cli", **bound)  # type: ignore[arg-type]

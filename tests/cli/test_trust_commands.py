@@ -1,4 +1,4 @@
-"""A manager's way from a proposal to a promotion, at the command line."""
+"""An owner's way from a proposal to a promotion, at the command line."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ WORD = "open" + "-sesame"
 
 @pytest.fixture
 def bound(decklog: Program, log_folder: Path) -> Path:
-    """A log with a manager, whose key lies beside it, locked with a passphrase."""
+    """A log with an owner, whose key lies beside it, locked with a passphrase."""
     key = Ed25519PrivateKey.generate()
     private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, cheaply_locked(WORD))
     (log_folder / "key").write_bytes(private)
@@ -73,7 +73,7 @@ def test_sign_writes_only_the_signature_and_apply_reads_it_from_its_file(decklog
     assert decklog("trust", "apply", statement, "@sig", "--json").data["tier"] == 1
 
 
-def test_what_only_the_manager_does_takes_the_key(decklog: Program, bound: Path) -> None:
+def test_what_only_the_owner_does_takes_the_key(decklog: Program, bound: Path) -> None:
     words = ("budgets", "set", "all", "--limit-tokens", "5", "--json")
     refused = decklog(*words)
     assert (refused.code, json.loads(refused.out)["error"]["code"]) == (4, "unproven")
@@ -88,7 +88,7 @@ def test_bind_makes_a_key_that_only_its_user_reads(decklog: Program, log_folder:
     assert decklog("trust", "bind", "ana", "cli", **settings).code == 2  # nobody can be asked for a passphrase
     said = decklog("trust", "bind", "ana", "cli", DECKLOG_PASSPHRASE=WORD, **settings)
     assert (said.code, len(said.err.splitlines())) == (0, 5)
-    key = log_folder / "settings" / "decklog" / "manager_ed25519"
+    key = log_folder / "settings" / "decklog" / "owner_ed25519"
     assert key.stat().st_mode & 0o777 == 0o600
     proven = decklog("budgets", "set", "all", "--limit-tokens", "5", "--key", str(key), "--json", DECKLOG_PASSPHRASE=WORD)
     assert proven.data["is_proven"]

@@ -77,7 +77,7 @@ def test_a_branch_that_went_on_gets_a_merge_that_is_checked_or_is_left_alone(log
 
 
 @pytest.mark.slow
-def test_where_a_manager_is_bound_landing_takes_the_managers_proof(log: Decklog, checked: Path) -> None:
+def test_where_an_owner_is_bound_landing_takes_the_owners_proof(log: Decklog, checked: Path) -> None:
     context = Work(log, checked, work_item("triple", TRIPLE)).run()
     log.trust.bind("ana", "cli", password=PASSWORD)
     first = git(checked, "rev-parse", "main")

@@ -18,16 +18,16 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A person's home, whose programs are installed as version managers do: a script that calls what lies beside it."""
     home = tmp_path / "person"
     for path, text in {
-        "shims/tool": f'exec "{home}/.manager/versions/tool" "$@"',
+        "shims/tool": f'exec "{home}/.owner/versions/tool" "$@"',
         "versions/tool": "echo tool 1.0",
         "shims/out": "exit 1",
     }.items():
-        file = home / ".manager" / path
+        file = home / ".owner" / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"#!/bin/sh\n{text}\n")
         file.chmod(0o755)
     monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("PATH", f"{home}/.manager/shims:/usr/bin:/bin")
+    monkeypatch.setenv("PATH", f"{home}/.owner/shims:/usr/bin:/bin")
     return home
 
 
@@ -49,7 +49,7 @@ def test_an_agent_whose_program_the_sandbox_hides_comes_with_the_line_to_add(hom
     agent = '[agents.a]\ncommand = ["tool"]\n'
     (found,) = checked(home, agent + FINE)
     assert found.startswith("agent a does not start in the sandbox: exit code 12"), found
-    line = 'readable = ["~/.manager"]'
+    line = 'readable = ["~/.owner"]'
     assert found.endswith(f"Add to [agents.a]: {line}"), found
     assert checked(home, f"{agent}{line}\n{FINE}") == [], "the line is what was missing"
 
@@ -63,7 +63,7 @@ def test_an_agent_that_only_a_plan_may_name_is_started_too(home: Path) -> None:
 def test_a_check_whose_program_the_sandbox_hides_comes_with_the_line_to_add(home: Path) -> None:
     check = '[[checks]]\nname = "t"\ncommand = ["tool"]\n'
     (found,) = checked(home, AGENT + check)
-    line = 'readable = ["~/.manager"]'
+    line = 'readable = ["~/.owner"]'
     assert found.startswith("check t does not pass on "), found
     assert found.endswith(f"Add to [[checks]] t: {line}"), found
     assert checked(home, f"{AGENT}{check}{line}\n") == [], "the line is what was missing"

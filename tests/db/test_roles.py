@@ -98,7 +98,7 @@ def test_an_agent_can_use_every_verb_of_agents(owner: Decklog, agent: Decklog, c
     known = {"run_id": run_id, "stream": run_id, "task_id": "task_1", "fence": claim.task.fence}
     found = []
     for store, operation in operations():
-        if operation.manager_only or f"{store}.{operation.name}" in NEEDS_THE_MANAGER:
+        if operation.owner_only or f"{store}.{operation.name}" in NEEDS_THE_MANAGER:
             continue
         for ids in (known, {}):
             for given in arguments(operation, "words", ids):
@@ -137,11 +137,11 @@ def test_an_agent_decides_nothing_that_is_the_managers(owner: Decklog, agent: De
     for call in (
         lambda: agent.budgets.set("all", limit_tokens=9),  # type: ignore[arg-type]
         lambda: agent.prices.set("m", 1, 1),
-        lambda: agent.trust.bind("agent", "cli", keys["manager"].public),
+        lambda: agent.trust.bind("agent", "cli", keys["owner"].public),
     ):
         with pytest.raises(Denied, match="PostgreSQL role may not"):
             call()
-    owner.trust.bind("ana", "cli", keys["manager"].public)
+    owner.trust.bind("ana", "cli", keys["owner"].public)
     asked = agent.approvals.ask("run_1", "May I?", by="dev", about="the diff")
     # The table of questions is the agents' too: here it is the proof that is missing, not the right.
     with pytest.raises(Denied, match="ana"):
@@ -150,7 +150,7 @@ def test_an_agent_decides_nothing_that_is_the_managers(owner: Decklog, agent: De
 
 def test_a_grant_that_an_agent_wrote_past_decklog_lets_nothing_pass(owner: Decklog, agent: Decklog, keys: dict[str, Key]) -> None:
     agent.runs.start("work", run_id="run_1")
-    owner.trust.bind("ana", "cli", keys["manager"].public)
+    owner.trust.bind("ana", "cli", keys["owner"].public)
     asked = agent.approvals.ask("run_1", "May I?", by="dev", about="the diff")
     with psycopg.connect(address(owner, "works"), autocommit=True) as connection:
         connection.execute(
@@ -164,10 +164,10 @@ def test_a_grant_that_an_agent_wrote_past_decklog_lets_nothing_pass(owner: Deckl
 def test_a_manager_decides_and_prunes(owner: Decklog, clock: ManualClock, keys: dict[str, Key]) -> None:
     with Decklog.open(address(owner, "decides"), clock=clock) as log:
         log.runs.start("work", run_id="run_1")
-        log.trust.bind("ana", "cli", keys["manager"].public)
+        log.trust.bind("ana", "cli", keys["owner"].public)
         asked = log.approvals.ask("run_1", "May I?", by="dev", about="the diff")
         log.journal.append("run_1", "an old story " * 9000)
-        with log.proving(key=keys["manager"].path):
+        with log.proving(key=keys["owner"].path):
             log.trust.apply(log.trust.propose("promote", "good work").statement)  # type: ignore[arg-type]
             log.approvals.decide(asked.id, "granted", by="ana")  # type: ignore[arg-type]
             log.budgets.lift(log.budgets.set("all", limit_tokens=9).id)  # type: ignore[arg-type]

@@ -179,9 +179,9 @@ def _desk(log: Any, keys: dict[str, Key]) -> None:
     told |= {"review_id": review_id, "fix_run_id": "run_1", "triage": {"class": "doc"}, "plan": {"steps": 1}, "proof": {"red": 1}}
     log.mends.move(mend, reason="red", **told)
     log.inbox.post("ana", "Faster, please", run_id="run_2", key="i")
-    log.trust.bind("ana", "cli", keys["manager"].public)
+    log.trust.bind("ana", "cli", keys["owner"].public)
     asked = log.approvals.ask("run_2", "May I?", by="dev", about="the diff")
-    with log.proving(key=keys["manager"].path):
+    with log.proving(key=keys["owner"].path):
         log.trust.apply(log.trust.propose("promote", "good work").statement)
         log.approvals.decide(asked.id, "granted", by="ana", uses=2)
         log.budgets.set("agent", scope_id="a", limit_microdollars=10)

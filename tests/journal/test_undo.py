@@ -138,7 +138,7 @@ def test_money_decisions_and_evidence_are_never_undone(log: Decklog, run_id: str
     asked = log.approvals.ask(run_id, "May I?", by="dev", about="x")
     log.approvals.decide(asked.id, "granted", by="ana")  # type: ignore[arg-type]
     for record in (budget, asked):
-        with pytest.raises(Denied, match="is not undone: only the manager"):
+        with pytest.raises(Denied, match="is not undone: only the owner"):
             log.journal.undo(record.table, record.id, reason="x")
     never = {table for table, record in log.record_classes().items() if not record.restores}
     assert never >= {"charges", "reservations", "proofs", "criteria", "dependencies", "effects", "lessons", "trust_contract"}

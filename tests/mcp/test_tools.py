@@ -271,14 +271,14 @@ def test_deep_json_is_refused_or_kept(log: Decklog, run_id: str, agent: Agents) 
     assert log.journal.verify().ok
 
 
-def test_no_tool_reaches_what_is_for_the_manager(log: Decklog, run_id: str, agent: Agents) -> None:
+def test_no_tool_reaches_what_is_for_the_owner(log: Decklog, run_id: str, agent: Agents) -> None:
     task = log.tasks.add(run_id, "one")
     approval = log.approvals.ask(run_id, "May I?", by="x", about="that")
     token = of_an_agent.set(True)
     try:
         for store, operation in operations():
-            if operation.manager_only:
-                with pytest.raises(Denied, match="is for the manager"):
+            if operation.owner_only:
+                with pytest.raises(Denied, match="is for the owner"):
                     getattr(getattr(log, store), operation.name)()
     finally:
         of_an_agent.reset(token)

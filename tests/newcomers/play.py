@@ -103,9 +103,9 @@ def play_builder(folder: Path) -> Played:
     return newcomer.played
 
 
-def play_manager(folder: Path) -> Played:
+def play_owner(folder: Path) -> Played:
     """Find a question that an agent asked, answer it, and limit what may be spent."""
-    newcomer = Newcomer(folder, Played("manager")).settle()
+    newcomer = Newcomer(folder, Played("owner")).settle()
     agent = Newcomer(folder, Played("agent"))
     for command in ("decklog init", "decklog import claude", 'decklog runs start "Release 1.2" --run release'):
         agent.type(command)
@@ -122,7 +122,7 @@ def play_manager(folder: Path) -> Played:
 NEWCOMERS: dict[str, Callable[[Path], Played]] = {
     "daily user": play_daily_user,
     "builder": play_builder,
-    "manager": play_manager,
+    "owner": play_owner,
 }
 
 

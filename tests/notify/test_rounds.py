@@ -304,11 +304,11 @@ def test_a_target_that_can_not_be_is_refused(log: Decklog, channel: Any, words: 
 
 
 @pytest.mark.slow
-def test_where_a_manager_is_bound_only_rules_with_the_managers_proof_count(
+def test_where_an_owner_is_bound_only_rules_with_the_owners_proof_count(
     log: Decklog, run_id: str, hook: Hook, tmp_path: Path
 ) -> None:
     old = rule(log, hook)
-    key = make_keys(tmp_path)["manager"]
+    key = make_keys(tmp_path)["owner"]
     log.trust.bind("ana", "cli", key.public)
     with pytest.raises(Unproven):
         rule(log, hook)

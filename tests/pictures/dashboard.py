@@ -147,7 +147,7 @@ def _conducted(log: Decklog, folder: Path) -> str:
 
 
 def _more(log: Any, clock: ManualClock) -> None:
-    """Write what else a manager has on the desk: a second run at work, one that has gone quiet, a budget and a deadline."""
+    """Write what else an owner has on the desk: a second run at work, one that has gone quiet, a budget and a deadline."""
     sample_parts.write(log, clock)
     log.budgets.set("all", period="day", limit_microdollars=50_000_000)
     log.runs.start("Upgrade to Python 3.13", run_id="python-313", repo="jobs")

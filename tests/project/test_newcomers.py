@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.newcomers.play import play_builder, play_daily_user, play_manager
+from tests.newcomers.play import play_builder, play_daily_user, play_owner
 
 
 @pytest.mark.slow
@@ -23,6 +23,6 @@ def test_a_builder_needs_three_lines_of_shell_and_twelve_of_python(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_a_manager_answers_and_sets_a_limit_in_four_commands(tmp_path: Path) -> None:
-    played = play_manager(tmp_path)
+def test_an_owner_answers_and_sets_a_limit_in_four_commands(tmp_path: Path) -> None:
+    played = play_owner(tmp_path)
     assert len(played.commands) <= 4, played.commands

@@ -280,7 +280,7 @@ def test_a_person_lets_exactly_this_pass_with_a_reason_and_nothing_else(desk: De
     assert later.verdict.holds
 
 
-def test_where_a_manager_is_bound_only_the_managers_proof_counts(desk: Desk, change: Change) -> None:
+def test_where_an_owner_is_bound_only_the_owners_proof_counts(desk: Desk, change: Change) -> None:
     desk.log.trust.bind("ana", "cli", password="correct horse")  # type: ignore[call-arg]
     review = recorded(desk, change, "block")
     question = request_override(desk.log, review, by="dev-1")

@@ -15,7 +15,7 @@ from decklog.web.sessions import COOKIE, BrowserSession, BrowserSessions
 from decklog.web.site import DashboardSite
 
 NAMES = Names("dl-0a1b2c.localhost", 8471)
-PASSWORD = " ".join(("a", "password", "of", "the", "manager"))
+PASSWORD = " ".join(("a", "password", "of", "the", "owner"))
 Pairs = list[tuple[str, str]]
 
 

@@ -1,4 +1,4 @@
-"""Moving a task on the web: with a reason and the manager's proof, which its entry carries; and not otherwise."""
+"""Moving a task on the web: with a reason and the owner's proof, which its entry carries; and not otherwise."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def send(browser: Browser, task_id: str, verb: str, **more: str) -> int:
     return browser.post(f"/tasks/{task_id}/change", form | more).status
 
 
-def test_a_task_is_moved_by_the_manager_and_its_entry_proves_it(log: Decklog, browser: Browser, task_id: str) -> None:
+def test_a_task_is_moved_by_the_owner_and_its_entry_proves_it(log: Decklog, browser: Browser, task_id: str) -> None:
     for verb, state in (("pause", "paused"), ("resume", "pending"), ("priority", "pending"), ("abandon", "abandoned")):
         assert send(browser, task_id, verb, priority="77") == 303
         task = log.tasks.get(task_id)
@@ -34,7 +34,7 @@ def test_a_task_is_moved_by_the_manager_and_its_entry_proves_it(log: Decklog, br
     assert log.journal.verify().ok
 
 
-def test_without_the_manager_s_proof_nothing_is_moved(log: Decklog, browser: Browser, task_id: str) -> None:
+def test_without_the_owner_s_proof_nothing_is_moved(log: Decklog, browser: Browser, task_id: str) -> None:
     before = log.tasks.get(task_id)
     assert send(browser, task_id, "pause", proof="") == 400
     assert send(browser, task_id, "pause", proof="wrong") == 403

@@ -66,7 +66,7 @@ def test_side_effect_form_submits_only_its_intent(log: Decklog, browser: Browser
 
 
 @on_both
-def test_the_manager_approves_exactly_what_the_page_showed(log: Decklog, browser: Browser, asked: Approval) -> None:
+def test_the_owner_approves_exactly_what_the_page_showed(log: Decklog, browser: Browser, asked: Approval) -> None:
     page = Read(browser.get(f"/inbox/approval/{asked.id}").text)
     assert THING in page.text
     assert "The digest matches" in page.text
@@ -223,7 +223,7 @@ def test_what_is_not_in_the_log_is_approved_by_its_typed_digest_alone(log: Deckl
     assert browser.post(url(far), form(browser, far, typed_digest="ab" * 32)).status == 303
 
 
-def test_a_log_without_a_manager_decides_nothing_on_the_web(log: Decklog, browser: Browser, run_id: str) -> None:
+def test_a_log_without_an_owner_decides_nothing_on_the_web(log: Decklog, browser: Browser, run_id: str) -> None:
     free = log.approvals.ask(run_id, "Push it?", by="dev-1", about=THING)
     page = Read(browser.get(f"/inbox/approval/{free.id}").text)
     assert "This log has no owner yet" in page.text
@@ -273,14 +273,11 @@ def test_a_key_decides_by_its_passphrase_where_the_server_was_given_it(log: Deck
     assert state(log, one) == "granted"
 
 
-def test_of_what_only_the_manager_does_the_web_has_these_two_and_each_asks_for_the_proof() -> None:
-    managers = {
-        f"{store}.{operation.name}"
-        for store in STORES
-        for operation in operations_of(store_class(store))
-        if operation.manager_only
+def test_of_what_only_the_owner_does_the_web_has_these_two_and_each_asks_for_the_proof() -> None:
+    owners = {
+        f"{store}.{operation.name}" for store in STORES for operation in operations_of(store_class(store)) if operation.owner_only
     }
-    assert set(VERBS.values()) < managers
+    assert set(VERBS.values()) < owners
 
 
 def test_a_log_that_is_only_read_has_nothing_to_send_a_decision_to(target: str, clock: ManualClock) -> None:

@@ -150,7 +150,7 @@ def test_behind_a_proxy_no_other_name_is_answered_and_no_page_of_another_origin(
         assert proxied.runner.run(hand_on(proxied.app, "POST", "/login", pairs, body.encode())).status == 403
 
 
-def test_who_guesses_waits_and_does_not_keep_the_manager_from_deciding(proxied: Browser) -> None:
+def test_who_guesses_waits_and_does_not_keep_the_owner_from_deciding(proxied: Browser) -> None:
     for _ in range(MOST_WRONG):
         assert asked(proxied, "POST", "/login", urlencode({"password": "wrong"})).headers["location"] == "/login?wrong=password"
     assert asked(proxied, "POST", "/login", urlencode({"password": WORDS})).headers["location"] == "/login?wrong=password"

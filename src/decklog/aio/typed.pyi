@@ -1404,7 +1404,7 @@ class AsyncFeedbackStore:
 
 class AsyncTrust:
     async def show(self) -> TrustDetails:
-        """Show the manager, the tier and what it permits; without a manager, the question to ask."""
+        """Show the owner, the tier and what it permits; without an owner, the question to ask."""
     async def status(self) -> TrustStatus:
         """Return the owner, how the owner signs, and the tier of agents; `show` has more."""
     async def history(self, *, kind: ChangeKindLike | None = ..., limit: int = ..., after: str | None = ...) -> Page[TrustChange]:
@@ -1456,7 +1456,7 @@ class AsyncProofs:
     async def get(self, nonce: str) -> Proof:
         """Get a proof."""
     async def find(self, *, operation: str | None = ..., limit: int = ..., after: str | None = ...) -> Page[Proof]:
-        """List what the manager proved, newest first; an operation is named like budgets.set."""
+        """List what the owner proved, newest first; an operation is named like budgets.set."""
 
 class AsyncSelfEdits:
     async def record(
@@ -1796,7 +1796,7 @@ class AsyncNotices:
     async def rule(self, rule_id: str) -> NotifyRule:
         """Get a rule."""
     async def counting_rules(self) -> list[NotifyRule]:
-        """List the rules that count: where a manager is bound, those that the manager proved."""
+        """List the rules that count: where an owner is bound, those that the owner proved."""
     async def get(self, notice_id: str) -> Notice:
         """Get a notice."""
     async def find(

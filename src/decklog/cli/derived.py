@@ -99,7 +99,7 @@ def run_operation(call: Invocation) -> int:
     flags = {parameter.flag for parameter in parameters}
     words = call.take_agent(words, flags)
     use_shape_of(call)
-    if operation.manager_only:
+    if operation.owner_only:
         words = call.take_key(words, flags)
     arguments = read_words(parameters, words)
     with call.open(writing=operation.writes) as log, acting(log, call), _proving(log, call, store, operation, arguments):
@@ -156,7 +156,7 @@ def _reason(log: Decklog, store: str, operation: Operation, arguments: dict[str,
 def _proving(
     log: Decklog, call: Invocation, store: str, operation: Operation, arguments: dict[str, Any]
 ) -> AbstractContextManager[None]:
-    if not operation.manager_only:
+    if not operation.owner_only:
         return nullcontext()
     from decklog.cli.screens.approval import show_signed
     from decklog.cli.signing import proving

@@ -11,17 +11,17 @@ from decklog.cli.suggestions import meant
 
 Command = TypeVar("Command", bound=click.Command)
 SENTENCE = "Only for the owner; the policy denies it to agents."
-_mark = "is_for_the_manager"
+_mark = "is_for_the_owner"
 
 
-def for_the_manager(command: Command) -> Command:
+def for_the_owner(command: Command) -> Command:
     """Mark a command that agents may not run, also in its help."""
     setattr(command, _mark, True)
     command.help = f"{cleandoc(command.help or '')}\n\n{SENTENCE}".strip()
     return command
 
 
-def is_for_the_manager(command: click.Command) -> bool:
+def is_for_the_owner(command: click.Command) -> bool:
     """Return whether a command carries the mark."""
     return getattr(command, _mark, False) is True
 

@@ -23,17 +23,17 @@ def proving(log: "Decklog", key: str | None, ask: "Asking | None" = None) -> Abs
     if not shown["is_bound"] or "problem" in shown or not sys.stdin.isatty():
         return nullcontext()
     if shown["has_password"]:
-        return log.proving(password=ask(f"Password of {shown['manager']}", hidden=True))
+        return log.proving(password=ask(f"Password of {shown['owner']}", hidden=True))
     path = key_path()
     if not os.path.exists(path):
-        path = ask(f"Key file of {shown['manager']}", hidden=False)
+        path = ask(f"Key file of {shown['owner']}", hidden=False)
     return log.proving(key=path, passphrase=passphrase_of(path, ask))
 
 
 def key_path() -> str:
     """Return the path of the key that `decklog trust bind` creates, in the user's settings."""
     settings = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-    return os.path.join(settings, "decklog", "manager_ed25519")
+    return os.path.join(settings, "decklog", "owner_ed25519")
 
 
 def passphrase_of(path: str, ask: "Asking | None" = None) -> str | None:

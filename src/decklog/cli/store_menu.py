@@ -53,7 +53,7 @@ def _describe_verb(store: str, verb: str, operation: Any) -> click.Command:
     """Describe a verb to click, which shows its help; running it is the signature's business."""
     found = parameters_of(operation)
     text = cleandoc(operation.function.__doc__ or "") + _choices(found)
-    if operation.manager_only:
+    if operation.owner_only:
         text += f"\n\n{SENTENCE}"
     params = _described(found, store, operation.name)
     return click.Command(verb, params=params, callback=_run_elsewhere, help=text, short_help=operation.summary)

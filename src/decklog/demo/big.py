@@ -100,7 +100,7 @@ class Big:
             self.log.memory.add_topic(topic, f"Lessons about {topic}.")
         for topic, body in work["lessons"]:
             self.log.memory.remember(topic, body)
-        self.log.inbox.post("manager", "Please keep the old scheduler for one more week.", key="demo-note")
+        self.log.inbox.post("owner", "Please keep the old scheduler for one more week.", key="demo-note")
 
 
 _STEPS = ("looked around", "made the change", "ran the tests")

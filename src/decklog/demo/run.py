@@ -191,7 +191,7 @@ class BigRun:
         if is_decided:
             self._pass(self._dice.uniform(60, 900))
             verdict = Verdict.GRANTED if self._dice.random() < 0.8 else Verdict.DENIED
-            self._log.approvals.decide(asked.id, verdict, by="manager", rationale="as planned")
+            self._log.approvals.decide(asked.id, verdict, by="owner", rationale="as planned")
 
     # Current state
 

@@ -75,7 +75,7 @@ def attributed(record_class: type[Record], fields: dict[str, Any]) -> dict[str, 
 
 
 class OwnerAct:
-    """What one operation of the manager changes, collected while it runs, so that its proof can name all of it."""
+    """What one operation of the owner changes, collected while it runs, so that its proof can name all of it."""
 
     def __init__(self, nonce: str) -> None:
         self.nonce = nonce

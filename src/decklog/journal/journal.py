@@ -430,7 +430,7 @@ class Journal:
     ) -> "Verification":
         """Walk the hash chains and rebuild every record from the journal; name the first thing that is wrong.
 
-        Without a stream, what is derived is checked too: indexes, sums, words, the schema and the manager's signatures.
+        Without a stream, what is derived is checked too: indexes, sums, words, the schema and the owner's signatures.
         `anchor` is a file outside the log that keeps the streams' heads, so that a cut-off tail shows too. With
         `since_anchor`, only what was written after these heads is read, and the records that it describes. In a large log the
         words of some entries are compared with the text index; with `full`, those of all.

@@ -69,7 +69,7 @@ class Undo:
 
     def _never(self, record_id: str) -> DecklogError:
         kind = self._class.noun()
-        why = "only the manager changes it" if self._class.is_managed else "it was true then, and others may have acted on it"
+        why = "only the owner changes it" if self._class.is_managed else "it was true then, and others may have acted on it"
         return Denied(
             f"what became of a {kind} is not undone: {why}",
             hint=f"Say what is true now instead. See what it became: decklog journal history {self._class.table} {record_id}",

@@ -47,9 +47,9 @@ class Intent(StrEnum):
     FREE_FORM = "free_form"
 
     @property
-    def is_for_the_manager(self) -> bool:
+    def is_for_the_owner(self) -> bool:
         """Whether only the owner may order it, with a signature."""
-        return self in _MANAGERS
+        return self in _OWNERS
 
     @property
     def changes_nothing(self) -> bool:
@@ -57,7 +57,7 @@ class Intent(StrEnum):
         return self in (Intent.WHAT_TIER, Intent.SPEND_QUERY, Intent.FREE_FORM)
 
 
-_MANAGERS = (
+_OWNERS = (
     Intent.ENABLE_SELF_EDIT_SESSION,
     Intent.ENABLE_SELF_EDIT_PERMANENT,
     Intent.PROMOTE_TIER,
@@ -171,10 +171,10 @@ class Handler:
         if not intent.changes_nothing and not self._message.is_authorised:
             raise Denied(
                 f"{self._message.from_handle} does not direct the work, so {intent} is not done",
-                hint="The bound manager and the reviewers do: decklog trust show",
+                hint="The bound owner and the reviewers do: decklog trust show",
                 intent=intent.value,
             )
-        if intent.is_for_the_manager:
+        if intent.is_for_the_owner:
             self._must_be_bound(intent)
         return self._HANDLERS[intent](self, dict(understood.args))
 
@@ -183,7 +183,7 @@ class Handler:
         shown = self._log.trust.show()
         if not shown["is_bound"] or "problem" in shown:
             raise Denied(
-                f"{intent} is for the manager, and no manager is bound who could prove to be it",
+                f"{intent} is for the owner, and no owner is bound who could prove to be it",
                 hint="Bind one: decklog trust bind HANDLE CHANNEL",
                 intent=intent.value,
             )
@@ -192,9 +192,9 @@ class Handler:
 
     def _what_tier(self, _: dict[str, Any]) -> str:
         shown = self._log.trust.show()
-        manager = f"manager {shown['manager']}" if shown["is_bound"] else "no manager is bound"
+        owner = f"owner {shown['owner']}" if shown["is_bound"] else "no owner is bound"
         dev_mode = ", dev mode is on" if shown.get("is_dev_mode") else ""
-        return f"Tier {shown['tier']}, {shown['tier_name']}; {manager}{dev_mode}."
+        return f"Tier {shown['tier']}, {shown['tier_name']}; {owner}{dev_mode}."
 
     def _spend(self, _: dict[str, Any]) -> str:
         summary = self._log.overview.now(limit=1)
@@ -286,14 +286,14 @@ class Handler:
         if not approval_id:
             raise Invalid("which question is this a yes to?", hint="List them: decklog approvals find --state open", field="id")
         rationale = self._reason(args)
-        manager = self._log.trust.show()["manager"]
-        granted = self._log.approvals.decide(str(approval_id), "granted", by=manager, rationale=rationale, **how_long)
+        owner = self._log.trust.show()["owner"]
+        granted = self._log.approvals.decide(str(approval_id), "granted", by=owner, rationale=rationale, **how_long)
         return f"Approval {granted.id} is granted: {granted.question}"
 
     def _reason(self, args: dict[str, Any]) -> str:
         reason = str(args.get("reason") or "").strip()
         if not reason:
-            raise Conflict("say why: the reason is part of what the manager signs", hint="Such as: promote: WHY")
+            raise Conflict("say why: the reason is part of what the owner signs", hint="Such as: promote: WHY")
         return reason
 
     _HANDLERS: Mapping[Intent, Callable[["Handler", dict[str, Any]], str]] = {
@@ -352,7 +352,7 @@ class Conversation:
 
     def _done(self, message: Message, understood: Understood, proving: Proving) -> Message:
         handler = Handler(self._log, message, self._skills())
-        proof = proving() if understood.intent.is_for_the_manager and message.is_authorised else nullcontext()
+        proof = proving() if understood.intent.is_for_the_owner and message.is_authorised else nullcontext()
         # One transaction: after a crash an order is not carried out twice.
         with proof, self._log.transaction():
             answer = handler.act(understood)

@@ -274,7 +274,7 @@ class Round:
         """Send a test notice by a rule now; it is stored like any other."""
         if self._counting_rule(rule_id) is None:
             self._log.notices.rule(rule_id)
-            raise Invalid(f"rule {rule_id} is not proven by the manager, so nothing is sent by it", field="rule_id")
+            raise Invalid(f"rule {rule_id} is not proven by the owner, so nothing is sent by it", field="rule_id")
         now = self._log.clock.now()
         made = self._log.notices.note(rule_id, f"test:{now.isoformat()}", "A test: notices look like this.")
         for notice in self.send_due():

@@ -35,7 +35,7 @@ class Operation:
 
     name: str
     writes: bool
-    manager_only: bool
+    owner_only: bool
     function: Callable[..., Any]
     # In one `read` or `write` transaction, in several (`none`), or step by step (`answer`, `follow`).
     through: str
@@ -241,7 +241,7 @@ def _operation(
     through: str,
     *,
     writes: bool,
-    manager_only: bool = False,
+    owner_only: bool = False,
     late: bool = False,
     prepares: bool = False,
     hands_out: bool = False,
@@ -253,15 +253,15 @@ def _operation(
     def operation(store: Any, /, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
             _check_keywords(function, kwargs, known)
-        if manager_only and of_an_agent.get():
-            raise Denied(f"{function.__qualname__} is for the manager; agents have no such verb", hint="Ask a person for it.")
+        if owner_only and of_an_agent.get():
+            raise Denied(f"{function.__qualname__} is for the owner; agents have no such verb", hint="Ask a person for it.")
         started, call = perf_counter(), f"{type(store).__name__.lower()}.{name}"
         try:
             if is_step:
                 return function(store, *args, **kwargs)
             if stepwise is not None:
                 return stepwise(call, store._db, function(store, *args, **kwargs))
-            job = partial(_proven, function, store, args, kwargs) if manager_only else partial(function, store, *args, **kwargs)
+            job = partial(_proven, function, store, args, kwargs) if owner_only else partial(function, store, *args, **kwargs)
             if is_read:
                 return store._db.read(job)
             if lease.get() is None:
@@ -277,7 +277,7 @@ def _operation(
     operation.__operation__ = Operation(  # type: ignore[attr-defined]
         name=name,
         writes=writes,
-        manager_only=manager_only,
+        owner_only=owner_only,
         function=operation,
         through=through,
         steps=None if stepwise is None else _steps_of(function, known),
@@ -333,15 +333,15 @@ class Marker(Protocol):
     def __call__(self, function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]: ...
     @overload
     def __call__(
-        self, *, manager_only: bool = False, late: bool = False, hands_out: bool = False
+        self, *, owner_only: bool = False, late: bool = False, hands_out: bool = False
     ) -> Callable[[Callable[Concatenate[S, P], R]], Callable[Concatenate[S, P], R]]: ...
 
 
-# Mark a verb that writes in one transaction. `manager_only`: agents can't call it, and it needs a signature if an owner key is
+# Mark a verb that writes in one transaction. `owner_only`: agents can't call it, and it needs a signature if an owner key is
 # registered. `late`: it may write after a lease was lost. `hands_out`: it is rolled back if the awaiting task is cancelled.
 writes: Marker = _marker("write")
 
-# Mark a writing verb that opens its own transactions, because it waits between them or records refusals. With `manager_only` it
+# Mark a writing verb that opens its own transactions, because it waits between them or records refusals. With `owner_only` it
 # asks for the signature itself.
 writes_in_steps: Marker = _marker("none")
 

@@ -191,7 +191,7 @@ def signed(request: SiteRequest, *, is_needed: bool = True) -> Iterator[str]:
 def actor_of(request: SiteRequest) -> str:
     """Return the actor: the owner if one is registered."""
     trust = request.log.trust.status()
-    return str(trust["manager"]) if trust["is_bound"] else PERSON
+    return str(trust["owner"]) if trust["is_bound"] else PERSON
 
 
 def _given(request: SiteRequest, one: FormField) -> str:
@@ -222,12 +222,12 @@ def proof_by(request: SiteRequest, shown: TrustStatus) -> dict[str, Any]:
         return {"how": "none", "why": "This log has no owner yet, so no decision can be signed here.", "bind": True}
     if "problem" in shown:
         return {"how": "none", "why": "The record of who the owner is does not verify. For details: decklog verify"}
-    found = {"manager": shown["manager"], "why": None}
+    found = {"owner": shown["owner"], "why": None}
     if shown["has_password"]:
         return {"how": "password", **found}
     if request.site.key is not None:
         return {"how": "key", **found}
-    why = f"{shown['manager']} signs decisions with a key: start the dashboard with --key FILE, or decide at the terminal."
+    why = f"{shown['owner']} signs decisions with a key: start the dashboard with --key FILE, or decide at the terminal."
     return {"how": "none", **found, "why": why}
 
 
@@ -260,13 +260,13 @@ class proven(AbstractContextManager[str]):
         proof = proof_of(request)
         if proof["how"] == "none":
             raise Denied(proof["why"], hint="At the terminal: decklog approvals decide")
-        self._manager = str(proof["manager"])
-        self._blocks = _blocks(request, proof["how"], self._manager)
+        self._owner = str(proof["owner"])
+        self._blocks = _blocks(request, proof["how"], self._owner)
 
     def __enter__(self) -> str:
         for block in self._blocks:
             block.__enter__()
-        return self._manager
+        return self._owner
 
     def __exit__(self, kind: Any, problem: BaseException | None, trace: Any) -> None:
         for block in reversed(self._blocks):
@@ -277,13 +277,13 @@ class proven(AbstractContextManager[str]):
             self._guesses.count_wrong()
 
 
-def _blocks(request: SiteRequest, how: str, manager: str) -> list[AbstractContextManager[None]]:
+def _blocks(request: SiteRequest, how: str, owner: str) -> list[AbstractContextManager[None]]:
     given = request.form.get("proof", "")
     if not given:
         raise Invalid("type the owner's password" if how == "password" else "type the key's passphrase", field="proof")
     log = request.log
     proving = log.proving(password=given) if how == "password" else log.proving(key=request.site.key, passphrase=given)
-    return [log.acting(manager, agent_id=request.session.name), proving]
+    return [log.acting(owner, agent_id=request.session.name), proving]
 
 
 def _is_wrong_proof(problem: BaseException) -> bool:

@@ -31,5 +31,5 @@ def test_an_agent_may_look_at_what_a_project_has(file: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("words", ["setup claude --remove", "setup codex --trust", "setup claude --no-enforce"])
-def test_setting_up_is_the_managers(words: str, tmp_path: Path) -> None:
+def test_setting_up_is_the_owners(words: str, tmp_path: Path) -> None:
     assert judge(f"decklog {words}", root=str(tmp_path)).decision is Decision.DENY

@@ -88,7 +88,7 @@ def test_a_command_that_must_be_asked_waits_for_its_approval(log: Decklog, run_i
 
 
 class BranchAuthor:
-    """Trusts agents as far as a manager did who promoted them twice."""
+    """Trusts agents as far as an owner did who promoted them twice."""
 
     def may(self, action: str) -> dict[str, Any]:
         return tiers.decide(action, 2)

@@ -51,7 +51,7 @@ class Person:
         return read_setup(self.log, FILES.get, Path("/nowhere"), build=lambda _: Scripted(script))
 
     def say(self, body: str, says: object = None, *, proves: bool = False, **given: Any) -> MessageOutcome:
-        """Say something, and prove to be the manager if that is asked for."""
+        """Say something, and prove to be the owner if that is asked for."""
         message = self.log.inbox.post(self.name, body, **given)
         proof = (lambda: self.log.proving(password=PASSWORD)) if proves else nullcontext
         return Conversation(self.log, self.voices(says)).hear(message, proving=proof)

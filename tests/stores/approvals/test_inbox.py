@@ -11,8 +11,8 @@ from tests.stores.claiming import claimed
 
 @pytest.fixture
 def managed(log: Decklog, run_id: str, tmp_path: Path) -> Decklog:
-    """A log whose manager is ana, with a task t1."""
-    log.trust.bind("ana", "cli", make_keys(tmp_path)["manager"].public)
+    """A log whose owner is ana, with a task t1."""
+    log.trust.bind("ana", "cli", make_keys(tmp_path)["owner"].public)
     log.tasks.add(run_id, "Change the lexer", task_id="t1")
     return log
 
@@ -217,7 +217,7 @@ def test_other_messages_pause_nothing(managed: Decklog, severity: MessageSeverit
 def test_a_strangers_message_is_kept_and_flagged_and_pauses_nothing(managed: Decklog) -> None:
     message = managed.inbox.post("mallory", "Stop!", severity="critical", task_id="t1")
     assert not message.is_authorised
-    assert "manager" in message.ack
+    assert "owner" in message.ack
     assert managed.tasks.get("t1").state == "pending"
     assert managed.inbox.pending_for("developer") == [message]
 

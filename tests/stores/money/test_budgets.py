@@ -315,7 +315,7 @@ def test_a_ceiling_of_nothing_stops_everything(log: Decklog) -> None:
 
 
 def test_no_agent_may_set_or_lift_a_budget() -> None:
-    assert {each.name for each in operations_of(Budgets) if each.manager_only} == {"set", "lift"}
+    assert {each.name for each in operations_of(Budgets) if each.owner_only} == {"set", "lift"}
 
 
 # Showing and checking

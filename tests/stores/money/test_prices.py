@@ -165,10 +165,10 @@ def test_the_shipped_file_can_be_loaded_as_a_users_own(log: Decklog) -> None:
 # History
 
 
-def test_only_the_manager_sets_prices() -> None:
+def test_only_the_owner_sets_prices() -> None:
     from decklog.records.operations import operations_of
     from decklog.stores.money.prices import Prices
 
     assert {each.name for each in operations_of(Prices) if each.writes} == {
-        each.name for each in operations_of(Prices) if each.manager_only
+        each.name for each in operations_of(Prices) if each.owner_only
     }

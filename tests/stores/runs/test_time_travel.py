@@ -111,7 +111,7 @@ def test_a_run_is_not_completed_while_a_required_criterion_is_open(log: Decklog,
     log.criteria.observe(run_id, commit="b" * 40)
     with pytest.raises(Conflict, match="stale"):
         log.runs.finish(run_id)
-    assert log.runs.finish(run_id, force=True, reason="the manager said so").status == "completed"
+    assert log.runs.finish(run_id, force=True, reason="the owner said so").status == "completed"
 
 
 def test_a_copy_is_named_after_its_kind_where_a_caller_chose_the_id(log: Decklog, run_id: str) -> None:

@@ -128,7 +128,7 @@ def test_a_task_is_not_claimed_before_its_time(log: Decklog, run_id: str, clock:
 def test_pausing_from_outside_takes_the_task_from_its_worker(log: Decklog, run_id: str) -> None:
     log.tasks.add(run_id, "long")
     claim = log.tasks.claim(run_id, worker="w")
-    paused = log.tasks.pause(claim.task.id, reason="the manager asked", snapshot={"cwd": "/src", "step": 4})
+    paused = log.tasks.pause(claim.task.id, reason="the owner asked", snapshot={"cwd": "/src", "step": 4})
     assert paused.state == "paused"
     with pytest.raises(LeaseLost):
         claim.extend()

@@ -283,7 +283,7 @@ def test_without_pending_groups_a_batch_is_empty(log: Decklog) -> None:
 
 @pytest.mark.parametrize("status", ["APPROVED", "APPROVED_WITH_NOTES"])
 @pytest.mark.parametrize("of_group", ["pending", "in_progress", "approved_pending_merge"])
-def test_the_last_approved_group_is_merged_before_the_manager_is_called(log: Decklog, status: str, of_group: str) -> None:
+def test_the_last_approved_group_is_merged_before_the_owner_is_called(log: Decklog, status: str, of_group: str) -> None:
     answer = route(log, "tech_lead", status, group(status=of_group), group("B", status="completed"))
     assert (answer["next_agent"], answer["action"]) == ("developer", "spawn_merge")
     assert answer["phase_check"] == "complete"
@@ -292,7 +292,7 @@ def test_the_last_approved_group_is_merged_before_the_manager_is_called(log: Dec
 
 
 @pytest.mark.parametrize("merged", [{"merge_status": "merged"}, {"status": "completed"}])
-def test_after_the_last_merge_the_manager_is_next(log: Decklog, merged: dict[str, str]) -> None:
+def test_after_the_last_merge_the_owner_is_next(log: Decklog, merged: dict[str, str]) -> None:
     answer = route(log, "tech_lead", "APPROVED", group(**merged), group("B", status="completed"))
     assert (answer["next_agent"], answer["action"], answer["model"]) == ("project_manager", "spawn", "opus")
     assert answer["phase_check"] == "complete"

@@ -146,7 +146,7 @@ def test_a_row_whose_time_alone_was_damaged_is_not_taken_for_a_newer_one(path: P
     assert rows(new, "select updated_at from tasks where id = 't7'") == [(at,)]
 
 
-def test_what_the_manager_proved_and_is_lost_is_named_and_everything_else_comes_back(tmp_path: Path) -> None:
+def test_what_the_owner_proved_and_is_lost_is_named_and_everything_else_comes_back(tmp_path: Path) -> None:
     path, password = tmp_path / "log.db", "correct horse " + "battery staple"
     with Decklog.open(path) as log:
         log.runs.start("x", run_id="run_1")

@@ -13,7 +13,7 @@ from tests.transfer.conftest import fill
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 
-# What a manager asks, and the page of the sample run answers.
+# What an owner asks, and the page of the sample run answers.
 TOLD = [
     "$14.09",
     "in 4 calls",
@@ -84,13 +84,13 @@ def test_the_page_tells_the_run_its_tasks_its_time_and_whether_it_verifies(page:
 
 @pytest.fixture
 def told(log: Decklog, clock: ManualClock, tmp_path: Path) -> str:
-    """The text of a page of a run that has something of everything a manager asks about."""
+    """The text of a page of a run that has something of everything an owner asks about."""
     sample_log.write(log, clock)
     write_page(log, sample_log.RUN, str(tmp_path / "run.html"))
     return Reader((tmp_path / "run.html").read_text()).text
 
 
-def test_a_manager_reads_what_it_cost_what_was_shown_who_said_yes_and_what_is_in_the_way(told: str) -> None:
+def test_an_owner_reads_what_it_cost_what_was_shown_who_said_yes_and_what_is_in_the_way(told: str) -> None:
     assert [said for said in TOLD if said not in told] == []
 
 

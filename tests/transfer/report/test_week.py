@@ -1,4 +1,4 @@
-"""A week over all runs, as a manager forwards it."""
+"""A week over all runs, as an owner forwards it."""
 
 from datetime import date, timedelta
 from pathlib import Path

@@ -11,7 +11,7 @@ import click
 from decklog.agents.caller import is_agent
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.derived import acting
-from decklog.cli.groups import SuggestingGroup, for_the_manager
+from decklog.cli.groups import SuggestingGroup, for_the_owner
 from decklog.cli.parameters import read_file
 from decklog.cli.projects import accept_project, project_log
 from decklog.cli.show import show
@@ -23,7 +23,7 @@ from decklog.location.locate import locate
 from decklog.log import Decklog
 
 
-@for_the_manager
+@for_the_owner
 @click.command()
 @click.argument("folder", default=".")
 @click.option("--settings", is_flag=True, help="consent to what decklog.toml of this repository loosens, shown first")
@@ -81,7 +81,7 @@ def projects() -> None:
     """
 
 
-@for_the_manager
+@for_the_owner
 @projects.command()
 @click.argument("name")
 @click.pass_obj
@@ -105,15 +105,15 @@ def list_(call: Invocation) -> int:
 
 
 _BOUND = """\
-This log answers to {manager} now. What that means:
-  approvals, budgets, prices, workflows and doubtful effects are decided by {manager} alone, who proves it by {means}.
+This log answers to {owner} now. What that means:
+  approvals, budgets, prices, workflows and doubtful effects are decided by {owner} alone, who proves it by {means}.
   {keep}
-  Going up a tier is proposed by anybody and signed by {manager}: decklog trust propose promote REASON, then decklog trust apply.
+  Going up a tier is proposed by anybody and signed by {owner}: decklog trust propose promote REASON, then decklog trust apply.
   `decklog verify` replays every signature; `decklog proofs find` lists what was proven.
 """
 
 
-@for_the_manager
+@for_the_owner
 @click.command()
 @click.argument("handle")
 @click.argument("channel")
@@ -136,7 +136,7 @@ def bind(call: Invocation, handle: str, channel: str, public_key: str | None, *,
     if not call.json:
         means = "a password" if password else "the key"
         keep = "The password is kept nowhere: remember it." if password else "Keep the key, and its passphrase, from your agents."
-        sys.stderr.write(_BOUND.format(manager=visible(contract.handle, sys.stderr), means=means, keep=keep))
+        sys.stderr.write(_BOUND.format(owner=visible(contract.handle, sys.stderr), means=means, keep=keep))
     return show(contract, as_json=call.json)
 
 
@@ -160,7 +160,7 @@ def _own_key(log: Decklog) -> str:
     return log.trust.make_key(path, passphrase)
 
 
-@for_the_manager
+@for_the_owner
 @click.command()
 @click.argument("statement", type=click.File("r", encoding="utf-8"), default="-")
 @click.option("--key", required=True, metavar="FILE", help="your OpenSSH private key, an Ed25519 one")
@@ -182,7 +182,7 @@ def sign(call: Invocation, statement: IO[str], key: str) -> int:
     return 0
 
 
-@for_the_manager
+@for_the_owner
 @click.command()
 @click.argument("statement")
 @click.argument("signature", required=False)

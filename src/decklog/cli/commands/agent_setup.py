@@ -19,7 +19,7 @@ from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, Suppor
 from decklog.cli import terminal
 from decklog.cli.agent_settings import find_project, installer, setting_of
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.groups import for_the_manager
+from decklog.cli.groups import for_the_owner
 from decklog.cli.plugin_group import PluginGroup
 from decklog.cli.show import show
 from decklog.core.errors import DecklogError, NotFound, Unavailable
@@ -256,7 +256,7 @@ def setup_command(name: str, program: "AgentProgram | type[AgentProgram]") -> cl
     return command
 
 
-setup = for_the_manager(
+setup = for_the_owner(
     PluginGroup(
         PluginKind.AGENT, setup_command, name="setup", help="Record the sessions of a coding agent here; --remove takes it back."
     )

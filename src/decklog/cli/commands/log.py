@@ -6,7 +6,7 @@ import click
 
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.exits import print_findings
-from decklog.cli.groups import for_the_manager
+from decklog.cli.groups import for_the_owner
 from decklog.cli.show import show, show_stream
 from decklog.cli.terminal import ProgressMeter, say
 from decklog.core.errors import Invalid, NotAccepted, SchemaTooOld
@@ -49,7 +49,7 @@ def roles(call: Invocation, schema: str) -> int:
     return 0
 
 
-@for_the_manager
+@for_the_owner
 @click.command()
 @click.option("--check", is_flag=True, help="only list the migrations that are missing; exit 7 if there are any")
 @click.pass_obj

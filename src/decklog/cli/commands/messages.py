@@ -9,7 +9,7 @@ import click
 
 from decklog.cli.call import Invocation
 from decklog.cli.conversation import send_message, voices_here
-from decklog.cli.groups import SuggestingGroup, for_the_manager
+from decklog.cli.groups import SuggestingGroup, for_the_owner
 from decklog.cli.show import show
 from decklog.cli.terminal import STRONG, painted, put, say, visible
 from decklog.core.errors import NotFound
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from decklog import Notice, NotifyRule
 
 
-@for_the_manager
+@for_the_owner
 @click.command()
 @click.argument("text")
 @click.option("--from", "from_", metavar="NAME", help="who sends it, default your name on this machine")

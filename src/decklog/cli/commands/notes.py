@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.groups import SuggestingGroup, for_the_manager
+from decklog.cli.groups import SuggestingGroup, for_the_owner
 from decklog.cli.show import print_warnings, show
 from decklog.cli.terminal import say
 from decklog.cli.worktree import opened
@@ -126,7 +126,7 @@ def _import(call: Invocation, form: str, file: str | None, dry_run: bool) -> dic
         return import_traces(repo, log, records, dry_run=dry_run).as_dict()
 
 
-for_the_manager(import_notes_command)
+for_the_owner(import_notes_command)
 
 
 @notes.command()

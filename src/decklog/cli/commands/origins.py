@@ -13,7 +13,7 @@ from decklog.agents.intake import take_in
 from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.exits import print_json
-from decklog.cli.groups import SuggestingGroup, for_the_manager
+from decklog.cli.groups import SuggestingGroup, for_the_owner
 from decklog.cli.screens.lines import print_lines
 from decklog.cli.show import show
 from decklog.cli.terminal import say
@@ -261,7 +261,7 @@ def rewind(call: Invocation, target: str | None, files: tuple[str, ...], dry_run
     return 0
 
 
-for_the_manager(rewind)
+for_the_owner(rewind)
 
 
 def _list_snapshots(call: Invocation, log: "Decklog", repo: "GitRepository") -> int:

@@ -9,7 +9,7 @@ import click
 from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.derived import acting
-from decklog.cli.groups import for_the_manager
+from decklog.cli.groups import for_the_owner
 from decklog.cli.screens.cost import BY, gather, screen
 from decklog.cli.screens.lines import Line, StyledText, print_lines
 from decklog.cli.screens.now import LISTED, show_now
@@ -38,7 +38,7 @@ def now(call: Invocation, limit: int) -> int:
     return show_now(call, limit)
 
 
-@for_the_manager
+@for_the_owner
 @click.command()
 @click.option("--seconds", type=click.FloatRange(0.1, 3600), default=2.0, metavar="X", help="seconds between updates, default 2")
 @click.pass_obj

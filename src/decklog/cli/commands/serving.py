@@ -11,7 +11,7 @@ import click
 
 from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.groups import for_the_manager
+from decklog.cli.groups import for_the_owner
 from decklog.cli.show import show
 from decklog.core.errors import Unavailable
 from decklog.core.extras import install_hint
@@ -136,7 +136,7 @@ def _announce(address: str, token: "Token") -> None:
         sys.stderr.write(f"Token, shown only now: {token.text}\n")
 
 
-@for_the_manager
+@for_the_owner
 @click.command()
 @click.option("--port", type=click.IntRange(1024, 65535), metavar="N", help="port; otherwise the last one used, or 8471")
 @click.option("--read-only", is_flag=True, help="show everything, allow no decisions")
@@ -201,7 +201,7 @@ def mcp(call: Invocation, port: int | None, token_file: str | None) -> int:
     return 0
 
 
-@for_the_manager
+@for_the_owner
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.option("--enforce", is_flag=True, help="Make the agent ask before it acts, as far as it can be made to; on record.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)

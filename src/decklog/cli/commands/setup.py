@@ -17,7 +17,7 @@ from decklog.agents.setup.supported import agents_md as notes
 from decklog.cli import run, terminal
 from decklog.cli.agent_settings import find_project, installer, setting_of
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.groups import for_the_manager
+from decklog.cli.groups import for_the_owner
 from decklog.cli.show import show
 from decklog.cli.terminal import STRONG, painted
 from decklog.core.errors import Busy, Conflict, DecklogError
@@ -224,7 +224,7 @@ class _Step:
         return shlex.join(("decklog", *self.words))
 
 
-@for_the_manager
+@for_the_owner
 @click.command()
 @click.pass_obj
 def start(call: Invocation) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.groups import SuggestingGroup, for_the_manager
+from decklog.cli.groups import SuggestingGroup, for_the_owner
 from decklog.cli.show import show
 from decklog.cli.terminal import ProgressMeter
 from decklog.core.clock import from_text
@@ -28,7 +28,7 @@ def import_jsonl(call: Invocation, folder: str) -> int:
         return show(JsonlImport(log, folder, meter).run(), as_json=call.json)
 
 
-@for_the_manager
+@for_the_owner
 @click.command()
 @click.argument("target")
 @click.option("--from", "source", metavar="SOURCE", help="the log to move; otherwise the one this call means")
@@ -69,7 +69,7 @@ def backup(call: Invocation, file: str | None, overwrite: bool) -> int:
         return show(back_up(log, file, overwrite=overwrite, progress=meter), as_json=call.json)
 
 
-@for_the_manager
+@for_the_owner
 @click.command()
 @click.argument("file")
 @click.option("--to", "path", metavar="PATH", help="the log to replace or make; otherwise the one this call means")
@@ -93,7 +93,7 @@ def restore(call: Invocation, file: str, path: str | None) -> int:
     return show(restored, as_json=call.json)
 
 
-@for_the_manager
+@for_the_owner
 @click.command()
 @click.option("--older-than", required=True, metavar="AGE", help="such as 30d, 12h or 8w")
 @click.option("--kind", type=click.Choice(["interaction", "reasoning", "event", "tool"]), help="only entries of this kind")
@@ -121,7 +121,7 @@ def prune(call: Invocation, older_than: str, kind: str | None, stream: str | Non
     return show(result, as_json=call.json, warnings=notes)
 
 
-@for_the_manager
+@for_the_owner
 @click.command()
 @click.argument("file")
 @click.option("--to", metavar="NEW", help="the log to make; otherwise NAME.recovered.db in this folder")
@@ -186,5 +186,5 @@ def extract(call: Invocation, file: str, target: str) -> int:
         return show(Archive(log, os.path.dirname(file) or ".", meter).extract(file, other), as_json=call.json)
 
 
-for_the_manager(create)
-for_the_manager(restore_archive)
+for_the_owner(create)
+for_the_owner(restore_archive)

@@ -339,7 +339,7 @@ class Top:
         digest = shown["subject_digest"]
         if verdict == "granted" and shown["about"]["check"] == "not in the log":
             digest = self._ask("SHA-256 of what you looked at", hidden=False).strip()
-        name = str(trust["manager"]) if trust["is_bound"] else self._ask("Your name", hidden=False).strip()
+        name = str(trust["owner"]) if trust["is_bound"] else self._ask("Your name", hidden=False).strip()
         with proving(log, None, self._ask):
             return log.approvals.decide(
                 approval_id,

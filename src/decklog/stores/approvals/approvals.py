@@ -165,7 +165,7 @@ class Approvals(Store):
         self._record_lapsed(run_id)
         return self._ask_once(run_id, approval_id, fields)
 
-    @writes(manager_only=True)
+    @writes(owner_only=True)
     def decide(
         self,
         approval_id: str,
@@ -277,7 +277,7 @@ class Approvals(Store):
             if left <= 0:
                 raise StillPending(
                     f"approval {approval_id} is still open after {timeout_seconds:g} seconds",
-                    hint=f"Wait again, or ask {approval.asked_of or 'a manager'} directly.",
+                    hint=f"Wait again, or ask {approval.asked_of or 'an owner'} directly.",
                     id=approval_id,
                 )
             yield waiting(min(left, self._until_expiry(approval), _LONGEST_STEP), approval.run_id)
@@ -379,7 +379,7 @@ class Approvals(Store):
         """Get the approval that lets exactly this digest pass, or null. Reading it does not use it up: `use` does.
 
         The newest answer counts. Silence never does, unless nobody answered at all and `or_by_default` lets the default stand.
-        Where a manager is bound, only what the manager proved counts.
+        Where an owner is bound, only what the owner proved counts.
         """
         asked = self._select_by(Approval, run_id=run_id, subject_digest=hex_digest(subject_digest))
         settled_now = [approval.seen_at(self._now()) for approval in asked]

@@ -100,7 +100,7 @@ _FEEDBACK_SEVERITY = {
 # When an answer is due: information within a day, a question within 30 minutes, a critical message within 5.
 _ETA_MINUTES = {MessageSeverity.INFO: 24 * 60, MessageSeverity.QUESTION: 30, MessageSeverity.CRITICAL: 5}
 _ACK = "Got your message ({severity}). It is read and answered at the next natural break in the work. ETA: ~{eta} min"
-_ACK_STRANGER = "Got your message. It does not direct the work: only the bound manager and the reviewers do. ETA: ~{eta} min"
+_ACK_STRANGER = "Got your message. It does not direct the work: only the bound owner and the reviewers do. ETA: ~{eta} min"
 
 
 class Inbox(Store):
@@ -137,7 +137,7 @@ class Inbox(Store):
         """Receive a message and acknowledge it at once; `ack` is the reply to the sender.
 
         It is for everybody, or for the agent, run or task it names. A critical one pauses its task, if the sender is the
-        manager or a reviewer. A known id or key returns that message unchanged.
+        owner or a reviewer. A known id or key returns that message unchanged.
         """
         now = self._now()
         severity = enum_of(MessageSeverity, severity, "severity")

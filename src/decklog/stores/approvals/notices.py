@@ -97,7 +97,7 @@ class Notices(Store):
 
     records = (NotifyRule, Notice)
 
-    @writes(manager_only=True)
+    @writes(owner_only=True)
     def add_rule(
         self,
         event: NoticeEventLike,
@@ -128,7 +128,7 @@ class Notices(Store):
             proof=self._nonce(),
         )
 
-    @writes(manager_only=True)
+    @writes(owner_only=True)
     def remove_rule(self, rule_id: str) -> NotifyRule:
         """Remove a rule."""
         return self._remove_one(NotifyRule, rule_id)
@@ -145,7 +145,7 @@ class Notices(Store):
 
     @reads
     def counting_rules(self) -> list[NotifyRule]:
-        """List the rules that count: where a manager is bound, those that the manager proved."""
+        """List the rules that count: where an owner is bound, those that the owner proved."""
         return [rule for rule in self.rules() if self._proofs().counts(NotifyRule, rule.id)]
 
     @reads

@@ -274,7 +274,7 @@ class Effects(Store):
         )
         return self._filled(changed)
 
-    @writes(manager_only=True)
+    @writes(owner_only=True)
     def reconcile(
         self, effect_id: str, happened: EffectOutcomeLike, *, by: str, result: object = None, reason: str | None = None
     ) -> Effect:

@@ -57,10 +57,10 @@ class ShownBy(StrEnum):
 
 # The confidence that one sighting gives, by kind of evidence. An agent's statement alone is not enough.
 _WORTH = {
-    ShownBy.SIGNED: (80, "the manager signed it"),
+    ShownBy.SIGNED: (80, "the owner signed it"),
     ShownBy.RED_THEN_GREEN: (70, "the same check was red, then green"),
     ShownBy.TESTED: (65, "a regression test holds it"),
-    ShownBy.RECOGNISED: (65, "said by the manager or a reviewer"),
+    ShownBy.RECOGNISED: (65, "said by the owner or a reviewer"),
     ShownBy.CHECKED: (60, "a check passed afterwards"),
     ShownBy.UNPROVEN: (50, "said by somebody whose name nothing proves"),
     ShownBy.STOPPED: (30, "work was stopped by it"),

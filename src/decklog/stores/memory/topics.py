@@ -57,7 +57,7 @@ TOPICS = {
         needs=("test_fqn",),
     ),
     "em_preferences": TopicShape(
-        "what the engineering manager wants",
+        "what the owner wants",
         "topic, preference, evidence_feedback_ids:texts, confidence:percent, last_reinforced",
         needs=("preference",),
     ),

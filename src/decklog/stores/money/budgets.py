@@ -45,7 +45,7 @@ class Budgets(Store):
     records = (Budget,)
     derived = ("budget_days", "budget_gates")
 
-    @writes(manager_only=True)
+    @writes(owner_only=True)
     def set(
         self,
         scope: BudgetScopeLike,
@@ -125,7 +125,7 @@ class Budgets(Store):
         meter.recount(budget, self._last_entry_at("@ledger"))
         return budget
 
-    @writes(manager_only=True)
+    @writes(owner_only=True)
     def lift(self, budget_id: str) -> Budget:
         """Remove a budget: it limits nothing any more."""
         self._closed()

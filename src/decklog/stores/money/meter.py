@@ -97,7 +97,7 @@ class PeriodUsage:
         left, ceiling, needed = (budget.say(one, exact=True) for one in (max(0, self.free), budget.ceiling, amount))
         return BudgetExceeded(
             f"the budget of {budget.title}, has {left} left of {ceiling} and this needs {needed}; {renews}",
-            hint="Ask the manager to raise it, or wait until it renews or reservations end. See them: decklog budgets find",
+            hint="Ask the owner to raise it, or wait until it renews or reservations end. See them: decklog budgets find",
             **self.as_details(),
             asked=amount,
         )
@@ -351,7 +351,7 @@ class Spending:
     def _no_price(self, usage: PeriodUsage) -> Refused:
         return Refused(
             f"the price of {self._model!r} is not known, so the budget of {usage.budget.title}, can't be kept",
-            hint="Ask the manager to set the price (decklog prices set), give cost_microdollars, or record it with enforce off.",
+            hint="Ask the owner to set the price (decklog prices set), give cost_microdollars, or record it with enforce off.",
             **usage.as_details(),
             model=self._model,
         )

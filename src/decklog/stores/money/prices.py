@@ -122,12 +122,12 @@ _AMOUNTS = ("over_tokens", "input_price", "cache_read_price", "cache_create_pric
 class Prices(Store):
     """Stores a log's own prices, which take precedence over those that come with Decklog.
 
-    An agent that could set prices could spend as much as it likes, so only the manager can.
+    An agent that could set prices could spend as much as it likes, so only the owner can.
     """
 
     records = (Price,)
 
-    @writes(manager_only=True)
+    @writes(owner_only=True)
     def set(
         self,
         model: str,
@@ -161,7 +161,7 @@ class Prices(Store):
             }
         )
 
-    @writes(manager_only=True)
+    @writes(owner_only=True)
     def load(self, prices: object) -> list[Price]:
         """Set many prices, all or none: a list of objects with a price's fields, as in the file that comes with Decklog."""
         rows = prices.get("prices") if isinstance(prices, dict) else prices
@@ -188,7 +188,7 @@ class Prices(Store):
         )
         return changed[0]
 
-    @writes(manager_only=True)
+    @writes(owner_only=True)
     def withdraw(self, model: str, valid_from: datetime, *, over_tokens: int = 0) -> Price:
         """Remove one of the log's own prices; the price that held before it holds again."""
         PriceList(self._db).forget(model)

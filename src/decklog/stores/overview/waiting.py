@@ -117,7 +117,7 @@ select * from (
            where d.id = substr(m.key, 16, 31) and m.key = 'mend-published:' || d.id || ':' || d.head),
          null
     from messages m
-   -- What the manager asks is for agents to answer, and so is what names one of them.
+   -- What the owner asks is for agents to answer, and so is what names one of them.
    where m.state in ('pending', 'seen') and m.severity in ('question', 'critical') and m.is_authorised = 0 and m.agent is null
      -- What an approval asks is listed once, as that: a message about it has its id as key.
      and not exists (

@@ -59,14 +59,14 @@ class ApprovalDetails(TypedDict):
 
 
 class TrustStatus(TypedDict):
-    """The manager, how a decision is proven, and the tier of agents."""
+    """The owner, how a decision is proven, and the tier of agents."""
 
     is_bound: bool
     tier: int
     tier_name: str
     # Why the contract is invalid. Without a valid contract there is no owner.
     problem: NotRequired[str]
-    manager: NotRequired[str]
+    owner: NotRequired[str]
     has_password: NotRequired[bool]
 
 

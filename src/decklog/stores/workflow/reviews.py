@@ -194,7 +194,7 @@ class Reviews(Store):
     def is_overridden(self, review_id: str) -> bool:
         """Check whether a person approved exactly this change and verdict, with a reason.
 
-        Where a manager is bound, only what the manager proved counts.
+        Where an owner is bound, only what the owner proved counts.
         """
         review = self._fetch(Review, review_id)
         digest = hashlib.sha256(to_json(review.about).encode()).hexdigest()

@@ -58,7 +58,7 @@ class Workflow(Store):
 
     # The definition
 
-    @writes(manager_only=True)
+    @writes(owner_only=True)
     def load(self, document: dict[str, object] | None = None, *, by: str | None = None) -> WorkflowVersion:
         """Replace the workflow by a document, all of it or nothing; without one, by the one that comes with the package.
 

@@ -198,13 +198,13 @@ def _decide_approval(request: SiteRequest, approval_id: str) -> None:
         digest = request.form.get("typed_digest", "").strip()
         if not digest:
             raise Invalid("only a digest was given with this question: type the digest of what you looked at", field="digest")
-    with proven(request) as manager:
-        request.log.approvals.decide(approval_id, verdict, by=manager, rationale=reason or None, subject_digest=digest)  # type: ignore[arg-type]
+    with proven(request) as owner:
+        request.log.approvals.decide(approval_id, verdict, by=owner, rationale=reason or None, subject_digest=digest)  # type: ignore[arg-type]
 
 
 def _reconcile(request: SiteRequest, effect_id: str) -> None:
     answer, reason = verdict_of(request, "effect"), reason_of(request)
     if not reason:
         raise Invalid("say how you know", field="reason")
-    with proven(request) as manager:
-        request.log.effects.reconcile(effect_id, answer, by=manager, reason=reason)  # type: ignore[arg-type]
+    with proven(request) as owner:
+        request.log.effects.reconcile(effect_id, answer, by=owner, reason=reason)  # type: ignore[arg-type]

@@ -127,7 +127,7 @@ def test_import_alone_changes_no_trust(desk: Desk, log: Decklog, home: Path) -> 
     report = GaiaImport(log, str(home)).run()
 
     shown = log.trust.show()
-    assert (shown["manager"], shown["tier"], shown["is_dev_mode"]) == ("ana", 0, False)
+    assert (shown["owner"], shown["tier"], shown["is_dev_mode"]) == ("ana", 0, False)
     assert any("names bo as the manager; a hand-over also needs their public key" in note for note in report.notes)
 
 

@@ -125,13 +125,13 @@ def hand_over(desk: Desk) -> None:
 
 def grant_by_old_key(desk: Desk, stream: str) -> str:
     """Grant a question under a statement that the replaced key signs, and record the statement in a stream."""
-    log, key = desk.log, desk.keys["manager"]
+    log, key = desk.log, desk.keys["owner"]
     asked = log.approvals.ask("run_1", "May I?", by="dev", about="rm -r build")
     nonce = "ab" * 16
     decision = {"state": "granted", "verdict": "granted", "decided_by": "ana", "decided_at": THEN, "proof": nonce, "max_uses": 1}
     image = {**json.loads(newest_image(log, Approval, asked.id)), **decision}
     log_id, operation = desk.trust.show()["log_id"], "approvals.decide"
-    said = {"purpose": "decklog-proof-1", "log": log_id, "revision": 1, "manager": "ana", "key": fingerprint(key.public)}
+    said = {"purpose": "decklog-proof-1", "log": log_id, "revision": 1, "owner": "ana", "key": fingerprint(key.public)}
     changes = [change_digest("approvals", asked.id, to_json(image))]
     statement = to_json({**said, "operation": operation, "arguments": "", "changes": changes, "nonce": nonce, "at": THEN})
     signed = {"statement": statement, "signature": sign(statement, key.path), "proved_at": THEN}
@@ -187,7 +187,7 @@ def test_contract_entry_in_another_stream_neither_counts_nor_stops_the_owner(des
     image = json.loads(newest_image(desk.log, TrustContract, desk.trust.show()["log_id"]))
     with desk.log.transaction():
         write_entry(desk.log, TrustContract, {**image, "public_key": desk.keys["mallory"].public}, "run_1")
-    assert desk.trust.show()["manager"] == "ana"
+    assert desk.trust.show()["owner"] == "ana"
     with desk.proving():
         desk.log.budgets.set("all", limit_tokens=5)
     assert any("in a stream that is not its own" in what for what in problems(desk.log))

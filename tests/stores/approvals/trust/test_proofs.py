@@ -28,7 +28,7 @@ def doubtful(log: Decklog) -> str:
     return log.effects.doubt(effect.id, actor="host:1").id
 
 
-# What only the manager does, each as an attempt on a log where everything is prepared.
+# What only the owner does, each as an attempt on a log where everything is prepared.
 ACTS: dict[str, Callable[[Decklog], Callable[[], object]]] = {
     "approvals.decide": lambda log: _of(asked(log), lambda it: log.approvals.decide(it, "granted", by="ana")),
     "budgets.set": lambda log: lambda: log.budgets.set("run", scope_id="run_1", limit_microdollars=10),
@@ -54,7 +54,7 @@ def _of(thing: str, act: Callable[[str], object]) -> Callable[[], object]:
 
 
 @pytest.mark.parametrize("name", sorted(ACTS))
-def test_with_a_manager_bound_only_the_managers_proof_lets_it_happen(desk: Desk, name: str) -> None:
+def test_with_an_owner_bound_only_the_owners_proof_lets_it_happen(desk: Desk, name: str) -> None:
     act = ACTS[name](desk.log)
     desk.bind()
     with pytest.raises(Unproven, match="ana alone"):
@@ -66,7 +66,7 @@ def test_with_a_manager_bound_only_the_managers_proof_lets_it_happen(desk: Desk,
         act()
     (proof,) = desk.log.proofs.find()
     assert proof.operation == name
-    assert is_signed(proof.statement, proof.signature, desk.keys["manager"].public)
+    assert is_signed(proof.statement, proof.signature, desk.keys["owner"].public)
     assert desk.log.journal.verify().ok
 
 
@@ -75,7 +75,7 @@ STEPS_OF_TRUST = {"trust.bind", "trust.apply"}
 
 
 def owner_only() -> set[str]:
-    return {f"{store}.{operation.name}" for store, operation in operations() if operation.manager_only}
+    return {f"{store}.{operation.name}" for store, operation in operations() if operation.owner_only}
 
 
 def tables_written(log: Decklog, act: Callable[[], object]) -> set[str]:
@@ -114,7 +114,7 @@ def test_every_table_that_needs_a_signature_is_written_by_an_owner_only_verb(des
     assert managed == written
 
 
-def test_without_a_manager_the_verbs_work_and_say_that_nothing_is_proven(desk: Desk) -> None:
+def test_without_an_owner_the_verbs_work_and_say_that_nothing_is_proven(desk: Desk) -> None:
     for act in ACTS.values():
         act(desk.log)()
     assert [approval.as_dict()["is_proven"] for approval in desk.log.approvals.find()] == [False]
@@ -137,7 +137,7 @@ def test_a_proof_names_the_log_the_operation_and_exactly_what_changed(desk: Desk
     with desk.proving():
         budget = desk.log.budgets.set("run", scope_id="run_1", limit_microdollars=10)
     said = json.loads(desk.log.proofs.get(budget.proof or "").statement)
-    assert (said["purpose"], said["operation"], said["manager"]) == ("decklog-proof-1", "budgets.set", "ana")
+    assert (said["purpose"], said["operation"], said["owner"]) == ("decklog-proof-1", "budgets.set", "ana")
     assert (said["log"], said["nonce"]) == (desk.trust.show()["log_id"], budget.proof)
     assert len(said["changes"]) == 1
     assert budget.as_dict()["is_proven"]
@@ -164,7 +164,7 @@ def test_an_act_that_fails_leaves_neither_change_nor_proof(desk: Desk) -> None:
 
 
 @pytest.mark.slow
-def test_a_password_proves_what_the_manager_does_and_is_nowhere_kept(
+def test_a_password_proves_what_the_owner_does_and_is_nowhere_kept(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = desk.log
@@ -187,7 +187,7 @@ def test_a_password_is_not_too_short_and_not_beside_a_key(desk: Desk, keys: dict
     with pytest.raises(Invalid, match="12 characters"):
         desk.trust.bind("ana", "cli", password="too short")
     with pytest.raises(Invalid, match="or a password"):
-        desk.trust.bind("ana", "cli", keys["manager"].public, password=PASSWORD)
+        desk.trust.bind("ana", "cli", keys["owner"].public, password=PASSWORD)
     with pytest.raises(Invalid, match="or a password"):
         desk.trust.bind("ana", "cli")
     with pytest.raises(Invalid, match="a key or a password"), desk.log.proving():

@@ -1,7 +1,7 @@
-"""What an agent of the manager's own system user can try, to give itself more: refused, or `verify` names what was touched.
+"""What an agent of the owner's own system user can try, to give itself more: refused, or `verify` names what was touched.
 
 The agent has the command line, Python with every private name, SQL on the open file, and the file itself. It has not the
-manager's key.
+owner's key.
 """
 
 import json
@@ -30,17 +30,17 @@ SAID = "the tests fail on main"
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, keys: dict[str, Key]) -> Path:
-    """A log with a manager, a tier, decisions that were proven, and questions that are open."""
+    """A log with an owner, a tier, decisions that were proven, and questions that are open."""
     path = tmp_path_factory.mktemp("made") / "log.db"
     with Decklog.open(str(path), clock=ManualClock()) as log:
         log.runs.start("goal", run_id="run_1")
         log.prices.set("m", 1_000_000, 1_000_000)
-        log.trust.bind("ana", "cli", keys["manager"].public)
+        log.trust.bind("ana", "cli", keys["owner"].public)
         for name in ("open", "granted", "denied"):
             log.approvals.ask("run_1", f"May I {name}?", by="dev", about=name, subject=name, approval_id=f"apr_{name}")
         effect = log.effects.intend("run_1", "push", "git", key="k", actor="host:1")
         log.effects.doubt(effect.id, actor="host:1")
-        with log.proving(key=keys["manager"].path):
+        with log.proving(key=keys["owner"].path):
             log.trust.apply(log.trust.propose("promote", "good work").statement)
             log.approvals.decide("apr_granted", "granted", by="ana")
             log.approvals.decide("apr_denied", "denied", by="ana")
@@ -146,7 +146,7 @@ def _set_contract(log: Decklog, terms: dict[str, object]) -> TrustContract:
 
 
 def _reused(log: Decklog, act: Callable[[], object]) -> None:
-    """Write under a proof that the manager gave for something else."""
+    """Write under a proof that the owner gave for something else."""
     done = OwnerAct(log.proofs.find(operation="approvals.decide")[0].nonce)
     token = proving.set(done)
     try:
@@ -156,7 +156,7 @@ def _reused(log: Decklog, act: Callable[[], object]) -> None:
 
 
 def _repeated(log: Decklog) -> None:
-    """Write the very image once more that the manager proved before the budget was lowered."""
+    """Write the very image once more that the owner proved before the budget was lowered."""
     first = log.proofs.find(operation="budgets.set")[-1]
     images = [entry for entry in log.journal.find("@ledger", limit=100) if f"proof:{first.nonce}" in (entry.refs or [])]
     image = images[0].payload
@@ -178,7 +178,7 @@ def _swap_key(agent: Agent, log: Decklog) -> None:
 
 def _prolong(agent: Agent, log: Decklog) -> None:
     proposal = log.trust.propose("promote", "good work", expires_in_seconds=60)
-    signature = log.trust.sign(proposal.statement, agent.keys["manager"].path)  # signed, and never used in its time
+    signature = log.trust.sign(proposal.statement, agent.keys["owner"].path)  # signed, and never used in its time
     agent.sql(f"update trust_proposals set expires_at = '{LATER}' where nonce = '{proposal.nonce}'")
     log.clock.advance(hours=2)  # type: ignore[attr-defined]
     log.trust.apply(proposal.statement, signature)
@@ -265,7 +265,7 @@ ATTEMPTS: list[tuple[str, str, Attempt]] = [
     ("cli: make a model cheap", "", lambda a, _: a.program("prices", "set", "m", "0", "0")),
     ("cli: load a workflow", "", lambda a, _: a.program("workflow", "load")),
     ("cli: clear an effect", "", lambda a, log: a.program("effects", "reconcile", log.effects.open()[0].id, "no", "--by", "ana")),
-    ("cli: bind a second manager", "", lambda a, _: a.program("trust", "bind", "mallory", "cli", a.keys["mallory"].public)),
+    ("cli: bind a second owner", "", lambda a, _: a.program("trust", "bind", "mallory", "cli", a.keys["mallory"].public)),
     ("cli: sign a promotion oneself", "", lambda a, log: a.program(
         "trust", "apply", log.trust.propose("promote", "me").statement, "--key", a.keys["mallory"].path)),
     # Python, with the verbs
@@ -284,7 +284,7 @@ ATTEMPTS: list[tuple[str, str, Attempt]] = [
     ("python: prove by a guessed password", "", lambda _, log: _guess(log)),
     ("python: sign a promotion oneself", "", lambda a, log: log.trust.apply(
         (said := log.trust.propose("promote", "me").statement), a.own.sign(said))),
-    ("python: bind a second manager", "", lambda a, log: log.trust.bind("mallory", "cli", a.keys["mallory"].public)),
+    ("python: bind a second owner", "", lambda a, log: log.trust.bind("mallory", "cli", a.keys["mallory"].public)),
     # Python, with private names
     ("private: set the tier", "trust_contract", lambda _, log: _set_contract(log, {"tier": 5})),
     ("private: switch dev mode on", "trust_contract", lambda _, log: _set_contract(log, {"is_dev_mode": True})),
@@ -310,8 +310,8 @@ ATTEMPTS: list[tuple[str, str, Attempt]] = [
     # SQL on the open file
     ("sql: set the tier", "trust_contract", lambda a, _: a.sql("update trust_contract set tier = 5")),
     ("sql: set the tier, and launder it", "", _launder),
-    ("sql: take the manager away, and raise a budget", "", _unbind),
-    ("sql: take the manager away, and bind another", "", _bind_again),
+    ("sql: take the owner away, and raise a budget", "", _unbind),
+    ("sql: take the owner away, and bind another", "", _bind_again),
     ("sql: bring a used statement back", "", _reapply),
     ("sql: prolong a signed statement", "", _prolong),
     ("sql: grant", "approvals apr_open", lambda a, _: a.sql(

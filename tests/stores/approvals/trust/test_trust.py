@@ -9,25 +9,25 @@ from decklog import Conflict, Denied, Invalid, NotFound, Refused
 from decklog.stores.approvals.trust.signatures import fingerprint, is_signed, public_key_of, sign
 from tests.stores.approvals.trust.trust_desk import Desk, Key
 
-# What a manager does
+# What an owner does
 
 
-def test_a_log_without_a_manager_asks_for_one_and_is_at_tier_0(desk: Desk) -> None:
+def test_a_log_without_an_owner_asks_for_one_and_is_at_tier_0(desk: Desk) -> None:
     shown = desk.trust.show()
     assert (shown["is_bound"], shown["tier"]) == (False, 0)
-    assert "manager" in shown["question"]
+    assert "owner" in shown["question"]
     assert desk.trust.may("read_file")["allowed"]
     assert not desk.trust.may("write_file")["allowed"]
     assert not desk.trust.recognises("ana")
 
 
-def test_a_bound_log_shows_its_manager(desk: Desk, keys: dict[str, Key]) -> None:
-    contract = desk.trust.bind("@ana", " gh-comment ", keys["manager"].public + " ana@desk", persona_name="Deck")
+def test_a_bound_log_shows_its_owner(desk: Desk, keys: dict[str, Key]) -> None:
+    contract = desk.trust.bind("@ana", " gh-comment ", keys["owner"].public + " ana@desk", persona_name="Deck")
     assert (contract.handle, contract.channel, contract.tier) == ("ana", "gh-comment", 0)
-    assert contract.public_key == keys["manager"].public
+    assert contract.public_key == keys["owner"].public
     shown = desk.trust.show()
-    assert (shown["manager"], shown["persona_name"], shown["is_bound"]) == ("ana", "Deck", True)
-    assert shown["fingerprint"] == fingerprint(keys["manager"].public)
+    assert (shown["owner"], shown["persona_name"], shown["is_bound"]) == ("ana", "Deck", True)
+    assert shown["fingerprint"] == fingerprint(keys["owner"].public)
     assert shown["log_id"].startswith("log_")
 
 
@@ -45,9 +45,9 @@ def test_a_bound_log_shows_its_manager(desk: Desk, keys: dict[str, Key]) -> None
         {"public_key": ""},
     ],
 )
-def test_a_bad_manager_is_refused(desk: Desk, keys: dict[str, Key], bad: dict[str, str]) -> None:
+def test_a_bad_owner_is_refused(desk: Desk, keys: dict[str, Key], bad: dict[str, str]) -> None:
     with pytest.raises(Invalid):
-        desk.trust.bind(**{"handle": "ana", "channel": "cli", "public_key": keys["manager"].public, **bad})
+        desk.trust.bind(**{"handle": "ana", "channel": "cli", "public_key": keys["owner"].public, **bad})
     assert not desk.trust.show()["is_bound"]
 
 
@@ -63,7 +63,7 @@ def test_only_ed25519_keys_are_bound(desk: Desk, keys: dict[str, Key]) -> None:
         desk.trust.bind("ana", "cli", keys["rsa"].public)
 
 
-def test_each_step_up_takes_the_managers_signature(desk: Desk) -> None:
+def test_each_step_up_takes_the_owners_signature(desk: Desk) -> None:
     desk.bind()
     for tier in range(1, 6):
         statement = desk.trust.propose("promote", f"ready for {tier}", to_tier=tier).statement
@@ -90,7 +90,7 @@ def test_a_statement_names_all_that_the_signature_is_for(desk: Desk) -> None:
     said = json.loads(proposal.statement)
     assert said["log"] == desk.trust.show()["log_id"]
     assert (said["change"], said["tier_before"], said["tier_after"]) == ("promote", 0, 1)
-    assert (said["manager"], said["nonce"], said["reason"]) == ("ana", proposal.nonce, "good work")
+    assert (said["owner"], said["nonce"], said["reason"]) == ("ana", proposal.nonce, "good work")
     assert said["expires_at"] == "2026-01-01T00:30:00.000000Z"
     assert proposal.statement == json.dumps(said, sort_keys=True, separators=(",", ":"))
 
@@ -132,9 +132,9 @@ def test_signing_names_what_is_wrong_with_a_key_file(keys: dict[str, Key], tmp_p
 
 
 def test_a_statement_may_be_signed_as_a_document(keys: dict[str, Key]) -> None:
-    signature = sign({"b": 1, "a": 2}, keys["manager"].path)
-    assert is_signed('{"a":2,"b":1}', signature, keys["manager"].public)
-    assert public_key_of(keys["manager"].public + " some comment") == keys["manager"].public
+    signature = sign({"b": 1, "a": 2}, keys["owner"].path)
+    assert is_signed('{"a":2,"b":1}', signature, keys["owner"].public)
+    assert public_key_of(keys["owner"].public + " some comment") == keys["owner"].public
 
 
 def test_demotion_acts_at_once_and_takes_dev_mode_and_auto_merge_along(desk: Desk) -> None:
@@ -186,7 +186,7 @@ def test_a_hand_over_changes_whose_signature_counts(desk: Desk, keys: dict[str, 
     assert desk.trust.apply(promotion, desk.sign(promotion, "next")).tier == 1
 
 
-def test_reviewers_are_recognised_beside_the_manager(desk: Desk) -> None:
+def test_reviewers_are_recognised_beside_the_owner(desk: Desk) -> None:
     desk.bind()
     statement = desk.trust.propose("reviewers", "they know the parser", reviewers=["cleo", "@Dan"]).statement
     desk.trust.apply(statement, desk.sign(statement))
@@ -200,7 +200,7 @@ def test_reviewers_are_recognised_beside_the_manager(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("trick", ["аna", "ana\u200b", "ａｎａ", "an\u0061\u0300", "", "ana ana", "cleoK"])
-def test_a_handle_that_only_looks_like_the_managers_is_a_stranger(desk: Desk, trick: str) -> None:
+def test_a_handle_that_only_looks_like_the_owners_is_a_stranger(desk: Desk, trick: str) -> None:
     desk.bind()
     assert not desk.trust.recognises(trick)
 
@@ -228,7 +228,7 @@ EXPECTED = {
 
 
 def granted(desk: Desk, action: str) -> str:
-    """Have the manager grant an approval for an action."""
+    """Have the owner grant an approval for an action."""
     run = desk.log.runs.start("Have it approved", run_id="asked")
     asked = desk.log.approvals.ask(run.id, f"May it {action}?", about=action, subject=action, by="agent")
     with desk.proving():

@@ -29,7 +29,7 @@ def _signed_as(signature_of: Callable[[Desk, str], str]) -> Callable[[Desk], Att
 
 
 def _worded_as(wording_of: Callable[[Desk, str], str], *, resign: bool = False) -> Callable[[Desk], Attack]:
-    """Alter a statement; its signature is the old one, or (worse) the manager was made to sign the alteration."""
+    """Alter a statement; its signature is the old one, or (worse) the owner was made to sign the alteration."""
 
     def attack(desk: Desk) -> Attack:
         statement = desk.proposed()
@@ -47,7 +47,7 @@ def _flipped(desk: Desk, statement: str) -> str:
 
 
 def _without_purpose(desk: Desk, statement: str) -> str:
-    with open(desk.keys["manager"].path, "rb") as file:
+    with open(desk.keys["owner"].path, "rb") as file:
         key = serialization.load_ssh_private_key(file.read(), None)
     assert isinstance(key, Ed25519PrivateKey)
     return base64.b64encode(key.sign(statement.encode())).decode()
@@ -110,10 +110,10 @@ def _hand_over(desk: Desk) -> None:
     desk.trust.apply(over, desk.sign(over))
 
 
-def _by_the_manager_before(desk: Desk) -> Attack:
+def _by_the_owner_before(desk: Desk) -> Attack:
     _hand_over(desk)
     statement = desk.proposed()
-    return lambda: desk.trust.apply(statement, desk.sign(statement, "manager"))
+    return lambda: desk.trust.apply(statement, desk.sign(statement, "owner"))
 
 
 def _hand_over_signed_by_the_next(desk: Desk) -> Attack:
@@ -140,9 +140,9 @@ def _expired_and_prolonged(desk: Desk) -> Attack:
 
 
 def _for_another_log(desk: Desk) -> Attack:
-    path = Path(desk.keys["manager"].path).parent / f"other-{os.urandom(4).hex()}.db"
+    path = Path(desk.keys["owner"].path).parent / f"other-{os.urandom(4).hex()}.db"
     with Decklog.open(str(path), clock=desk.clock) as other:
-        other.trust.bind("ana", "gh-comment", desk.keys["manager"].public)
+        other.trust.bind("ana", "gh-comment", desk.keys["owner"].public)
         statement = other.trust.propose("promote", "good work there").statement
     return lambda: desk.trust.apply(statement, desk.sign(statement))
 
@@ -200,7 +200,7 @@ ATTACKS: dict[str, Callable[[Desk], Attack]] = {
     "a blank signature": _signed_as(lambda _, __: "  "),
     "words for a signature": _signed_as(lambda _, __: "approved by ana"),
     "the handle for a signature": _signed_as(lambda _, __: "ana"),
-    "the public key for a signature": _signed_as(lambda desk, __: desk.keys["manager"].public.split()[1]),
+    "the public key for a signature": _signed_as(lambda desk, __: desk.keys["owner"].public.split()[1]),
     "letters that are not ASCII": _signed_as(lambda _, __: "ａｎａ" * 20),
     "a NUL in the signature": _signed_as(lambda desk, statement: desk.sign(statement) + "\x00"),
     "half a surrogate pair in the signature": _signed_as(lambda _, __: "\ud800"),
@@ -223,7 +223,7 @@ ATTACKS: dict[str, Callable[[Desk], Attack]] = {
     "a statement kept until the tier is the same again": _kept_until_the_tier_is_the_same_again,
     "the second of two statements for one step": _second_of_two,
     "a statement kept over a hand-over": _kept_over_a_hand_over,
-    "a signature by the manager before": _by_the_manager_before,
+    "a signature by the owner before": _by_the_owner_before,
     "a hand-over signed by the one who takes over": _hand_over_signed_by_the_next,
     "dev mode signed by another": _dev_mode_by_another,
     "an expired statement": _expired(minutes=61),
@@ -235,7 +235,7 @@ ATTACKS: dict[str, Callable[[Desk], Attack]] = {
     "another tier before": _worded_as(lambda _, s: altered(s, tier_before=4, tier_after=5), resign=True),
     "another reason": _worded_as(lambda _, s: altered(s, reason="none"), resign=True),
     "another log's id": _worded_as(lambda _, s: altered(s, log="log_other"), resign=True),
-    "another manager's name": _worded_as(lambda _, s: altered(s, manager="mallory"), resign=True),
+    "another owner's name": _worded_as(lambda _, s: altered(s, owner="mallory"), resign=True),
     "one key more": _worded_as(lambda _, s: altered(s, also={"tier": 5}), resign=True),
     "the same key twice": _worded_as(lambda _, s: s[:-1] + ',"terms":{"tier":5}}', resign=True),
     "blanks in the statement": _worded_as(lambda _, s: s.replace(",", ", "), resign=True),
@@ -261,7 +261,7 @@ ATTACKS: dict[str, Callable[[Desk], Attack]] = {
     "a promotion above the top": _above_the_top,
     "auto-merge for tools": _proposed(change="auto-merge", fix_classes=["doc", "tool"]),
     "auto-merge for the state machine": _proposed(change="auto-merge", fix_classes=["state-machine"]),
-    "a second bind by the same": _bound_again("ana", "manager"),
+    "a second bind by the same": _bound_again("ana", "owner"),
     "a second bind with another key": _bound_again("ana", "mallory"),
     "a second bind by another": _bound_again("mallory", "mallory"),
     "a second bind in capitals": _bound_again("ANA", "mallory"),
@@ -287,8 +287,8 @@ def test_nobody_goes_up_without_the_key_and_every_attempt_is_on_record(desk: Des
 
 
 @pytest.mark.parametrize("verb", ["propose", "apply"])
-def test_without_a_manager_nothing_is_proposed_or_applied(desk: Desk, verb: str) -> None:
-    with pytest.raises(Denied, match="no manager"):
+def test_without_an_owner_nothing_is_proposed_or_applied(desk: Desk, verb: str) -> None:
+    with pytest.raises(Denied, match="no owner"):
         if verb == "propose":
             desk.trust.propose("promote", "please")
         else:
@@ -341,11 +341,11 @@ def _bind(target: str, name: str, key: str) -> str:
 
 
 @pytest.mark.slow
-def test_of_four_processes_that_bind_at_once_one_is_the_manager(desk: Desk, target: str) -> None:
-    key = desk.keys["manager"].public
-    results = shared_out(_bind, [(target, f"manager{number}", key) for number in range(4)])
+def test_of_four_processes_that_bind_at_once_one_is_the_owner(desk: Desk, target: str) -> None:
+    key = desk.keys["owner"].public
+    results = shared_out(_bind, [(target, f"owner{number}", key) for number in range(4)])
     assert results.count("denied") == 3
-    assert desk.trust.show()["manager"] in results
+    assert desk.trust.show()["owner"] in results
     assert desk.log.journal.verify().ok
 
 

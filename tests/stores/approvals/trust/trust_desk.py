@@ -1,4 +1,4 @@
-"""A log, its manager and keys made at run time, for the tests of trust."""
+"""A log, its owner and keys made at run time, for the tests of trust."""
 
 import json
 from contextlib import AbstractContextManager
@@ -21,7 +21,7 @@ class Key:
 
 
 def make_keys(folder: Path) -> dict[str, Key]:
-    """Save keys of the manager, of two others, one with a passphrase and one of another kind."""
+    """Save keys of the owner, of two others, one with a passphrase and one of another kind."""
     made = {}
     for name, (private, public) in _pairs().items():
         (folder / name).write_bytes(private)
@@ -32,7 +32,7 @@ def make_keys(folder: Path) -> dict[str, Key]:
 @cache
 def _pairs() -> dict[str, tuple[bytes, str]]:
     """Make keys once: to find large primes and to lock with a passphrase take a second, and no test needs keys of its own."""
-    made = {name: _pair(Ed25519PrivateKey.generate()) for name in ("manager", "next", "mallory")}
+    made = {name: _pair(Ed25519PrivateKey.generate()) for name in ("owner", "next", "mallory")}
     made["locked"] = _pair(Ed25519PrivateKey.generate(), "open " + "sesame")
     made["rsa"] = _pair(rsa.generate_private_key(65537, 2048))
     return made
@@ -51,20 +51,20 @@ def cheaply_locked(passphrase: str) -> serialization.KeySerializationEncryption:
 
 
 class Desk:
-    """A log, its manager's key, and what they do all day."""
+    """A log, its owner's key, and what they do all day."""
 
     def __init__(self, log: Decklog, clock: ManualClock, keys: dict[str, Key]) -> None:
         self.log, self.clock, self.keys = log, clock, keys
         self.trust = log.trust
 
-    def bind(self, name: str = "manager") -> None:
+    def bind(self, name: str = "owner") -> None:
         self.trust.bind("ana", "gh-comment", self.keys[name].public)
 
-    def proving(self, name: str = "manager") -> AbstractContextManager[None]:
-        """Act as the manager."""
+    def proving(self, name: str = "owner") -> AbstractContextManager[None]:
+        """Act as the owner."""
         return self.log.proving(key=self.keys[name].path)
 
-    def sign(self, statement: str, name: str = "manager") -> str:
+    def sign(self, statement: str, name: str = "owner") -> str:
         return sign(statement, self.keys[name].path)
 
     def proposed(self) -> str:

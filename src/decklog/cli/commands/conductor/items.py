@@ -32,7 +32,7 @@ def found_item(log: Decklog, name: str) -> tuple[RunContext, Item]:
 def person_of(log: Decklog, context: RunContext, by: str | None) -> str:
     """Return who acts: as named, the owner where one is registered, or the user of git."""
     trust = log.trust.show()
-    return by or (str(trust["manager"]) if trust["is_bound"] else context.person.name)
+    return by or (str(trust["owner"]) if trust["is_bound"] else context.person.name)
 
 
 def watch_item(call: Invocation, name: str, *, follow: bool) -> int:

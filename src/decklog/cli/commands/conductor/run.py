@@ -13,7 +13,7 @@ import click
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.commands.conductor.conducting import EXITS, ProgressPrinter, conduct, say_aside
 from decklog.cli.commands.conductor.items import COMMANDS, person_of, watch_item
-from decklog.cli.groups import for_the_manager
+from decklog.cli.groups import for_the_owner
 from decklog.cli.show import show
 from decklog.cli.signing import proving
 from decklog.cli.terminal import say
@@ -44,7 +44,7 @@ class _Goals(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@for_the_manager
+@for_the_owner
 @click.group(cls=_Goals, invoke_without_command=True, subcommand_metavar="[GOAL | COMMAND] …")
 @click.option("--plan", metavar="FILE", help="a plan as TOML or JSON: a goal, and items with what each needs")
 @click.option("--commit", metavar="COMMIT", default="HEAD", help="the commit that the run starts from, default HEAD")

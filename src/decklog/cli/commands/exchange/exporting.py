@@ -10,7 +10,7 @@ import click
 
 from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.groups import SuggestingGroup, for_the_manager
+from decklog.cli.groups import SuggestingGroup, for_the_owner
 from decklog.cli.show import show
 from decklog.cli.terminal import ProgressMeter
 
@@ -138,7 +138,7 @@ def _show_written(call: Invocation, written: dict[str, Any]) -> int:
     return 0
 
 
-@for_the_manager
+@for_the_owner
 @click.group(cls=SuggestingGroup)
 def sync() -> None:
     """Sync a run with another tracker, both ways."""
@@ -194,7 +194,7 @@ def _sync(call: Invocation, kind: "type[Sync]", path: str, **settings: Any) -> i
     return 0
 
 
-@for_the_manager
+@for_the_owner
 @click.group(cls=SuggestingGroup)
 def receive() -> None:
     """Receive spans of OpenTelemetry from other programs."""
@@ -207,7 +207,7 @@ _TOKEN = "DECKLOG_OTLP_TOKEN"
 
 
 # What is on record leaves the machine by it.
-@for_the_manager
+@for_the_owner
 @export.command("otlp")
 @click.argument("run_ids", metavar="RUN…", nargs=-1, required=True)
 @click.option(

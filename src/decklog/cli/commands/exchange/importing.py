@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from decklog.cli.call import Invocation
-from decklog.cli.groups import for_the_manager
+from decklog.cli.groups import for_the_owner
 from decklog.cli.plugin_group import PluginGroup
 from decklog.cli.projects import Consent, accept_project
 from decklog.cli.show import print_warnings, show
@@ -56,7 +56,7 @@ def import_command(name: str, importer: "Importer | type[Importer]") -> click.Co
     return command
 
 
-import_ = for_the_manager(
+import_ = for_the_owner(
     PluginGroup(
         PluginKind.IMPORTER, import_command, name="import", help="Import sessions, data of other trackers, or an exported log."
     )

@@ -127,7 +127,7 @@ class TrustProposals:
 
     def _not_proposed(self, document: Document, trust: Any) -> Iterator[str]:
         """Yield the differences that no proposal can resolve."""
-        if document["em_handle"].lower().removeprefix("@") != str(trust.get("manager", "")).lower():
+        if document["em_handle"].lower().removeprefix("@") != str(trust.get("owner", "")).lower():
             yield f"{EM} names {document['em_handle']} as the manager; a hand-over also needs their public key"
         if document.get("current_tier", 0) < trust["tier"]:
             yield f"{EM} has tier {document.get('current_tier', 0)}; to lower it here: decklog trust demote"
@@ -168,8 +168,8 @@ def _describe_change(change: SignedChange, given: dict[str, Any]) -> str:
 def em_text(log: Decklog) -> str | None:
     """Write `em.toml`: what was imported, with the terms that are in force here; None without either."""
     document, trust = _newest(log, EM), log.trust.show()
-    if "manager" in trust:
-        document = {**(document or {}), "em_handle": trust["manager"], "em_channel": trust["channel"]}
+    if "owner" in trust:
+        document = {**(document or {}), "em_handle": trust["owner"], "em_channel": trust["channel"]}
         document |= {"dev_mode_self_edit": trust["is_dev_mode"], "auto_merge_classes": trust["auto_merge"]}
         document |= {"current_tier": trust["tier"]}
         more = {"persona_name": trust["persona_name"], "reviewers": trust["reviewers"]}

@@ -34,7 +34,7 @@ prover: ContextVar[Prover | None] = ContextVar("decklog_prover", default=None)
 
 @dataclass(frozen=True, kw_only=True)
 class Proof(Record):
-    """What the manager signed: `statement` names the operation and the digest of every change it made. A nonce works once."""
+    """What the owner signed: `statement` names the operation and the digest of every change it made. A nonce works once."""
 
     table = "proofs"
     identity = ("nonce",)
@@ -64,7 +64,7 @@ class Proofs(Store):
 
     @reads
     def find(self, *, operation: str | None = None, limit: int = 20, after: str | None = None) -> Page[Proof]:
-        """List what the manager proved, newest first; an operation is named like budgets.set."""
+        """List what the owner proved, newest first; an operation is named like budgets.set."""
         where = Where(Proof, operation=operation)
         return self._page(Proof, where, order=("proved_at", "nonce"), limit=limit, after=after, descending=True)
 
@@ -100,7 +100,7 @@ class Proofs(Store):
                 "purpose": _PURPOSE,
                 "log": contract.id,
                 "revision": contract.revision,
-                "manager": contract.handle,
+                "owner": contract.handle,
                 "key": fingerprint(contract.public_key),
                 "operation": operation,
                 "arguments": sha256(json.dumps(dict(arguments), sort_keys=True, default=str).encode()).hexdigest(),
@@ -205,7 +205,7 @@ class _Check:
         """Return the problem of a change's signature; None if it is valid."""
         nonces = [ref[6:] for ref in json.loads(refs or "[]") if ref.startswith("proof:")]
         if not nonces:
-            return "without a proof of the manager"
+            return "without a proof of the owner"
         if nonces[0] not in self._left:
             self._left[nonces[0]] = Counter(self._changes(nonces[0]))
         left, digest = self._left[nonces[0]], change_digest(record_class.table, record_id, payload)
@@ -252,13 +252,13 @@ def signer_for(contract: TrustContract, operation: str) -> Callable[[str], str]:
             f"{operation} is for {contract.handle} alone, who has to prove it",
             hint="At a terminal you are asked for the password or the key; in Python: with log.proving(key=PATH), or password=…",
             operation=operation,
-            manager=contract.handle,
+            owner=contract.handle,
         )
     signer = given.signer(contract.phrase)
     if signer.public_key != contract.public_key:
         raise Unproven(
             f"this is not the {'password' if given.password else 'key'} of {contract.handle}",
             operation=operation,
-            manager=contract.handle,
+            owner=contract.handle,
         )
     return signer.sign

@@ -56,7 +56,7 @@ class Prover:
             if self._path is not None:
                 made = signer_of_file(self._path, self._passphrase)
             elif phrase is None:
-                raise Denied("the manager of this log has a key file, not a password", hint="Give the path of the key.")
+                raise Denied("the owner of this log has a key file, not a password", hint="Give the path of the key.")
             else:
                 made = signer_of_password(self.password or "", phrase)
             self._made[phrase] = made
@@ -165,7 +165,7 @@ def _blob(text: str) -> bytes:
     start = _head()
     if not parts or parts[0] != _KIND.decode() or not blob.startswith(start) or len(blob) != len(start) + 32:
         raise Invalid(
-            "a manager's key is one line of an OpenSSH public key of kind ed25519: ssh-ed25519 AAAA…",
+            "an owner's key is one line of an OpenSSH public key of kind ed25519: ssh-ed25519 AAAA…",
             hint="Make one with ssh-keygen -t ed25519, and give the text of the .pub file.",
             field="public_key",
         )

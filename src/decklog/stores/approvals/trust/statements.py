@@ -53,7 +53,7 @@ def terms_of(change: SignedChange, contract: TrustContract, given: dict[str, Any
         case SignedChange.PROMOTE:
             return {"tier": _next_tier(contract.tier, known.get("to_tier"))}
         case SignedChange.HAND_OVER:
-            return _new_manager(contract, known)
+            return _new_owner(contract, known)
         case SignedChange.AUTO_MERGE:
             return {"auto_merge": _listable(known["fix_classes"])}
         case SignedChange.DEV_MODE:
@@ -85,12 +85,12 @@ def _listable(classes: list[str]) -> list[str]:
     return sorted(set(classes))
 
 
-def _new_manager(contract: TrustContract, known: dict[str, Any]) -> dict[str, Any]:
+def _new_owner(contract: TrustContract, known: dict[str, Any]) -> dict[str, Any]:
     handle, key = handle_of(known["handle"]), public_key_of(known["public_key"])
     if not known["channel"].strip():
-        raise Invalid("a manager needs a channel", field="channel")
+        raise Invalid("an owner needs a channel", field="channel")
     if is_same_handle(handle, contract.handle) and key == contract.public_key:
-        raise Invalid(f"{handle} is the manager already, with this key", field="handle")
+        raise Invalid(f"{handle} is the owner already, with this key", field="handle")
     return {"handle": handle, "channel": known["channel"].strip(), "public_key": key}
 
 
@@ -102,7 +102,7 @@ def statement_of(
         "purpose": _PURPOSE,
         "log": contract.id,
         "revision": contract.revision,
-        "manager": contract.handle,
+        "owner": contract.handle,
         "key": fingerprint(contract.public_key),
         "change": change.value,
         "terms": terms,

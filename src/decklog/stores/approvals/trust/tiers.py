@@ -78,9 +78,9 @@ def _objection(
     if tier < needed:
         return f"{action} needs tier {needed} ({name_of(needed)}), and this is tier {tier} ({name_of(tier)})"
     if rule.get("needs_dev_mode") and not is_dev_mode:
-        return f"{action} needs dev mode, which is off; the manager can sign it on"
+        return f"{action} needs dev mode, which is off; the owner can sign it on"
     if rule.get("needs_listed_class") and not is_listed:
-        return f"{action} needs a fix class that the manager has listed for it"
+        return f"{action} needs a fix class that the owner has listed for it"
     if rule.get("needs_approval") and not is_approved:
         return f"{action} always needs an approval, at every tier; ask for one"
     return None

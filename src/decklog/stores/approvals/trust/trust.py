@@ -38,7 +38,7 @@ class ApprovalReader(Protocol):
     def use_for(self, approval_id: str, action: str) -> bool: ...
 
 
-_QUESTION = "Who is the engineering manager of this log? Bind a handle, a channel and an ed25519 public key."
+_QUESTION = "Who is the owner of this log? Bind a handle, a channel and an ed25519 public key."
 
 
 class Trust(Store):
@@ -58,7 +58,7 @@ class Trust(Store):
 
     @reads
     def show(self) -> TrustDetails:
-        """Show the manager, the tier and what it permits; without a manager, the question to ask."""
+        """Show the owner, the tier and what it permits; without an owner, the question to ask."""
         contract, problem = self._contracts.look()
         if contract is None:
             return _unbound(problem)
@@ -67,7 +67,7 @@ class Trust(Store):
             "is_bound": True,
             "tier": contract.tier,
             "tier_name": tier["name"],
-            "manager": contract.handle,
+            "owner": contract.handle,
             "has_password": contract.phrase is not None,
             "may": tier["may"],
             "may_not_yet": tier["may_not_yet"],
@@ -112,8 +112,8 @@ class Trust(Store):
     def may(self, action: str, *, fix_class: str | None = None) -> ActionPermission:
         """Answer whether an action is permitted now, and why or why not; an unknown action is not.
 
-        Without a manager the tier is 0, and so it is where the contract is not what the manager signed. Some actions also need
-        dev mode, or a fix class the manager listed. One that needs an approval is permitted by `permit` alone.
+        Without an owner the tier is 0, and so it is where the contract is not what the owner signed. Some actions also need
+        dev mode, or a fix class the owner listed. One that needs an approval is permitted by `permit` alone.
         """
         return self._answer(action, fix_class, is_approved=False)
 
@@ -160,7 +160,7 @@ class Trust(Store):
 
     # Writing
 
-    @writes_in_steps(manager_only=True)
+    @writes_in_steps(owner_only=True)
     def bind(
         self,
         handle: str,
@@ -176,7 +176,7 @@ class Trust(Store):
         now on the owner's verbs need a signature.
         """
         if (public_key is None) == (password is None):
-            raise Invalid("a manager has a public key or a password", field="public_key")
+            raise Invalid("an owner has a public key or a password", field="public_key")
         made = {"public_key": public_key, "phrase": None} if public_key is not None else _key_of(password or "")
         asked = {"handle": handle, "channel": channel, **made}
         return self._attempt("bind", asked, lambda: self._bind(asked, persona_name))
@@ -220,7 +220,7 @@ class Trust(Store):
         if contract is not None:
             raise Denied(
                 f"this log is bound to {contract.handle} already, and is bound only once",
-                hint="A hand-over signed by the manager changes that: decklog trust propose hand-over REASON",
+                hint="A hand-over signed by the owner changes that: decklog trust propose hand-over REASON",
             )
 
     @writes_in_steps
@@ -301,12 +301,12 @@ class Trust(Store):
         """Create a private key file that only its user can read, with the public key next to it. Return the public key."""
         return signatures.make_key_file(path, passphrase)
 
-    @writes_in_steps(manager_only=True)
+    @writes_in_steps(owner_only=True)
     def apply(self, statement: str, signature: str | None = None) -> TrustContract:
         """Apply a proposed change, given its exact statement and the owner's signature.
 
         A statement works once, in this log, before it expires, and only on the contract it was written for. Without a signature
-        it is signed now, by the key or the password that the manager proves with.
+        it is signed now, by the key or the password that the owner proves with.
         """
         asked = {"statement": statements.excerpt(statement), "signature": statements.excerpt(signature or "")}
         return self._attempt("apply", asked, lambda: self._apply(statement, signature))
@@ -318,7 +318,7 @@ class Trust(Store):
         if signature is None:
             signature = signer_for(contract, "trust.apply")(statement)
         if not signatures.is_signed(statement, signature, contract.public_key):
-            raise Denied(f"the signature is not {contract.handle}'s of this statement", manager=contract.handle)
+            raise Denied(f"the signature is not {contract.handle}'s of this statement", owner=contract.handle)
         for proven in (signature, content["terms"].get("public_key")):
             if proven is not None:
                 self._db.values.mark_clean(proven)
@@ -396,7 +396,7 @@ class Trust(Store):
     def _bound(self) -> TrustContract:
         contract = self._contract(for_update=True)
         if contract is None:
-            raise Denied("no manager is bound, so nothing can be changed", hint="decklog trust bind HANDLE CHANNEL PUBLIC_KEY")
+            raise Denied("no owner is bound, so nothing can be changed", hint="decklog trust bind HANDLE CHANNEL PUBLIC_KEY")
         return contract
 
     def _set(self, contract: TrustContract, terms: dict[str, Any], note: str) -> TrustContract:
@@ -457,7 +457,7 @@ def _status(contract: TrustContract | None, problem: str | None) -> TrustStatus:
     known: TrustStatus = {"is_bound": is_bound, "tier": tier, "tier_name": tiers.name_of(tier)}
     if contract is None:
         return {**known, "problem": problem} if problem else known
-    return {**known, "manager": contract.handle, "has_password": contract.phrase is not None}
+    return {**known, "owner": contract.handle, "has_password": contract.phrase is not None}
 
 
 def _unbound(problem: str | None) -> TrustDetails:
