@@ -26,7 +26,6 @@ from benchmarks.measure import Row, row
 from decklog import Decklog
 from decklog.db.sqlite.transactions import SqliteTransactions
 from decklog.plugins.adapters.langgraph import DecklogSaver
-from decklog.plugins.adapters.langgraph.saver import Encoder
 from decklog.records.values import Values
 from decklog.stores.artifacts import graphs
 from decklog.stores.base import Store
@@ -127,7 +126,7 @@ def _timed(work: Callable[[str], object], texts: list[str]) -> Cost:
 # Where ours goes: what each step is called, and where it is done.
 STEPS: dict[str, tuple[Any, str]] = {
     "all of it": (DecklogSaver, "put"),
-    "written by LangGraph's serializer, looked through for secrets": (Encoder, "encoded"),
+    "written by LangGraph's serializer, looked through for secrets": (DecklogSaver, "_encoded"),
     "the transaction begun": (SqliteTransactions, "_begin"),
     "ids checked": (Values, "bind"),
     "bytes hashed, packed and kept": (graphs.blobs, "keep"),

@@ -90,6 +90,7 @@ NASTY_FOR_POSTGRES = ["\x00", "\ud800", "%s %(x)s :name ?"]
 TEXTS = [("sqlite", text) for text in NASTY] + [("postgres", text) for text in NASTY_FOR_POSTGRES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "text"), TEXTS, ids=lambda part: ascii(part)[:30], indirect=["target"])
 def test_no_text_makes_an_operation_fail_in_a_way_of_its_own(log: Decklog, text: str) -> None:
     known = known_ids(log)

@@ -372,6 +372,7 @@ class Killed(BaseException):
     """Ends an import where a kill would."""
 
 
+@pytest.mark.slow
 @on_both
 def test_an_import_that_is_ended_anywhere_and_run_again_gives_the_same_log(
     log: Decklog, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

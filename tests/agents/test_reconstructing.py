@@ -124,6 +124,7 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
+@pytest.mark.slow
 def test_blame_names_an_imported_session_and_a_persons_line_stays_a_persons(desk: Desk) -> None:
     desk.claude_edit("person 2\n", "agent 1\nperson 2\n")
     desk.claude_edit("person 3\n", "agent 2\n")
@@ -146,6 +147,7 @@ def test_blame_names_an_imported_session_and_a_persons_line_stays_a_persons(desk
     assert len(session_refs(desk.repository.repository)) == 1
 
 
+@pytest.mark.slow
 def test_uncommitted_lines_of_a_person_are_not_the_sessions(desk: Desk) -> None:
     desk.put("person 0\n" + desk.text())
     desk.claude_edit("person 1\n", "agent 1\n")
@@ -154,6 +156,7 @@ def test_uncommitted_lines_of_a_person_are_not_the_sessions(desk: Desk) -> None:
     assert desk.who()[:2] == ["person 0: unknown", f"agent 1: {CLAUDE}"]
 
 
+@pytest.mark.slow
 def test_an_edit_whose_result_was_never_committed_is_not_recorded(desk: Desk) -> None:
     desk.claude_edit("person 1\n", "agent 1\n", is_done=False)
     desk.put("agent 1\nperson 2\nperson 3\nperson 4\n")
@@ -164,6 +167,7 @@ def test_an_edit_whose_result_was_never_committed_is_not_recorded(desk: Desk) ->
         assert not log.edits.find()
 
 
+@pytest.mark.slow
 def test_content_that_was_committed_before_stays_its_authors(desk: Desk) -> None:
     desk.put("older 1\nolder 2\n")
     desk.commit_earlier()
@@ -177,6 +181,7 @@ def test_content_that_was_committed_before_stays_its_authors(desk: Desk) -> None
     assert desk.who("copy.py") == ["person 1: unknown", "person 2: unknown", "person 3: unknown"]
 
 
+@pytest.mark.slow
 def test_a_file_that_a_tool_wrote_over_keeps_the_lines_that_it_had(desk: Desk) -> None:
     desk.claude_write("calc.py", "person 1\nagent 1\nperson 3\n")
     desk.claude_write("new.py", "agent 2\n")
@@ -186,6 +191,7 @@ def test_a_file_that_a_tool_wrote_over_keeps_the_lines_that_it_had(desk: Desk) -
     assert desk.who("new.py") == [f"agent 2: {CLAUDE}"]
 
 
+@pytest.mark.slow
 def test_patches_of_codex_are_applied_to_what_was_committed(desk: Desk) -> None:
     desk.codex_patch("*** Begin Patch\n*** Update File: calc.py\n@@\n person 1\n-person 2\n+agent 1\n*** End Patch\n")
     more = "*** Update File: calc.py\n@@ agent 1\n person 3\n+agent 2\n*** Add File: new.py\n+agent 3\n"
@@ -198,6 +204,7 @@ def test_patches_of_codex_are_applied_to_what_was_committed(desk: Desk) -> None:
     assert desk.who("new.py") == [f"agent 3: {CODEX}"]
 
 
+@pytest.mark.slow
 def test_a_second_import_records_nothing_twice(desk: Desk) -> None:
     desk.claude_edit("person 1\n", "agent 1\n")
     desk.repository.commit()
@@ -210,6 +217,7 @@ def test_a_second_import_records_nothing_twice(desk: Desk) -> None:
     assert desk.who() == [f"agent 1: {CLAUDE}", f"agent 2: {CLAUDE}", "person 3: unknown"]
 
 
+@pytest.mark.slow
 def test_a_session_of_another_repository_changes_nothing_here(desk: Desk, tmp_path: Path) -> None:
     other = Desk(tmp_path / "other")
     other.claude_edit("person 1\n", "agent 1\n")
@@ -220,6 +228,7 @@ def test_a_session_of_another_repository_changes_nothing_here(desk: Desk, tmp_pa
     assert desk.who()[0] == "agent 1: unknown"
 
 
+@pytest.mark.slow
 def test_settings_switch_reconstruction_off(desk: Desk) -> None:
     desk.put("[provenance]\ncapture = false\n", "decklog.toml")
     desk.claude_edit("person 1\n", "agent 1\n")

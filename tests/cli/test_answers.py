@@ -54,6 +54,7 @@ def test_success_is_one_envelope_on_stdout_and_nothing_on_stderr(decklog: Progra
         assert said.envelope["ok"] is True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "code", "name"),
     [
@@ -272,6 +273,7 @@ def test_a_log_of_another_schema_is_refused_by_name(decklog: Program, log_folder
     assert "0001_first" in error["message"]
 
 
+@pytest.mark.slow
 def test_doctor_notices_an_open_file(decklog: Program, log_folder: Path) -> None:
     assert decklog("doctor").out.endswith("No problems found.\n")
     (log_folder / ".decklog" / "decklog.db").chmod(0o644)

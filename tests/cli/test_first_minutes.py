@@ -113,6 +113,7 @@ def test_a_mistyped_command_gets_a_suggestion_at_every_level(decklog: Program, w
     assert (said.code, said.err.splitlines()[0]) == (2, f"decklog: {told}")
 
 
+@pytest.mark.slow
 def test_completion_scripts_complete_commands_and_their_parts(decklog: Program, repository: Path) -> None:
     for shell in ("bash", "zsh", "fish"):
         assert "_DECKLOG_COMPLETE" in decklog("completion", shell).out
@@ -194,6 +195,7 @@ def test_an_import_ends_with_what_it_found(decklog: Program, used: Path) -> None
     assert data["spent"]["total"]["cost_microdollars"] > 0
 
 
+@pytest.mark.slow
 def test_an_import_that_finds_nothing_says_where_it_looked(decklog: Program, repository: Path) -> None:
     decklog("init")
     said = decklog("import", "claude")

@@ -5,6 +5,7 @@ import pytest
 from tests.cli.conftest import Program
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -47,6 +47,7 @@ def test_money_on_the_command_line_is_dollars(decklog: Program, log_folder: Path
     assert charged.data["cost_microdollars"] == microdollars
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["$5x", "", "-1", "0,42", "1e3", "0.0000001", "nan", "٤"])
 def test_what_is_no_dollar_amount_is_refused_by_the_name_of_its_option(decklog: Program, log_folder: Path, text: str) -> None:
     for words in (["ledger", "charge", "m"], ["spend", "m"]):

@@ -121,6 +121,7 @@ def test_texts_take_just_the_places_they_are_given() -> None:
     assert re.fullmatch(r"a⟨U\+200B⟩b +", fit("a\u200bb", 20))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", [("now",), ("runs", "list"), ("runs", "show", "claude-s1")])
 def test_a_session_whose_program_was_killed_is_over_at_the_next_look(
     decklog: Program, log_folder: Path, look: tuple[str, ...]

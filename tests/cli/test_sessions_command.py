@@ -55,6 +55,7 @@ def test_the_command_that_goes_on_with_a_session_names_its_folder(with_session: 
     assert json.loads(decklog("sessions", "resume", "s1", "--json").out)["data"]["command"].endswith("claude --resume s1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", [["sessions"], ["now"], ["runs", "find"]])
 def test_a_session_whose_program_was_just_killed_has_ended_at_the_next_look(
     log_folder: Path, decklog: Program, look: list[str]

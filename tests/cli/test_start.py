@@ -35,6 +35,7 @@ def imported(folder: Path, *words: str) -> set[str]:
     return set(done.stderr.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

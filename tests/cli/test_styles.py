@@ -72,6 +72,7 @@ def test_an_error_begins_in_red(path: str) -> None:
     assert written("tasks show nope", path)[1].startswith(f"{RED}decklog:\x1b[0m there is no task nope")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["option", "variable", "pipe", "dumb"])
 def test_nothing_is_coloured_where_that_is_not_wanted(way: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if way == "variable":

@@ -102,6 +102,7 @@ def test_what_an_agent_wrote_never_drives_the_terminal(hostile_folder: Path, wor
     assert OBEYED.findall(OURS.sub("", sent).replace("\n", "")) == []
 
 
+@pytest.mark.slow
 @every("words", [["watch", "--no-follow"], ["watch", "run_1", "--no-follow"], ["now"], ["journal", "find", "run_1"]])
 def test_what_is_told_line_by_line_drives_no_terminal_behind_a_pager(
     decklog: Program, hostile_folder: Path, words: list[str]
@@ -134,6 +135,7 @@ def test_an_entry_fits_its_line(log_folder: Path) -> None:
     assert [len(line) for line in lines if "word" in line] == [80]
 
 
+@pytest.mark.slow
 def test_a_call_of_a_tool_is_told_by_its_command_and_its_outcome(decklog: Program, log_folder: Path) -> None:
     call = '{"tool": "run", "arguments": {"command": "pytest -q"}, "result": {"exit_code": 1}, "duration_ms": 8200}'
     decklog("journal", "append", "run_1", "--kind", "tool", "--subtype", "run", "--payload", call)
@@ -150,6 +152,7 @@ def test_parts_of_a_result_are_tables_of_their_own(decklog: Program, log_folder:
     assert "waits for a (pending)" in said
 
 
+@pytest.mark.slow
 def test_the_board_shows_the_most_urgent_first_and_counts_what_was_given_up(decklog: Program, log_folder: Path) -> None:
     for name, priority in (("mild", "10"), ("urgent", "90"), ("gone", "50")):
         decklog("tasks", "add", "run_1", name, "--task", name, "--priority", priority)
@@ -192,6 +195,7 @@ def test_a_word_that_is_not_among_those_allowed_is_wrong_usage(decklog: Program,
     assert "pending|running" in json.loads(said.out)["error"]["message"]
 
 
+@pytest.mark.slow
 def test_a_run_shows_stale_evidence_as_stale(decklog: Program, log_folder: Path) -> None:
     decklog("criteria", "record", "run_1", '["All tests pass"]')
     decklog("criteria", "meet", "run_1", "1", "--evidence", "CI 41", "--evidence-commit", "a" * 40)

@@ -35,6 +35,7 @@ def ended(terminal: Terminal) -> int:
     return int(terminal.process.returncode)
 
 
+@pytest.mark.slow
 def test_what_goes_on_is_seen_live_found_opened_and_left(log: Decklog, log_folder: Path) -> None:
     log.runs.start("Sweep the docs", run_id="docs")
     with Terminal("top", *QUICK, cwd=log_folder, columns=120) as top:
@@ -54,6 +55,7 @@ def test_what_goes_on_is_seen_live_found_opened_and_left(log: Decklog, log_folde
         assert ended(top) == 0
 
 
+@pytest.mark.slow
 def test_an_approval_is_read_and_granted_with_a_reason(log: Decklog, log_folder: Path) -> None:
     asked = ask(log)
     with Terminal("top", *QUICK, cwd=log_folder) as top:
@@ -70,6 +72,7 @@ def test_an_approval_is_read_and_granted_with_a_reason(log: Decklog, log_folder:
     assert (decided.state, decided.decided_by, decided.rationale) == ("granted", "mo", "looks fine")
 
 
+@pytest.mark.slow
 def test_a_denial_needs_a_reason_and_escape_decides_nothing(log: Decklog, log_folder: Path) -> None:
     asked = ask(log)
     with Terminal("top", *QUICK, cwd=log_folder) as top:
@@ -87,6 +90,7 @@ def test_a_denial_needs_a_reason_and_escape_decides_nothing(log: Decklog, log_fo
     assert log.approvals.get(asked.id).rationale == "too early"
 
 
+@pytest.mark.slow
 def test_what_is_not_in_the_log_is_granted_by_its_digest_alone(log: Decklog, log_folder: Path) -> None:
     asked = log.approvals.ask("run_1", "Deploy?", by="dev-1", subject_digest="a" * 64)
     with Terminal("top", *QUICK, cwd=log_folder) as top:
@@ -100,6 +104,7 @@ def test_what_is_not_in_the_log_is_granted_by_its_digest_alone(log: Decklog, log
     assert log.approvals.get(asked.id).state == "granted"
 
 
+@pytest.mark.slow
 def test_a_terminal_may_be_of_any_size_and_change_it(log: Decklog, log_folder: Path) -> None:
     ask(log)
     with Terminal("top", *QUICK, cwd=log_folder, columns=40, lines=8) as top:
@@ -114,6 +119,7 @@ def test_a_terminal_may_be_of_any_size_and_change_it(log: Decklog, log_folder: P
         assert ended(top) == 0
 
 
+@pytest.mark.slow
 def test_only_what_needs_a_person_is_loud_and_nothing_is_where_no_colour_is_wanted(log: Decklog, log_folder: Path) -> None:
     ask(log)
     for variables, colour in (({}, "brown"), ({"NO_COLOR": "1"}, "default")):
@@ -139,6 +145,7 @@ def test_what_agents_wrote_does_not_drive_the_terminal(log: Decklog, log_folder:
             assert part not in top.sent
 
 
+@pytest.mark.slow
 def test_a_new_log_says_how_to_begin_and_what_is_no_terminal_is_refused(decklog: Program, tmp_path: Path) -> None:
     assert decklog("init").code == 0
     with Terminal("top", *QUICK, cwd=tmp_path) as top:
@@ -151,6 +158,7 @@ def test_a_new_log_says_how_to_begin_and_what_is_no_terminal_is_refused(decklog:
     assert os.path.exists(tmp_path / ".decklog")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("log")
 def test_the_screen_ends_when_its_terminal_is_gone(log_folder: Path) -> None:
     with Terminal("top", *QUICK, cwd=log_folder) as top:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from decklog import Approval, Decklog
 from tests.cli.screens import Terminal
 from tests.stores.approvals.trust.trust_desk import make_keys
@@ -25,6 +27,7 @@ def decided(target: str, approval_id: str) -> Approval:
         return log.approvals.get(approval_id)
 
 
+@pytest.mark.slow
 def test_a_password_grants_and_a_wrong_one_decides_nothing(target: str, tmp_path: Path) -> None:
     approval_id = asked(target, password=PASSWORD)
     with Terminal("top", "--db", target, "--seconds", "0.1", cwd=tmp_path, columns=120) as top:
@@ -41,6 +44,7 @@ def test_a_password_grants_and_a_wrong_one_decides_nothing(target: str, tmp_path
     assert (granted.state, granted.is_proven) == ("granted", True)
 
 
+@pytest.mark.slow
 def test_a_locked_key_is_asked_for_by_its_file_and_its_passphrase(target: str, tmp_path: Path) -> None:
     keys = make_keys(tmp_path)
     approval_id = asked(target, public_key=keys["locked"].public)

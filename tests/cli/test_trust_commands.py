@@ -24,6 +24,7 @@ def bound(decklog: Program, log_folder: Path) -> Path:
     return log_folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["answer", "statement", "statement with a newline"])
 def test_a_proposal_is_signed_and_applied_from_its_file(decklog: Program, bound: Path, form: str) -> None:
     said = decklog("trust", "propose", "promote", "good work", "--json")
@@ -38,12 +39,14 @@ def test_a_proposal_is_signed_and_applied_from_its_file(decklog: Program, bound:
     assert decklog("trust", "show", "--json").data["tier"] == 1
 
 
+@pytest.mark.slow
 def test_a_statement_is_applied_from_its_text_too(decklog: Program, bound: Path) -> None:
     statement = decklog("trust", "propose", "promote", "good work", "--json").data["statement"]
     signed = decklog("trust", "sign", "--key", "key", "--json", stdin=statement, DECKLOG_PASSPHRASE=WORD).data["signature"]
     assert decklog("trust", "apply", statement, signed).code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "I owe you a coffee", "{}", "[]", '{"data": {}}'])
 def test_nothing_but_a_statement_is_signed(decklog: Program, bound: Path, text: str) -> None:
     said = decklog("trust", "sign", "--key", "key", stdin=text, DECKLOG_PASSPHRASE=WORD)
@@ -58,6 +61,7 @@ def test_a_locked_key_asks_for_nothing_where_nobody_can_answer(decklog: Program,
     assert "passphrase" in said.err
 
 
+@pytest.mark.slow
 def test_a_change_is_signed_and_made_by_one_command(decklog: Program, bound: Path) -> None:
     statement = decklog("trust", "propose", "promote", "good work", "--json").data["statement"]
     assert decklog("trust", "apply", statement).code == 4
@@ -65,6 +69,7 @@ def test_a_change_is_signed_and_made_by_one_command(decklog: Program, bound: Pat
     assert applied.data["tier"] == 1
 
 
+@pytest.mark.slow
 def test_sign_writes_only_the_signature_and_apply_reads_it_from_its_file(decklog: Program, bound: Path) -> None:
     statement = decklog("trust", "propose", "promote", "good work", "--json").data["statement"]
     signed = decklog("trust", "sign", "--key", "key", stdin=statement, DECKLOG_PASSPHRASE=WORD)
@@ -82,6 +87,7 @@ def test_what_only_the_owner_does_takes_the_key(decklog: Program, bound: Path) -
     assert [proof["operation"] for proof in decklog("proofs", "find", "--json").data] == ["budgets.set"]
 
 
+@pytest.mark.slow
 def test_bind_makes_a_key_that_only_its_user_reads(decklog: Program, log_folder: Path) -> None:
     settings = {"XDG_CONFIG_HOME": str(log_folder / "settings")}
     assert decklog("accept", **settings).code == 0

@@ -160,6 +160,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "code"), WRONG, ids=[" ".join(words) for words, _ in WRONG])
 def test_a_wrong_call_says_what_the_matter_is_and_what_works(decklog: Program, words: list[str], code: int) -> None:
     said = decklog(*words)
@@ -171,6 +172,7 @@ def test_a_wrong_call_says_what_the_matter_is_and_what_works(decklog: Program, w
     assert followed.code in (0, 7), (said.err, step, followed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "code"),
     [(["import", "taskmaster", "nothing.json"], MISSING), (["export", "taskmaster", "there.json", "--run", "run_1"], CONFLICT)],
@@ -181,6 +183,7 @@ def test_what_is_about_a_file_does_not_lead_to_what_the_log_holds(decklog: Progr
     assert (said.code, next_call(words, said)) == (code, [*words[:2], "--help"]), said.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["runs", "find", "--db", "none.db"], ["next", "--db", "none.db"]])
 def test_without_a_log_the_next_step_makes_one(tmp_path: Path, words: list[str]) -> None:
     own = {"HOME": str(tmp_path / "home"), "XDG_DATA_HOME": str(tmp_path / "data")}

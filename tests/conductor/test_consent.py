@@ -221,6 +221,7 @@ def test_settings_that_loosen_nothing_need_no_consent(decklog: Program, tmp_path
     assert not (tmp_path / "home/.config/decklog/accepted-settings").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ["y", "n"])
 def test_a_person_at_a_terminal_sees_what_is_loosened_and_consents(unknown: Path, tmp_path: Path, answer: str) -> None:
     shown = "".join(on_a_terminal(unknown, tmp_path / "home", answer))

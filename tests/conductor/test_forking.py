@@ -60,6 +60,7 @@ def test_a_fork_begins_with_what_had_landed_at_its_entry_and_ends_by_itself(log:
     assert forked(context, None, new_run_id="again").run_id == "again", "the same again goes on with it"
 
 
+@pytest.mark.slow
 def test_two_forks_tell_outcome_money_and_files(log: Decklog, checked: Path, tmp_path: Path) -> None:
     priced = (
         'commits = "conductor"\nstream = "jsonl"\n'
@@ -82,6 +83,7 @@ def test_two_forks_tell_outcome_money_and_files(log: Decklog, checked: Path, tmp
     assert all(row["change"] != "changed" or row["fields"] for row in log.runs.diff("one", "other"))
 
 
+@pytest.mark.slow
 def test_a_fork_of_what_is_not_planned_or_is_over_is_refused_and_leaves_nothing(log: Decklog, checked: Path) -> None:
     context = Work(log, checked, work_item("it", TRIPLE)).run()
     with pytest.raises(Conflict, match="at entry 1 had no plan yet"):
@@ -115,6 +117,7 @@ def test_what_waits_in_a_fork_has_its_commits_even_when_the_first_run_is_cleaned
     assert landed_titles(there) == ["Item held"]
 
 
+@pytest.mark.slow
 def test_a_fork_asks_for_itself_about_an_item_that_is_stuck(log: Decklog, checked: Path) -> None:
     settle(checked, SETTINGS + NO_STRATEGIST)
     context = Work(log, checked, work_item("lost", ["print", "nothing"])).run()

@@ -133,6 +133,7 @@ def examine(
     return examiner.examine(base, tip)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_no_way_to_game_the_tests_lands_without_a_person(examined: RunContext, way: str) -> None:
     files, deleted, expected = WAYS[way]
@@ -141,6 +142,7 @@ def test_no_way_to_game_the_tests_lands_without_a_person(examined: RunContext, w
     assert found.outcome == expected or expected == "not green", found.findings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", HONEST)
 def test_an_honest_change_is_not_held_up(examined: RunContext, way: str) -> None:
     files, deleted = HONEST[way]

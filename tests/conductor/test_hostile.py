@@ -209,6 +209,7 @@ def check_untouched(home: Path, before: dict[str, bytes]) -> None:
     assert {path.name for path in home.iterdir()} <= {"program", "hooks", "outside", "state", "repository"}
 
 
+@pytest.mark.slow
 @every("name", sorted([*IN_A_PLACE, *TRIED]))
 def test_nothing_of_a_hostile_place_is_run_or_written_elsewhere(home: Path, folder: Path, name: str) -> None:
     outside, users = everything(home / "outside"), everything(folder)

@@ -59,6 +59,7 @@ def test_a_check_that_is_ended_from_outside_is_run_again_and_is_no_finding(
         assert {one.outcome.value for one in log.verdicts.find(context.run_id)} == {"pass"}
 
 
+@pytest.mark.slow
 def test_a_check_that_is_killed_each_time_blames_nobody(sqlite_target: str, checked: Path) -> None:
     settle(checked, always("kill -9 $$"))
     with Decklog.open(sqlite_target) as log:
@@ -67,6 +68,7 @@ def test_a_check_that_is_killed_each_time_blames_nobody(sqlite_target: str, chec
         assert [run.status for run in log.runs.find()] == ["planning"], "the same command goes on"
 
 
+@pytest.mark.slow
 def test_words_about_the_disk_are_a_failure_where_there_is_room(
     sqlite_target: str, checked: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,6 +83,7 @@ def test_words_about_the_disk_are_a_failure_where_there_is_room(
             work.context()
 
 
+@pytest.mark.slow
 def test_an_agent_that_is_killed_twice_costs_no_attempt(sqlite_target: str, checked: Path, tmp_path: Path) -> None:
     kill: list[Any] = ["run", ["sh", "-c", "kill -9 $PPID"]]
     killed = [["once", str(tmp_path / name), [kill]] for name in ("first", "second")]
@@ -97,6 +100,7 @@ def test_an_agent_that_crashes_has_failed() -> None:
     assert killed_by({**ended, "reason": "timed_out", "signal": "SIGKILL"}) is None
 
 
+@pytest.mark.slow
 def test_a_person_is_asked_about_what_is_interrupted_again_and_again(log: Decklog, checked: Path, clock: Any) -> None:
     context = Work(log, checked, work_item("it", TRIPLE)).context()
     for _ in range(MOST_INTERRUPTIONS):

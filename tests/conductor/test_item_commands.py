@@ -25,6 +25,7 @@ def landed(person: Person) -> str:
     return done.out.rsplit("decklog run land ", 1)[1].strip()
 
 
+@pytest.mark.slow
 def test_the_diff_of_an_item_is_shown_and_a_comment_on_it_is_worked_on_by_continue(person: Person, landed: str) -> None:
     shown = person.call("run", "diff", "triple").out
     assert "+def triple(a):" in shown
@@ -41,6 +42,7 @@ def test_the_diff_of_an_item_is_shown_and_a_comment_on_it_is_worked_on_by_contin
     assert told["seen_at"] is not None
 
 
+@pytest.mark.slow
 def test_a_message_is_posted_under_the_name_of_gits_user_and_delivered_in_the_next_round(person: Person, landed: str) -> None:
     said = person.call("run", "message", "triple", "Say why.")
     assert said.code == 0, said
@@ -52,6 +54,7 @@ def test_a_message_is_posted_under_the_name_of_gits_user_and_delivered_in_the_ne
     assert (posted["state"], posted["seen_by"]) == ("answered", "fake")
 
 
+@pytest.mark.slow
 def test_an_item_is_opened_changed_by_hand_and_continued(person: Person, landed: str) -> None:
     folder = Path(person.call("run", "open", "triple").out.splitlines()[0])
     standing = person.call("run", "watch", landed, "--no-follow").out
@@ -64,6 +67,7 @@ def test_an_item_is_opened_changed_by_hand_and_continued(person: Person, landed:
     assert "FOUR = 4" in (person.repository / "calc.py").read_text()
 
 
+@pytest.mark.slow
 def test_watching_an_item_shows_its_steps_diff_cost_and_state_and_ends_with_it(person: Person, landed: str) -> None:
     watched = person.call("run", "watch", "triple")
     lines = [line.split(None, 2)[1:] for line in watched.out.splitlines()]
@@ -76,6 +80,7 @@ def test_watching_an_item_shows_its_steps_diff_cost_and_state_and_ends_with_it(p
     assert {one["item"] for one in told} == {"triple"}
 
 
+@pytest.mark.slow
 def test_names_that_are_wrong_are_refused_with_what_there_is(person: Person, landed: str) -> None:
     for words, code, message in (
         (("run", "diff", "none"), 3, "It has triple."),

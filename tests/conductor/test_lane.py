@@ -24,6 +24,7 @@ def check_never_red(context: RunContext, folder: Path) -> None:
         assert "<<<<<<<" not in git(folder, "show", f"{commit}:notes.txt")
 
 
+@pytest.mark.slow
 def test_items_that_all_change_one_line_land_one_by_one_or_are_blocked(sqlite_target: str, checked: Path) -> None:
     count = 20 if FULL else 4
     write(checked, {"decklog.toml": SETTINGS.replace("agents = 2", "agents = 4")})
@@ -56,6 +57,7 @@ PAIRS: dict[str, tuple[list[list[Any]], list[list[Any]]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PAIRS)
 def test_two_changes_that_break_together_do_not_both_land(sqlite_target: str, checked: Path, kind: str) -> None:
     one, other = PAIRS[kind]
@@ -78,6 +80,7 @@ git update-ref "$ref" "$(git commit-tree "$old^{{tree}}" -p "$old" -m "Another's
 """
 
 
+@pytest.mark.slow
 def test_a_target_that_moved_meanwhile_is_merged_with_anew(sqlite_target: str, checked: Path, tmp_path: Path) -> None:
     racing = ["sh", "-c", RACE.format(mark=tmp_path / "mark", folder=checked)]
     settle(checked, f'{SETTINGS}[[checks]]\nname = "race"\ncommand = {json.dumps(racing)}\n')
@@ -94,6 +97,7 @@ def test_a_target_that_moved_meanwhile_is_merged_with_anew(sqlite_target: str, c
         assert sorted(str(one.result) for one in advanced) == ["False", "True", "True"]
 
 
+@pytest.mark.slow
 def test_what_was_merged_by_others_already_is_landed_without_a_commit(sqlite_target: str, checked: Path) -> None:
     same = ["write", "b.txt", "same\n"]
     with Decklog.open(sqlite_target) as log:

@@ -6,6 +6,8 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
+
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.items.item import Rounds, find_item
@@ -37,6 +39,7 @@ def by_protocol() -> str:
     )
 
 
+@pytest.mark.slow
 def test_a_message_reaches_a_program_that_takes_lines_of_json_while_it_works(log: Decklog, checked: Path, tmp_path: Path) -> None:
     going = tmp_path / "go"
     settle(checked, streaming(going))
@@ -56,6 +59,7 @@ def test_a_message_reaches_a_program_that_takes_lines_of_json_while_it_works(log
     assert states(context) == dict.fromkeys(("it.w1", "it.c1", "it"), "done")
 
 
+@pytest.mark.slow
 def test_an_agent_of_the_protocol_gets_a_message_as_its_next_prompt(log: Decklog, checked: Path, tmp_path: Path) -> None:
     going = tmp_path / "go"
     settle(checked, by_protocol())
@@ -74,6 +78,7 @@ def test_an_agent_of_the_protocol_gets_a_message_as_its_next_prompt(log: Decklog
     assert len(log.effects.find(context.run_id, tool="conductor.spawn")) == 1
 
 
+@pytest.mark.slow
 def test_a_message_of_a_brief_is_delivered_with_it_also_to_an_agent_whose_conductor_died(
     sqlite_target: str, checked: Path, tmp_path: Path
 ) -> None:

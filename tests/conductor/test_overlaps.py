@@ -7,6 +7,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.overlaps import OverlapProbe
@@ -23,6 +25,7 @@ def changing(word: str) -> list[Any]:
     return ["replace", "notes.txt", "two", word]
 
 
+@pytest.mark.slow
 def test_two_open_items_that_do_not_merge_are_told_of_each_other_and_others_are_not(log: Decklog, checked: Path) -> None:
     own = work_item("own", ["write", "own.txt", "1\n"], ["append", "notes.txt", "four\n"], HELD)
     work = Work(log, checked, work_item("one", changing("TWO"), HELD), work_item("other", changing("zwei"), HELD), own)
@@ -39,6 +42,7 @@ def test_two_open_items_that_do_not_merge_are_told_of_each_other_and_others_are_
     assert len(log.inbox.find(context.run_id)) == 2, "the same again is not told again"
 
 
+@pytest.mark.slow
 def test_an_agent_that_still_works_is_seen_and_its_next_attempt_is_told(log: Decklog, checked: Path, tmp_path: Path) -> None:
     go, told = tmp_path / "go", tmp_path / "told"
     first = ["once", str(tmp_path / "first"), [["wait", str(go)], ["exit", 3]]]
@@ -66,6 +70,7 @@ def merges(folder: Path, one: str, other: str) -> bool:
     return subprocess.run(["git", "merge-tree", "--write-tree", one, other], cwd=folder, capture_output=True).returncode == 0
 
 
+@pytest.mark.slow
 def test_what_is_told_of_many_features_in_one_file_is_what_git_can_not_merge(log: Decklog, checked: Path) -> None:
     count = 12 if "DECKLOG_TEST_FULL" in os.environ else 4
     # Each two stand on lines beside each other, apart from the next two.

@@ -171,6 +171,7 @@ def test_saying_done_without_it_is_not_done_and_what_was_left_is_kept(attempt: A
         assert any("LEFT" in text for text in texts)
 
 
+@pytest.mark.slow
 def test_a_change_of_as_many_bytes_in_the_second_in_which_the_place_was_made_is_seen(repository: Repository) -> None:
     def next_second() -> int:
         now = int(time.time())
@@ -214,6 +215,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_change_that_no_tree_may_have_is_named(attempt: Attempt, fault: str) -> None:
     act, signature = FAULTS[fault]

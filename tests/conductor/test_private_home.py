@@ -61,6 +61,7 @@ def run_in_sandbox(agent: Description, tmp_path: Path, argument: Path, sandbox: 
     assert (ended["reason"], ended["exit_code"]) == ("exited", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(best_kind() is SandboxKind.NONE, reason="no sandbox can be had here")
 @pytest.mark.parametrize("name", WITH_SETTINGS)
 def test_a_sandboxed_agent_can_not_write_the_settings_of_its_program(person: Path, tmp_path: Path, name: str) -> None:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from decklog import Decklog
 from decklog.provenance.blame import blame_file
 from decklog.provenance.git import GitRepository
@@ -10,6 +12,7 @@ from tests.conductor.plans import TRIPLE, Work, target_of, work_item
 from tests.conductor.repositories import git, write
 
 
+@pytest.mark.slow
 def test_lines_of_a_run_that_landed_belong_to_its_agent_and_task(sqlite_target: str, checked: Path) -> None:
     with Decklog.open(sqlite_target) as log:
         context = Work(log, checked, work_item("triple", TRIPLE)).run()

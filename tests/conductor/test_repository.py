@@ -48,6 +48,7 @@ def _children() -> list[int]:
     return [one.pid for one in process_tree.everyone() if one.parent == os.getpid() and not one.is_dead]
 
 
+@pytest.mark.slow
 def test_a_run_that_is_over_leaves_no_process_and_no_folder_of_a_check(sqlite_target: str, checked: Path) -> None:
     before = _children()
     with Decklog.open(sqlite_target) as log:

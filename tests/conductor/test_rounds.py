@@ -83,6 +83,7 @@ def test_a_comment_lets_an_item_go_on_at_which_every_agent_failed(log: Decklog, 
     assert log.inbox.get(message).state == "seen"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_landed", [True, False])
 def test_a_question_is_answered_in_words_and_what_there_was_goes_on(is_landed: bool, log: Decklog, checked: Path) -> None:
     words = [["print", "Three is enough."]]
@@ -108,6 +109,7 @@ def test_a_question_is_answered_in_words_and_what_there_was_goes_on(is_landed: b
     assert log.tasks.get(f"{context.run_id}.triple.w2").attempts == 1
 
 
+@pytest.mark.slow
 def test_what_no_line_of_the_change_has_is_refused_and_so_is_nothing(log: Decklog, checked: Path) -> None:
     from decklog.conductor.items.item import located
 

@@ -152,6 +152,7 @@ def test_a_session_that_reports_no_spending_is_charged_by_its_transcript(
     assert charge.cost_microdollars == outcome.microdollars > 0
 
 
+@pytest.mark.slow
 def test_an_agent_that_overspends_is_ended_after_the_turn_that_did(log: Decklog, task_id: str, tmp_path: Path) -> None:
     turn = [["print", {"type": "turn", "cost": 0.6}], ["sleep", 1.5]]
     running = started(tmp_path, ["repeat", 50, turn])

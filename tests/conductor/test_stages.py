@@ -195,6 +195,7 @@ def test_eight_agents_at_once_spend_no_more_than_the_budget_and_a_turn_each(sqli
         assert (stands.unpriced_calls, "2 calls of unknown price" in stands.spent()) == (2, True)
 
 
+@pytest.mark.slow
 def test_without_money_nothing_new_is_begun_and_the_run_ends(sqlite_target: str, checked: Path) -> None:
     write(checked, {"decklog.toml": SETTINGS + "\n[budget]\nrun_usd = 1.0\nitem_usd = 2.0\n"})
     git(checked, "commit", "-q", "-a", "-m", "Money")

@@ -40,6 +40,7 @@ def landed(person: Person, *words: str, **variables: str) -> None:
     assert (again.code, "no task that is still to be done" in again.err) == (5, True), again
 
 
+@pytest.mark.slow
 def test_a_ready_issue_of_beads_is_landed_and_closed_there(person: Person) -> None:
     common = {"status": "open", "priority": 2, "issue_type": "task", "created_at": AT, "updated_at": AT}
     issues = [
@@ -53,6 +54,7 @@ def test_a_ready_issue_of_beads_is_landed_and_closed_there(person: Person) -> No
     assert [found[name]["status"] for name in ("bd-1", "bd-2")] == ["closed", "open"]
 
 
+@pytest.mark.slow
 def test_a_task_of_task_master_is_landed_and_done_there(person: Person) -> None:
     common: dict[str, Any] = {"status": "pending", "dependencies": [], "priority": "medium", "details": "", "testStrategy": ""}
     tasks = [
@@ -65,6 +67,7 @@ def test_a_task_of_task_master_is_landed_and_done_there(person: Person) -> None:
     assert [one["status"] for one in json.loads(path.read_text())["master"]["tasks"]] == ["done", "pending"]
 
 
+@pytest.mark.slow
 def test_an_issue_of_github_is_landed_and_closed_there(person: Person, tmp_path: Path) -> None:
     path, program = tmp_path / "issues.json", tmp_path / "bin" / "gh"
     write(program, GH.format(python=sys.executable, path=str(path)))

@@ -45,6 +45,7 @@ def test_what_starts_in_the_sandbox_is_no_problem(home: Path) -> None:
     assert checked(home, AGENT + FINE) == []
 
 
+@pytest.mark.slow
 def test_an_agent_whose_program_the_sandbox_hides_comes_with_the_line_to_add(home: Path) -> None:
     agent = '[agents.a]\ncommand = ["tool"]\n'
     (found,) = checked(home, agent + FINE)
@@ -60,6 +61,7 @@ def test_an_agent_that_only_a_plan_may_name_is_started_too(home: Path) -> None:
     assert found.startswith("agent b does not start in the sandbox: exit code 3"), found
 
 
+@pytest.mark.slow
 def test_a_check_whose_program_the_sandbox_hides_comes_with_the_line_to_add(home: Path) -> None:
     check = '[[checks]]\nname = "t"\ncommand = ["tool"]\n'
     (found,) = checked(home, AGENT + check)
@@ -82,6 +84,7 @@ def test_an_agent_without_its_login_is_named(home: Path) -> None:
     assert "or set TOOL_KEY" in found
 
 
+@pytest.mark.slow
 def test_an_agent_with_its_key_in_a_variable_needs_no_other_login(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = f'{AGENT}probe = ["out", "auth", "status"]\npass_env = ["OTHER", "TOOL_KEY"]\nlogin_env = ["TOOL_KEY"]\n'
     (found,) = checked(home, agent + FINE)

@@ -42,6 +42,7 @@ def fork_beside(
         thread.join(20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOOKS)
 def test_a_fork_waits_for_a_look_for_secrets_that_is_under_way(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """RE2 holds locks within it, and a child that found them held would wait for ever at its first look."""
@@ -128,6 +129,7 @@ def test_a_fork_waits_for_a_lock_that_another_thread_holds_and_holds_none_that_i
     fork_beside(hold, is_held, goes_on, are_free)
 
 
+@pytest.mark.slow
 def test_ids_are_made_in_a_child_whose_parent_has_threads_that_make_them() -> None:
     ids, stop = Ids(ManualClock(datetime(2026, 1, 1, tzinfo=UTC))), threading.Event()
 

@@ -79,6 +79,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_damage_before_acknowledged_commits_is_named_by_everyone_and_nothing_is_touched(
     kind: str, path: Path, capsys: pytest.CaptureFixture[str]
@@ -151,6 +152,7 @@ def test_no_log_is_begun_where_a_file_was_lost_and_its_write_ahead_log_was_not(p
     assert Path(f"{path}-wal").read_bytes() == wal
 
 
+@pytest.mark.slow
 def test_a_writer_at_work_is_not_taken_for_damage(tmp_path: Path) -> None:
     path, stop = tmp_path / "log.db", Event()
     with Decklog.open(path) as log:
@@ -172,6 +174,7 @@ def test_a_writer_at_work_is_not_taken_for_damage(tmp_path: Path) -> None:
             writer.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cut", [5 * FRAME, 5 * FRAME + 24, 5 * FRAME + 2000, 1], ids=["frames", "a header", "half a page", "a byte"]
 )

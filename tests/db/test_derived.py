@@ -61,7 +61,7 @@ def test_a_text_that_was_replaced_by_its_digest_is_missed(told: Decklog, change:
     assert change(dropped("body", 4)) == 1
     found = first(told.journal.verify())
     assert (found.stream, found.seq, found.table, found.column) == ("run_1", 4, "entries", "body")
-    assert "no event of pruning" in found.what
+    assert "no event records that it was pruned" in found.what
 
 
 def test_pruning_covers_what_it_dropped_and_nothing_else(told: Decklog, change: Change) -> None:
@@ -146,6 +146,7 @@ def test_a_pruned_log_that_was_moved_or_exported_is_whole(told: Decklog, tmp_pat
 # Words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["hidden", "moved", "mark raised", "mark lowered", "mark gone"])
 def test_an_entry_can_not_be_hidden_from_a_search(told: Decklog, change: Change, what: str) -> None:
     told.journal.index()
@@ -165,6 +166,7 @@ def test_an_entry_can_not_be_hidden_from_a_search(told: Decklog, change: Change,
     assert {problem.table for problem in result.problems} <= {"entry_text", "entry_text_marks"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", [-1, -2])
 def test_a_mark_that_was_moved_is_named(told: Decklog, change: Change, by: int) -> None:
     told.journal.index()
@@ -209,6 +211,7 @@ def taught(log: Decklog) -> Decklog:
     return log
 
 
+@pytest.mark.slow
 def test_a_vector_that_was_exchanged_is_found(taught: Decklog, change: Change) -> None:
     other = "zeroblob(32)" if taught.db.engine == "sqlite" else "array_fill(0.5::real, array[8])"
     assert change(f"update lesson_vectors set vector = {other}") == 2
@@ -253,6 +256,7 @@ ANY_INDEX = {
 LESSONS = [pytest.param(e, way, id=f"{e}: {way}") for e in LESSON_INDEX for way in LESSON_INDEX[e] | ANY_INDEX]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "way"), LESSONS, indirect=["target"])
 def test_a_lesson_can_not_be_hidden_from_a_question(taught: Decklog, change: Change, way: str) -> None:
     statement, table = (LESSON_INDEX[taught.db.engine] | ANY_INDEX)[way]
@@ -277,6 +281,7 @@ def behind(taught: Decklog, tmp_path: Path) -> Decklog:
     return taught
 
 
+@pytest.mark.slow
 def test_lessons_that_are_yet_to_be_indexed_are_no_fault_of_the_index(behind: Decklog) -> None:
     assert behind.journal.verify().ok
     behind.memory.embedder = None
@@ -306,6 +311,7 @@ def spent(log: Decklog, clock: ManualClock) -> Decklog:
     return log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("column", "value"),
     [
@@ -389,6 +395,7 @@ def ways(engine: str) -> dict[str, tuple[str, str]]:
 SCHEMAS = [pytest.param(engine, way, id=f"{engine}: {way}") for engine in ("sqlite", "postgres") for way in ways(engine)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "way"), SCHEMAS, indirect=["target"])
 def test_a_changed_schema_is_found(log: Decklog, target: str, way: str) -> None:
     log.runs.start("goal", run_id="run_1")

@@ -64,6 +64,7 @@ def lost_findings(log: Decklog) -> list[str]:
     return [finding["what"] for finding in check_up(log, log.db.facts()) if finding["about"] == "failover"]
 
 
+@pytest.mark.slow
 def test_client_is_told_once_which_acknowledged_entries_were_lost(rewinding: Rewinding) -> None:
     with Decklog.open(rewinding.url) as log:
         log.runs.start("x", run_id="run_1")
@@ -94,6 +95,7 @@ def test_loss_is_left_to_a_caller_by_work_that_nobody_waits_for(rewinding: Rewin
             log.journal.append("run_1", "next")
 
 
+@pytest.mark.slow
 def test_entry_with_the_same_number_and_another_hash_counts_as_lost(rewinding: Rewinding) -> None:
     with Decklog.open(rewinding.url) as log:
         log.runs.start("x", run_id="run_1")

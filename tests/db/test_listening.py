@@ -86,6 +86,7 @@ def test_a_wait_ends_when_its_stream_moves(log: Decklog, stream: str | None) -> 
     writer.join()
 
 
+@pytest.mark.slow
 def test_a_wait_is_not_ended_by_another_stream(log: Decklog) -> None:
     for _ in range(3):
         log.db.wait_for_change(0, "run_2")
@@ -151,6 +152,7 @@ def test_who_hears_of_very_many_commits_looks_by_itself_and_is_told_again_when_i
     stop()
 
 
+@pytest.mark.slow
 def test_a_worker_that_waits_needs_one_connection(log: Decklog, postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[float] = []
 
@@ -178,6 +180,7 @@ def test_a_worker_that_waits_needs_one_connection(log: Decklog, postgres_url: st
     assert len(looks) <= 3  # before it waits, while the time runs, and at its end
 
 
+@pytest.mark.slow
 def test_a_wait_goes_on_though_all_connections_are_ended_meanwhile(log: Decklog, postgres_url: str) -> None:
     ended: list[float] = []
 

@@ -58,6 +58,7 @@ def worked_on(log: Decklog) -> Decklog:
     return log
 
 
+@pytest.mark.slow
 def test_mixed_verbs_in_transactions_never_cross(worked_on: Decklog) -> None:
     problems: list[str] = []
     end = time.monotonic() + SECONDS

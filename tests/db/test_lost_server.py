@@ -33,6 +33,7 @@ def end_connections(url: str) -> None:
     time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_connections_lost_while_idle_fail_no_call(log: Decklog, postgres_url: str) -> None:
     ready = threading.Barrier(8)
 
@@ -207,6 +208,7 @@ def test_the_pool_keeps_quiet(postgres_url: str, capfd: pytest.CaptureFixture[st
     assert logging.getLogger("psycopg.pool").propagate
 
 
+@pytest.mark.slow
 def test_a_server_without_a_connection_to_spare_says_so(postgres_url: str) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         name = connection.info.dbname
@@ -245,6 +247,7 @@ def always_busy() -> None:
     raise Busy("another transaction is in the way")
 
 
+@pytest.mark.slow
 def test_a_busy_write_is_retried_for_a_time_and_not_a_number_of_times(log: Decklog) -> None:
     tries = []
 
@@ -364,6 +367,7 @@ def test_a_process_has_no_thread_that_keeps_transactions_alive_when_none_is_open
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_sessions_from_when_the_database_took_no_writes_write_once_it_does(postgres_url: str) -> None:
     with Decklog.open(postgres_url) as log:
         log.runs.start("x", run_id="run_1")

@@ -19,6 +19,7 @@ def many(log: Decklog) -> Decklog:
     return log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", ["comas", "commsa", "Commas", "comma"])
 def test_a_run_that_was_mistyped_is_named(many: Decklog, typed: str) -> None:
     for act in (
@@ -49,6 +50,7 @@ def test_other_records_are_named_too(many: Decklog) -> None:
         assert str(hint_of(error)).startswith(f"Did you mean {meant}?")
 
 
+@pytest.mark.slow
 def test_the_beginning_of_an_id_names_it_when_only_one_begins_so(many: Decklog) -> None:
     task = many.tasks.add("commas", "Change the parser")
     with pytest.raises(NotFound) as error:
@@ -59,6 +61,7 @@ def test_the_beginning_of_an_id_names_it_when_only_one_begins_so(many: Decklog) 
     assert hint_of(error) is None
 
 
+@pytest.mark.slow
 def test_another_number_is_no_slip(many: Decklog) -> None:
     with pytest.raises(NotFound) as error:
         many.runs.get("nightly-60")

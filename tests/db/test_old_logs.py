@@ -137,6 +137,7 @@ def test_a_log_of_a_former_schema_is_whole_in_every_way_it_goes(old_log: str, tm
     exec(compile(PROGRAM, "what is done with an old log", "exec"), {"target": old_log, "folder": str(tmp_path)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("old_log", "target"), FORMER, ids=_name, indirect=True)
 def test_a_log_of_a_former_schema_is_whole_in_every_way_it_goes_through_schemas_to_come(
     package_to_come: Altered, old_log: str, tmp_path: Path

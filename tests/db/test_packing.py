@@ -68,6 +68,7 @@ def test_a_packed_value_goes_with_a_move_and_is_read_in_sql(log: Decklog, run_id
         assert other.db.read(lambda: other.db.one(read, {"digest": entry.body_digest})) == (OUTPUT,)
 
 
+@pytest.mark.slow
 def test_a_changed_byte_of_a_packed_value_is_found_and_told(log: Decklog, run_id: str) -> None:
     entry = log.journal.append(run_id, OUTPUT, kind="tool")  # type: ignore[arg-type]
     row = log.db.read(lambda: log.db.one("select bytes from blobs", {}))

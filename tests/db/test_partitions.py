@@ -97,6 +97,7 @@ def test_a_key_counts_once_in_every_partition(small: str) -> None:
             log.db.write(lambda: log.db.insert("entries", tuple(again), [tuple(again.values())]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statement", ["delete from {}", "truncate {}", "update {} set body = 'x'"])
 def test_entries_of_a_partition_are_never_changed_or_deleted(small: str, statement: str) -> None:
     with Decklog.open(small) as log:
@@ -109,6 +110,7 @@ def test_entries_of_a_partition_are_never_changed_or_deleted(small: str, stateme
                 connection.execute(statement.format(table).encode())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "named"),
     [
@@ -145,6 +147,7 @@ def entries_of(url: str) -> list[tuple[object, ...]]:
         return connection.execute("select stream, seq, hash from entries order by stream, seq").fetchall()
 
 
+@pytest.mark.slow
 def test_a_flat_log_becomes_the_first_partition_and_new_runs_go_to_the_next(empty_postgres_url: str) -> None:
     flat_logs.fill(empty_postgres_url)
     with Decklog.open(empty_postgres_url) as log:
@@ -164,6 +167,7 @@ def test_a_flat_log_becomes_the_first_partition_and_new_runs_go_to_the_next(empt
         assert log.journal.verify().problems == []
 
 
+@pytest.mark.slow
 def test_a_flat_log_takes_entries_while_its_partition_is_prepared(empty_postgres_url: str) -> None:
     flat_logs.fill(empty_postgres_url)
     flat_logs.flatten(empty_postgres_url)

@@ -43,6 +43,7 @@ def test_many_processes_can_make_and_open_one_new_file_at_the_same_instant(tmp_p
     assert sorted(os.listdir(tmp_path / "new")) == ["decklog.db", "decklog.db-lock"], "no backup of a log that was never older"
 
 
+@pytest.mark.slow
 def test_appends_of_many_processes_have_no_gap_and_one_chain(started: str) -> None:
     times = 500 if FULL else 20
     results = together("append", 8, started, "run_1", times)
@@ -157,6 +158,7 @@ def threads_and_files() -> tuple[int, int]:
 # Forks
 
 
+@pytest.mark.slow
 def test_a_wait_that_was_given_up_before_a_fork_keeps_nobody_out(started: str) -> None:
     holder = start("hold_lock", started)
     hear(holder)
@@ -200,10 +202,12 @@ def test_a_fork_while_threads_write_and_read_harms_neither(started: str) -> None
     assert whole(started) == 1 + result["written"] + 8 * 6
 
 
+@pytest.mark.slow
 def test_a_fork_inside_a_transaction_leaves_it_to_the_parent(started: str) -> None:
     assert alone("fork_inside_transaction", started) == {"status": 0, "ok": True, "entries": 3}
 
 
+@pytest.mark.slow
 def test_a_child_that_was_forked_inside_a_transaction_goes_on_or_is_told_why_not_and_harms_nothing(started: str) -> None:
     result = alone("fork_inside_transaction_and_write", started)
     assert result["ok"]
@@ -213,6 +217,7 @@ def test_a_child_that_was_forked_inside_a_transaction_goes_on_or_is_told_why_not
         assert (result["child"], result["again"]) == (["conflict"] * 3, 3)
 
 
+@pytest.mark.slow
 def test_what_a_child_that_was_forked_inside_a_read_writes_outlives_its_parent(started: str) -> None:
     assert alone("outlive_the_parents_read", started) == {"child": "2", "entries": 2, "ok": True}
 

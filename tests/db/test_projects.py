@@ -33,6 +33,7 @@ def server(postgres_server: str) -> Iterator[LogLocation]:
         yield place
 
 
+@pytest.mark.slow
 def test_team_works_in_its_own_project(server: LogLocation) -> None:
     with Decklog.open(as_login(url_of(server.target, "ants"), "ants_agent_login")) as log:
         log.runs.start("x", run_id="run_1")

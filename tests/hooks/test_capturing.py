@@ -237,6 +237,7 @@ def test_a_capture_that_fails_is_on_record_and_fails_no_tool(folder: GitFolder, 
     assert len(found) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [".git/config", "../outside.txt", "link.txt", "sub/b.txt"])
 def test_what_is_not_a_file_of_the_repository_is_not_captured(folder: GitFolder, log: Decklog, path: str) -> None:
     GitFolder(folder.folder / "sub")
@@ -269,6 +270,7 @@ def test_a_hook_of_a_program_captures_edits(folder: GitFolder, log: Decklog, tmp
     assert [edit.session for edit in log.edits.find(path="a.txt")] == ["claude:s9"]
 
 
+@pytest.mark.slow
 def test_pruning_releases_the_objects_of_old_sessions(folder: GitFolder, log: Decklog, tmp_path: Path) -> None:
     session = Session(folder, log)
     session.edit("a.txt", "person 1\n", "agent 1\n")

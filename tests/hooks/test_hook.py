@@ -99,6 +99,7 @@ PADDED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", PADDED)
 def test_a_padded_command_is_blocked(place: Path, way: str) -> None:
     payload = told(place, "PreToolUse", tool_name="Bash", tool_use_id="t1", tool_input={"command": PADDED[way]})
@@ -126,6 +127,7 @@ def test_a_judged_call_that_can_not_be_recorded_may_run_and_says_so(place: Path)
     assert hook(place, payload).code == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tool", "arguments", "code"),
     [
@@ -196,6 +198,7 @@ def test_a_dangerous_call_is_held_with_a_reason_and_on_record(place: Path, log: 
     assert result.payload["outcome"] == "denied"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "payload",
     [
@@ -221,6 +224,7 @@ def test_an_event_that_can_not_be_read_is_blocked_and_kept(place: Path, log: Dec
     assert entry.subtype == "unread"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [[], ["claude", "now"], ["claude", "--json"], ["--claude"], ["../claude"], [""]])
 def test_a_call_that_is_written_wrong_never_stops_an_agent(place: Path, words: list[str]) -> None:
     done = call(["hook", *words], cwd=place, variables=variables(place), stdin=json.dumps(told(place, "PreToolUse")).encode())
@@ -245,6 +249,7 @@ def test_an_event_of_fifty_megabytes_is_taken_in(place: Path, log: Decklog) -> N
     assert entry.payload["cut"]["bytes"] == 50_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["claude", "codex"])
 def test_a_session_whose_folder_is_gone_is_judged_and_on_record(place: Path, log: Decklog, program: str) -> None:
     gone = place / "sub"

@@ -4,6 +4,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import apsw
+import pytest
 
 from decklog import Decklog, ManualClock
 from decklog.importing.report import Outcome
@@ -43,6 +44,7 @@ def _taken(log: Decklog, path: Path) -> dict[str, int]:
     return dict(BazingaImport(log, str(path)).run().tables[LOGS])
 
 
+@pytest.mark.slow
 @on_both
 def test_a_second_import_asks_for_many_rows_at_once(log: Decklog, tmp_path: Path) -> None:
     path = _made(tmp_path / "in.db", MANY)
@@ -55,6 +57,7 @@ def test_a_second_import_asks_for_many_rows_at_once(log: Decklog, tmp_path: Path
     assert len(seen) < MANY / 4
 
 
+@pytest.mark.slow
 @on_both
 def test_a_row_that_says_something_else_now_is_found_among_many_that_do_not(log: Decklog, tmp_path: Path) -> None:
     path = _made(tmp_path / "in.db", MANY)
@@ -71,6 +74,7 @@ def test_a_row_that_says_something_else_now_is_found_among_many_that_do_not(log:
     assert _taken(log, path)[Outcome.ALREADY] == again["read"]
 
 
+@pytest.mark.slow
 @on_both
 def test_a_long_text_and_one_with_a_secret_are_known_again(log: Decklog, tmp_path: Path) -> None:
     secret = "ghp_" + "aB3dE5gH7j" * 3 + "kL9nP2"
@@ -85,6 +89,7 @@ def test_a_long_text_and_one_with_a_secret_are_known_again(log: Decklog, tmp_pat
     assert not [entry for entry in log.journal.tail("bazinga_2", follow=False) if secret in (entry.body or "")]
 
 
+@pytest.mark.slow
 @on_both
 def test_texts_that_were_dropped_since_do_not_come_back(log: Decklog, clock: ManualClock, tmp_path: Path) -> None:
     path = _made(tmp_path / "in.db", 100, content=LONG)

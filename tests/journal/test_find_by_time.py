@@ -62,6 +62,7 @@ def test_pages_by_time_have_every_entry_once(log: Decklog, days: list[datetime])
         assert len(seen) == len(set(seen)) > 15
 
 
+@pytest.mark.slow
 def test_find_by_time_looks_at_50_streams_at_most_and_goes_on(log: Decklog, clock: ManualClock) -> None:
     since = clock.now()
     for number in range(60):

@@ -63,6 +63,7 @@ def test_received_entries_move_the_head(log: Decklog, tmp_path) -> None:  # type
         assert kept_heads(other) == kept_heads(log)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["head_seq = head_seq - 1", "head_seq = head_seq + 1", "head_hash = 'f'", "head_at = '2000'"])
 def test_verify_finds_a_wrong_head_and_rebuild_derives_it_again(postgres_url: str, change: str) -> None:
     with Decklog.open(postgres_url) as log:

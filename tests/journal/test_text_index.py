@@ -290,6 +290,7 @@ def test_entries_of_many_short_runs_are_indexed_in_the_background(log: Decklog) 
     assert _left(log) < 2 * marks.STREAMS_BETWEEN_STEPS
 
 
+@pytest.mark.slow
 def test_index_indexes_everything(log: Decklog, run_id: str) -> None:
     _fill(log, run_id, 1_300)
     wait_for_background(log)
@@ -402,12 +403,14 @@ def test_broad_prefix_with_a_rare_word_is_found_at_once(broad: Decklog, run_id: 
     assert ([entry.body for entry in page], page.is_cut, page.next) == (["thread zqa"], False, None)
 
 
+@pytest.mark.slow
 def test_broad_prefix_finds_the_oldest_first_in_that_order(broad: Decklog, run_id: str) -> None:
     page = broad.journal.find(run_id, text="zq*", oldest_first=True, limit=3)
     assert [entry.body for entry in page] == ["needle zq0", "needle zq1", "needle zq2"]
     assert not page.is_cut
 
 
+@pytest.mark.slow
 def test_rare_prefix_is_found_behind_any_number_of_entries(broad: Decklog, run_id: str) -> None:
     page = broad.journal.search("zq209*", stream=run_id)
     found = [f"needle zq{number}" for number in [*range(2_099, 2_089, -1), 209]]
@@ -422,6 +425,7 @@ def test_broad_prefix_finds_entries_that_are_not_indexed(broad: Decklog, run_id:
     assert [entry.body for entry in page][:3] == ["newer zq2", "newer zq1", "newer zq0"]
 
 
+@pytest.mark.slow
 def test_search_over_everything_goes_on_behind_a_broad_prefix(broad: Decklog) -> None:
     first = broad.overview.search("zq*")
     assert (first.hits, first.is_cut) == ([], True)

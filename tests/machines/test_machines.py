@@ -30,6 +30,7 @@ def programs(request: pytest.FixtureRequest) -> int | None:
     return number
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_tasks_keep_their_promises_through_claims_transactions_and_forks(
     engine: str, places: dict[str, Place], programs: int | None

@@ -71,6 +71,7 @@ def test_clients_that_name_themselves_get_different_tasks_and_their_own_again(se
     assert over_http(server.address, server.token, work, worker="a") == first
 
 
+@pytest.mark.slow
 def test_a_client_with_a_session_is_known_by_it_and_one_with_neither_is_told(server: Listening) -> None:
     async def note(client: Any) -> Any:
         return await client.call_tool("note", {"text": "a thought"})

@@ -175,6 +175,7 @@ def test_several_who_send_at_once_send_each_once(log: Decklog, target: str, run_
     assert sorted(hook.told) == [f"Push {number}?" for number in range(6)]
 
 
+@pytest.mark.slow
 @on_both
 def test_a_sender_that_is_killed_in_the_middle_tells_nothing_twice(
     log: Decklog, target: str, run_id: str, hook: Hook, clock: ManualClock

@@ -57,6 +57,7 @@ def test_the_help_lists_a_plugin_that_cannot_be_loaded_with_the_others(
         assert "pip uninstall other-plugins" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -191,6 +191,7 @@ def test_lines_keep_their_origin_through_a_rename_whose_old_path_is_written_anew
     assert {line.rpartition(" ")[2] for line in who(folder, log, "b.txt")[:-1]} == {"unknown"}
 
 
+@pytest.mark.slow
 def test_lines_keep_their_origin_in_an_edit_after_a_rename_that_is_not_committed(folder: GitFolder, log: Decklog) -> None:
     record_edit(folder, log, "claude:1", "a.txt", "person 1", AGENT, OTHER)
     folder.git("mv", "a.txt", "b.txt")

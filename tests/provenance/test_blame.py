@@ -53,6 +53,7 @@ def test_blame_as_porcelain_has_lines_of_its_own(folder: GitFolder) -> None:
     assert out.count("\n\t") == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "code"),
     [(["none.txt"], 1), (["a.txt", "nowhere"], 1), (["a.txt", "-L", "x"], 2), (["../../out.txt"], 3), (["a.txt", "--", "-s"], 2)],

@@ -73,6 +73,7 @@ def blamed(folder: TextFolder, base: str) -> Counter[str]:
     return Counter({commit: count for commit, count in found.items() if commit in known})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_surviving_lines_are_those_of_git_blame(tmp_path: Path, seed: int) -> None:
     folder = TextFolder(tmp_path / "repo")

@@ -91,6 +91,7 @@ def by_a_prompt(text: str, _folder: Path) -> str:
 _WAYS = [by_the_journal, by_json, by_an_import, by_a_hook, by_the_command, by_bazinga, by_a_prompt]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", _WAYS, ids=lambda way: way.__name__)
 def test_settings_of_a_repository_hold_on_every_way(way: Callable[[str, Path], str], repository: Path) -> None:
     text = f"{_TOKEN} and {_ALLOWED}"
@@ -100,6 +101,7 @@ def test_settings_of_a_repository_hold_on_every_way(way: Callable[[str, Path], s
     assert "[redacted:acme-token]" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", _WAYS, ids=lambda way: way.__name__)
 def test_an_allow_list_that_a_person_consented_to_holds_on_every_way(way: Callable[[str, Path], str], repository: Path) -> None:
     consent(repository)

@@ -32,6 +32,7 @@ def _slowness() -> float:
     return max(1.0, (time.process_time() - start) / 0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", texts(8))
 def test_no_text_can_make_it_slow(name: str) -> None:
     text = _texts()[name]

@@ -63,6 +63,7 @@ def test_every_spelling_is_found_by_its_kind(desk: Desk) -> None:
     assert (len(files), missed) == (154, [])
 
 
+@pytest.mark.slow
 def test_honest_files_that_look_alike_are_not_stopped(desk: Desk) -> None:
     files = read("honest")
     found = find(desk, commit(desk, files))

@@ -91,6 +91,7 @@ def test_findings_count_on_changed_lines_alone(desk: Desk) -> None:
     assert (found.ran, found.missing, found.unproven) == (("fake",), (), ())
 
 
+@pytest.mark.slow
 def test_with_compare_findings_count_that_the_base_does_not_have(desk: Desk) -> None:
     desk.commit_to_base({"a.txt": "bad\ngood\n"})
     with installed(desk, FAKE):
@@ -98,6 +99,7 @@ def test_with_compare_findings_count_that_the_base_does_not_have(desk: Desk) -> 
     assert [one.line for one in found.findings] == [4]
 
 
+@pytest.mark.slow
 @every("branch", [{"fake.cfg": "note\n"}, {"fake.cfg": None}, {"sub/fake.cfg": "note\n"}])
 def test_a_change_does_not_configure_the_linter_it_is_judged_by(desk: Desk, branch: dict[str, str | None]) -> None:
     desk.commit_to_base({"fake.cfg": "error \n"})
@@ -112,6 +114,7 @@ def test_configuration_that_a_change_adds_is_removed_for_the_run(desk: Desk) -> 
     assert [one.severity for one in found.findings] == [Severity.BLOCKING]
 
 
+@pytest.mark.slow
 @every(
     ("program", "why"),
     [
@@ -135,6 +138,7 @@ def test_a_linter_that_fails_leaves_the_stage_unproven(desk: Desk, program: str,
     assert why in found.unproven[0], found.unproven
 
 
+@pytest.mark.slow
 def test_a_linter_that_runs_out_of_time_leaves_the_stage_unproven(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("decklog.review.linters.MINUTES", 0.005)
     with installed(desk, "import time\ntime.sleep(60)\n"):
@@ -194,6 +198,7 @@ def test_in_the_sandbox_a_linter_can_not_write_outside(desk: Desk, tmp_path: Pat
 # Shipped tools
 
 
+@pytest.mark.slow
 def test_ruff_finds_dangerous_calls_and_inline_comments_do_not_silence_it(desk: Desk) -> None:
     found = stage(desk, desk.commit({"run.py": "import os\n\n\ndef go(text):\n    os.system(text)  # noqa: S605\n"}), 4)
     assert (found.status, [(one.kind, one.file, one.line) for one in found.findings if one.file]) == (

@@ -121,6 +121,7 @@ def test_a_push_without_words_is_judged_by_the_settings(desk: Desk, change: Chan
     assert reason(desk, "git push origin") is None
 
 
+@pytest.mark.slow
 def test_a_commit_that_a_later_one_undoes_is_not_covered_by_the_review_of_the_sum(desk: Desk, change: Change) -> None:
     recorded(desk, change, "pass")
     assert reason(desk, "git push origin change") is None
@@ -216,6 +217,7 @@ def test_only_block_and_unproven_hold_and_the_newest_word_counts(desk: Desk, cha
     assert reason(desk, "git commit -m x --allow-empty && git push origin change")
 
 
+@pytest.mark.slow
 def test_a_verdict_is_for_one_tree_one_patch_and_the_rules_of_the_base(desk: Desk, change: Change) -> None:
     recorded(desk, change, "pass")
     recorded(desk, change, "pass", tree="0" * 40)
@@ -237,6 +239,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @every("wrong", WRONG)
 def test_a_gate_whose_settings_are_wrong_lets_nothing_go(desk: Desk, wrong: str) -> None:
     desk.settle(WRONG[wrong])

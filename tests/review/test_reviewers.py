@@ -61,6 +61,7 @@ def test_a_reviewer_that_gives_no_answer_leaves_the_stage_unproven(desk: Desk, a
         assert judge(results, block_below=60, change_below=75).verdict == "unproven"
 
 
+@pytest.mark.slow
 def test_a_change_that_is_too_large_for_a_model_is_unproven_and_not_cut(desk: Desk, ask_by: Any) -> None:
     change = desk.commit({**GOOD, "big.txt": "a line of text\n" * 20_000})
     result = run_adversarial(change, Rules(), ask_by(good))

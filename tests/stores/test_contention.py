@@ -433,6 +433,7 @@ CASES |= {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_verbs_that_meet_answer_as_if_one_came_after_another(log: Decklog, run_id: str, name: str) -> None:
     assert run_id == RUN

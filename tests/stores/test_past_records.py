@@ -11,6 +11,7 @@ from tests.stores.approvals.trust.trust_desk import make_keys
 CHANGED = "select distinct record_table, record_id from entries where record_table is not null"
 
 
+@pytest.mark.slow
 def test_every_record_can_be_read_as_of_each_of_its_entries(target: str, tmp_path: Path) -> None:
     whole_log.fill(target, make_keys(tmp_path))
     with Decklog.open(target) as log:

@@ -43,6 +43,7 @@ def verified(log: Decklog, folder: Path) -> list[str]:
     return [problem.what for problem in result.problems]
 
 
+@pytest.mark.slow
 def test_archived_entries_are_in_files_and_come_back_as_they_were(url: str, tmp_path: Path) -> None:
     before = entries_of(url)
     with Decklog.open(url) as log:
@@ -84,6 +85,7 @@ def test_an_archived_run_is_still_shown_and_takes_no_entry(url: str, tmp_path: P
             log.rebuild()
 
 
+@pytest.mark.slow
 def test_an_extracted_run_is_whole(url: str, tmp_path: Path) -> None:
     with Decklog.open(url) as log, Decklog.open(tmp_path / "old.db") as old:
         log.budgets.set("all", limit_microdollars=1_000_000)
@@ -106,6 +108,7 @@ def test_an_extracted_run_is_whole(url: str, tmp_path: Path) -> None:
         assert old.journal.verify().problems == []
 
 
+@pytest.mark.slow
 def test_overviews_and_pages_show_archived_runs(url: str, tmp_path: Path) -> None:
     with Decklog.open(url) as log:
         before = {run.id: run for run in log.overview.runs(limit=20)}
@@ -127,6 +130,7 @@ def test_overviews_and_pages_show_archived_runs(url: str, tmp_path: Path) -> Non
             assert browser.get("/compare?a=run_0&b=run_7").status == 404
 
 
+@pytest.mark.slow
 def test_verify_finds_a_changed_body_and_a_missing_file(url: str, tmp_path: Path) -> None:
     with Decklog.open(url) as log:
         first, second, *_ = create(log, tmp_path)
@@ -144,6 +148,7 @@ def test_verify_finds_a_changed_body_and_a_missing_file(url: str, tmp_path: Path
             Archive(log, str(tmp_path)).restore(first)
 
 
+@pytest.mark.slow
 def test_verify_finds_a_changed_record_of_an_archived_run(url: str, tmp_path: Path) -> None:
     with Decklog.open(url) as log:
         create(log, tmp_path)
@@ -162,6 +167,7 @@ def test_an_archived_log_is_not_copied_with_runs_missing(url: str, tmp_path: Pat
         JsonlExport(log, str(tmp_path / "out")).run("run_7")
 
 
+@pytest.mark.slow
 def test_the_commands_archive_verify_show_and_restore(url: str, tmp_path: Path) -> None:
     def run(*words: str) -> Done:
         return programs.call(["--db", url, *words], cwd=tmp_path, variables={})

@@ -73,6 +73,7 @@ TAMPERING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TAMPERING)
 def test_tampering_behind_the_anchor_or_with_it_is_found(some: Decklog, tmp_path: Path, name: str) -> None:
     anchor = str(tmp_path / "heads.jsonl")

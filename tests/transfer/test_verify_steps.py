@@ -55,6 +55,7 @@ def test_all_steps_together_find_what_one_look_does_and_tell_how_far_they_are(so
     assert [step["done"] for step in others] == list(range(1, others[0]["whole"] + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 3, 8, -2])
 def test_whoever_goes_on_walks_what_is_left_and_finds_the_same(some: Decklog, count: int) -> None:
     _, told = steps(some)
@@ -64,6 +65,7 @@ def test_whoever_goes_on_walks_what_is_left_and_finds_the_same(some: Decklog, co
     assert more[0]["done"] >= told[:count][-1]["done"] or told[:count][-1]["what"] != verify_steps.CHAINS
 
 
+@pytest.mark.slow
 def test_what_came_since_is_walked_and_nothing_else(some: Decklog) -> None:
     known = known_by(steps(some)[1])
     some.journal.append("r2", "later")
@@ -74,6 +76,7 @@ def test_what_came_since_is_walked_and_nothing_else(some: Decklog) -> None:
     assert len(walked) == 2
 
 
+@pytest.mark.slow
 def test_entries_that_come_while_it_goes_on_are_walked_too(some: Decklog) -> None:
     is_first = [True]
 
@@ -104,6 +107,7 @@ def change(log: Decklog, target: str, sql: str) -> None:
     assert victim.change(sql)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", TAMPERED)
 def test_what_is_wrong_is_named_as_one_look_names_it(some: Decklog, target: str, what: str) -> None:
     change(some, target, TAMPERED[what])
@@ -112,6 +116,7 @@ def test_what_is_wrong_is_named_as_one_look_names_it(some: Decklog, target: str,
     assert not found["ok"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sql", "what"),
     [
@@ -127,6 +132,7 @@ def test_what_was_found_whole_and_is_not_there_any_more_is_told(some: Decklog, t
     assert ("r4", 63, what) in [(one["stream"], one["seq"], one["what"]) for one in problems]
 
 
+@pytest.mark.slow
 def test_a_record_that_was_changed_after_it_was_compared_is_found_by_whoever_goes_on(some: Decklog, target: str) -> None:
     _, told = steps(some)
     change(some, target, TAMPERED["a goal"])

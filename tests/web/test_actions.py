@@ -173,6 +173,7 @@ def test_a_log_that_may_only_be_read_offers_and_does_nothing(tmp_path: Path) -> 
                 assert send(browser, verb, run_id).status == 405
 
 
+@pytest.mark.slow
 def test_what_agents_wrote_is_text_in_every_form(log: Decklog, clock: ManualClock, browser: Browser) -> None:
     known: set[tuple[str, str]] = set()
     for text in ("plain words", *(text for text in PAYLOADS if text.isprintable())):
@@ -241,6 +242,7 @@ def _subjects(log: Decklog, clock: ManualClock, run_id: str) -> dict[str, str]:
 _UNSIGNED = {"message-run", "message-task", "message-item", "comment-item", "answer-question"}
 
 
+@pytest.mark.slow
 def test_every_action_that_changes_something_needs_the_owner_s_signature(
     log: Decklog, clock: ManualClock, browser: Browser, run_id: str
 ) -> None:

@@ -35,6 +35,7 @@ def test_every_route_that_takes_a_form_is_tried() -> None:
     assert set(posts) - {"/login"} == SENT.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("route", SENT)
 @pytest.mark.parametrize("token", [None, "guessed"])
 def test_a_form_without_a_token_of_the_session_changes_nothing(

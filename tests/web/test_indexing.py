@@ -25,6 +25,7 @@ def test_new_entries_are_indexed_while_the_dashboard_runs(log: Decklog, run_id: 
     assert not log.db.read(lambda: log.db.unindexed(None))
 
 
+@pytest.mark.slow
 @on_both
 def test_search_shows_partial_results_while_a_large_import_is_indexed(log: Decklog, run_id: str, browser: Browser) -> None:
     log.journal.append_many([{"stream": run_id, "body": f"needle {number}"} for number in range(4000)])

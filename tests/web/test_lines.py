@@ -85,6 +85,7 @@ def test_dashboard_outside_of_a_repository_says_so(
     assert (answer.status, "in no git repository" in answer.text, str(tmp_path) in answer.text) == (404, True, False)
 
 
+@pytest.mark.slow
 def test_what_an_agent_commits_is_text_on_every_page(folder: TextFolder, log: Decklog, browser: Browser) -> None:
     plain, odd = ["text"] * 3, [text for text in PAYLOADS if text.isprintable()]
     known: set[tuple[str, str]] = set()

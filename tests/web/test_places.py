@@ -33,6 +33,7 @@ def test_columns_stand_on_each_other_and_small_kinds_are_one() -> None:
     assert chart_of(["a"], {}, str).bars == []
 
 
+@pytest.mark.slow
 @on_both
 def test_every_sum_is_that_of_the_days_and_an_id_leads_to_its_place(log: Decklog, clock: ManualClock, browser: Browser) -> None:
     sample_log.write(log, clock)

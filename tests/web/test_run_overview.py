@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from decklog import Decklog, ManualClock
 from tests.conftest import on_both
 from tests.pictures import sample_log, sample_parts
@@ -65,6 +67,7 @@ def test_stalled_run_names_the_lease_that_ended(log: Decklog, browser: Browser, 
     assert "running" not in tasks
 
 
+@pytest.mark.slow
 @on_both
 def test_run_of_the_conductor_shows_its_work_items_in_a_table_red_first(
     log: Decklog, browser: Browser, clock: ManualClock

@@ -76,6 +76,7 @@ def test_a_version_of_a_document_tells_what_it_changed(filled: Browser) -> None:
     assert filled.get("/runs/commas/states?name=grammar&version=9").status == 404
 
 
+@pytest.mark.slow
 @on_both
 def test_the_lane_of_the_conductor_is_told_item_by_item(filled: Browser) -> None:
     shown = read(filled, f"/runs/{sample_parts.ITEMS}/checks")

@@ -69,6 +69,7 @@ def test_filters_have_counts_that_follow_the_other_filters(fleet: Browser) -> No
     assert ids(fleet.get("/runs?status=done").text) == ["old", "done"]
 
 
+@pytest.mark.slow
 @on_both
 def test_heads_sort_and_say_so(fleet: Browser) -> None:
     text = fleet.get("/runs").text

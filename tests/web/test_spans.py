@@ -69,6 +69,7 @@ def charged(log: Decklog, clock: ManualClock, browser: Browser) -> Browser:
     return browser
 
 
+@pytest.mark.slow
 @on_both
 def test_the_sums_are_those_of_the_span(log: Decklog, charged: Browser) -> None:
     whole = charged.get("/spend.json?days=365").data["data"]

@@ -88,6 +88,7 @@ def test_tabs_of_a_run_name_commands_of_their_own(filled: Browser) -> None:
     assert len(set(said)) == len(said)
 
 
+@pytest.mark.slow
 def test_a_run_as_of_an_entry_is_still_in_every_tab_and_changes_nothing(filled: Browser) -> None:
     for url in RUN_TABS:
         text = filled.get(f"{url}?at=20").text

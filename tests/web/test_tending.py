@@ -266,6 +266,7 @@ def test_what_goes_on_ends_with_the_server(log: Decklog, tmp_path: Path) -> None
     assert not verifying.begin(log, lambda: None)
 
 
+@pytest.mark.slow
 def test_a_log_that_can_not_be_opened_is_not_verified_and_its_place_is_not_told(tmp_path: Path, run_id: str) -> None:
     with Decklog.open(tmp_path / "log.db") as log:
         browser = made(log)
@@ -281,6 +282,7 @@ def test_a_log_that_can_not_be_opened_is_not_verified_and_its_place_is_not_told(
             assert str(tmp_path) not in text
 
 
+@pytest.mark.slow
 def test_open_pages_are_told_when_it_begins_and_ends(log: Decklog, browser: Browser) -> None:
     async def listen() -> int:
         stream = browser.site.feed.stream(lambda: True)

@@ -72,11 +72,13 @@ def test_no_text_makes_an_element_an_attribute_or_an_address(pages: dict[str, st
         assert [target for target in targets if not target.startswith(("/", "#")) or target.startswith("//")] == []
 
 
+@pytest.mark.slow
 def test_no_character_that_turns_or_hides_text_reaches_a_page(pages: dict[str, str]) -> None:
     hidden = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
     assert [place for place, text in pages.items() if hidden.search(text)] == []
 
 
+@pytest.mark.slow
 def test_data_is_data_whoever_takes_it_for_a_page(hostile: Browser) -> None:
     for place in (*(f"{place}.json" for place in PLACES), "/runs.json?as=family"):
         answer = hostile.get(place)

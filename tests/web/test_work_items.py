@@ -54,6 +54,7 @@ def messages(log: Decklog) -> list[Any]:
     return list(log.inbox.find())
 
 
+@pytest.mark.slow
 def test_the_page_of_an_item_shows_its_stages_steps_and_change(browser: Browser, site: RunContext) -> None:
     text = browser.get(page(site)).text
     assert "I add it." in text
@@ -65,6 +66,7 @@ def test_the_page_of_an_item_shows_its_stages_steps_and_change(browser: Browser,
     assert data["state"]["state"] == "landed"
 
 
+@pytest.mark.slow
 def test_a_change_is_shown_side_by_side(browser: Browser, site: RunContext) -> None:
     text = browser.get(f"{page(site)}?view=split").text
     row = '<td class="no"></td><td class="code d-none"></td><td class="no"><a class="on"'
@@ -72,6 +74,7 @@ def test_a_change_is_shown_side_by_side(browser: Browser, site: RunContext) -> N
     assert '<td class="code d-add"><span class="unseen">added: </span>def triple(a):</td>' in text
 
 
+@pytest.mark.slow
 def test_a_comment_on_a_line_is_worked_on_in_another_round(log: Decklog, browser: Browser, site: RunContext) -> None:
     asked = browser.get(f"{page(site)}?on=calc.py:9").text
     assert 'name="where" value="calc.py:9"' in asked
@@ -85,6 +88,7 @@ def test_a_comment_on_a_line_is_worked_on_in_another_round(log: Decklog, browser
     assert "landed as " in browser.get(page(site)).text
 
 
+@pytest.mark.slow
 def test_a_comment_on_no_line_of_the_change_comes_back_as_it_was_typed(log: Decklog, browser: Browser, site: RunContext) -> None:
     for where, status in (("none.py:1", 404), ("calc.py:999", 400), ("calc.py", 400), ("../x:1", 404)):
         answer = send(browser, "comment-item", f"{site.run_id}.triple", where=where, text="Say why.")
@@ -93,6 +97,7 @@ def test_a_comment_on_no_line_of_the_change_comes_back_as_it_was_typed(log: Deck
     assert messages(log) == []
 
 
+@pytest.mark.slow
 def test_a_message_reaches_the_item_under_the_name_of_the_owner(log: Decklog, browser: Browser, site: RunContext) -> None:
     log.trust.bind("ana", "cli", password=PASSWORD)
     assert send(browser, "message-item", f"{site.run_id}.triple", text="Use a set here.").status == 303
@@ -102,6 +107,7 @@ def test_a_message_reaches_the_item_under_the_name_of_the_owner(log: Decklog, br
     assert entry.agent_id == browser.session.name
 
 
+@pytest.mark.slow
 def test_a_form_of_another_item_or_session_writes_nothing(log: Decklog, browser: Browser, site: RunContext) -> None:
     token = browser.session.form_token(token_of("message-item"), f"{site.run_id}.other")
     assert browser.post(f"/act/message-item/{site.run_id}.triple", {"token": token, "text": "x"}).status == 403
@@ -110,6 +116,7 @@ def test_a_form_of_another_item_or_session_writes_nothing(log: Decklog, browser:
     assert messages(log) == []
 
 
+@pytest.mark.slow
 def test_a_run_is_landed_with_the_owner_s_signature_and_not_without(
     log: Decklog, browser: Browser, site: RunContext, folder: Path
 ) -> None:
@@ -126,6 +133,7 @@ def test_a_run_is_landed_with_the_owner_s_signature_and_not_without(
     assert browser.get(f"/act/land-run/{site.run_id}").status == 409
 
 
+@pytest.mark.slow
 def test_everything_that_a_run_has_landed_is_one_change(browser: Browser, site: RunContext) -> None:
     text = browser.get(f"/runs/{site.run_id}/changes").text
     assert "def triple(a):" in text
@@ -133,6 +141,7 @@ def test_everything_that_a_run_has_landed_is_one_change(browser: Browser, site: 
     assert "?on=" not in text
 
 
+@pytest.mark.slow
 def test_a_machine_without_the_repository_says_so_and_names_the_command(log: Decklog, browser: Browser, site: RunContext) -> None:
     run = log.runs.get(site.run_id)
     facts: Any = run.metadata["conductor"]
@@ -144,6 +153,7 @@ def test_a_machine_without_the_repository_says_so_and_names_the_command(log: Dec
     assert "I add it." in text
 
 
+@pytest.mark.slow
 def test_a_blocked_item_is_tried_again_and_given_up(log: Decklog, browser: Browser, folder: Path) -> None:
     site = conduct(log, folder, *two_items())
     assert "Retry…" in browser.get(page(site, "wrong")).text

@@ -64,6 +64,7 @@ def authors(note: str) -> dict[int, str]:
     return {line: sessions.get(key.partition("::")[0]) or people[key] for line, key in files.get("f", {}).items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_notes_of_unique_lines_name_exactly_their_authors(log: Decklog, tmp_path: Path, seed: int) -> None:
     folder = TextFolder(tmp_path / "repo")
@@ -82,6 +83,7 @@ def test_notes_of_unique_lines_name_exactly_their_authors(log: Decklog, tmp_path
         assert (authors(notes[commit]) if commit in notes else {}) == expected, f"seed {seed}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("are_unique", [True, False])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_imported_notes_are_exact_or_unknown(tmp_path: Path, seed: int, are_unique: bool) -> None:

@@ -194,6 +194,7 @@ def test_printing_shows_the_lines_and_writes_nothing(places: Places, here: Here)
     assert here("setup", "claude", "--print", "--json").data[0]["path"] == str(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ['{"a": 1', "not json", '{"hooks": []}', '{"hooks": {"Stop": "x"}}', "[]"])
 @pytest.mark.parametrize("words", [(), ("--remove",)], ids=["put in", "remove"])
 def test_malformed_settings_are_left_alone_with_a_clear_message(
@@ -270,6 +271,7 @@ def test_a_link_stays_a_link_and_what_it_leads_to_is_changed(places: Places, her
     assert (tree(places.home), real.read_text()) == (before, "{}\n")
 
 
+@pytest.mark.slow
 def test_a_file_of_the_same_name_that_is_not_ours_is_left_alone(places: Places, here: Here) -> None:
     path = places.repo / ".cursor" / "rules" / "decklog.mdc"
     path.parent.mkdir(parents=True)

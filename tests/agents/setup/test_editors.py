@@ -29,6 +29,7 @@ def claude(program: Callable[..., Path]) -> Path:
     return program("claude-agent-acp", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("editor", JSON)
 def test_entries_of_others_and_comments_stay(editor: str, places: Places, here: Here, claude: Path) -> None:
     path = places.root / FILES[editor]
@@ -49,6 +50,7 @@ def test_entries_of_others_and_comments_stay(editor: str, places: Places, here: 
     assert path.read_text().replace("light", "dark") == OTHERS
 
 
+@pytest.mark.slow
 def test_agents_are_those_on_the_path_or_those_that_are_named(places: Places, here: Here, program: Callable[..., Path]) -> None:
     path = places.root / FILES["jetbrains"]
     program("opencode", "")

@@ -23,6 +23,7 @@ def test_agents_are_told_of_commands_that_there_are() -> None:
     assert {"next", "done", "fail", "block", "note", "ask", "plan", "recall", "remember", "spend"} == set(words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["# Mine\n", "# Mine", "# Mine\r\n\r\nMore\r\n", "", "\n\n", "# Mine\n\n\n"])
 def test_a_block_stands_behind_what_is_there_and_goes_without_a_trace(text: str, places: Places, here: Here) -> None:
     path = places.repo / "AGENTS.md"
@@ -36,6 +37,7 @@ def test_a_block_stands_behind_what_is_there_and_goes_without_a_trace(text: str,
     assert path.read_bytes() == text.encode()
 
 
+@pytest.mark.slow
 def test_what_was_written_behind_the_block_stays(places: Places, here: Here) -> None:
     path = places.repo / "AGENTS.md"
     path.write_text("# Mine\n")
@@ -46,6 +48,7 @@ def test_what_was_written_behind_the_block_stays(places: Places, here: Here) -> 
     assert path.read_text() == "# Mine\n\n# Later\n"
 
 
+@pytest.mark.slow
 def test_a_block_that_somebody_changed_is_written_anew(places: Places, here: Here) -> None:
     path = places.repo / "AGENTS.md"
     path.write_text("# Mine\n")
@@ -57,6 +60,7 @@ def test_a_block_that_somebody_changed_is_written_anew(places: Places, here: Her
     assert path.read_text() == whole
 
 
+@pytest.mark.slow
 def test_files_that_are_read_in_its_place_have_it_too(places: Places, here: Here) -> None:
     (places.repo / "CLAUDE.md").write_text("# For Claude\n")
     (places.repo / "GEMINI.md").symlink_to("AGENTS.md")
@@ -77,6 +81,7 @@ def test_init_writes_it_when_asked_and_never_asks_without_a_terminal(places: Pla
     assert here("init", "--agents-md").out.count("Written") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer", "is_written"), [("y", True), ("", False)])
 def test_init_asks_on_a_terminal(answer: str, is_written: bool, places: Places) -> None:
     ours, theirs = pty.openpty()

@@ -147,6 +147,7 @@ def test_a_session_of_opencode_is_on_record_and_a_denied_call_does_not_run(place
     assert said.count("session startup") == 1
 
 
+@pytest.mark.slow
 @needs_node
 @pytest.mark.parametrize(("code", "runs"), [(0, True), (1, False), (2, False), (3, True), (127, False)])
 def test_a_hook_that_crashes_blocks_the_call(tmp_path: Path, code: int, runs: bool) -> None:

@@ -76,6 +76,7 @@ def test_an_edit_of_somebody_else_stays_when_the_entry_goes(places: Places, here
     assert json.loads(path.read_text()) == {"mcpServers": {"theirs": {"command": "y"}}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["repo/.mcp.json", "home/.codex/config.toml"])
 def test_a_server_of_the_same_name_that_is_not_ours_is_left_alone(file: str, places: Places, here: Here) -> None:
     words, path = WITH_SERVER[file], places.root / file

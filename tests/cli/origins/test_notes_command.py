@@ -1,11 +1,14 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from decklog import Decklog
 from tests.cli.conftest import Program
 from tests.provenance.text_repositories import TextFolder
 
 
+@pytest.mark.slow
 def test_notes_are_exported_and_setup_lists_what_a_push_publishes(folder: TextFolder, decklog: Program) -> None:
     assert decklog("notes", "export", "--dry-run").out.startswith("Would write 2 notes")
     assert folder.git("for-each-ref", "refs/notes") == ""
@@ -31,6 +34,7 @@ def test_records_of_agent_trace_are_printed_and_written(folder: TextFolder, deck
     assert (tmp_path / "trace.jsonl").read_text().splitlines() == lines
 
 
+@pytest.mark.slow
 def test_notes_are_imported_into_another_log(folder: TextFolder, decklog: Program, tmp_path: Path) -> None:
     decklog("notes", "export")
     decklog("notes", "export", "--format", "agent-trace", "--out", "trace.jsonl")
@@ -42,6 +46,7 @@ def test_notes_are_imported_into_another_log(folder: TextFolder, decklog: Progra
     assert "agent claude:s1" in decklog("why", "a:2", *other).out
 
 
+@pytest.mark.slow
 def test_wrong_options_are_refused(folder: TextFolder, decklog: Program) -> None:
     assert decklog("notes", "import", "--format", "agent-trace").code == 2
     assert decklog("notes", "import", "x.jsonl").code == 2

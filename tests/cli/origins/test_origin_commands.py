@@ -1,3 +1,5 @@
+import pytest
+
 from tests.cli.conftest import Program
 from tests.provenance.text_repositories import TextFolder
 
@@ -34,6 +36,7 @@ def test_why_names_a_known_person(folder: TextFolder, decklog: Program) -> None:
     assert "person Bo <bo@example.org>" in decklog("why", "a:3").out
 
 
+@pytest.mark.slow
 def test_why_refuses_what_is_no_line(folder: TextFolder, decklog: Program) -> None:
     assert decklog("why", "a").code == 2
     missing = decklog("why", "a:99")
@@ -47,6 +50,7 @@ def test_why_takes_a_path_seen_from_a_subfolder(folder: TextFolder, decklog: Pro
     assert decklog("why", "../a:2", cwd=folder.folder / "sub").out.startswith("a:2  zwei")
 
 
+@pytest.mark.slow
 def test_commit_show_has_files_shares_sessions_and_cost(folder: TextFolder, decklog: Program) -> None:
     shown = decklog("commit", "show", "HEAD~2").out
     assert "1 added line: agent 1 (100 %)" in shown
@@ -57,6 +61,7 @@ def test_commit_show_has_files_shares_sessions_and_cost(folder: TextFolder, deck
     assert decklog("commit", "show", "nowhere").code == 3
 
 
+@pytest.mark.slow
 def test_stats_are_a_table_json_and_markdown(folder: TextFolder, decklog: Program) -> None:
     shown = decklog("stats", "HEAD~3..HEAD").out.splitlines()
     assert shown[0].endswith("3 commits")
@@ -67,6 +72,7 @@ def test_stats_are_a_table_json_and_markdown(folder: TextFolder, decklog: Progra
     assert decklog("stats", "--by", "model", "--markdown").out.startswith("| model | written | kept |")
 
 
+@pytest.mark.slow
 def test_commands_outside_of_a_repository_say_so(log_folder: object, decklog: Program) -> None:
     for words in (["why", "a:1"], ["commit", "show"], ["stats"]):
         answer = decklog(*words)

@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from decklog import Decklog
 from tests.agents.origins.test_rewinding import snapshot
 from tests.cli.conftest import Program
@@ -13,6 +15,7 @@ def taken(folder: TextFolder, log_file: Path) -> None:
     folder.put("a", "by the agent\n")
 
 
+@pytest.mark.slow
 def test_rewind_restores_and_prints_the_ways_back_and_on(folder: TextFolder, decklog: Program) -> None:
     taken(folder, folder.folder / ".decklog" / "decklog.db")
     assert "Would restore 1 file" in decklog("rewind", "--dry-run").out

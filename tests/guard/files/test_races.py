@@ -5,6 +5,7 @@ import pytest
 from tests.guard.files.races import SHAPES, naive_escape, race
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_swap_shows_or_changes_a_byte_outside(shape: str) -> None:
     outcome = race(shape, 500)

@@ -21,6 +21,7 @@ def test_harmless_commands_run_unasked(name: str) -> None:
     assert found.held_percent <= 2, found.misjudged
 
 
+@pytest.mark.slow
 def test_every_verdict_names_its_rule_and_a_remedy() -> None:
     for case in cases("dangerous"):
         verdict = judge(case.command)

@@ -252,7 +252,7 @@ def test_a_kind_that_does_not_exist_is_refused() -> None:
 
 def test_no_sandbox_is_said_in_plain_words(log: Decklog, run_id: str, box: Toolbox) -> None:
     assert box.run(["true"]).sandbox == "none"
-    assert "whatever its user can" in log.journal.find(run_id, subtype="run")[0].payload["sandbox"]["note"]
+    assert "everything its user can" in log.journal.find(run_id, subtype="run")[0].payload["sandbox"]["note"]
 
 
 def test_the_best_that_works_is_chosen_by_itself(make_box: Callable[..., Toolbox]) -> None:

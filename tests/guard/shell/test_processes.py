@@ -72,6 +72,7 @@ def test_a_stop_goes_on_to_terminate_and_to_kill(box: Toolbox) -> None:
         assert not carriers(started.process_id)
 
 
+@pytest.mark.slow
 def test_a_grandchild_that_ignores_signals_is_gone_after_a_stop(box: Toolbox, place: Path) -> None:
     (place / "stubborn.py").write_text(STUBBORN)
     started = box.start_process([PYTHON, "stubborn.py", "600"])

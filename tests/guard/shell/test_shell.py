@@ -166,6 +166,7 @@ def test_a_command_has_a_session_of_its_own(box: Toolbox, place: Path) -> None:
     assert box.run([PYTHON, "show.py"]).output == "True\n"
 
 
+@pytest.mark.slow
 def test_a_grandchild_that_ignores_signals_is_gone_after_a_time_out(box: Toolbox, place: Path, stubborn: list[str]) -> None:
     started = time.monotonic()
     with pytest.raises(TimedOut, match="ended after 1 seconds") as caught:
@@ -175,6 +176,7 @@ def test_a_grandchild_that_ignores_signals_is_gone_after_a_time_out(box: Toolbox
     assert not is_running(int((place / "grandchild.pid").read_text()))
 
 
+@pytest.mark.slow
 def test_nothing_outlives_a_command(box: Toolbox, place: Path, stubborn: list[str]) -> None:
     ran = box.run([*stubborn, "0"])
     assert (ran.exit_code, ran.leftovers) == (0, 1)

@@ -157,6 +157,7 @@ def test_enforcement_makes_agents_ask_and_says_so(place: Path, log: Decklog) -> 
     assert sum(subtype == "denied" for subtype, _ in told) == 2
 
 
+@pytest.mark.slow
 def test_without_enforcement_nothing_is_changed(place: Path) -> None:
     with Editor(place, AGENT_NAME="claude-agent-acp").open() as editor:
         editor.prompt(["told"])

@@ -89,6 +89,7 @@ def test_an_edit_of_a_tool_is_the_sessions_and_what_a_person_wrote_meanwhile_is_
     assert [edit.call_id for edit in log.edits.find()] == ["c1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_person_there", [False, True])
 def test_an_edit_that_is_reported_late_counts_only_if_nobody_else_changed_the_file(
     folder: GitFolder, log: Decklog, is_person_there: bool
@@ -169,6 +170,7 @@ def test_capture_can_be_switched_off(folder: GitFolder, log: Decklog) -> None:
     assert not os.path.exists(folder.repository.state)
 
 
+@pytest.mark.slow
 def test_a_git_that_hangs_neither_fails_nor_stops_the_proxy(folder: GitFolder, log: Decklog, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     slow = tmp_path / "bin" / "git"

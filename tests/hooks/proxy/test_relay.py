@@ -41,6 +41,7 @@ def test_what_an_agent_says_comes_through_byte_for_byte(place: Path) -> None:
         assert editor.close() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [UNREADABLE, b'{"id":9,"method":"terminal/create","params":' + b"[" * 200_000 + b"]" * 200_000 + b"}\n", b'{"method"\n'],

@@ -110,6 +110,7 @@ records = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(200))
 @given(records)
 def test_what_is_written_is_read_again(record: TraceRecord) -> None:

@@ -197,12 +197,14 @@ def notes(draw: st.DrawFn) -> AuthorshipNote:
     return AuthorshipNote(base_commit=BASE, files=files, sessions=sessions, prompts=prompts, humans=humans)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(200))
 @given(notes())
 def test_what_is_written_is_read_again(note: AuthorshipNote) -> None:
     assert parse_note(format_note(note)) == note
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(200))
 @given(notes())
 def test_second_reader_agrees_with_what_is_written(note: AuthorshipNote) -> None:

@@ -177,6 +177,7 @@ def hang(target: str, begun: str) -> None:
         threading.Event().wait(60)
 
 
+@pytest.mark.slow
 def test_a_block_whose_process_was_killed_is_unknown(target: str, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     with Decklog.open(target) as log:

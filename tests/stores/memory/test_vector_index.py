@@ -69,6 +69,7 @@ def test_an_index_may_take_longer_than_a_server_may_be_silent(taught: Decklog, p
         later.join()
 
 
+@pytest.mark.slow
 def test_the_planner_takes_the_index(taught: Decklog) -> None:
     taught.memory.index_vectors()
     embedder = taught.memory.embedder

@@ -106,6 +106,7 @@ def test_views_take_few_statements_however_large_the_log_and_look_through_nothin
                 assert log.db.read(lambda sql=sql, bound=bound: scans(log, sql, bound)) == [], (name, sql)  # type: ignore[misc]
 
 
+@pytest.mark.slow
 def test_very_many_runs_under_way_are_told_of_with_few_statements(log: Decklog) -> None:
     """More than one statement can hold, each with entries and charges since its mark."""
     with log.transaction():

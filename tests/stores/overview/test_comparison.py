@@ -15,6 +15,7 @@ def week(log: Decklog, clock: ManualClock) -> Decklog:
     return log
 
 
+@pytest.mark.slow
 def test_both_sides_are_what_each_moment_tells_by_itself(week: Decklog) -> None:
     last = week.journal.find("commas", limit=1)[0].seq
     chance = random.Random(14)
@@ -42,6 +43,7 @@ def test_runs_that_are_long_are_shown_without_their_differences(week: Decklog, m
     assert [side.totals for side in after.sides] == [side.totals for side in before.sides]
 
 
+@pytest.mark.slow
 def test_what_is_no_run_is_not_compared(week: Decklog) -> None:
     for moments in (("commas", "nothing"), ("@desk", "commas"), ("commas:9999", "commas")):
         with pytest.raises(NotFound):

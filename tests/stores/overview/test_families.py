@@ -137,6 +137,7 @@ def test_a_strange_place_is_refused(log: Decklog) -> None:
         log.overview.families(after="x")
 
 
+@pytest.mark.slow
 def test_families_take_as_many_statements_however_many_there_are(log: Decklog, clock: ManualClock) -> None:
     def asked(**given: Any) -> int:
         log.overview.families_table(limit=50, **given)

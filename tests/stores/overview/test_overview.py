@@ -196,6 +196,7 @@ def act(log: Decklog, dice: random.Random, run_id: str) -> None:
                 log.tasks.abandon(pending[0].id, reason="no use")
 
 
+@pytest.mark.slow
 def test_tallies_and_days_are_true_wherever_the_marks_are(log: Decklog, clock: ManualClock, impatient: None) -> None:
     dice = random.Random(7)
     for run_id in ("a", "b"):

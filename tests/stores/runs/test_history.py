@@ -135,6 +135,7 @@ def newest(log: Decklog, tables: list[str], at: int) -> dict[str, list[Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_the_newest_records_as_of_any_entry_are_those_of_the_whole_picture(
     log: Decklog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,6 +162,7 @@ def test_what_was_spent_grows_to_what_is_counted(log: Decklog, clock: ManualCloc
     assert sum(row["cost_microdollars"] for row in now.spent.by) == now.totals["cost_microdollars"]
 
 
+@pytest.mark.slow
 def test_a_span_has_the_attempts_that_overlap_it_as_they_stood_at_its_end(log: Decklog, clock: ManualClock) -> None:
     dice, last = random.Random(11), filled(log, clock, 70, 11)
     whole = {one["started_seq"]: one for one in log.runs.lanes("commas")["attempts"]}
@@ -204,6 +206,7 @@ def test_a_time_stands_for_the_entry_that_was_the_last_then(log: Decklog, clock:
     assert [step["seq"] for step in activity["steps"]] == [12, 13, 14, 15, 16]
 
 
+@pytest.mark.slow
 def test_a_pulse_has_even_steps_and_every_moment(log: Decklog, clock: ManualClock) -> None:
     last = filled(log, clock, 90)
     activity = log.runs.activity("commas", buckets=11)
@@ -259,6 +262,7 @@ def test_a_moment_that_is_not_there_and_a_table_that_no_run_has_are_refused(log:
         log.runs.activity(run_id, buckets=301)
 
 
+@pytest.mark.slow
 def test_a_log_that_may_only_be_read_is_added_up_in_memory_and_goes_on(log: Decklog, target: str, clock: ManualClock) -> None:
     last, dice = filled(log, clock, 60), random.Random(1)
     with Decklog.open(target, clock=clock, read_only=True) as reader:
@@ -315,6 +319,7 @@ def test_a_fork_is_told_from_its_own_entries(log: Decklog, clock: ManualClock) -
     assert log.journal.verify().ok
 
 
+@pytest.mark.slow
 def test_what_was_moved_or_exported_is_told_the_same(log: Decklog, clock: ManualClock, tmp_path: Path) -> None:
     last = filled(log, clock, 50)
     at = str(last // 2)

@@ -31,6 +31,7 @@ def within(seconds: float, job: object) -> None:
         raise problems[0]
 
 
+@pytest.mark.slow
 def test_a_claim_may_end_inside_a_transaction(target: str) -> None:
     with Decklog.open(target) as log:
         log.runs.start("goal", run_id="run_1")

@@ -63,6 +63,7 @@ def test_the_money_of_a_lease_is_held_over_a_jump(log: Decklog, clock: ManualClo
     assert log.tasks.get(task_id).state is TaskState.DONE
 
 
+@pytest.mark.slow
 def test_money_that_another_has_meanwhile_does_not_end_the_lease(log: Decklog, clock: ManualClock, task_id: str) -> None:
     log.budgets.set(BudgetScope.RUN, scope_id="run_1", limit_microdollars=100)
     held = claim(log, reserve_microdollars=60)

@@ -88,6 +88,7 @@ def test_a_future_that_is_cancelled_too_late_stops_nobody(log: Decklog, run_id: 
     assert sum(not future.cancelled() for future in futures) == 50 - cancelled
 
 
+@pytest.mark.slow
 def test_threads_that_end_leave_no_connection_behind(log: Decklog, run_id: str) -> None:
     def read() -> None:
         assert log.runs.get(run_id).id == run_id

@@ -95,6 +95,7 @@ def test_what_its_worker_relies_on_is_not_changed_under_its_hands(log: Decklog, 
         log.tasks.edit(task.id, reason="x", priority=4)
 
 
+@pytest.mark.slow
 def test_an_edit_and_a_claim_at_once_never_mix(target: str) -> None:
     """Whoever claims has the task as it was before the edit, or as it is after it, and keeps it so."""
     with Decklog.open(target) as log:
@@ -172,6 +173,7 @@ def test_a_task_may_be_added_for_somebody(log: Decklog, run_id: str) -> None:
     assert [claim and claim.task.title for claim in taken] == ["for all", None, "for ana"]
 
 
+@pytest.mark.slow
 def test_only_the_one_it_is_assigned_to_gets_a_task_when_many_claim_at_once(target: str) -> None:
     with Decklog.open(target) as log:
         run_id = log.runs.start("races").id

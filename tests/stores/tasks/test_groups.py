@@ -92,6 +92,7 @@ def test_a_group_can_be_made_with_the_time_it_was_made_elsewhere(log: Decklog, r
     assert log.groups.add(run_id, "A", created_at=datetime(2024, 1, 1, tzinfo=UTC)).created_at == then
 
 
+@pytest.mark.slow
 @every(("verb", "field"), product(["add", "update"], OTHER))
 def test_a_change_of_one_field_leaves_all_the_others(log: Decklog, verb: str, field: str, clock: ManualClock) -> None:
     run_id = log.runs.start("Change").id
@@ -164,6 +165,7 @@ BAD: dict[str, list[object]] = {
 }
 
 
+@pytest.mark.slow
 @every("bad", [{name: value} for name, values in BAD.items() for value in values])
 def test_bad_values_are_refused_and_nothing_is_written(log: Decklog, bad: dict[str, object]) -> None:
     run_id = log.runs.start("Groups that make no sense").id

@@ -100,6 +100,7 @@ def test_the_oldest_of_the_most_urgent_is_taken(log: Decklog, clock: ManualClock
     assert [task.id for task in taken(log, **wanted)] == ["urgent", "rare_0", "rare_1", "rare_2"]
 
 
+@pytest.mark.slow
 def test_tags_follow_a_task_through_its_whole_life(log: Decklog, clock: ManualClock, run_id: str) -> None:
     def found(**wanted: Any) -> str | None:
         claim = log.tasks.claim("run_1", worker="w", lease_seconds=60, **wanted)
@@ -137,6 +138,7 @@ def test_tasks_without_a_tag_or_role_leave_nothing_beside_them(log: Decklog, run
     assert log.db.read(lambda: log.db.one("select count(*) from ready_tags", {})) == (0,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [

@@ -194,6 +194,7 @@ def test_fields_of_a_plan_can_be_cleared(log: Decklog, run_id: str) -> None:
         log.plans.update(run_id, clear=["plan_text"])
 
 
+@pytest.mark.slow
 @every(
     "phases",
     [

@@ -58,6 +58,7 @@ def test_what_is_loaded_is_what_came_with_the_package(log: Decklog) -> None:
     assert whole() == before
 
 
+@pytest.mark.slow
 def test_a_document_replaces_all_of_it(log: Decklog) -> None:
     log.workflow.load()
     version = log.workflow.load(small())
@@ -158,6 +159,7 @@ def _with(value: Any, *path: str) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.slow
 @every(
     "bad",
     [
@@ -234,6 +236,7 @@ def _load(target: str, number: int) -> str:
             return "conflict"
 
 
+@pytest.mark.slow
 def test_processes_that_load_at_once_leave_one_whole_workflow(log: Decklog, target: str) -> None:
     results = shared_out(_load, [(target, number) for number in range(4)])
     numbers = [int(result) for result in results if result != "conflict"]

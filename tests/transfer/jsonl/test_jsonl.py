@@ -71,6 +71,7 @@ def test_an_export_never_writes_over_entries_that_the_log_does_not_have(
     assert (tmp_path / "out" / "run_1.jsonl").read_bytes() == longer["run_1.jsonl"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "spoil", "error", "says"),
     [
@@ -104,6 +105,7 @@ def test_a_hostile_line_is_named_and_nothing_of_its_batch_is_kept(
     assert log.journal.verify().ok
 
 
+@pytest.mark.slow
 def test_a_line_that_only_the_schema_refuses_leaves_nothing_of_its_batch(log: Decklog, source: Decklog, tmp_path: Path) -> None:
     exported(source, tmp_path / "out")
     path = tmp_path / "out" / "run_1.jsonl"

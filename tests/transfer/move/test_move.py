@@ -33,6 +33,7 @@ def test_sqlite_to_postgres_and_back_is_the_same_to_the_byte(tmp_path: Path, clo
         assert server.journal.search("lexer", stream="run_1", limit=3) == first.journal.search("lexer", stream="run_1", limit=3)
 
 
+@pytest.mark.slow
 def test_a_second_move_brings_only_what_is_new(log: Decklog, source: Decklog) -> None:
     assert Move(source, log).run().entries == 360
     assert Move(source, log).run().entries == 0

@@ -59,6 +59,7 @@ def tamper(log: Decklog, statements: list[str]) -> None:
             log.db.rows(sql.replace("{digest}", str(chain.digest(body))), {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", TAMPERED)
 def test_what_is_wrong_in_the_target_is_found_and_named(log: Decklog, source: Decklog, how: str) -> None:
     statements, says = TAMPERED[how]

@@ -25,6 +25,7 @@ def truth(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Truth:
     return Truth.of(source, tmp_path_factory.mktemp("truth"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS, ids=[f"{seed}-{list(KINDS)[seed % len(KINDS)]}" for seed in SEEDS])
 def test_what_is_still_in_a_damaged_copy_comes_back_in_order_and_only_what_is_lost_is_called_lost(
     source: Path, truth: Truth, tmp_path: Path, seed: int

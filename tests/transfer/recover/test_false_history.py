@@ -89,6 +89,7 @@ def test_one_flipped_bit_in_a_page_of_entries_costs_nothing(path: Path, truth: T
     assert [(stream.missing, stream.altered, stream.from_tables) for stream in report.streams] == [([], [], 0)]
 
 
+@pytest.mark.slow
 def test_an_entry_that_is_damaged_beyond_mending_is_kept_as_it_reads_and_nothing_else_is_touched(
     path: Path, truth: Truth
 ) -> None:

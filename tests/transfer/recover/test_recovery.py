@@ -79,6 +79,7 @@ def test_the_report_says_exactly_which_entries_are_missing_and_the_log_says_so_t
         assert [entry["body"] for entry in after[low:]] == [before[seq]["body"] for seq in range(high + 1, 301)]
 
 
+@pytest.mark.slow
 def test_records_whose_entries_are_lost_come_from_their_tables(small: Path, tmp_path: Path) -> None:
     with Decklog.open(small, read_only=True) as log:
         tasks, run = log.tasks.find("run_1", limit=100), log.runs.get("run_1")
@@ -129,6 +130,7 @@ def test_what_holds_no_log_is_said_to_hold_none(tmp_path: Path, small: Path) -> 
     assert [name for name in os.listdir(tmp_path) if name.startswith(".decklog-recover")] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [512, 1024, 4096, 8192, 65536])
 def test_pages_of_any_size_are_found_without_a_header(tmp_path: Path, small: Path, size: int) -> None:
     import apsw

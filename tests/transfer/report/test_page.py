@@ -94,6 +94,7 @@ def test_an_owner_reads_what_it_cost_what_was_shown_who_said_yes_and_what_is_in_
     assert [said for said in TOLD if said not in told] == []
 
 
+@pytest.mark.slow
 def test_nobody_reads_json_or_a_table_of_the_database(told: str) -> None:
     assert '{"' not in told
     assert "microdollars" not in told

@@ -79,6 +79,7 @@ def test_an_imported_thread_goes_on_from_its_interrupt(log: Decklog, tmp_path: P
     assert log.journal.verify().ok
 
 
+@pytest.mark.slow
 def test_what_is_taken_apart_is_written_as_it_was() -> None:
     kind, data = JsonPlusSerializer().dumps_typed(
         {

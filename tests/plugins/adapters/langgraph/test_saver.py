@@ -56,6 +56,7 @@ def test_langgraphs_own_conformance_tests_pass(log: Decklog) -> None:
     assert log.journal.verify().ok
 
 
+@pytest.mark.slow
 def test_a_graph_goes_on_where_its_thread_was_and_the_thread_is_a_run(log: Decklog) -> None:
     here: Any = {"configurable": {"thread_id": "talk"}}
     graph(log).invoke({"said": ["hello"]}, here)

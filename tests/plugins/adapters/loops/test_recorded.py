@@ -198,6 +198,7 @@ def test_what_a_loop_says_is_redacted_as_everything_is(log: Decklog) -> None:
     assert all(secret not in str(entry) for entry in parts(log, "r"))
 
 
+@pytest.mark.slow
 def test_a_killed_loop_is_closed_as_interrupted_by_the_next_one(log: Decklog) -> None:
     child = os.fork()
     if child == 0:

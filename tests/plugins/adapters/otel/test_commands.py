@@ -75,6 +75,7 @@ def test_a_run_is_sent_with_headers_of_the_call_and_of_the_environment(decklog: 
     assert (refused.code, "too old" in refused.err) == (1, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

@@ -268,6 +268,7 @@ def test_more_at_once_than_there_is_room_for_are_told_to_come_again(there: Deckl
             assert listening.post(ONE)[0] == 503
 
 
+@pytest.mark.slow
 def test_many_senders_at_once_each_with_the_same_spans_write_them_once(log: Decklog) -> None:
     spans = [chat(number, 99, at=number) for number in range(1, 5)]
     bodies = [otlp.encoded(protobuf.REQUEST, otlp.request_of(spans[start:]), otlp.PROTOBUF) for start in range(4)]

@@ -43,6 +43,7 @@ def test_by_a_file(log: Decklog, clock: ManualClock, there: Decklog, tmp_path: P
     assert there.journal.verify().ok
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [otlp.JSON, otlp.PROTOBUF])
 def test_by_the_wire(here: Decklog, there: Decklog, listening: Listening, kind: str) -> None:
     work(here, here.clock)  # type: ignore[arg-type]

@@ -60,6 +60,7 @@ def test_a_trace_is_a_run_with_its_steps_calls_and_spend(log: Decklog) -> None:
     assert log.journal.verify().ok
 
 
+@pytest.mark.slow
 def test_spans_that_come_twice_late_and_backwards_make_the_same_run(log: Decklog) -> None:
     spans = [agent(), tool(2, at=1), chat(3, 1, at=5), chat(4, 1, at=9)]
     arrivals = SpanWriter(log)
@@ -201,6 +202,7 @@ def one_of_each() -> list[OtelSpan]:
     return [agent(), *inner, chat(6, 2, at=9)]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(12), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_the_run_is_the_same_whatever_order_and_batches_its_spans_come_in(here: Decklog, data: st.DataObject) -> None:

@@ -34,6 +34,7 @@ def _by_key(rows: list[dict[str, object]]) -> list[dict[str, object]]:
     return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True))
 
 
+@pytest.mark.slow
 @on_both
 def test_a_file_that_was_imported_is_written_back_row_by_row(log: Decklog, tmp_path: Path) -> None:
     original, written = tmp_path / "in.db", tmp_path / "out.db"
@@ -55,6 +56,7 @@ def test_a_file_that_was_imported_is_written_back_row_by_row(log: Decklog, tmp_p
         assert _by_key(after[table]) == _by_key(before[table]), table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [1, 4, 9, 16, 19])
 def test_import_export_import_loses_nothing(tmp_path: Path, version: int) -> None:
     build(tmp_path / "in.db", version)

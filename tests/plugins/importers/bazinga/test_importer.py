@@ -33,6 +33,7 @@ def sqlite_log(tmp_path: Path):
         yield log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_version_arrives_whole_and_a_second_import_changes_nothing(sqlite_log: Decklog, file: Path, version: int) -> None:
     counts = build(file, version)
@@ -45,6 +46,7 @@ def test_every_version_arrives_whole_and_a_second_import_changes_nothing(sqlite_
     assert [path.name for path in file.parent.iterdir() if path.name.startswith("bazinga")] == ["bazinga.db"]
 
 
+@pytest.mark.slow
 @on_both
 def test_what_the_file_says_is_what_the_log_says(log: Decklog, file: Path) -> None:
     build(file, 19)
@@ -85,6 +87,7 @@ def test_old_files_hold_every_save_of_a_state_and_each_becomes_a_version(log: De
     assert log.states.get("bazinga_1", "pm").document == {"step": 3}
 
 
+@pytest.mark.slow
 @on_both
 def test_a_later_import_brings_what_is_new_and_what_moved_on(log: Decklog, file: Path) -> None:
     build(file, 19)

@@ -134,6 +134,7 @@ with BazingaDB(sys.argv[1]) as database:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["before", "within"])
 def test_a_call_that_is_killed_between_the_log_and_the_file_leaves_nothing_to_repair(shell: Shell, moment: str) -> None:
     shell.ok("create-session", "s", "simple", "Read")

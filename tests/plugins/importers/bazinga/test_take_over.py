@@ -75,6 +75,7 @@ def test_agents_scripts_go_on_from_anywhere_and_the_old_ones_are_kept(project: P
         assert log.journal.verify().ok
 
 
+@pytest.mark.slow
 def test_taking_over_again_changes_nothing(project: Path) -> None:
     TakeOver(str(project)).run()
     _agent(project, "log-interaction", "bazinga_1", "developer", "going on")
@@ -218,6 +219,7 @@ def test_take_over_refuses_a_workflow_that_it_can_not_route_by_unless_losses_are
     assert "workflow" in taken["report"]["losses"][0]
 
 
+@pytest.mark.slow
 def test_script_of_a_project_does_not_claim_an_environment_variable(project: Path, tmp_path: Path) -> None:
     TakeOver(str(project)).run()
 

@@ -44,6 +44,7 @@ def _plain(found: dict[str, Any]) -> dict[str, Any]:
     return {**{name: value for name, value in kept.items() if name not in times}, **parts}
 
 
+@pytest.mark.slow
 @on_both
 def test_what_was_imported_comes_back_as_it_was(log: Decklog, file: Path, tmp_path: Path) -> None:
     BeadsImport(log, str(file), run_id="beads").run()

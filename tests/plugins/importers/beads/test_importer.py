@@ -28,6 +28,7 @@ def _take(log: Decklog, path: Path, *found: dict[str, object]) -> Report:
     return _taker(path)(log)
 
 
+@pytest.mark.slow
 @on_both
 def test_every_row_arrives_once_and_a_second_import_changes_nothing(log: Decklog, file: Path) -> None:
     report = claims.check_whole(log, _taker(file), counts())

@@ -243,6 +243,7 @@ def test_a_file_that_somebody_writes_to_meanwhile_is_not_overwritten(
 STEPS = ("take", "give", "_agree", "_report_conflicts", "replace_file")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("after", [False, True])
 def test_killed_at_any_step_it_comes_to_the_same_end(tmp_path: Path, step: str, after: bool) -> None:

@@ -46,6 +46,7 @@ def _did(done: Synced) -> tuple[Any, ...]:
     return done.taken, done.given, done.disputed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", ODD)
 @on_both
 def test_odd_values_are_in_step_after_one_sync(log: Decklog, tmp_path: Path, odd: str) -> None:

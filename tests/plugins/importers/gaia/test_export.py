@@ -40,6 +40,7 @@ def _files(home: Path) -> dict[str, bytes]:
     return {str(path.relative_to(home)): path.read_bytes() for path in found}
 
 
+@pytest.mark.slow
 @on_both
 def test_a_home_that_was_imported_is_written_back_row_by_row(log: Decklog, home: Path, written: Path) -> None:
     GaiaImport(log, str(home)).run()

@@ -20,6 +20,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "gaia"
 
 
+@pytest.mark.slow
 @on_both
 def test_everything_arrives_and_a_second_import_changes_nothing(log: Decklog, home: Path) -> None:
     counts = build_gaia(home)
@@ -167,6 +168,7 @@ def _rowid(home: Path, table: str) -> int:
     return int(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", CHANGES)
 def test_second_import_brings_every_changed_field(log: Decklog, home: Path, tmp_path: Path, table: str) -> None:
     build_gaia(home)

@@ -60,6 +60,7 @@ def _questions(log: Decklog) -> list[str]:
     return [one.question for one in log.approvals.find(RUN, state="open") if one.question]
 
 
+@pytest.mark.slow
 @on_both
 def test_em_toml_without_an_owner_is_a_question(log: Decklog, home: Path) -> None:
     report = GaiaImport(log, str(home)).run()
@@ -71,6 +72,7 @@ def test_em_toml_without_an_owner_is_a_question(log: Decklog, home: Path) -> Non
     assert not log.trust.show()["is_bound"]
 
 
+@pytest.mark.slow
 @on_both
 def test_em_toml_and_the_repo_binding_come_back_with_keys_that_are_not_known(log: Decklog, home: Path, tmp_path: Path) -> None:
     GaiaImport(log, str(home)).run()

@@ -141,6 +141,7 @@ def test_what_both_changed_is_put_to_a_person_and_stays_on_both_sides(log: Deckl
     assert len(log.inbox.find()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calls", range(1, 5))
 def test_killed_between_any_calls_of_gh_it_comes_to_the_same_end(tmp_path: Path, issues: Path, calls: int) -> None:
     with fresh(tmp_path, "killed") as log:
@@ -188,6 +189,7 @@ def test_labels_that_differ_by_case_are_the_same(log: Decklog, issues: Path) -> 
     assert (again.taken, again.given, again.disputed) == ([], [], [])
 
 
+@pytest.mark.slow
 def test_labels_may_have_commas_and_quotation_marks(log: Decklog, issues: Path) -> None:
     odd = ["one, two", 'say "no"']
     _sync(log)

@@ -69,6 +69,7 @@ def _take(log: Decklog, url: str, **settings: Any) -> Report:
     return LangGraphImport(log, url, **settings).run()
 
 
+@pytest.mark.slow
 @on_both
 def test_every_row_arrives_once_and_a_second_import_changes_nothing(log: Decklog, url: str) -> None:
     claims.check_whole(log, lambda log, **settings: _take(log, url, **settings), {"checkpoints": 2, "writes": 2})

@@ -25,6 +25,7 @@ def file(tmp_path: Path) -> Path:
     return build(tmp_path / "db.v2.sqlite")
 
 
+@pytest.mark.slow
 @on_both
 def test_every_row_arrives_once_and_a_second_import_changes_nothing(log: Decklog, file: Path) -> None:
     report = claims.check_whole(log, _taker(file), counts())

@@ -242,6 +242,7 @@ PROCESSES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "code"), PROCESSES, ids=[" ".join(words) for words, _ in PROCESSES])
 def test_a_process_answers_as_the_function_does(shell: Shell, words: tuple[str, ...], code: int) -> None:
     done = _process(shell, *words)

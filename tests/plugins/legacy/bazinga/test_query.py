@@ -83,6 +83,7 @@ def test_a_table_of_bazinga_has_its_columns_and_rows(database: BazingaDB, table:
     assert ", ".join(rows[0]) == TABLES[table]
 
 
+@pytest.mark.slow
 @every("table", EMPTY_TABLES)
 def test_a_table_of_bazinga_without_rows_has_its_columns(database: BazingaDB, table: str) -> None:
     assert database.query(f"select {EMPTY_TABLES[table]} from {table}") == []

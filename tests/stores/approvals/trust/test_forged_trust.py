@@ -106,6 +106,7 @@ def test_step_of_the_contract_without_its_trust_change_is_reported(desk: Desk) -
     assert any("has no entry in trust_changes" in what for what in problems(desk.log))
 
 
+@pytest.mark.slow
 def test_every_lawful_step_replays_with_its_trust_change(desk: Desk) -> None:
     desk.bind()
     desk.promote(2)

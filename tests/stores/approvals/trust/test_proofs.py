@@ -94,6 +94,7 @@ def test_every_owner_only_verb_is_tried_here() -> None:
     assert owner_only() == {*ACTS, *STEPS_OF_TRUST}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(owner_only() - STEPS_OF_TRUST))
 def test_every_table_an_owner_only_verb_writes_needs_a_signature(desk: Desk, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run each verb unsigned, as a program can that leaves the check out: verify names every table it wrote."""
@@ -122,6 +123,7 @@ def test_without_an_owner_the_verbs_work_and_say_that_nothing_is_proven(desk: De
     assert desk.log.journal.verify().ok
 
 
+@pytest.mark.slow
 def test_what_was_decided_before_the_binding_stays_and_needs_no_proof(desk: Desk) -> None:
     for act in ACTS.values():
         act(desk.log)()
@@ -197,6 +199,7 @@ def test_a_password_is_not_too_short_and_not_beside_a_key(desk: Desk, keys: dict
         desk.log.budgets.set("all", limit_tokens=5)
 
 
+@pytest.mark.slow
 def test_who_takes_over_from_a_password_proves_with_a_key(desk: Desk) -> None:
     log = desk.log
     log.trust.bind("ana", "cli", password=PASSWORD)
@@ -254,6 +257,7 @@ def test_a_grant_from_before_the_binding_lets_nothing_pass_any_more(desk: Desk) 
     assert desk.log.approvals.use("run_1", approval.subject_digest or "") is None
 
 
+@pytest.mark.slow
 def test_a_proven_grant_is_used_and_a_fork_has_no_copy_that_counts(desk: Desk) -> None:
     log = desk.log
     desk.bind()

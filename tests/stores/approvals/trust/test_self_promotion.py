@@ -327,7 +327,7 @@ ATTEMPTS: list[tuple[str, str, Attempt]] = [
     ("sql: remove a proof", "proofs", lambda a, _: a.sql("delete from proofs")),
     ("sql: rewrite history, the row and every hash", "budgets", lambda a, _: _rewritten(a)),
     # History, and what is made of it
-    ("sql: take a text out of the journal", "no event of pruning", lambda a, _: a.sql(
+    ("sql: take a text out of the journal", "no event records that it was pruned", lambda a, _: a.sql(
         f"update entries set body_digest = '{chain.digest(SAID)}', body = null where body = '{SAID}'")),
     ("sql: delete what was kept of a document", "is gone", lambda a, _: a.sql("delete from blobs")),
     ("sql: delete an entry", "entries_never_go of entries was dropped", lambda a, _: a.sql(

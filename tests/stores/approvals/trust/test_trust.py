@@ -51,6 +51,7 @@ def test_a_bad_owner_is_refused(desk: Desk, keys: dict[str, Key], bad: dict[str,
     assert not desk.trust.show()["is_bound"]
 
 
+@pytest.mark.slow
 def test_a_key_whose_letters_look_like_a_token_is_kept_as_it_is(desk: Desk) -> None:
     key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAb/" + "AKC" + "dUZHheAQvp32LwuBcVP6ealv58yM3ZUOxCIPO"
     assert desk.trust.bind("ana", "cli", key).public_key == key
@@ -235,6 +236,7 @@ def granted(desk: Desk, action: str) -> str:
         return desk.log.approvals.decide(asked.id, "granted", by="ana").id
 
 
+@pytest.mark.slow
 def test_no_repository_edit_below_2_and_no_merge_below_5(desk: Desk) -> None:
     desk.bind()
     approvals = {action: granted(desk, action) for action in EXPECTED}
