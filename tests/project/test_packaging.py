@@ -45,7 +45,7 @@ def required(extra: str) -> list[Requirement]:
 
 def test_the_version_has_one_source() -> None:
     from hatchling.metadata.core import ProjectMetadata
-    from hatchling.plugin.owner import PluginManager
+    from hatchling.plugin.manager import PluginManager
 
     assert PROJECT["dynamic"] == ["version"]
     assert ProjectMetadata(str(ROOT), PluginManager()).version == __version__
