@@ -116,6 +116,14 @@ def test_a_wall_holds(start: str) -> None:
     assert not contract.check(graph, verbose=False).kept
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("start", ["The stores do not", "No import cycles"])
+def test_imports_for_type_checkers_keep_the_contracts_of_stores(start: str) -> None:
+    graph = grimp.build_graph("decklog", include_external_packages=True, exclude_type_checking_imports=False, cache_dir=None)
+    contract = next(contract for name, contract in contracts().items() if name.startswith(start))
+    assert contract.check(graph, verbose=False).kept
+
+
 def test_no_two_public_classes_share_a_name() -> None:
     places: dict[str, list[str]] = {}
     for module in MODULES:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from decklog.core.clock import Clock
 from decklog.core.errors import Conflict, Damaged, DecklogError, Invalid, NotFound
@@ -19,11 +19,19 @@ from decklog.records.record import Page, Record
 from decklog.records.values import from_json, to_json
 from decklog.stores.fields import bound_whole, check_fields, check_identity, facts_of
 
-if TYPE_CHECKING:
-    from decklog.stores.approvals.trust.proofs import Proofs
-
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
+
+
+class SignatureChecks(Protocol):
+    """Runs owner-only actions under a signature; implemented by the store of signatures."""
+
+    def under(self, operation: str, arguments: Mapping[str, Any], act: Callable[[], T]) -> T: ...
+    @property
+    def is_needed(self) -> bool: ...
+    def covers(self, record_class: type[Record], record_id: str) -> bool: ...
+    def counts(self, record_class: type[Record], record_id: str) -> bool: ...
+    def checked(self, record: T) -> T: ...
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,7 @@ class StoreParts:
     writer: Writer
     journal: Journal
     # The owner's signatures.
-    proofs: "Callable[[], Proofs]"
+    proofs: Callable[[], SignatureChecks]
 
 
 class Store:

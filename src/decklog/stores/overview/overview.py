@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Busy, Denied, Invalid, LeaseLost
@@ -44,13 +44,28 @@ from decklog.stores.results.overview import DaySpending, EndedRun, FailedTask, S
 T = TypeVar("T")
 
 
-if TYPE_CHECKING:
-    from decklog.stores.runs.runs import Runs
-    from decklog.stores.tasks.schedules import Schedules
-    from decklog.stores.tasks.tasks import Tasks
-
 MOST_DAYS = 400
 _ORDER = list(Status)
+
+
+class TaskReader(Protocol):
+    """A store of tasks."""
+
+    def get(self, task_id: str) -> Any: ...
+
+
+class HistoryReader(Protocol):
+    """A store of runs that evaluates their entries."""
+
+    def with_history(self, run_id: str, look: Callable[[Any, Any, Any], T]) -> T: ...
+    def with_comparison(self, moments: tuple[str, str], look: Callable[[Any, Any], T]) -> T: ...
+
+
+class DueSchedules(Protocol):
+    """A store of schedules that adds due tasks."""
+
+    def is_any_due(self) -> bool: ...
+    def run_due(self) -> list[Any]: ...
 
 
 class Overview(Families):
@@ -62,9 +77,9 @@ class Overview(Families):
         self,
         parts: StoreParts,
         *,
-        tasks: "Callable[[], Tasks]",
-        schedules: "Callable[[], Schedules]",
-        past: "Callable[[], Runs]",
+        tasks: Callable[[], TaskReader],
+        schedules: Callable[[], DueSchedules],
+        past: Callable[[], HistoryReader],
     ) -> None:
         super().__init__(parts)
         self._past = past

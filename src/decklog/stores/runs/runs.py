@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Busy, Conflict, Denied, Invalid, ReadOnly
@@ -19,14 +19,16 @@ from decklog.stores.runs import comparison, timeline
 from decklog.stores.runs.comparison import MomentComparison, differing
 from decklog.stores.runs.history import MOST_STEPS, RunHistory, StreamPosition, TimelineOutdated
 from decklog.stores.runs.run import ENDED, Agent, Run, RunMode, RunModeLike, RunStatus, RunStatusLike, check_run_id, unfinished
-from decklog.stores.runs.snapshot import Past, RunSnapshot, copies, moment_named
+from decklog.stores.runs.snapshot import AttemptReader, Past, RunSnapshot, copies, moment_named
 from decklog.stores.runs.timeline import RunStory
 
-if TYPE_CHECKING:
-    from decklog.stores.tasks.criteria import Criteria
-    from decklog.stores.tasks.tasks import Tasks
-
 T = TypeVar("T")
+
+
+class CriteriaReader(Protocol):
+    """Open required criteria, which prevent the end of a run."""
+
+    def open_required(self, run_id: str) -> Sequence[Any]: ...
 
 
 class Runs(Store):
@@ -35,7 +37,7 @@ class Runs(Store):
     records = (Run, Agent)
     derived = ("run_marks", "run_attempts", "run_moments", "record_firsts")
 
-    def __init__(self, parts: StoreParts, *, criteria: "Callable[[], Criteria]", tasks: "Callable[[], Tasks]") -> None:
+    def __init__(self, parts: StoreParts, *, criteria: Callable[[], CriteriaReader], tasks: Callable[[], AttemptReader]) -> None:
         super().__init__(parts)
         self._criteria = criteria
         self._tasks = tasks

@@ -1,9 +1,9 @@
 """A snapshot of a run: every record of its stream at one moment, from the journal alone."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from decklog.core.ids import Ids
 from decklog.db.base import Database, Row
@@ -15,13 +15,16 @@ from decklog.records.values import from_json
 from decklog.stores.runs.history import RunHistory
 from decklog.stores.runs.run import Run
 
-if TYPE_CHECKING:
-    from decklog.stores.tasks.tasks import Tasks
-
 _RECENT = 50
 # Part of the snapshot of an unclaimed task. Quotes inside a value are escaped, so it can't be in one.
 _UNTRIED = '"attempts":0,'
 _REMOVED = '"removed":'
+
+
+class AttemptReader(Protocol):
+    """Reads attempts from snapshots of tasks."""
+
+    def attempts_in(self, images: Iterable[dict[str, Any]]) -> list[Any]: ...
 
 
 @dataclass(kw_only=True)
@@ -34,7 +37,7 @@ class RunSnapshot:
     recent: list[Entry] = field(default_factory=list)
     # All snapshots of claimed tasks as JSON, and the reader of attempts.
     _tried: list[str] = field(default_factory=list, repr=False, compare=False)
-    _reader: "Tasks | None" = field(default=None, repr=False, compare=False)
+    _reader: AttemptReader | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def attempts(self) -> list[Any]:
@@ -75,7 +78,7 @@ class RunSnapshot:
 class Past:
     """Runs at any entry, from the journal, inside the caller's read."""
 
-    def __init__(self, db: Database, classes: Mapping[str, type[Record]], tasks: "Callable[[], Tasks]") -> None:
+    def __init__(self, db: Database, classes: Mapping[str, type[Record]], tasks: Callable[[], AttemptReader]) -> None:
         self._db = db
         self._classes = classes
         self._tasks = tasks

@@ -3,15 +3,34 @@
 import time
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Protocol, Self
 
 from decklog.core.errors import DecklogError, LeaseLost, NotFound, OutcomeUnknown
 from decklog.db.base import Database
 from decklog.journal import attribution
 from decklog.stores.tasks.task import AttemptOutcome, Task, TaskState
 
-if TYPE_CHECKING:
-    from decklog.stores.tasks.leases import Leases
+
+class ClaimOperations(Protocol):
+    """The task operations that a claim needs: extend the lease, and end the task in one of several ways."""
+
+    def extend(
+        self, task_id: str, *, fence: int, lease_seconds: float, stage: str | None = None, state_name: str | None = None
+    ) -> Task: ...
+    def finish(self, task_id: str, *, fence: int, summary: str | None = None, result: object = None) -> Task: ...
+    def fail(
+        self,
+        task_id: str,
+        *,
+        fence: int,
+        summary: str | None = None,
+        blocker: str | None = None,
+        retry_after_seconds: float = 0.0,
+    ) -> Task: ...
+    def block(self, task_id: str, *, fence: int, blocker: str, summary: str | None = None) -> Task: ...
+    def release(self, task_id: str, *, fence: int, reason: str | None = None, not_before: datetime | None = None) -> Task: ...
+    def park(self, task_id: str, *, fence: int, reason: str) -> Task: ...
+    def if_undone(self, act: Callable[[], None]) -> None: ...
 
 
 def lease_check(task_id: str, fence: int) -> Callable[[Database], None]:
@@ -61,7 +80,7 @@ class Claim:
     state: TaskState
     fence: int
 
-    def __init__(self, leases: "Leases", task: Task, lease_seconds: float) -> None:
+    def __init__(self, leases: ClaimOperations, task: Task, lease_seconds: float) -> None:
         self._leases = leases
         # The length of each term of the lease.
         self.lease_seconds = lease_seconds

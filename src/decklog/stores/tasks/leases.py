@@ -5,7 +5,7 @@ Each lease has a fencing token that only grows. A worker with an older token has
 
 from collections.abc import Callable, Generator, Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from decklog.core.errors import BudgetExceeded, Conflict, Invalid, LeaseLost
 from decklog.journal.attribution import claims
@@ -30,12 +30,39 @@ from decklog.stores.tasks.claimable import (
 )
 from decklog.stores.tasks.task import AttemptOutcome, LinkKind, Task, TaskState
 
-if TYPE_CHECKING:
-    from decklog.stores.memory.memory import Memory
-    from decklog.stores.money.reservations import Reservations
-    from decklog.stores.tasks.schedules import Schedules
-
 DEFAULT_LEASE_SECONDS = 300.0
+
+
+class BudgetReserver(Protocol):
+    """Budgets that can reserve money."""
+
+    def reserve(
+        self,
+        expires_at: datetime,
+        *,
+        amount_microdollars: int,
+        tokens: int,
+        run_id: str,
+        group_id: str | None,
+        task_id: str,
+        agent: str | None,
+        holder: str,
+    ) -> Any: ...
+    def extend(self, reservation_id: str, expires_at: Any) -> Any: ...
+    def get(self, reservation_id: str) -> Any: ...
+    def settle(self, reservation_id: str) -> Any: ...
+
+
+class LessonFinder(Protocol):
+    """A memory of earlier failures."""
+
+    def recall(self, query: str) -> list[Any]: ...
+
+
+class TaskScheduler(Protocol):
+    """Schedules that add tasks when they are due."""
+
+    def make_due(self, run_id: str) -> list[Task]: ...
 
 
 class Leases(Store):
@@ -45,9 +72,9 @@ class Leases(Store):
         self,
         parts: StoreParts,
         *,
-        reservations: "Callable[[], Reservations]",
-        lessons: "Callable[[], Memory]",
-        schedules: "Callable[[], Schedules]",
+        reservations: Callable[[], BudgetReserver],
+        lessons: Callable[[], LessonFinder],
+        schedules: Callable[[], TaskScheduler],
     ) -> None:
         super().__init__(parts)
         self._reservations = reservations

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Denied, Invalid, NotFound
@@ -23,10 +23,7 @@ from decklog.stores.of_run import check_run, given_of, lock_run
 from decklog.stores.tasks.claimable import GOES_ON
 from decklog.stores.tasks.recurrence import recurrence, zone_of
 from decklog.stores.tasks.task import EDITABLE, Task
-from decklog.stores.tasks.templates import Templates, fill_in
-
-if TYPE_CHECKING:
-    from decklog.stores.tasks.tasks import Tasks
+from decklog.stores.tasks.templates import TaskPlanner, Templates, fill_in
 
 
 class CatchUp(StrEnum):
@@ -92,7 +89,7 @@ class Schedules(Store):
 
     records = (Schedule,)
 
-    def __init__(self, parts: StoreParts, *, tasks: "Callable[[], Tasks]", templates: Callable[[], Templates]) -> None:
+    def __init__(self, parts: StoreParts, *, tasks: Callable[[], TaskPlanner], templates: Callable[[], Templates]) -> None:
         super().__init__(parts)
         self._tasks = tasks
         self._templates = templates

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from decklog.core.errors import Invalid, NotFound
 from decklog.db.where import Where, suggest_id
@@ -15,11 +15,14 @@ from decklog.stores.checks import filled, mapping, name_of, text
 from decklog.stores.of_run import lock_run
 from decklog.stores.tasks.task import EDITABLE, Task, in_order, listed
 
-if TYPE_CHECKING:
-    from decklog.stores.tasks.tasks import Tasks
-
 _PLACE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _KNOWN = {*EDITABLE, "name", "depends_on", "parent", "assigned_to"}
+
+
+class TaskPlanner(Protocol):
+    """A store that can add tasks."""
+
+    def add_many(self, run_id: str, tasks: list[dict[str, object]]) -> list[Task]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +50,7 @@ class Templates(Store):
 
     records = (Template,)
 
-    def __init__(self, parts: StoreParts, *, tasks: "Callable[[], Tasks]") -> None:
+    def __init__(self, parts: StoreParts, *, tasks: Callable[[], TaskPlanner]) -> None:
         super().__init__(parts)
         self._tasks = tasks
 
