@@ -64,6 +64,7 @@ class ImportedTask:
     title: str
     objective: str = ""
     state: TaskState = TaskState.PENDING
+    # 0 to 100, the highest is claimed first.
     priority: int = 50
     tags: Sequence[str] = ()
     created_at: datetime

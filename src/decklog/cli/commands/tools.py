@@ -42,7 +42,7 @@ def tools() -> None:
 @click.option("--exit-code", is_flag=True, help="end with 6 when anything is denied, 7 when anything must be asked")
 @click.pass_obj
 def judge(call: Invocation, file: IO[str], jsonl: bool, policy: str | None, root: str | None, exit_code: bool) -> int:
-    """Judge each command: allow, ask or deny, with the rule and the reason.
+    """Judge each command: allow, ask or deny, and the rule; with --json also the reason.
 
     Commands come one a line from FILE or stdin. Nothing is executed.
     """

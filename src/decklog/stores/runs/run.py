@@ -91,7 +91,7 @@ class Run(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Agent(Record):
-    """Somebody who works in a run."""
+    """An agent that was registered in a run. Workers that only claim tasks are in the attempts."""
 
     table = "agents"
     identity = ("run_id", "role")

@@ -257,7 +257,7 @@ class Runs(Store):
 
     @reads
     def agents(self, run_id: str) -> list[Agent]:
-        """List the agents of a run."""
+        """List the agents that were registered in a run."""
         self._fetch(Run, run_id)
         return self._select_by(Agent, order="role", run_id=run_id)
 
