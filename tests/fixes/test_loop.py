@@ -131,7 +131,7 @@ def test_what_the_gate_wants_changed_is_published_by_a_persons_yes_or_another_br
     bench.script = answering(review_6=low)
     bench.commit("by-hand", files(FAULT, "true", tmp_path / "c"))
     mend = bench.mend(bench.file(FAULT.said), branch="by-hand")
-    assert (mend.state, mend.waits_for, "says request-changes" in mend.reason) == ("proven", "gate", True)
+    assert (mend.state, mend.waits_for, "request-changes" in mend.reason) == ("proven", "gate", True)
     said = bench.log.reviews.get(str(mend.review_id))
     asked = request_override(bench.log, said, by="dev-1")
     assert asked_about(bench.log, mend) == asked

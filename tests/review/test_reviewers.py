@@ -166,7 +166,7 @@ def test_orders_in_feedback_stand_within_marks_and_move_no_verdict(desk: Desk, a
         assert said.data == {"checks": doubtful}, order
         assert seen[-1].stable == seen[0].stable, order
         assert [part.text.count(part.text.split("\n")[-1]) for part in seen[-1].varying] == [1, 1, 1, 1], order
-        assert ask(7, [("feedback", order)]).by == ask(7, [("feedback", order)]).by
+        assert ask(7, [("feedback", order)]).model == ask(7, [("feedback", order)]).model
         assert seen[-1].digest == seen[-2].digest, order
 
 

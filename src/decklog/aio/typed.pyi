@@ -248,7 +248,7 @@ class AsyncRuns:
     async def rotate_agent(self, run_id: str, role: str, session: str) -> Agent:
         """Assign a new session to an agent and count the rotation; its turns restart at 0."""
     async def agents(self, run_id: str) -> list[Agent]:
-        """List the agents of a run."""
+        """List the agents that were registered in a run."""
     async def snapshot(self, run_id: str, *, at: str | None = ...) -> RunSnapshot:
         """Return all records of a run, now or as of an entry or a time."""
     async def totals(self, run_id: str, *, at: str | None = ...) -> dict[str, int]:

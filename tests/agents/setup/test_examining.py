@@ -29,7 +29,7 @@ def test_an_event_goes_into_the_log_and_comes_out_again(places: Places, here: He
     row = said.data["programs"][0]
     assert (row["program"], row["version"], row["events_arrive"]) == ("claude", "2.1.325 (Claude Code)", True)
     assert row["set_up"] == "project installed, user missing"
-    assert "lets the call through" in row["guard"]
+    assert "lets the call run" in row["guard"]
     assert (said.data["waiting"], said.data["dropped"]) == (0, 0)
     wait_until(lambda: Spool(str(places.repo / ".decklog" / "decklog.db-spool")).is_empty)
     assert here("doctor", "agents", DECKLOG_RUN="another").code == 0
