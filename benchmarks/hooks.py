@@ -27,18 +27,18 @@ JUDGED = {
 }
 
 
-def cost(command: list[str], event: bytes, folder: str) -> tuple[float, float]:
+def cost(command: list[str], stdin: bytes, folder: str) -> tuple[float, float]:
     """Run a command; return its CPU and elapsed time in milliseconds, without what it leaves to another process."""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(command, input=event, check=False, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(command, input=stdin, check=False, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     elapsed, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
     return 1000 * (after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime), 1000 * elapsed
 
 
 def event(folder: str, name: str, tool: str, arguments: dict[str, str]) -> bytes:
     """Spell an event as Claude Code does."""
-    event = {"session_id": "benchmark", "cwd": folder, "hook_event_name": name, "tool_name": tool, "tool_input": arguments}
-    return json.dumps({**event, "tool_response": {"stdout": "done"}} if name == "PostToolUse" else event).encode()
+    fields = {"session_id": "benchmark", "cwd": folder, "hook_event_name": name, "tool_name": tool, "tool_input": arguments}
+    return json.dumps({**fields, "tool_response": {"stdout": "done"}} if name == "PostToolUse" else fields).encode()
 
 
 def medians(folder: str) -> dict[str, tuple[Figure, Figure]]:
@@ -48,8 +48,8 @@ def medians(folder: str) -> dict[str, tuple[Figure, Figure]]:
     calls["bare"] = ([sys.executable, "-c", "pass"], b"")
     seen: dict[str, list[tuple[float, float]]] = {name: [] for name in calls}
     for _ in range(ROUNDS + 1):
-        for name, (command, event) in calls.items():
-            seen[name].append(cost(command, event, folder))
+        for name, (command, stdin) in calls.items():
+            seen[name].append(cost(command, stdin, folder))
     return {name: (Figure(cpu for cpu, _ in values[1:]), Figure(wall for _, wall in values[1:])) for name, values in seen.items()}
 
 
