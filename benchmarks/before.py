@@ -21,7 +21,7 @@ HERE = Path(__file__).parent.parent
 CALLS = {
     "journal append": ["journal", "append", "{run}", "Ran the tests", "--agent", "developer"],
     "tasks claim": ["tasks", "claim", "{run}", "--worker", "w"],
-    "runs get": ["runs", "get", "{run}"],
+    "runs find": ["runs", "find"],
 }
 CALL_ROUNDS = 25
 # Elapsed time, and the CPU time of this process for a busy machine. A server's work shows in the elapsed time only.
