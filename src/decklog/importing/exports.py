@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import MISSING, fields
 from datetime import datetime
@@ -411,49 +412,14 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-class TextExport:
-    """Writes one file, as everything is at one moment. With `replace`, it takes the place of an existing one.
+class TextFile:
+    """A new text file that appears under its name when it is whole. With `replace`, it takes the place of an existing one."""
 
-    A subclass names its system and writes the text in `write_all`.
-    """
-
-    system: ClassVar[str] = ""
-
-    def __init__(
-        self,
-        log: Decklog,
-        path: str,
-        *,
-        run_id: str | None = None,
-        replace: bool = False,
-        progress: Callable[[str, int, int], None] | None = None,
-    ) -> None:
-        self.log = log
+    def __init__(self, path: str, *, replace: bool = False) -> None:
         self.path = path
-        self.report = ExportReport(path, progress)
-        self.run_id = run_id
-        # The runs that are written; None for all.
-        self.runs: Collection[str] | None = None if run_id is None else [run_id]
         self._replace = replace
         if os.path.lexists(path) and not replace:
             raise Conflict(f"{path} is there already; name a file that is not, or say --replace", path=path)
-
-    def run(self) -> dict[str, Any]:
-        """Write the file."""
-        if self.run_id is not None:
-            self.log.runs.get(self.run_id)
-        with self:
-            self.log.db.read(self.write_all)
-            return self.finish()
-
-    def write_all(self) -> None:
-        """Write the whole text; called once, inside of a read."""
-        raise NotImplementedError
-
-    @cached_property
-    def kept(self) -> LeftoverRows:
-        """What imports of this system kept in the runs that are written."""
-        return LeftoverRows(self.log, self.system, of_json=True, runs=self.runs)
 
     def __enter__(self) -> Self:
         # Where a link leads, not in its place: who made it wants the other file to change.
@@ -471,8 +437,8 @@ class TextExport:
             os.unlink(self._file)
         refuse_full(self.path, problem)
 
-    def finish(self) -> dict[str, Any]:
-        """Move the file to its destination, and return what was written and what was left out."""
+    def publish(self) -> None:
+        """Move the file to its destination."""
         self._out.flush()
         sync_descriptor(self._out.fileno())
         if self._replace:
@@ -482,7 +448,46 @@ class TextExport:
             os.rename(self._file, self._place)
         else:
             put_new(self._file, self.path)
+
+
+class TextExport(TextFile, ABC):
+    """Writes one file, as everything is at one moment. A subclass names its system and writes the text in `write_all`."""
+
+    system: ClassVar[str] = ""
+
+    def __init__(
+        self,
+        log: Decklog,
+        path: str,
+        *,
+        run_id: str | None = None,
+        replace: bool = False,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> None:
+        super().__init__(path, replace=replace)
+        self.log = log
+        self.report = ExportReport(path, progress)
+        self.run_id = run_id
+        # The runs that are written; None for all.
+        self.runs: Collection[str] | None = None if run_id is None else [run_id]
+
+    def run(self) -> dict[str, Any]:
+        """Write the file, and return what was written and what was left out."""
+        if self.run_id is not None:
+            self.log.runs.get(self.run_id)
+        with self:
+            self.log.db.read(self.write_all)
+            self.publish()
         return self.report.as_dict()
+
+    @abstractmethod
+    def write_all(self) -> None:
+        """Write the whole text; called once, inside of a read."""
+
+    @cached_property
+    def kept(self) -> LeftoverRows:
+        """What imports of this system kept in the runs that are written."""
+        return LeftoverRows(self.log, self.system, of_json=True, runs=self.runs)
 
 
 _STRING_OR_INFINITY = re.compile(r'"(?:[^"\\]|\\.)*"|Infinity')

@@ -1,5 +1,6 @@
 """Interface of a supported program, and what the programs share."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -38,7 +39,7 @@ class Reading:
     is_fork: bool = False
 
 
-class TranscriptReader:
+class TranscriptReader(ABC):
     """Reader of the lines of one transcript in order. `state` has what is needed to read on later, as JSON values."""
 
     # Search function for lines that may have events; None reads all lines.
@@ -54,9 +55,9 @@ class TranscriptReader:
         found: Sums = self.state["answers"]
         return found
 
+    @abstractmethod
     def events(self, line: dict[str, Any]) -> Iterator[SessionEvent]:
         """Yield the events of a line; unknown kinds of lines have none."""
-        raise NotImplementedError
 
     def rest(self) -> Iterator[SessionEvent]:
         """Yield events that were held back because they could still change."""

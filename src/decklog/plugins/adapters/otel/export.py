@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from decklog.agents.events import CallOutcome
 from decklog.core.clock import Clock, from_text, to_text
 from decklog.core.errors import Denied, Invalid, Unreachable
-from decklog.importing.exports import TextExport, every
+from decklog.importing.exports import TextFile, every
 from decklog.journal.entry import Entry, EntryKind
 from decklog.log import Decklog
 from decklog.plugins.adapters.otel import conventions as names
@@ -475,9 +475,9 @@ class OtlpExport:
 
     def write(self, path: str, *, replace: bool = False) -> dict[str, Any]:
         """Write a file: a line for each batch, as collectors write them."""
-        with TextExport(self._log, path, replace=replace) as out:
+        with TextFile(path, replace=replace) as out:
             self._hand_on(lambda spans: out.write(otlp.encoded(REQUEST, otlp.request_of(spans), otlp.JSON).decode() + "\n"))
-            out.finish()
+            out.publish()
         return {"path": path, **self.counts, "left_out": self.left_out}
 
     # Batches
