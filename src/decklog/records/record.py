@@ -132,21 +132,22 @@ class Record:
 
     @classmethod
     def from_row(cls, names: Iterable[str], row: Sequence[Any]) -> Self:
-        """Build the record from a row of its table. Times, enumerations and JSON are decoded on first access."""
-        names = tuple(names)
-        keys = _keys_of(cls, names)  # type: ignore[arg-type]
-        if keys is None:
-            columns = cls.upcast(dict(zip(names, row, strict=True)))
-            return cls.from_row(columns, tuple(columns.values()))
-        record = cls.__new__(cls)
-        # A frozen dataclass sets each field with object.__setattr__, which takes five times as long.
-        record.__dict__.update(zip(keys, row, strict=True))
-        return record
+        """Build the record from a row of its table."""
+        return cls.from_rows(tuple(names), [row])[0]
 
     @classmethod
-    def from_rows(cls, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> list[Self]:
-        """Build records from rows with the same columns."""
-        return [cls.from_row(names, row) for row in rows]
+    def from_rows(cls, names: tuple[str, ...], rows: Iterable[Sequence[Any]]) -> list[Self]:
+        """Build records from rows with the same columns. Times, enumerations and JSON are decoded on first access."""
+        keys = _keys_of(cls, names)  # type: ignore[arg-type]
+        if keys is None:
+            return [cls.from_image(dict(zip(names, row, strict=True))) for row in rows]
+        records = []
+        for row in rows:
+            record = cls.__new__(cls)
+            # A frozen dataclass sets each field with object.__setattr__, which takes five times as long.
+            record.__dict__.update(zip(keys, row, strict=True))
+            records.append(record)
+        return records
 
     @classmethod
     def from_image(cls, image: Mapping[str, Any]) -> Self:
@@ -201,14 +202,15 @@ class Record:
     @classmethod
     def image_of(cls, names: Iterable[str], row: Sequence[Any]) -> str:
         """Return a row as canonical JSON, without the nulls and defaults that `upcast` restores."""
-        unsaid = cls._unsaid_values()
-        said = {}
-        for name, value in zip(names, row, strict=True):
-            default = unsaid.get(name)
-            # Compare types too: 0 equals 0.0, and a damaged page may hold either.
-            if value is not default and (value != default or type(value) is not type(default)):
-                said[name] = value
-        return to_json(said)
+        names = tuple(names)
+        return to_json(
+            {
+                name: value
+                for name, value, default in zip(names, row, cls._unsaid_values(names), strict=True)
+                # Compare types too: 0 equals 0.0, and a damaged page may hold either.
+                if value is not default and (value != default or type(value) is not type(default))
+            }
+        )
 
     @classmethod
     def named(cls, names: Iterable[str], row: Sequence[Any]) -> tuple[str, str, str | None, str | None, bool]:
@@ -219,9 +221,10 @@ class Record:
 
     @classmethod
     @cache
-    def _unsaid_values(cls) -> dict[str, Any]:
+    def _unsaid_values(cls, names: tuple[str, ...]) -> list[Any]:
         """Return the value of each column that an image leaves out; `_SAID` for columns that are always written."""
-        return {name: None if default is None else _SAID for name, default in cls._column_defaults().items()} | dict(cls.unsaid)
+        unsaid = {name: _SAID for name, default in cls._column_defaults().items() if default is not None} | dict(cls.unsaid)
+        return [unsaid.get(name) for name in names]
 
     @classmethod
     def holds_time(cls, name: str) -> bool:
