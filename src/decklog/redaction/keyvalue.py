@@ -185,10 +185,10 @@ _CONVERTED = Lazy(
     r"|some|just|\w*\.?(?:b64decode|unhexlify|fromhex|atob))\("
 )
 _ASSIGNING = frozenset(("?=", "::=", ":::=", "<-", "<<-", "||=", "??=", "//="))
-_QUOTED = {mark: BytePattern(rf"[^{mark}\n]*") for mark in "\"'`"}
-_BARE = BytePattern(r"(?:<[^<>\n\"']*>|\[[A-Za-z]+ [^\[\]\n\"']*\]|\([A-Za-z]+ [^()\n\"']*\))[^\s\"'`]*|[^\s\"'`]*")
-_ELEMENT = BytePattern(r"(?:[^<\n]|<[^/\n])*")
-_LINE = BytePattern(r"[^\n]*")
+_QUOTED = {mark: Lazy(rf"[^{mark}\n]*+") for mark in "\"'`"}
+_BARE = Lazy(r"(?a)(?:<[^<>\n\"']*>|\[[A-Za-z]+ [^\[\]\n\"']*\]|\([A-Za-z]+ [^()\n\"']*\))[^\s\"'`]*|[^\s\"'`]*")
+_ELEMENT = Lazy(r"(?:[^<\n]|<[^/\n])*+")
+_LINE = Lazy(r"[^\n]*+")
 _COOKIE = Lazy(r"(?:^|[\s;,\"'=:])([\w.%-]{1,64})=([^\s;,\"'`]+)")
 _COOKIE_ATTRIBUTES = frozenset(("path", "domain", "expires", "max-age", "samesite", "secure", "httponly", "priority", "version"))
 
@@ -232,11 +232,11 @@ def read_head(source: str) -> KeyHead | None:
 
 def find_candidates(view: TextView) -> Iterator[Candidate]:
     """Yield every named value of a text."""
-    text, data, position = view.text, view.data, 0
-    while spans := _HEAD.search(data, position):
-        start, position = spans[0][0], spans[0][1] - 1
+    text, position = view.text, 0
+    while match := _HEAD.search(view.data, position):
+        start, position = match.start(), match.end() - 1
         if _is_cookie_head(text, start, position):
-            end = _LINE.end_at(view.data, position, min(len(view.data), position + _LONGEST_COOKIES))
+            end = _end_of(_LINE, text, position, min(len(text), position + _LONGEST_COOKIES))
             yield from _cookies(view, start, end)
             position = max(position, end)
             continue
@@ -268,7 +268,7 @@ def _candidates_at(view: TextView, head: KeyHead, start: int, position: int, end
         yield _candidate(view, head, start, position, end, starts_line=starts_line)
     arrow = _ARROW.match(text, end) if head.quote or text[end : end + 1] == " " else None
     if arrow and head.sign != ",":
-        last = _QUOTED[arrow[1]].end_at(view.data, arrow.end(), min(len(text), arrow.end() + LONGEST_VALUE))
+        last = _end_of(_QUOTED[arrow[1]], text, arrow.end(), min(len(text), arrow.end() + LONGEST_VALUE))
         if last > arrow.end():
             yield _candidate(view, head, start, arrow.end(), last, starts_line=False)
 
@@ -368,18 +368,25 @@ def _adjust(head: KeyHead, view: TextView, position: int) -> tuple[KeyHead, int]
 
 
 def _value_end(view: TextView, head: KeyHead, start: int, position: int) -> int:
-    text, limit = view.text, min(len(view.data), position + LONGEST_VALUE)
+    text = view.text
+    limit = min(len(text), position + LONGEST_VALUE)
     if text.endswith("<![CDATA[", start, position):
         return text.find("]]>", position, limit) if "]]>" in text[position:limit] else limit
     if _BLOCK.search(text[max(start, position - 60) : position]):
-        return _block_end(text, position, _LINE.end_at(view.data, position, len(view.data)))
+        return _block_end(text, position, _end_of(_LINE, text, position, len(text)))
     if head.quote:
         return _quoted_end(view, head, position, limit)
     if text[position - 1] == ">":
-        end = _ELEMENT.end_at(view.data, position, limit)
+        end = _end_of(_ELEMENT, text, position, limit)
         return end if text[end : end + 2] == "</" else position
-    end = _BARE.end_at(view.data, position, limit)
-    return _BARE.end_at(view.data, position, len(view.data)) if end == limit else end
+    end = _end_of(_BARE, text, position, limit)
+    return _end_of(_BARE, text, position, len(text)) if end == limit else end
+
+
+def _end_of(pattern: Lazy, text: str, start: int, limit: int) -> int:
+    """Return the end of the match that starts here, or the start if there is none."""
+    match = pattern.match(text, start, limit)
+    return match.end() if match else start
 
 
 def _quoted_end(view: TextView, head: KeyHead, position: int, limit: int) -> int:
@@ -388,16 +395,16 @@ def _quoted_end(view: TextView, head: KeyHead, position: int, limit: int) -> int
     if head.marks == 3:
         last = text.find(quote * 3, position, limit)
         return last if last >= 0 else position
-    end = _QUOTED[quote].end_at(view.data, position, limit)
+    end = _end_of(_QUOTED[quote], text, position, limit)
     while end < limit and text[end : end + 1] == quote:
         if _is_inner(view.width(end), opening):
-            end = _QUOTED[quote].end_at(view.data, end + 1, limit)
+            end = _end_of(_QUOTED[quote], text, end + 1, limit)
         elif quote == "'" and opening == 1 and text.startswith(("'\"'\"'", "'''"), end):
-            end = _QUOTED[quote].end_at(view.data, end + (5 if text[end + 1] == '"' else 3), limit)
+            end = _end_of(_QUOTED[quote], text, end + (5 if text[end + 1] == '"' else 3), limit)
         else:
             break
     if end == limit and end < len(text):
-        end = _QUOTED[quote].end_at(view.data, position, len(view.data))
+        end = _end_of(_QUOTED[quote], text, position, len(text))
     return end
 
 

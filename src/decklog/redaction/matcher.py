@@ -8,10 +8,6 @@ import re2
 
 from decklog.redaction.rules import compile_pattern, options
 
-Span = tuple[int, int]
-_UNANCHORED = re2._Anchor.UNANCHORED
-_ANCHORED = re2._Anchor.ANCHOR_START
-_NOWHERE = (-1, -1)
 # Search keywords one by one up to this many bytes; build the table only for more.
 _BYTES_WITHOUT_TABLE = 8_000
 _COUNTED = re.compile(r"\{(?:[4-9]|1\d|2\d)")
@@ -24,29 +20,26 @@ class BytePattern:
         self.source = source
         self._compiled: Any = None
 
-    @property
-    def _match(self) -> Any:
-        if self._compiled is None:
-            # The wrapper objects of `re2` cost several times as much as a short match.
-            self._compiled = compile_pattern(self.source)._regexp.Match
+    def _compile(self) -> Any:
+        self._compiled = compile_pattern(self.source)
         return self._compiled
 
-    def search(self, data: bytes, start: int = 0) -> list[Span] | None:
-        """Return the spans of the first match and its groups at or after a place."""
-        spans: list[Span] = self._match(_UNANCHORED, data, start, len(data))
-        return None if spans[0] == _NOWHERE else spans
+    def search(self, data: bytes, start: int = 0) -> Any:
+        """Return the first match at or after a place, or None."""
+        return (self._compiled or self._compile()).search(data, start)
 
-    def end_at(self, data: bytes, start: int, limit: int) -> int:
-        """Return the end of the match that starts here, or the start if there is none."""
-        span: Span = self._match(_ANCHORED, data, start, limit)[0]
-        return start if span == _NOWHERE else span[1]
+    def matches(self, value: str) -> bool:
+        """Return whether it matches a whole value."""
+        return (self._compiled or self._compile()).fullmatch(value.encode("latin-1", "replace")) is not None
 
-    def find_all(self, data: bytes, group: int = 0) -> Iterator[list[Span]]:
-        """Yield the matches; the next one may begin where the group of the last one ends."""
+    def find_all(self, data: bytes, group: int = 0) -> Iterator[tuple[int, int, int]]:
+        """Yield the start of each match, and start and end of its group. The next match may begin where the group ends."""
         position = 0
-        while spans := self.search(data, position):
-            yield spans
-            position = max(spans[group][1], spans[0][0] + 1)
+        while match := self.search(data, position):
+            first = match.start()
+            start, end = match.span(group)
+            yield first, start, end
+            position = max(end, first + 1)
 
 
 class KeywordSet:
@@ -61,17 +54,13 @@ class KeywordSet:
             if trigger:
                 triggers.setdefault(trigger, []).append(number)
         self._of_word = list(words.values())
-        self._of_trigger = list(triggers.values())
         self._words = [word.encode("latin-1") for word in words]
         self._searched = 0
         self._match_words = self._search_words
         # Apart: a counted run multiplies the states of all others in its set.
-        runs = [bool(_COUNTED.search(trigger)) for trigger in triggers]
-        self._run_numbers = [number for number, is_run in enumerate(runs) if is_run]
-        self._other_numbers = [number for number, is_run in enumerate(runs) if not is_run]
-        sources = list(triggers)
-        self._match_runs = _compile_set([sources[number] for number in self._run_numbers])
-        self._match_others = _compile_set([sources[number] for number in self._other_numbers])
+        runs = {trigger: triggers.pop(trigger) for trigger in [*filter(_COUNTED.search, triggers)]}
+        self._of_run, self._of_trigger = [*runs.values()], [*triggers.values()]
+        self._match_runs, self._match_triggers = _compile_set(runs), _compile_set(triggers)
 
     def _search_words(self, data: bytes) -> list[int]:
         self._searched += len(data)
@@ -83,10 +72,11 @@ class KeywordSet:
     def present(self, data: bytes) -> frozenset[int]:
         """Return the entries whose keyword or trigger occurs in some bytes, in any case."""
         data = data.lower()
-        triggers = [self._run_numbers[run] for run in self._match_runs(data)]
-        triggers += [self._other_numbers[other] for other in self._match_others(data)]
-        lists = [self._of_word[word] for word in self._match_words(data)] + [self._of_trigger[trigger] for trigger in triggers]
-        return frozenset(entry for entries in lists for entry in entries)
+        # A set returns None for no match.
+        found = [self._of_word[word] for word in self._match_words(data) or ()]
+        found += [self._of_run[run] for run in self._match_runs(data) or ()]
+        found += [self._of_trigger[trigger] for trigger in self._match_triggers(data) or ()]
+        return frozenset(entry for entries in found for entry in entries)
 
 
 def _compile_set(patterns: Iterable[str]) -> Any:
@@ -94,4 +84,4 @@ def _compile_set(patterns: Iterable[str]) -> Any:
     for pattern in patterns:
         compiled.Add(pattern.encode("latin-1"))
     compiled.Compile()
-    return compiled._set.Match
+    return compiled.Match

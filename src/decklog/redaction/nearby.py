@@ -148,7 +148,7 @@ def _lines(view: TextView) -> Iterator[tuple[int, int, int, str]]:
 
 
 def _word_places(view: TextView) -> Iterator[int]:
-    places = (spans[0][0] for spans in _WORD.find_all(view.data) if _announces(view.text, *spans[0]))
+    places = (start for start, _, end in _WORD.find_all(view.data) if _announces(view.text, start, end))
     if view.text.isascii():
         yield from places
     else:

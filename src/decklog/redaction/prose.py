@@ -56,11 +56,9 @@ def find_candidates(view: TextView, sentences: Sequence[Sentence]) -> Iterator[C
         if sentence.needs and not any(char in view.data for char in sentence.needs):
             continue
         for pattern in sentence.patterns:
-            for spans in pattern.find_all(view.data, 1):
-                start, end = spans[1]
+            for first, start, end in pattern.find_all(view.data, 1):
                 end = _trimmed(text, start, end)
                 if end > start:
-                    first = spans[0][0]
                     yield candidate_at(
                         text,
                         start,

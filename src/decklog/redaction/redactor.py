@@ -216,14 +216,13 @@ class Redactor:
         """Drop findings inside what is public as a whole: certificates, pictures, public keys, digests of lock files."""
         if not found or not any(word in view.text for word in self._context_words):
             return found
-        spans = sorted(spans[0] for pattern in self._contexts for spans in pattern.find_all(view.data))
+        spans = sorted((start, end) for pattern in self._contexts for start, _, end in pattern.find_all(view.data))
         starts = [start for start, _ in spans]
         return [one for one in found if not (place := bisect_right(starts, one.start)) or spans[place - 1][1] < one.end]
 
     def _find_by_rule(self, index: int, view: TextView, known: dict[Any, bool]) -> Iterator[SecretFinding]:
         rule = self._rules[index]
-        for spans in self._patterns[index].find_all(view.data, rule.group):
-            start, end = spans[rule.group]
+        for _, start, end in self._patterns[index].find_all(view.data, rule.group):
             end = _before_marker(view.text, start, end)
             if end > start and self._passes(index, view, start, end, known):
                 candidate = _rule_candidate(rule, view, start, end) if rule.requires else None
@@ -232,7 +231,7 @@ class Redactor:
     def _passes(self, index: int, view: TextView, start: int, end: int, known: dict[Any, bool]) -> bool:
         """Return whether a match meets what its rule requires."""
         rule, value = self._rules[index], view.text[start:end]
-        if self._is_allowed(value) or (index in self._rule_allow and _matches(self._rule_allow[index], value)):
+        if self._is_allowed(value) or (index in self._rule_allow and self._rule_allow[index].matches(value)):
             return False
         if rule.min_entropy and judge.entropy(value) < rule.min_entropy:
             return False
@@ -241,7 +240,7 @@ class Redactor:
         return self._judged(_rule_candidate(rule, view, start, end), known)
 
     def _is_allowed(self, value: str) -> bool:
-        return value in self._allowed_values or _matches(self._allowed, value)
+        return value in self._allowed_values or self._allowed.matches(value)
 
     def _find_named(self, view: TextView, present: frozenset[int], known: dict[Any, bool]) -> list[SecretFinding]:
         found: list[SecretFinding] = []
@@ -264,9 +263,9 @@ class Redactor:
         """Yield the candidates that are secrets, but for those that were found before."""
         done = {(one.start, one.end) for one in before}
         for one in candidates:
-            if (one.start, one.end) in done or self._is_allowed(one.value):
+            if (one.start, one.end) in done:
                 continue
-            if one.is_sure or self._judged(one, known):
+            if (one.is_sure or self._judged(one, known)) and not self._is_allowed(one.value):
                 done.add((one.start, one.end))
                 reason = f"name {one.name}" if one.source == "named" else one.source
                 yield SecretFinding(one.start, one.end, one.kind, reason, _RANKS.get(one.source.partition("-")[0], 2), one)
@@ -274,22 +273,15 @@ class Redactor:
     def _judged(self, candidate: Candidate, known: dict[Any, bool]) -> bool:
         if judge.is_plainly_none(candidate):
             return False
-        key = (
-            candidate.value,
-            candidate.source,
-            candidate.name,
-            candidate.sign,
-            candidate.quote,
-            candidate.after,
-            candidate.line,
-        )
+        # All but its place.
+        key = candidate[2:]
         if key not in known:
             known[key] = judge.is_secret(candidate) if len(known) < _MOST_JUDGED else judge.is_mixed(candidate.value)
         return known[key]
 
     def _find_encoded(self, view: TextView, known: dict[Any, bool]) -> Iterator[SecretFinding]:
         """Yield blobs of base64 that decode to a text with a secret; all are searched at once."""
-        spans = [one[0] for one in _BASE64.find_all(view.data)]
+        spans = [(start, end) for start, _, end in _BASE64.find_all(view.data)]
         texts = [_decode(view.data[start:end]) for start, end in spans]
         if not any(texts):
             return
@@ -367,14 +359,8 @@ def _may_have_prefix(line: str) -> bool:
 
 
 def _union(patterns: Sequence[str]) -> BytePattern:
-    """Return one pattern for whole values that match any of several."""
-    joined = "|".join(f"(?:{one})" for one in patterns)
-    return BytePattern(rf"(?:{joined})\z")
-
-
-def _matches(pattern: BytePattern, value: str) -> bool:
-    data = value.encode("latin-1", "replace")
-    return pattern.end_at(data, 0, len(data)) > 0
+    """Return one pattern for what matches any of several."""
+    return BytePattern("|".join(f"(?:{one})" for one in patterns))
 
 
 def _to_origin(view: TextView, found: Iterable[SecretFinding]) -> list[SecretFinding]:
