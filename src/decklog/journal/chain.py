@@ -1,17 +1,15 @@
 """The hash chain of a stream: how an entry is written down to be hashed. `docs/journal.md` is this file in words."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from json.encoder import encode_basestring as _quote
 from typing import Any, NamedTuple
 
 from decklog.core.errors import Damaged
-from decklog.journal.rows import COLUMNS, STREAM_SIZE
+from decklog.journal.rows import COLUMNS
 from decklog.records.values import from_json
 
 Row = tuple[Any, ...]
-# Of the entry that the next one follows: its hash, its number and its time.
-Head = tuple[str, int, str]
 
 
 START = ""
@@ -101,33 +99,6 @@ def flaw(previous: str, row: Row) -> str | None:
         return None if hashed(previous, row) == row[HASH] else "hash"
     except _Differs as found:
         return str(found)
-
-
-class Followed(NamedTuple):
-    """Rows of a stream that follow from each other: how many, which of them name texts by digests, and the row behind them."""
-
-    number: int
-    goes_back: bool
-    named: list[Row]
-    ahead: Row | None
-
-
-def follow(name: str, start: int, head: Head, rows: Iterable[Row]) -> Followed | None:
-    """Walk a stream's rows that follow its head, up to its end. Return None at the first row that does not follow."""
-    previous, begun, latest = head
-    expected, goes_back, ahead = begun, False, None
-    named: list[Row] = []
-    for row in rows:
-        if row[0] >= start + STREAM_SIZE:
-            ahead = row
-            break
-        expected += 1
-        if row[SEQ] != expected or row[0] != start + expected or row[STREAM] != name or flaw(previous, row) is not None:
-            return None
-        if row[BODY_DIGEST] is not None or row[PAYLOAD_DIGEST] is not None:
-            named.append(row)
-        previous, goes_back, latest = row[HASH], goes_back or row[AT] < latest, row[AT]
-    return Followed(expected - begun, goes_back, named, ahead)
 
 
 def flawed(row: Row, what: str) -> Damaged:

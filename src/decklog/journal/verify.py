@@ -16,20 +16,7 @@ from decklog.journal.findings import MOST_PROBLEMS, Problem, Sound, Verification
 from decklog.journal.projections import Projections
 from decklog.journal.rows import STREAM_SIZE, StreamHead, heads, number_of
 from decklog.journal.texts import Texts
-from decklog.journal.walk import (
-    ALL,
-    Piece,
-    Stream,
-    Walk,
-    changed_heads,
-    ends,
-    hashes_at,
-    joined_pieces,
-    joined_up,
-    pieces_after,
-    sound,
-    streams_of,
-)
+from decklog.journal.walk import Stream, Walk, changed_heads, ends, hashes_at, pieces_after, streams_of
 from decklog.records.record import Record
 from decklog.records.values import to_json
 
@@ -142,8 +129,6 @@ class Verifier:
     def check_chains(self) -> None:
         """Walk every stream."""
         self._check_heads()
-        if joined_up(self.db, [sound(self.db, *ALL)], self.result):
-            return
         streams, unreadable = self._streams()
         Walk(self.db, self.result, self.texts).all(streams, unreadable)
 
@@ -277,13 +262,13 @@ class Verifier:
         known = [(number, last) for number, last in lasts if number in streams]
         pieces = pieces_after(known, {numbers[name]: seq for name, seq, _ in anchors if name in numbers})
         result.streams += len(pieces)
-        for part in joined_pieces(pieces, [number for number, _ in lasts]):
-            if self._is_sound(part, streams):
-                continue
-            # Whole streams in which something is wrong are walked, to name all of it; they are counted once more.
-            result.streams -= len(part)
-            for number, _, _ in part:
-                Walk(self.db, result, self.texts).one(streams[number])
+        walk = Walk(self.db, result, self.texts)
+        walked = walk.pieces(pieces, streams)
+        for number, start, _ in pieces:
+            stream, found = streams[number], walked.get(number)
+            is_new = start == number * STREAM_SIZE + 1
+            if found is not None and (is_new or found.backwards is not None):
+                walk.compare(stream, found.first if is_new else stream.created_at, found.backwards)
         filled = {number for number, _ in lasts}
         for number, stream in streams.items():
             if number not in filled:
@@ -299,18 +284,3 @@ class Verifier:
         self._verified = [
             {"stream": streams[number].name, "seq": last % STREAM_SIZE, "hash": hashes[last]} for number, last in known
         ]
-
-    def _is_sound(self, pieces: list[Piece], streams: dict[int, Stream]) -> bool:
-        found = sound(self.db, pieces[0][1], pieces[-1][2])
-        if found is None:
-            return False
-        entries, firsts, backwards = found
-        for number, start, _ in pieces:
-            stream = streams[number]
-            is_new = start == number * STREAM_SIZE + 1
-            if is_new and (stream.created_at != firsts.get(number) or stream.in_order != (number not in backwards)):
-                return False
-            if number in backwards and stream.in_order:
-                return False
-        self.result.entries += entries
-        return True

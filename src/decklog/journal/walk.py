@@ -1,10 +1,10 @@
 """Walks the chains: every entry follows from the one before it, is in its place, and belongs to a known stream.
 
 All streams are walked in one read of the table, in its order: a query for each stream costs a server more than walking most of
-them. `sound` takes few steps an entry and only returns whether all is well; where it is not, `Walk` names all that is wrong.
+them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain as joined
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -12,13 +12,11 @@ from typing import Any, NamedTuple
 from decklog.db.base import Database, Row
 from decklog.db.where import placed
 from decklog.journal import chain
-from decklog.journal.chain import AT, BODY_DIGEST, HASH, KIND, PAYLOAD_DIGEST, SEQ, STREAM, flaw, follow
-from decklog.journal.findings import Verification, passing_over
+from decklog.journal.chain import AT, BODY_DIGEST, HASH, KIND, PAYLOAD_DIGEST, SEQ, STREAM, flaw
+from decklog.journal.findings import Verification
 from decklog.journal.rows import SELECT, STREAM_SIZE
 from decklog.journal.texts import Texts
 
-# What a sound range holds: how many entries, when the streams began that begin in it, and which go back in time in it.
-Range = tuple[int, dict[int, str], list[int]]
 # The number of a stream, and the first and last position that are to be walked.
 Piece = tuple[int, int, int]
 # A stream, its number if it is in the log, and the number and hash of an entry that was verified before.
@@ -36,24 +34,31 @@ class Stream(NamedTuple):
     in_order: object
 
 
-ALL = _FIRST, _LAST = -(2**63), 2**63 - 1
+class Walked(NamedTuple):
+    """What a piece of a stream ends with, when its first entry was written, and which entry goes back in time, if one does."""
+
+    seq: int
+    hash: str
+    first: object
+    backwards: int | None
+
+
+_FIRST, _LAST = -(2**63), 2**63 - 1
 _WRONG = {
     "hash": "the entry does not match its hash",
     "body": "the body does not match its digest",
     "payload": "the payload does not match its digest",
 }
 _ENTRIES = f"{SELECT} where pos >= :start and pos <= :last order by pos"
-_BEFORE = f"{SELECT} where pos < :start order by pos desc limit 1"
+_BEFORE = "select hash, at from entries where pos = :pos"
 _ENDS = "select no, head_pos from stream_heads order by no"
 # What is wrong with an entry that was verified before.
 CUT_OFF, CHANGED = "entries up to the anchored one are cut off", "the entry is not the one that was anchored"
 _AT_ONCE = 400
-# What the first entry of a stream follows from.
-_NOTHING = chain.START, 0, ""
 
 
-def joined_pieces(pieces: "list[Piece]", numbers: list[int]) -> "Iterator[list[Piece]]":
-    """Group pieces that can be walked as one: whole beginnings of streams, each directly behind the one before."""
+def _joined(pieces: Sequence[Piece], numbers: Iterable[int]) -> Iterator[list[Piece]]:
+    """Group pieces that one query reads: whole beginnings of streams, each directly behind the one before."""
     following = dict(pairwise(numbers))
     part: list[Piece] = []
     for piece in pieces:
@@ -102,66 +107,11 @@ def pieces_after(lasts: list[tuple[int, int]], known: Mapping[int, int], room: i
     return pieces
 
 
-def streams_of(db: Database) -> "Iterator[Stream]":
+def streams_of(db: Database) -> Iterator[Stream]:
     """Return what the rows of the streams that have their entries here say, in the order of their numbers."""
     archived = db.archived()
     rows = db.each_as_is("select name, no, created_at, in_order from streams order by no", {})
     return (Stream(*row) for row in rows if row[0] not in archived)
-
-
-def sound(db: Database, start: int, last: int) -> "Range | None":
-    """Walk the entries of a range of positions; None where anything is not as it should be."""
-    with passing_over(db):
-        streams = {stream.number: stream.name for stream in streams_of(db)}
-        before = db.rows(_BEFORE, {"start": start})[1]
-        return _walked(db, streams, before[0] if before else None, db.each(_ENTRIES, {"start": start, "last": last}))
-    return None
-
-
-def _walked(db: Database, streams: dict[int, str], before: Row | None, rows: Iterator[Row]) -> "Range | None":
-    """Walk rows, the first of which goes on from the one before it where both are of one stream."""
-    entries, firsts, backwards = 0, {}, []
-    number, head = None, _NOTHING
-    if before is not None:
-        number, head = before[0] // STREAM_SIZE, (before[HASH], before[SEQ], before[AT])
-    row = next(rows, None)
-    while row is not None:
-        if row[0] // STREAM_SIZE != number:
-            number, head = row[0] // STREAM_SIZE, _NOTHING
-            firsts[number] = row[AT]
-        walked = follow(streams[number], number * STREAM_SIZE, head, joined((row,), rows))
-        if walked is None or (walked.named and not _has_texts(db, number, streams[number], walked.named)):
-            return None
-        if walked.goes_back:
-            backwards.append(number)
-        entries, row = entries + walked.number, walked.ahead
-    return entries, firsts, backwards
-
-
-def _has_texts(db: Database, number: int, stream: str, named: list[Row]) -> bool:
-    found = Verification()
-    Texts(db, found).check_entries(number, stream, [text for row in named for text in _named_by(row)])
-    return found.ok
-
-
-def joined_up(db: Database, found: "Iterable[Range | None]", result: Verification) -> bool:
-    """Compare the streams' own rows with all ranges that were walked; False where anything is not as it should be."""
-    entries, firsts, backwards = 0, dict[int, str](), set[int]()
-    for one in found:
-        if one is None:
-            return False
-        entries, firsts = entries + one[0], firsts | one[1]
-        backwards.update(one[2])
-    streams = list(streams_of(db))
-    if len({stream.number for stream in streams}) < len(streams) or len(streams) != len(firsts):
-        return False
-    for name, number, created_at, in_order in streams:
-        if type(name) is not str or type(number) is not int or number not in firsts or created_at != firsts[number]:
-            return False
-        if in_order != (number not in backwards):
-            return False
-    result.entries, result.streams = result.entries + entries, result.streams + len(streams)
-    return True
 
 
 class Walk:
@@ -176,7 +126,7 @@ class Walk:
         self._ahead: list[Row] = []
         self._named: frozenset[str] = frozenset()
 
-    def all(self, streams: "list[Stream]", unreadable: set[object]) -> None:
+    def all(self, streams: Sequence[Stream], unreadable: Collection[object]) -> None:
         """Walk every entry there is, by streams in the order of their numbers; an entry of none of them is a problem.
 
         Those whose own row can't be read are passed over.
@@ -184,32 +134,50 @@ class Walk:
         self._begin(_FIRST, _LAST)
         self._named = frozenset(stream.name for stream in streams)
         for stream in streams:
-            self._result.streams += 1
-            if not self._is_read(stream, unreadable):
+            if self._whole(stream, unreadable) is None:
                 # The next one may lie on sounder pages.
                 self._begin((stream.number + 1) * STREAM_SIZE, _LAST)
         with self._result.checking(self._db, "the entries of no stream", table="entries"):
             self._report_strays(_LAST, unreadable)
 
-    def one(self, stream: "Stream") -> None:
+    def one(self, stream: Stream) -> None:
         """Walk the entries of one stream."""
-        self._result.streams += 1
         self._begin(stream.number * STREAM_SIZE, (stream.number + 1) * STREAM_SIZE - 1)
-        self._is_read(stream, set())
+        self._whole(stream)
 
-    def _is_read(self, stream: "Stream", unreadable: set[object]) -> bool:
-        """Walk a stream, and what lies before it; tell whether all of it could be read."""
+    def pieces(self, pieces: Sequence[Piece], streams: Mapping[int, Stream]) -> dict[int, Walked]:
+        """Walk pieces of streams, and return what each holds; a stream's own row is not compared."""
+        found: dict[int, Walked] = {}
+        for part in _joined(pieces, streams):
+            end = part[-1][2]
+            self._begin(part[0][1], end)
+            for number, start, _ in part:
+                walked = self._walk(streams[number], start % STREAM_SIZE)
+                if walked is None:
+                    self._begin((number + 1) * STREAM_SIZE, end)
+                else:
+                    found[number] = walked
+        return found
+
+    def _whole(self, stream: Stream, unreadable: Collection[object] = ()) -> Walked | None:
+        self._result.streams += 1
+        walked = self._walk(stream, 1, unreadable)
+        if walked is not None:
+            self.compare(stream, walked.first, walked.backwards)
+        return walked
+
+    def _walk(self, stream: Stream, seq: int, unreadable: Collection[object] = ()) -> Walked | None:
+        """Walk a stream from one of its entries on, and what lies before it; None where it can't be read."""
         with self._result.checking(self._db, f"the stream {stream.name}", stream=stream.name):
             self._report_strays(stream.number * STREAM_SIZE, unreadable)
-            self._follow(stream)
-            return True
-        return False
+            return self._follow(stream, seq)
+        return None
 
     def _begin(self, start: int, last: int) -> None:
         self._rows = self._db.each_as_is(_ENTRIES, {"start": start, "last": last})
         self._ahead = []
 
-    def _report_strays(self, end: int, unreadable: set[object]) -> None:
+    def _report_strays(self, end: int, unreadable: Collection[object]) -> None:
         """Name the entries up to a position; removing a stream's row must not hide them."""
         for row in joined(self._ahead, self._rows):
             if row[0] >= end:
@@ -226,9 +194,11 @@ class Walk:
         else:
             self._result.bad("the entry belongs to no known stream", table="entries", **where)
 
-    def _follow(self, stream: "Stream") -> None:
+    def _follow(self, stream: Stream, expected: int) -> Walked:
         name, start = stream.name, stream.number * STREAM_SIZE
-        previous, expected, latest, end = chain.START, 1, "", start + STREAM_SIZE
+        previous, latest, end = chain.START, "", start + STREAM_SIZE
+        if expected > 1:
+            previous, latest = self._db.one(_BEFORE, {"pos": start + expected - 1}) or (chain.START, "")
         first: object = None
         backwards: int | None = None
         named: list[Named] = []
@@ -259,11 +229,11 @@ class Walk:
                 first = at
             previous, expected, latest = row[HASH], seq + 1, at
         self._check_name(stream, others, expected - 1)
-        self._compare(stream, first, backwards)
         if named:
             self._texts.check_entries(stream.number, name, named)
+        return Walked(expected - 1, previous, first, backwards)
 
-    def _misplaced(self, stream: "Stream", row: Row, expected: int) -> None:
+    def _misplaced(self, stream: Stream, row: Row, expected: int) -> None:
         """Report what is wrong with the place of an entry."""
         pos, seq = row[0], row[SEQ]
         if pos != stream.number * STREAM_SIZE + seq:
@@ -271,11 +241,11 @@ class Walk:
         if seq != expected:
             self._bad(stream, expected, f"entries {expected} to {seq - 1} are missing")
 
-    def _bad(self, stream: "Stream", seq: int, what: str, column: str | None = None) -> None:
+    def _bad(self, stream: Stream, seq: int, what: str, column: str | None = None) -> None:
         where = {"stream": stream.name, "seq": seq, "table": "entries", "record_id": f"{stream.name}:{seq}", "column": column}
         self._result.bad(what, **where)
 
-    def _check_name(self, stream: "Stream", others: list[tuple[int, object]], newest: int) -> None:
+    def _check_name(self, stream: Stream, others: list[tuple[int, object]], newest: int) -> None:
         """Report entries that name another stream, or a stream that all its entries name otherwise."""
         name, names = stream.name, {other for _, other in others}
         if len(others) == newest and len(names) == 1:
@@ -285,8 +255,8 @@ class Walk:
         for seq, other in others:
             self._bad(stream, seq, f"the entry names another stream, {other}", column="stream")
 
-    def _compare(self, stream: "Stream", first: object, backwards: int | None) -> None:
-        """Compare a stream's own row with its entries."""
+    def compare(self, stream: Stream, first: object, backwards: int | None) -> None:
+        """Compare a stream's own row with its entries: when the first was written, and one that goes back in time."""
         name, _, created_at, in_order = stream
         where: dict[str, Any] = {"stream": name, "table": "streams", "record_id": name}
         if first is None:
@@ -301,7 +271,7 @@ class Walk:
             self._result.bad("the stream is said not to be in order of time, and is", **where, column="in_order")
 
 
-def _named_by(row: Row) -> "Iterator[Named]":
+def _named_by(row: Row) -> Iterator[Named]:
     """Yield the texts that an entry has only the digest of."""
     for name, text, digest in chain.TEXTS:
         if row[text] is None and row[digest] is not None:

@@ -10,7 +10,8 @@ from typing import Any
 
 from decklog.journal.findings import Verification, resumable
 from decklog.journal.rows import STREAM_SIZE, StreamHead
-from decklog.journal.walk import changed_heads, ends, hashes_at, joined_pieces, joined_up, pieces_after, sound, streams_of
+from decklog.journal.texts import Texts
+from decklog.journal.walk import Walk, changed_heads, ends, pieces_after, streams_of
 from decklog.log import Decklog
 
 # Of a stream: up to which entry it was walked, the hash of that, when its first was written, whether it goes back in time.
@@ -83,23 +84,22 @@ class Steps:
         """Walk the next entries; give the streams they are of, and how many were walked of how many. None where not sound."""
         lasts = ends(self._db)
         pieces = pieces_after(lasts, {number: head[0] for number, head in self._heads.items()}, _STEP)
+        streams = {stream.number: stream for stream in streams_of(self._db)}
+        if not all(number in streams for number, _ in lasts):
+            return None
+        result = Verification()
         with resumable(self._db):
-            if not all(self._is_sound(part) for part in joined_pieces(pieces, [number for number, _ in lasts])):
+            walked = Walk(self._db, result, Texts(self._db, result)).pieces(pieces, streams)
+        if not result.ok:
+            return None
+        for number, _, last in pieces:
+            seq, hash, first, backwards = walked[number]
+            if seq != last % STREAM_SIZE:
                 return None
+            _, _, first_at, goes_back = self._heads.get(number, (0, "", str(first), False))
+            self._heads[number] = (seq, hash, first_at, goes_back or backwards is not None)
         whole = sum(last % STREAM_SIZE for _, last in lasts)
         return [number for number, _, _ in pieces], sum(head[0] for head in self._heads.values()), whole
-
-    def _is_sound(self, pieces: list[tuple[int, int, int]]) -> bool:
-        """Walk pieces that lie one behind the other, and keep their heads."""
-        found = sound(self._db, pieces[0][1], pieces[-1][2])
-        if found is None:
-            return False
-        _, firsts, backwards = found
-        hashes = hashes_at(self._db, [last for _, _, last in pieces])
-        for number, _, last in pieces:
-            _, _, first_at, goes_back = self._heads.get(number, (0, "", firsts.get(number, ""), False))
-            self._heads[number] = (last % STREAM_SIZE, hashes[last], first_at, goes_back or number in backwards)
-        return True
 
     # The rest
 
@@ -120,6 +120,9 @@ class Steps:
             found = self._walked()
         if found is None or self._db.one("select count(*) from entries", {}) != (found[1],):
             return False
-        firsts = {number: head[2] for number, head in self._heads.items()}
-        backwards = [number for number, head in self._heads.items() if head[3]]
-        return joined_up(self._db, [(found[1], firsts, backwards)], result)
+        walk, streams = Walk(self._db, result, Texts(self._db, result)), list(streams_of(self._db))
+        for stream in streams:
+            _, _, first, goes_back = self._heads.get(stream.number, (0, "", None, False))
+            walk.compare(stream, first, 1 if goes_back else None)
+        result.entries, result.streams = found[1], len(streams)
+        return result.ok and len(streams) == len(self._heads)
