@@ -86,7 +86,7 @@ def newest_time(db: Database) -> str:
 
 def load(db: Database, row: Row) -> Entry:
     """Make an entry from a whole row, with what it names by digest."""
-    entry = Entry.from_row(_FIELDS, row[1:])
+    entry = Entry.from_rows(_FIELDS, [row[1:]])[0]
     if row[_BODY_DIGEST] is not None or row[_PAYLOAD_DIGEST] is not None:
         _fill(db, entry)
     return entry

@@ -165,10 +165,9 @@ def keyword_fields(function: Callable[..., Any]) -> dict[str, Any] | None:
     return dict(given[0].__annotations__) if given else None
 
 
-def _check_keywords(function: Callable[..., Any], given: dict[str, Any], known: frozenset[str] | None) -> None:
-    if known is not None and (unknown := sorted(given.keys() - known)):
-        takes = ", ".join(sorted(known))
-        raise Invalid(f"{function.__qualname__} knows no {', '.join(unknown)}; it takes {takes}", unknown=unknown)
+def _unknown_keywords(function: Callable[..., Any], given: dict[str, Any], known: frozenset[str]) -> Invalid:
+    unknown, takes = sorted(given.keys() - known), ", ".join(sorted(known))
+    return Invalid(f"{function.__qualname__} knows no {', '.join(unknown)}; it takes {takes}", unknown=unknown)
 
 
 def within_lease(db: WritableDatabase, job: Callable[[], R]) -> R:
@@ -230,7 +229,8 @@ def _steps_of(function: Callable[..., Any], known: frozenset[str] | None) -> Cal
     """Return what starts the generator of a stepwise verb."""
 
     def steps(store: Any, /, *args: Any, **kwargs: Any) -> Any:
-        _check_keywords(function, kwargs, known)
+        if known is not None and not kwargs.keys() <= known:
+            raise _unknown_keywords(function, kwargs, known)
         return function(store, *args, **kwargs)
 
     return steps
@@ -251,8 +251,8 @@ def _operation(
 
     @wraps(function)
     def operation(store: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            _check_keywords(function, kwargs, known)
+        if known is not None and not kwargs.keys() <= known:
+            raise _unknown_keywords(function, kwargs, known)
         if owner_only and of_an_agent.get():
             raise Denied(f"{function.__qualname__} is for the owner; agents have no such verb", hint="Ask a person for it.")
         started, call = perf_counter(), f"{type(store).__name__.lower()}.{name}"

@@ -89,6 +89,9 @@ class Values:
             if kind is datetime:
                 bound[name] = to_text(value) if value.tzinfo is UTC else self._time(name, value)
                 continue
+            if isinstance(value, Enum):
+                bound[name] = value._value_
+                continue
             bind = self._new_text if kind is str else self.json if kind is dict or kind is list else self.one
             bound[name], changed = bind(name, value)
             redacted = redacted or changed

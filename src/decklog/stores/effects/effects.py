@@ -84,12 +84,13 @@ class Effect(Record):
     settled_at: datetime | None = None
 
     @classmethod
-    def from_row(cls, names: Iterable[str], row: Sequence[Any]) -> Self:
-        effect = super().from_row(names, row)
-        # Stored in a list, so that the column is always JSON.
-        if isinstance(effect.result, list):
-            effect.__dict__["result"] = effect.result[0]
-        return effect
+    def from_rows(cls, names: tuple[str, ...], rows: Iterable[Sequence[Any]]) -> list[Self]:
+        effects = super().from_rows(names, rows)
+        for effect in effects:
+            # Stored in a list, so that the column is always JSON.
+            if isinstance(effect.result, list):
+                effect.__dict__["result"] = effect.result[0]
+        return effects
 
     @classmethod
     def needs_proof(cls, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> bool:

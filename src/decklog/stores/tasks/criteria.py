@@ -54,12 +54,13 @@ class Criterion(Record):
     stale_reason: str | None = None
 
     @classmethod
-    def from_row(cls, names: Iterable[str], row: Sequence[Any]) -> Self:
-        record = super().from_row(names, row)
-        files: Any = record.evidence_files
-        if isinstance(files, list):
-            record.__dict__["evidence_files"] = {file["path"]: file["sha256"] for file in files}
-        return record
+    def from_rows(cls, names: tuple[str, ...], rows: Iterable[Sequence[Any]]) -> list[Self]:
+        records = super().from_rows(names, rows)
+        for record in records:
+            files: Any = record.evidence_files
+            if isinstance(files, list):
+                record.__dict__["evidence_files"] = {file["path"]: file["sha256"] for file in files}
+        return records
 
     def stale_because(self, commit: str | None, files: Mapping[str, object]) -> str | None:
         """Return why the evidence is stale for the present commit and file digests; None if it may still be valid."""
