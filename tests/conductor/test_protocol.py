@@ -148,7 +148,7 @@ ENDS: dict[str, tuple[list[list[object]], str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ENDS)
-def test_a_turn_that_does_not_end_well_is_named_and_weather_costs_no_attempt(log: Decklog, checked: Path, kind: str) -> None:
+def test_a_turn_that_does_not_end_well_is_named_and_an_outage_costs_no_attempt(log: Decklog, checked: Path, kind: str) -> None:
     steps, name = ENDS[kind]
     settle(checked, settings().replace("attempts = 2", "attempts = 1"))
     context = Work(log, checked, work_item("triple", TRIPLE, *steps)).context()

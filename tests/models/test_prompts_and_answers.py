@@ -39,15 +39,15 @@ def test_no_text_can_end_its_own_marks() -> None:
 
 def test_anthropic_gets_marks_on_stable_blocks_and_never_more_than_four() -> None:
     stable = tuple(PromptPart(f"part {number}", f"text {number}", True) for number in range(8))
-    asked = anthropic_api.request("m", Prompt((*stable, PromptPart("task", "do it"))), WISH)
+    asked = anthropic_api.build_request("m", Prompt((*stable, PromptPart("task", "do it"))), WISH)
     assert [number for number, block in enumerate(asked["system"]) if "cache_control" in block] == [0, 1, 2, 7]
     assert asked["messages"] == [{"role": "user", "content": [{"type": "text", "text": "do it\n"}]}]
-    one = anthropic_api.request("m", PROMPT, WISH)
+    one = anthropic_api.build_request("m", PROMPT, WISH)
     assert [block.get("cache_control") for block in one["system"]] == [{"type": "ephemeral"}]
 
 
 def test_openai_gets_the_stable_parts_as_the_beginning() -> None:
-    asked = openai_api.request("m", PROMPT, WISH)
+    asked = openai_api.build_request("m", PROMPT, WISH)
     assert [message["content"] for message in asked["messages"]] == ["You are a reviewer.\n", "Look at this change.\n"]
     assert asked["response_format"]["json_schema"]["schema"] == SCHEMA
 

@@ -72,7 +72,7 @@ def test_a_program_that_is_killed_times_out_fails_or_is_not_there_gives_no_answe
     assert [one.text for one in (killed, slow, failed, missing)] == [""] * 4
 
 
-def test_a_programs_own_words_for_weather_are_weather(tmp_path: Path) -> None:
+def test_outages_are_recognised_by_what_a_program_prints(tmp_path: Path) -> None:
     line = {"type": "result", "is_error": True, "api_error_status": 429, "result": "try again in 90 seconds"}
     reply = answered(tmp_path, f"print({json.dumps(line)!r}); raise SystemExit(1)", extends="claude-code", untrusted=[])
     assert (reply.error_class, reply.retry_seconds) == ("quota", 90.0)

@@ -54,7 +54,7 @@ def test_an_answer_that_can_not_be_read_is_asked_for_once_more_and_then_given_up
     assert mended.data == {"verdict": "pass", "score": 90}
 
 
-def test_weather_that_will_be_over_in_time_is_waited_for_and_no_other(log: Decklog) -> None:
+def test_an_outage_that_ends_in_time_is_waited_for_and_no_other(log: Decklog) -> None:
     waits: list[float] = []
     replies = iter(
         [ModelReply(error_class="quota", retry_seconds=7.0), ModelReply(error_class="overload"), ModelReply(text=GOOD)]
@@ -69,7 +69,7 @@ def test_weather_that_will_be_over_in_time_is_waited_for_and_no_other(log: Deckl
         assert f"met {error_class}: words of the provider" in said.why
 
 
-def test_weather_that_goes_on_is_given_up_after_three_tries(log: Decklog) -> None:
+def test_an_outage_that_goes_on_is_given_up_after_three_tries(log: Decklog) -> None:
     waits: list[float] = []
     said = models(log, lambda _: ModelReply(error_class="overload", usage={"input_tokens": 5}), waits=waits).ask(CALL)
     assert (said.is_given, waits) == (False, [2.0, 4.0])

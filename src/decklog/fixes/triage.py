@@ -74,7 +74,7 @@ def triage(context: FixContext) -> Mend:
         return log.mends.move(mend, MendState.TRIAGED, fix_class=feedback.fix_class, triage=said)
     answer = _ask_model(context)
     if answer.data is None:
-        waits = MendWait.WEATHER if answer.is_weather else MendWait.MODEL
+        waits = MendWait.WEATHER if answer.is_outage else MendWait.MODEL
         return log.mends.move(mend, waits_for=waits, reason=f"the kind of fix is unknown: {answer.why}")
     return _taken(context, answer.data, answer.model or "a model")
 

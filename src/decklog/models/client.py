@@ -13,7 +13,7 @@ from decklog.core.errors import BudgetExceeded, DecklogError, NotFound
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
 from decklog.models.composer import Prompt, PromptPart
-from decklog.models.provider import PASSING, WEATHER, ModelReply, ModelRequest, Provider
+from decklog.models.provider import OUTAGES, PASSING, ModelReply, ModelRequest, Provider
 from decklog.models.settings import ModelChoice, ModelSettings
 
 LONGEST_ANSWER = 1024 * 1024
@@ -130,14 +130,14 @@ class ModelCall:
 class ModelAnswer:
     """The answer to a call. Without `data` there is none, `why` is the reason, and what depends on it is unproven.
 
-    `is_weather` marks an outage: the same call may be answered later.
+    `is_outage` marks an outage: the same call may be answered later.
     """
 
     site: str
     prompt_digest: str
     data: Mapping[str, Any] | None = None
     why: str = ""
-    is_weather: bool = False
+    is_outage: bool = False
     model: str | None = None
     microdollars: int = 0
     entries: list[str] = field(default_factory=list)
@@ -210,8 +210,8 @@ class _Asking:
             self._log.reservations.settle(reservation)
         name = self._choice.name
         if reply.error_class is not None:
-            why, is_outage = f"{name} met {reply.error_class}: {reply.error}", reply.error_class in WEATHER
-            return self.answer(reply.model, why=why, is_weather=is_outage)
+            why, is_outage = f"{name} met {reply.error_class}: {reply.error}", reply.error_class in OUTAGES
+            return self.answer(reply.model, why=why, is_outage=is_outage)
         return self.answer(reply.model, data=data, why=f"{name} gave no answer that can be read: {problem}" if problem else "")
 
     def _parse(self, reply: ModelReply) -> tuple[dict[str, Any] | None, str]:
@@ -241,13 +241,13 @@ class _Asking:
         seconds = self._deadline - time.monotonic()
         if seconds <= 0:
             return ModelReply(error_class="timeout", error=f"{self._choice.seconds:g} seconds are over")
-        wish = ModelRequest(
+        request = ModelRequest(
             schema=self._call.schema,
             most_output_tokens=self._call.most_output_tokens,
             seconds=seconds,
             temperature=self._call.temperature,
         )
-        reply = provider.reply(prompt, wish)
+        reply = provider.reply(prompt, request)
         # In one transaction: a crash leaves both or neither.
         with self._log.transaction():
             self._charge(reply, reservation)

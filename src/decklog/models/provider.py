@@ -9,7 +9,7 @@ from decklog.models.composer import Prompt
 # Errors that may be over in a while.
 PASSING = ("quota", "overload")
 # Outages: a lost login needs a person.
-WEATHER = (*PASSING, "login")
+OUTAGES = (*PASSING, "login")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,4 +42,4 @@ class ModelReply:
 class Provider(Protocol):
     """Answers one prompt at a time. Errors are part of the reply."""
 
-    def reply(self, prompt: Prompt, wish: ModelRequest) -> ModelReply: ...
+    def reply(self, prompt: Prompt, request: ModelRequest) -> ModelReply: ...

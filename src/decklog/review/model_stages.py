@@ -79,7 +79,7 @@ class Ask:
 def _asked(number: int, answer: ModelAnswer, findings: Iterable[Finding], by: str = "", **given: Any) -> StageResult:
     """Build the result of a stage that a model has answered, or could not answer."""
     names = [name for name in (by, answer.model) if name]
-    return conclude(number, findings, unproven=answer.why, is_outage=answer.is_weather, by=names, **given)
+    return conclude(number, findings, unproven=answer.why, is_outage=answer.is_outage, by=names, **given)
 
 
 def read_findings(data: Mapping[str, Any]) -> list[Finding]:

@@ -77,7 +77,7 @@ class StageResult:
             "score": self.score,
             "why": self.why,
             "by": list(self.by),
-            "is_weather": self.is_outage,
+            "is_outage": self.is_outage,
         }
 
 
@@ -91,7 +91,7 @@ def from_dict(stored: Mapping[str, Any]) -> StageResult:
         score=stored["score"],
         why=stored["why"],
         by=tuple(stored["by"]),
-        is_outage=stored["is_weather"],
+        is_outage=stored["is_outage"],
     )
 
 
@@ -180,4 +180,4 @@ def _confidence(results: Sequence[StageResult], verdict: ReviewVerdict, score: i
 def had_outage(review: Review) -> bool:
     """Return whether a model of a review could not be asked for a transient reason."""
     stages: list[Any] = review.passes
-    return any(one["is_weather"] for one in stages)
+    return any(one["is_outage"] for one in stages)

@@ -231,6 +231,6 @@ def test_model_that_guesses_an_intent_is_asked_with_temperature_zero(ana: Person
 
 def test_temperature_is_sent_to_both_providers_where_it_is_given() -> None:
     prompt = Prompt(parts=())
-    for request in (anthropic_api.request, openai_api.request):
+    for request in (anthropic_api.build_request, openai_api.build_request):
         assert request("m", prompt, ModelRequest(schema={}, most_output_tokens=1, seconds=1, temperature=0))["temperature"] == 0
         assert "temperature" not in request("m", prompt, ModelRequest(schema={}, most_output_tokens=1, seconds=1))

@@ -31,7 +31,7 @@ class AnthropicModel:
     base_url: str | None = None
     key_env: str = "ANTHROPIC_API_KEY"
 
-    def reply(self, prompt: Prompt, wish: ModelRequest) -> ModelReply:
+    def reply(self, prompt: Prompt, request: ModelRequest) -> ModelReply:
         try:
             import anthropic
         except ImportError as problem:
@@ -39,25 +39,25 @@ class AnthropicModel:
         key = os.environ.get(self.key_env)
         if not key:
             return ModelReply(error_class="login", error=f"{self.key_env} is not set")
-        client = anthropic.Anthropic(api_key=key, base_url=self.base_url, timeout=wish.seconds, max_retries=0)
+        client = anthropic.Anthropic(api_key=key, base_url=self.base_url, timeout=request.seconds, max_retries=0)
         try:
             with client:
-                said: Any = client.messages.create(**request(self.model, prompt, wish))
+                response: Any = client.messages.create(**build_request(self.model, prompt, request))
         except anthropic.APIError as problem:
             return failed(problem)
-        return _reply_of(said)
+        return _reply_of(response)
 
 
-def request(model: str, prompt: Prompt, wish: ModelRequest) -> dict[str, Any]:
+def build_request(model: str, prompt: Prompt, request: ModelRequest) -> dict[str, Any]:
     """Build a request: stable parts as system blocks with cache marks, the answer as the input of one tool."""
     stable = [{"type": "text", "text": part.text} for part in prompt.stable]
     for number in _marked(prompt.stable):
         stable[number]["cache_control"] = dict(_MARK)  # type: ignore[assignment]
-    tool = {"name": _TOOL, "description": "Give the answer.", "input_schema": dict(wish.schema)}
+    tool = {"name": _TOOL, "description": "Give the answer.", "input_schema": dict(request.schema)}
     return {
         "model": model,
-        "max_tokens": wish.most_output_tokens,
-        **({} if wish.temperature is None else {"temperature": wish.temperature}),
+        "max_tokens": request.most_output_tokens,
+        **({} if request.temperature is None else {"temperature": request.temperature}),
         "system": stable,
         "messages": [{"role": "user", "content": [{"type": "text", "text": joined(prompt.varying)}]}],
         "tools": [tool],
@@ -71,10 +71,10 @@ def _marked(stable: tuple[PromptPart, ...]) -> list[int]:
     return numbers if len(numbers) <= MOST_MARKS else [*numbers[: MOST_MARKS - 1], numbers[-1]]
 
 
-def _reply_of(said: Any) -> ModelReply:
-    inputs = [block.input for block in said.content if block.type == "tool_use" and block.name == _TOOL]
-    words = "".join(block.text for block in said.content if block.type == "text")
-    usage = said.usage
+def _reply_of(response: Any) -> ModelReply:
+    inputs = [block.input for block in response.content if block.type == "tool_use" and block.name == _TOOL]
+    words = "".join(block.text for block in response.content if block.type == "text")
+    usage = response.usage
     figures = {
         "input_tokens": usage.input_tokens,
         "cache_read_tokens": usage.cache_read_input_tokens or 0,
@@ -83,4 +83,4 @@ def _reply_of(said: Any) -> ModelReply:
     }
     # An answer without exactly one tool call is judged by its text.
     text = json.dumps(inputs[0]) if len(inputs) == 1 else words
-    return ModelReply(text=text, model=said.model, usage=figures, answer_id=said.id)
+    return ModelReply(text=text, model=response.model, usage=figures, answer_id=response.id)

@@ -89,12 +89,12 @@ class Scripted:
             raise Invalid(f"the script {name} is no object of digests and answers", field="script")
         return cls.by_digest(answers, model=model)
 
-    def reply(self, prompt: Prompt, wish: ModelRequest) -> ModelReply:  # noqa: ARG002
-        said = self._script(prompt)
-        if isinstance(said, ModelReply):
-            return said
-        usage = {"input_tokens": prompt.tokens, "output_tokens": max(1, len(said) // 4)}
-        return ModelReply(text=said, model=self._model, usage=usage)
+    def reply(self, prompt: Prompt, request: ModelRequest) -> ModelReply:  # noqa: ARG002
+        reply = self._script(prompt)
+        if isinstance(reply, ModelReply):
+            return reply
+        usage = {"input_tokens": prompt.tokens, "output_tokens": max(1, len(reply) // 4)}
+        return ModelReply(text=reply, model=self._model, usage=usage)
 
 
 _CLASSES = {401: "login", 403: "login", 408: "overload", 413: "context", 429: "quota", 529: "overload"}
@@ -144,17 +144,17 @@ class AgentModel:
     log_file: str | None = None
     wanted_end: Callable[[], str | None] = lambda: None
 
-    def reply(self, prompt: Prompt, wish: ModelRequest) -> ModelReply:
+    def reply(self, prompt: Prompt, request: ModelRequest) -> ModelReply:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         scratch = Path(tempfile.mkdtemp(prefix="call-", dir=self.folder))
         try:
-            schema = json.dumps(wish.schema, sort_keys=True, ensure_ascii=False)
+            schema = json.dumps(request.schema, sort_keys=True, ensure_ascii=False)
             form = f"Answer with one JSON object of this JSON Schema, and with nothing else; use no tools:\n{schema}"
-            return self._reply_in(scratch, f"{prompt.text}\n{form}\n", wish)
+            return self._reply_in(scratch, f"{prompt.text}\n{form}\n", request)
         finally:
             remove_folder(scratch)
 
-    def _reply_in(self, scratch: Path, text: str, wish: ModelRequest) -> ModelReply:
+    def _reply_in(self, scratch: Path, text: str, request: ModelRequest) -> ModelReply:
         agent, prompt_file = self.description, scratch / "prompt.md"
         prompt_file.write_text(text, encoding="utf-8", errors="replace")
         # Some programs only work in a repository; this one is empty.
@@ -163,7 +163,7 @@ class AgentModel:
             return ModelReply(error_class="context", error='the prompt is too long for an argument; use prompt = "file"')
         mark = hashlib.sha256(os.fsencode(scratch)).hexdigest()[:32]
         try:
-            ended = commands.run(self._command(scratch, prompt_file, text, mark, wish), self.wanted_end)
+            ended = commands.run(self._command(scratch, prompt_file, text, mark, request), self.wanted_end)
         except (DecklogError, OSError) as problem:
             return ModelReply(error_class="failed", error=f"{agent.name} can't be started: {problem}")
         reader = StreamReader(agent)
@@ -171,7 +171,7 @@ class AgentModel:
         events = [*(event for line in lines for event in reader.read(line)), *reader.rest()]
         return self._reply_of(events, ended, read_output(scratch / "command").text[-_LONGEST_SAID:])
 
-    def _command(self, scratch: Path, prompt_file: Path, text: str, mark: str, wish: ModelRequest) -> Command:
+    def _command(self, scratch: Path, prompt_file: Path, text: str, mark: str, request: ModelRequest) -> Command:
         agent = self.description
         values = {
             "prompt": text,
@@ -191,7 +191,7 @@ class AgentModel:
             folder=scratch / "command",
             log_file=self.log_file,
             input=_input(agent.prompt, prompt_file, text),
-            timeout_seconds=wish.seconds,
+            timeout_seconds=request.seconds,
             grace_seconds=_GRACE_SECONDS,
         )
 
@@ -208,11 +208,11 @@ class AgentModel:
                 error_class=error.error_class, error=_text(error)[-500:], retry_seconds=self._seconds(error), **common
             )
         if ended["reason"] != "exited" or ended["exit_code"] != 0:
-            said = _ENDINGS.get(str(ended["reason"]), "failed")
+            error_class = _ENDINGS.get(str(ended["reason"]), "failed")
             how = f"it ended: {ended['reason']}, exit code {ended['exit_code']}"
             if local := self.description.local_files:
                 how += f" (it is started in an empty folder: write the whole path of {local[0]})"
-            return ModelReply(error_class=said, error=f"{how}: {' '.join(output.split())}", **common)
+            return ModelReply(error_class=error_class, error=f"{how}: {' '.join(output.split())}", **common)
         return ModelReply(text=self._answer(events), **common)
 
     def _answer(self, events: Sequence[StreamEvent]) -> str:

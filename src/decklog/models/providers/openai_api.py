@@ -25,7 +25,7 @@ class OpenAIModel:
     base_url: str | None = None
     key_env: str = "OPENAI_API_KEY"
 
-    def reply(self, prompt: Prompt, wish: ModelRequest) -> ModelReply:
+    def reply(self, prompt: Prompt, request: ModelRequest) -> ModelReply:
         try:
             import openai
         except ImportError as problem:
@@ -34,29 +34,29 @@ class OpenAIModel:
         key = os.environ.get(self.key_env) or ("none" if self.base_url else "")
         if not key:
             return ModelReply(error_class="login", error=f"{self.key_env} is not set")
-        client = openai.OpenAI(api_key=key, base_url=self.base_url, timeout=wish.seconds, max_retries=0)
+        client = openai.OpenAI(api_key=key, base_url=self.base_url, timeout=request.seconds, max_retries=0)
         try:
             with client:
-                said: Any = client.chat.completions.create(**request(self.model, prompt, wish))
+                response: Any = client.chat.completions.create(**build_request(self.model, prompt, request))
         except openai.APIError as problem:
             return failed(problem)
-        return _reply_of(said)
+        return _reply_of(response)
 
 
-def request(model: str, prompt: Prompt, wish: ModelRequest) -> dict[str, Any]:
+def build_request(model: str, prompt: Prompt, request: ModelRequest) -> dict[str, Any]:
     """Build a request. The provider caches the longest known beginning, without marks."""
-    shape = {"name": "answer", "schema": dict(wish.schema)}
+    shape = {"name": "answer", "schema": dict(request.schema)}
     return {
         "model": model,
-        "max_completion_tokens": wish.most_output_tokens,
-        **({} if wish.temperature is None else {"temperature": wish.temperature}),
+        "max_completion_tokens": request.most_output_tokens,
+        **({} if request.temperature is None else {"temperature": request.temperature}),
         "messages": [{"role": "system", "content": joined(prompt.stable)}, {"role": "user", "content": joined(prompt.varying)}],
         "response_format": {"type": "json_schema", "json_schema": shape},
     }
 
 
-def _reply_of(said: Any) -> ModelReply:
-    usage = said.usage
+def _reply_of(response: Any) -> ModelReply:
+    usage = response.usage
     cached = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None) or 0
     figures = (
         {}
@@ -68,5 +68,5 @@ def _reply_of(said: Any) -> ModelReply:
             "output_tokens": usage.completion_tokens,
         }
     )
-    text = said.choices[0].message.content if said.choices else None
-    return ModelReply(text=text or "", model=said.model, usage=figures, answer_id=said.id)
+    text = response.choices[0].message.content if response.choices else None
+    return ModelReply(text=text or "", model=response.model, usage=figures, answer_id=response.id)
