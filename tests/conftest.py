@@ -20,7 +20,6 @@ from tests.new_logs import BY_STEPS, Copying
 from tests.pgbouncer import PgBouncer
 from tests.postgres import get_server
 from tests.prepared import NO_MODELS
-from tests.reports import tell_less
 from tests.searches import FULL, list_characters  # before any test module: their settings start from the profile that it loads
 
 _named = named
@@ -67,14 +66,11 @@ def pytest_configure(config: pytest.Config) -> None:
     _copying.begin()
     if hasattr(config, "workerinput"):
         end_with_parent()
-        # Whoever asks how long things take, or for a file of results, wants all of it.
-        if config.getoption("durations") is None and config.getoption("xmlpath") is None:
-            tell_less(config)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail when a test has said yes to a log in the settings of whoever runs it: it would count for the next one there."""
+    """Fail if a test accepted a log in the settings of the user who runs the tests."""
     folder: Path = session.config._tmp_path_factory.getbasetemp().resolve()  # type: ignore[attr-defined]
     if written := session.config.stash[_homes].accepted_below(folder):
         pytest.exit("tests wrote to the home of whoever runs them:\n" + "\n".join(written), returncode=1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 from decklog.blocks import Blocks
 from decklog.core.clock import Clock
 from decklog.core.errors import Conflict, Invalid
-from decklog.core.fork_safety import once
+from decklog.core.fork_safety import fork_safe_property
 from decklog.core.ids import Ids
 from decklog.journal.journal import Journal
 from decklog.journal.writer import Writer
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     R = TypeVar("R")
 
 
-class _StoreProperty(once):  # type: ignore[type-arg]
+class _StoreProperty(fork_safe_property):  # type: ignore[type-arg]
     """A store, imported and created on first use: importing all of them costs five times as much as the one in use."""
 
     def __init__(self, path: str, summary: str, tables: str = "", **others: str) -> None:
@@ -143,7 +143,7 @@ class Decklog(Blocks):
         db.on_lost_writes(log.parts.journal.record_lost_writes)
         return log
 
-    @once
+    @fork_safe_property
     def journal(self) -> Journal:
         """Appends entries and finds them again."""
         return self.parts.journal
@@ -364,7 +364,9 @@ class Decklog(Blocks):
 
 
 # Code that needs all stores reads them here, and the tables of their records, without importing any.
-STORES: dict[str, str] = {name: (member.__doc__ or "") for name, member in vars(Decklog).items() if isinstance(member, once)}
+STORES: dict[str, str] = {
+    name: (member.__doc__ or "") for name, member in vars(Decklog).items() if isinstance(member, fork_safe_property)
+}
 TABLES = {name: member.tables for name, member in vars(Decklog).items() if isinstance(member, _StoreProperty) and member.tables}
 _STORE_OF = {table: name for name, tables in TABLES.items() for table in tables}
 

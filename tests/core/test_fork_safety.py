@@ -79,7 +79,7 @@ class _Slow:
     def __init__(self) -> None:
         self.is_inside, self.goes_on = threading.Event(), threading.Event()
 
-    @forks.once
+    @forks.fork_safe_property
     def part(self) -> object:
         self.is_inside.set()
         self.goes_on.wait(20)
@@ -105,7 +105,7 @@ def test_what_is_made_once_is_made_by_one_thread() -> None:
 
 def test_every_store_is_made_so() -> None:
     """What `functools` keeps has a lock of its own until Python 3.12."""
-    assert all(isinstance(vars(Decklog)[name], forks.once) for name in STORES)
+    assert all(isinstance(vars(Decklog)[name], forks.fork_safe_property) for name in STORES)
 
 
 def test_a_fork_waits_for_a_lock_that_another_thread_holds_and_holds_none_that_it_waits_for() -> None:

@@ -113,7 +113,7 @@ class AsyncTransaction:
         if (problem := future.exception()) is not None:
             self._leave()
             raise problem
-        self._context.takes_over()
+        self._context.transfer_to_task()
 
     def _abandon(self, begun: "Future[Any]") -> None:
         """Roll back a transaction whose task was cancelled before it began."""

@@ -28,7 +28,7 @@ _LONGEST_WAIT = 10.0
 _open_databases: WeakSet[Forked] = WeakSet()
 
 
-def follow(database: Forked) -> None:
+def notify_of_forks(database: Forked) -> None:
     """Notify a database of every fork, for as long as it lives."""
     _open_databases.add(database)
 
@@ -54,12 +54,12 @@ _making = RLock()
 
 if TYPE_CHECKING:
     # The same to a type checker, and exported under this name.
-    from functools import cached_property as once
+    from functools import cached_property as fork_safe_property
 
-    __all__ = ["once"]
+    __all__ = ["fork_safe_property"]
 else:
 
-    class once:
+    class fork_safe_property:
         """A `functools.cached_property` that is computed by one thread and safe to fork.
 
         The lock of `cached_property` before Python 3.12 would stay locked in a child forked meanwhile.
@@ -135,7 +135,7 @@ class ForkGate:
 _calls = ForkGate()
 
 
-def apart(call: Callable[[A], T]) -> Callable[[A], T]:
+def delay_forks(call: Callable[[A], T]) -> Callable[[A], T]:
     """Delay forks during each call of a function with one argument, which must not block."""
 
     @wraps(call)

@@ -80,15 +80,15 @@ def acting_for(other: object) -> Iterator[None]:
 
 
 class TaskContext:
-    """Represents the task that creates it in other threads; after `takes_over`, the task holds what was begun for it."""
+    """Represents the task that creates it in other threads; after `transfer_to_task`, the task holds what was begun for it."""
 
     def __init__(self) -> None:
         self._task = caller()
         self._home = get_ident()
         self.thread: int | None = None
 
-    def takes_over(self) -> None:
-        """Let the task be the one who holds it. Its neighbours in its thread can't wait for it from here on."""
+    def transfer_to_task(self) -> None:
+        """Make the task the holder of the transaction. Other tasks of its thread then get Busy instead of waiting."""
         self.thread = self._home
 
     def __hash__(self) -> int:

@@ -11,7 +11,7 @@ from zlib import compress, crc32, decompressobj, error
 SHORTEST = 512
 # This much of a value shows whether the rest is worth a try: pictures and archives are not.
 _SAMPLE = 16_384
-# The fastest: what is left after it takes two thirds as much at four times the price.
+# The fastest level. Level 6 makes source text an eighth smaller in twice the time.
 _LEVEL = 1
 # A checksum follows the compressed bytes: a few of their bits mean nothing, and would be changed unseen.
 _CHECKSUM_BYTES = 4

@@ -158,7 +158,7 @@ def nearest(db: Database, table: str, wanted: str, *, column: str = "id") -> str
     # Here, and not at the top: only for an error.
     from difflib import get_close_matches
 
-    # Who counts things knows the number that was meant: run-8 is no slip for run-7.
+    # Do not suggest ids that differ only in digits: run-8 is no slip for run-7.
     others = [one for one in known if _without_numbers(one) != _without_numbers(wanted)]
     return next(iter(get_close_matches(wanted, others, 1, _ALIKE)), None)
 

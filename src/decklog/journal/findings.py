@@ -68,7 +68,7 @@ class Verification:
         }
 
     def bad(self, what: str, **where: Any) -> None:
-        """Note a problem; past a hundred, more would tell nobody anything."""
+        """Add a problem, up to MOST_PROBLEMS."""
         if len(self.problems) < MOST_PROBLEMS:
             self.problems.append(Problem(what=what, **where))
 

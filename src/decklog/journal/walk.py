@@ -108,7 +108,7 @@ def pieces_after(lasts: list[tuple[int, int]], known: Mapping[int, int], room: i
 
 
 def streams_of(db: Database) -> Iterator[Stream]:
-    """Return what the rows of the streams that have their entries here say, in the order of their numbers."""
+    """Yield the rows of the streams that are not archived, by number."""
     archived = db.archived()
     rows = db.each_as_is("select name, no, created_at, in_order from streams order by no", {})
     return (Stream(*row) for row in rows if row[0] not in archived)

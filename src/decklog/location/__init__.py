@@ -1,1 +1,1 @@
-"""Where the log of a folder is, and whether its user said yes to it."""
+"""Find the log of a folder, and check that the user accepted it."""

@@ -56,7 +56,7 @@ class LogLocation:
         return not all(os.access(self.path + name, os.W_OK) for name in names)
 
     def must_exist(self) -> None:
-        """Refuse a log that is not there; one that a folder names only after this user's yes is as much as looked for."""
+        """Raise NotFound if the log is missing. Check first that this user accepted it."""
         self.check()
         if not self.exists:
             raise NotFound(
@@ -66,7 +66,7 @@ class LogLocation:
             )
 
     def open(self, **settings: Any) -> "Decklog":
-        """Open the log; one that lies in a folder only if this user said yes to it."""
+        """Open the log. One that was found in a folder must have been accepted by this user."""
         from decklog.log import Decklog
 
         known = self.check()
@@ -80,7 +80,7 @@ class LogLocation:
         return log
 
     def check(self) -> "Accepted | None":
-        """Refuse a log in a folder that this user never said yes to; what was named needs no other yes."""
+        """Refuse a log that was found in a folder and that this user has not accepted. A log given by name needs no check."""
         if self.folder is None:
             return None
 
@@ -89,7 +89,7 @@ class LogLocation:
         return check(self._inside, address if has_address else self.path, self.target if has_address else None)
 
     def accept(self) -> None:
-        """Remember that this user said yes to the log that the folder has now."""
+        """Record that this user accepts the log that the folder has now."""
         from decklog.log import Decklog
 
         if os.path.isfile(os.path.join(self._inside, ADDRESS)):
@@ -105,7 +105,7 @@ class LogLocation:
 
 
 def without_password(address: str) -> str:
-    """Write an address with stars in the place of its passwords, wherever the address has them."""
+    """Replace the passwords of an address by stars."""
     scheme, _, rest = address.partition("://")
     place, question, settings = rest.partition("?")
     # A password may hold any sign that was not escaped; the last @ is the one before the host.
@@ -117,7 +117,7 @@ def without_password(address: str) -> str:
 
 
 def locate(named: str | None, folder: str | None = None, environment: Mapping[str, str] | None = None) -> LogLocation:
-    """Find the log that a call from a folder means."""
+    """Find the log to use in a folder."""
     if named:
         return LogLocation(named, "named with --db", is_named=True)
     if address := (os.environ if environment is None else environment).get("DECKLOG_DB"):
@@ -270,7 +270,7 @@ _FILE = "a file"
 
 
 class Accepted:
-    """What this user said yes to in a folder: whose it was, where it led, and when that log was made."""
+    """A log that this user accepted in a folder: its owner, where it leads, and when it was created."""
 
     def __init__(self, owner: int, leads_to: str, made_at: str) -> None:
         self.owner = owner
@@ -279,7 +279,7 @@ class Accepted:
 
 
 def check(inside: str, file: str, address: str | None) -> Accepted:
-    """Refuse the log of a folder that this user did not say yes to, or that is another one by now."""
+    """Refuse the log of a folder if this user has not accepted it, or if it was replaced since."""
     folder, known = os.path.realpath(inside), None
     for accepted_folder, accepted in _all():
         if accepted_folder == folder:
@@ -288,9 +288,9 @@ def check(inside: str, file: str, address: str | None) -> Accepted:
     if known is None:
         raise _refused(inside, _unknown(inside, owner))
     if owner != known.owner or not _is_owned(file, (known.owner, os.geteuid(), 0)):
-        raise _refused(inside, f"the log in {inside} belongs to another user than the one that you said yes to")
+        raise _refused(inside, f"the log in {inside} belongs to another user than the one that you accepted")
     if _leading_to(address) != known.leads_to:
-        raise _refused(inside, f"{inside} leads to another log than the one that you said yes to")
+        raise _refused(inside, f"{inside} leads to another log than the one that you accepted")
     return known
 
 
@@ -303,13 +303,13 @@ def _is_owned(file: str, owners: tuple[int, ...]) -> bool:
 
 
 def check_made(inside: str, known: Accepted, log: "Decklog") -> None:
-    """Refuse a log that was put in the place of the accepted one, as a pull does with a file that a repository ships."""
+    """Refuse a log that replaced the accepted one, for example by a pull from a repository that contains a log."""
     if known.leads_to == _FILE and log.db.made_at() != known.made_at:
-        raise _refused(inside, f"the log in {inside} is not the one that you said yes to: it was made at another time")
+        raise _refused(inside, f"the log in {inside} is not the one that you accepted: it was created at another time")
 
 
 def accept(inside: str, address: str | None, made_at: str) -> None:
-    """Remember that this user said yes to the log that a folder has now."""
+    """Record that this user accepts the log that a folder has now."""
     folder = os.path.realpath(inside)
     append_line(NAME, [escaped(folder), str(os.stat(folder).st_uid), _leading_to(address), made_at])
 
@@ -321,7 +321,7 @@ def _all() -> "list[tuple[str, Accepted]]":
 
 
 def _leading_to(address: str | None) -> str:
-    """Spell where a folder leads without showing it: an address may hold a password."""
+    """Return a digest of the address, which may hold a password."""
     if address is None:
         return _FILE
     import hashlib

@@ -4,6 +4,7 @@ from collections.abc import Callable, Generator, Hashable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial, wraps
+from inspect import CO_VARARGS, CO_VARKEYWORDS
 from time import perf_counter
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
@@ -24,9 +25,6 @@ lease: ContextVar[Callable[[Any], None] | None] = ContextVar("decklog_lease", de
 # True while an agent's call runs: operations of the owner are refused, also when another operation calls them.
 of_an_agent: ContextVar[bool] = ContextVar("decklog_of_an_agent", default=False)
 _late: ContextVar[bool] = ContextVar("decklog_late", default=False)
-
-# inspect.CO_VARARGS and inspect.CO_VARKEYWORDS, without importing inspect for them
-_TAKES_ANY_PLACE, _TAKES_ANY_KEYWORD = 0x04, 0x08
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -149,7 +147,7 @@ def _keywords_of(function: Callable[..., Any]) -> frozenset[str] | None:
     """Name the keywords a function takes; None when it takes any."""
     code = function.__code__
     named = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
-    if not code.co_flags & _TAKES_ANY_KEYWORD:
+    if not code.co_flags & CO_VARKEYWORDS:
         return frozenset(named)
     fields = keyword_fields(function)
     return None if fields is None else frozenset([*named, *fields])
@@ -158,9 +156,9 @@ def _keywords_of(function: Callable[..., Any]) -> frozenset[str] | None:
 def keyword_fields(function: Callable[..., Any]) -> dict[str, Any] | None:
     """Return the types of the keywords that `**fields: Unpack[SomeTypedDict]` adds to a function; None without such a type."""
     code = function.__code__
-    if not code.co_flags & _TAKES_ANY_KEYWORD:
+    if not code.co_flags & CO_VARKEYWORDS:
         return {}
-    place = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & _TAKES_ANY_PLACE)
+    place = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & CO_VARARGS)
     given = getattr(function.__annotations__.get(code.co_varnames[place]), "__args__", ())
     return dict(given[0].__annotations__) if given else None
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from decklog.core.fork_safety import apart
+from decklog.core.fork_safety import delay_forks
 
 if TYPE_CHECKING:
     from decklog.redaction.redactor import Explanation, Redactor
@@ -34,7 +34,7 @@ def redact(text: str) -> str:
 
 
 # RE2 holds locks while it matches, which a forked child would find taken for ever.
-@apart
+@delay_forks
 def scan(text: str) -> tuple[str, bool]:
     """Redact a text, and return whether anything changed."""
     if len(text) < _SHORTEST and text.replace("_", "").replace("-", "").isalnum():
@@ -43,26 +43,26 @@ def scan(text: str) -> tuple[str, bool]:
     return default_redactor().scan(text)
 
 
-@apart
+@delay_forks
 def scan_json(value: Any) -> tuple[Any, bool]:
     """Redact the strings and keys of a JSON value; the same object is returned when nothing changed."""
     return default_redactor().scan_json(value)
 
 
-@apart
+@delay_forks
 def clean_texts(texts: Iterable[str]) -> set[str]:
     """Return those of many texts that hold no secret."""
     redactor = default_redactor()
     return {text for text in texts if not redactor.find(text)}
 
 
-@apart
+@delay_forks
 def explain(text: str) -> "list[Explanation]":
     """Return what was found in a text, with the rule or the features that decided."""
     return default_redactor().explain(text)
 
 
-@apart
+@delay_forks
 def json_strings(value: Any) -> list[str] | None:
     """Return every string and key of a JSON value; None if one of its keys names a secret."""
     return default_redactor().json_strings(value)

@@ -128,7 +128,7 @@ def entropy(value: str) -> float:
 
 
 def features(candidate: Candidate) -> list[float]:
-    """Return the features of a candidate, in the order of `FEATURES`."""
+    """Return the features of a candidate, in the order of `feature_names()`."""
     value = candidate.value[:200]
     return [*_value_features(value), *_shape_features(value), *_name_features(candidate, value), *_context_features(candidate)]
 
@@ -260,6 +260,9 @@ def sources() -> tuple[str, ...]:
     )
 
 
+_A = ord("a")
+
+
 def wordiness(value: str) -> float:
     """Return how much the letters of a value follow each other as in words: the mean log-likelihood of their pairs."""
     table = load_weights()["pairs"]
@@ -267,7 +270,7 @@ def wordiness(value: str) -> float:
     total, count = 0, 0
     for one, two in pairwise(low):
         if "a" <= one <= "z" and "a" <= two <= "z":
-            total += table[ord(one) * 26 + ord(two) - 2619]
+            total += table[(ord(one) - _A) * 26 + ord(two) - _A]
             count += 1
     return total / (10 * count) if count else 0.0
 

@@ -101,7 +101,7 @@ class PostgresDatabase(PostgresSearch, PostgresTransactions):
         self.most_transactions = connections.pool_size
         self._listener = NotifyListener(connections)
         self._names: Statements[tuple[str, ...]] = Statements()
-        forks.follow(self)
+        forks.notify_of_forks(self)
 
     @property
     def read_only(self) -> bool:  # type: ignore[override]

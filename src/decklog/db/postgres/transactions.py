@@ -31,8 +31,8 @@ _MOST_LOSSES = 8
 _LONGEST_PAUSE_SECONDS = 0.5
 WRITE = (b"begin isolation level read committed",)
 READ = (b"begin isolation level repeatable read read only",)
-# To plan takes the server longer than to read what a page shows; and left to itself it plans anew whenever a range is bound.
-# What is shown is mostly in memory: with the costs of a disk that turns, it reads all entries of a small log to find a few.
+# Planning costs more than these small reads, so reuse a generic plan. Assume cached data: with the default random_page_cost the
+# server reads all entries of a small log to find a few.
 READ_BY_SAME_PLANS = (*READ, b"set local plan_cache_mode = force_generic_plan", b"set local random_page_cost = 1.1")
 
 

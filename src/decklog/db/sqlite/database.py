@@ -69,7 +69,7 @@ class SqliteDatabase(SqliteSearch, SqliteUpkeep):
         self._inserts: dict[tuple[str, tuple[str, ...]], str] = {}
         self._watching: Watcher | None = None
         self._opening_watcher = Lock()
-        forks.follow(self)
+        forks.notify_of_forks(self)
 
     # Statements
 

@@ -189,16 +189,16 @@ class GroupCommit:
             if not self._waiting:
                 self._led = False
                 return
-            heir = next((ticket for ticket in self._waiting if ticket.future is None), None)
-            if heir is not None and heir.wants_alone and heir is not self._waiting[0]:
-                heir = None  # what was queued before it comes first
-            if heir is not None:
-                self._waiting.remove(heir)
-                heir.must_lead = True
-        if heir is None:
+            next_leader = next((ticket for ticket in self._waiting if ticket.future is None), None)
+            if next_leader is not None and next_leader.wants_alone and next_leader is not self._waiting[0]:
+                next_leader = None  # what was queued before it comes first
+            if next_leader is not None:
+                self._waiting.remove(next_leader)
+                next_leader.must_lead = True
+        if next_leader is None:
             self._start_drain()
         else:
-            heir.wake.release()
+            next_leader.wake.release()
 
 
 def _settle(tickets: Iterator[Ticket]) -> None:
