@@ -54,7 +54,7 @@ def _append(log: Decklog, start: int, count: int) -> None:
     rows = []
     for number in range(start, start + count):
         entry = {**_entry(number), "stream": RUN, "seq": head["seq"] + 1 + len(rows), "at": at}
-        hash = chain.link(hash, entry)
+        hash = chain.hash_entry(hash, entry)
         rows.append(tuple({**dict.fromkeys(COLUMNS), **entry, "redacted": 0, "hash": hash}.values()))
     Replication.of(log).take([EntryRange(RUN, head["hash"], rows, {})])
 

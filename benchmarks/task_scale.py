@@ -58,7 +58,7 @@ class Model:
         for number in numbers:
             seq += 1
             entry = self._like(seq, number)
-            previous = entry["hash"] = chain.link(previous, entry)
+            previous = entry["hash"] = chain.hash_entry(previous, entry)
             yield entry
 
     def _like(self, seq: int, number: int) -> "dict[str, Any]":

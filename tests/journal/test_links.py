@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from decklog.core.errors import Damaged
 from decklog.journal import chain
-from decklog.journal.chain import EntryRange, flaw
+from decklog.journal.chain import EntryRange, find_mismatch
 from decklog.journal.rows import COLUMNS
 
 NUMBERS = {"pos", "seq", "iteration", "redacted"}
@@ -28,30 +28,30 @@ entries = st.fixed_dictionaries({name: values_of(name) for name in COLUMNS})
 
 
 def row_of(entry: dict[str, Any], previous: str, **changes: Any) -> tuple[Any, ...]:
-    values = {**entry, "hash": chain.link(previous, entry), **changes}
+    values = {**entry, "hash": chain.hash_entry(previous, entry), **changes}
     return tuple(values[name] for name in COLUMNS)
 
 
 @given(entries, st.sampled_from(["", "0" * 64]))
 def test_a_row_follows_from_the_hash_that_its_entry_was_linked_to(entry: dict[str, Any], previous: str) -> None:
-    assert flaw(previous, row_of(entry, previous)) is None
-    assert flaw("1" * 64, row_of(entry, previous)) == "hash"
+    assert find_mismatch(previous, row_of(entry, previous)) is None
+    assert find_mismatch("1" * 64, row_of(entry, previous)) == "hash"
 
 
 @given(entries, st.sampled_from([name for name in COLUMNS if name not in {"pos", "hash"} and not name.endswith("_digest")]))
 def test_a_row_does_not_follow_when_any_column_is_another(entry: dict[str, Any], name: str) -> None:
     other = (1 - entry[name] if name == "redacted" else 10) if name in NUMBERS else (entry[name] or "") + "x"
-    assert flaw("", row_of(entry, "", **{name: other})) == "hash"
+    assert find_mismatch("", row_of(entry, "", **{name: other})) == "hash"
 
 
 @given(entries, st.sampled_from(["body", "payload"]))
 def test_a_text_that_was_dropped_is_stood_for_by_its_digest(entry: dict[str, Any], name: str) -> None:
     entry = {**entry, name: "some text"}
     kept = {f"{name}_digest": chain.digest("some text")}
-    assert flaw("", row_of(entry, "", **kept)) is None
-    assert flaw("", row_of(entry, "", **kept, **{name: None})) is None
-    assert flaw("", row_of(entry, "", **kept, **{name: "another"})) == name
-    assert flaw("", row_of(entry, "", **{name: None})) == "hash"
+    assert find_mismatch("", row_of(entry, "", **kept)) is None
+    assert find_mismatch("", row_of(entry, "", **kept, **{name: None})) is None
+    assert find_mismatch("", row_of(entry, "", **kept, **{name: "another"})) == name
+    assert find_mismatch("", row_of(entry, "", **{name: None})) == "hash"
 
 
 def test_a_digest_that_reads_like_more_columns_is_not_taken_for_them() -> None:
@@ -67,7 +67,7 @@ def test_a_digest_that_reads_like_more_columns_is_not_taken_for_them() -> None:
     wide = row_of({**entry, "body_digest": "a", "confidence": "high"}, "")
     narrow = row_of({**entry, "body_digest": 'a","confidence":"high'}, "")
     assert wide[4] != narrow[4]
-    assert flaw("", narrow) is None
+    assert find_mismatch("", narrow) is None
 
 
 def test_a_stretch_with_a_gap_or_of_another_stream_is_refused() -> None:
@@ -86,6 +86,6 @@ def test_a_stretch_with_a_gap_or_of_another_stream_is_refused() -> None:
 def test_a_row_of_a_damaged_page_is_told_and_not_stumbled_over(column: str, value: object, what: str) -> None:
     row = list(row_of({**PLAIN, "seq": 1}, ""))
     row[COLUMNS.index(column)] = value
-    assert flaw("", tuple(row)) == what
+    assert find_mismatch("", tuple(row)) == what
     with pytest.raises(Damaged):
         EntryRange.checked("s", "", [tuple(row)])

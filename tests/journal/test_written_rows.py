@@ -27,16 +27,22 @@ def test_every_entry_is_written_down_as_its_canonical_text() -> None:
     for seq in range(1, 2000):
         entry = dict.fromkeys(COLUMNS) | {name: chance.choice(values) for name, values in OFTEN.items()}
         entry |= {"pos": seq, "stream": "run_1", "seq": seq, "at": "2026-01-01T00:00:00.000000Z"}
-        said = entry | {name: chain.digest(entry[name]) for name in ("body", "payload")} | {"redacted": entry["redacted"] or None}
-        canonical = to_json({name: said[name] for name in chain.FIELDS if said[name] is not None})
-        assert chain.hashed("before", tuple(entry.values())) == chain.digest("before" + canonical) == chain.link("before", entry)
+        hashed = (
+            entry | {name: chain.digest(entry[name]) for name in ("body", "payload")} | {"redacted": entry["redacted"] or None}
+        )
+        canonical = to_json({name: hashed[name] for name in chain.FIELDS if hashed[name] is not None})
+        assert (
+            chain.hash_row("before", tuple(entry.values()))
+            == chain.digest("before" + canonical)
+            == chain.hash_entry("before", entry)
+        )
 
 
 @pytest.mark.parametrize(("column", "value"), [("body", b"done"), ("payload", 7), ("body", 1.5), ("payload", b"{}")])
 def test_a_damaged_text_does_not_follow(column: str, value: object) -> None:
     entry = dict.fromkeys(COLUMNS) | {"pos": 1, "stream": "run_1", "seq": 1, "at": "2026-01-01T00:00:00.000000Z", "redacted": 0}
     entry |= {"kind": "change", "record_table": "tasks", "record_id": "task_1", "body": "done", "payload": "{}"}
-    assert chain.flaw("", tuple((entry | {column: value}).values())) == column
+    assert chain.find_mismatch("", tuple((entry | {column: value}).values())) == column
 
 
 def test_an_image_is_canonical_json_and_says_what_it_can_t_hold() -> None:

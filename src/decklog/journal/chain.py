@@ -58,7 +58,7 @@ class _Differs(TypeError):
     """A text of a row does not match its digest, or is no text at all."""
 
 
-def hashed(previous: str, row: Sequence[Any]) -> str:
+def hash_row(previous: str, row: Sequence[Any]) -> str:
     """Hash a row onto the one before it: its canonical JSON, with the digests of body and payload.
 
     `redacted` counts only when it is set.
@@ -82,29 +82,29 @@ def hashed(previous: str, row: Sequence[Any]) -> str:
     return sha256(f"{previous}{{{','.join(fields)}}}".encode()).hexdigest()
 
 
-def link(previous: str, entry: Mapping[str, Any]) -> str:
+def hash_entry(previous: str, entry: Mapping[str, Any]) -> str:
     """Hash an entry, given by its columns, onto the one before it; a text with a digest must match it."""
     row = tuple(map(entry.get, COLUMNS))
     try:
-        return hashed(previous, row)
+        return hash_row(previous, row)
     except _Differs as found:
-        raise flawed(row, str(found)) from None
+        raise mismatch_error(row, str(found)) from None
 
 
-def flaw(previous: str, row: Row) -> str | None:
+def find_mismatch(previous: str, row: Row) -> str | None:
     """Name what keeps a row from following a hash: its `body` or `payload` does not match its digest, or its `hash` differs."""
     if type(row[SEQ]) is not int or type(row[AT]) is not str or (row[_REDACTED] != 0 and row[_REDACTED] != 1):
         return "hash"  # a damaged page gives rows of anything
     try:
-        return None if hashed(previous, row) == row[HASH] else "hash"
+        return None if hash_row(previous, row) == row[HASH] else "hash"
     except _Differs as found:
         return str(found)
 
 
-def flawed(row: Row, what: str) -> Damaged:
-    """Build the error for what `flaw` found."""
+def mismatch_error(row: Row, what: str) -> Damaged:
+    """Build the error for what `find_mismatch` found."""
     why = "does not match its hash" if what == "hash" else f"has a {what} that does not match its digest"
-    return unusable(row, why)
+    return unusable_entry_error(row, why)
 
 
 class EntryRange(NamedTuple):
@@ -120,12 +120,12 @@ class EntryRange(NamedTuple):
     def checked(cls, stream: str, previous: str, rows: list[Row]) -> "EntryRange":
         """Walk the rows, and refuse them at the first that does not follow."""
         if type(rows[0][SEQ]) is not int:
-            raise flawed(rows[0], "hash")
+            raise mismatch_error(rows[0], "hash")
         link = previous
         for seq, row in enumerate(rows, rows[0][SEQ]):
-            what = flaw(link, row)
+            what = find_mismatch(link, row)
             if what is not None or row[STREAM] != stream or row[SEQ] != seq:
-                raise flawed(row, what or "hash")
+                raise mismatch_error(row, what or "hash")
             link = row[HASH]
         images = {row[SEQ]: image_of(row) for row in rows if row[RECORD_TABLE] is not None}
         return cls(stream, previous, rows, images)
@@ -143,11 +143,11 @@ def image_of(row: Row) -> dict[str, Any]:
     except (TypeError, ValueError):
         image = None
     if not isinstance(image, dict):
-        raise unusable(row, "records a change, and its payload is not a JSON object")
+        raise unusable_entry_error(row, "records a change, and its payload is not a JSON object")
     return image
 
 
-def unusable(row: Row, why: str) -> Damaged:
+def unusable_entry_error(row: Row, why: str) -> Damaged:
     return Damaged(f"entry {row[STREAM]}:{row[SEQ]} {why}", stream=row[STREAM], seq=row[SEQ])
 
 

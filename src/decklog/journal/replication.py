@@ -22,10 +22,10 @@ from decklog.journal.chain import (
     STREAM,
     EntryRange,
     Row,
-    flaw,
-    flawed,
+    find_mismatch,
     image_of,
-    unusable,
+    mismatch_error,
+    unusable_entry_error,
 )
 from decklog.journal.rows import COLUMNS, SELECT, STREAM_SIZE, number_of
 from decklog.journal.writer import Writer
@@ -153,9 +153,9 @@ class Replication:
             return row, False
         if seq != seen + 1:
             raise Conflict(f"{stream} has entries up to {seen}; {seq} would leave a gap", stream=stream, seq=seq)
-        what = flaw(head[1], row)
+        what = find_mismatch(head[1], row)
         if what is not None:
-            raise flawed(row, what)
+            raise mismatch_error(row, what)
         if row[AT] < head[2]:
             self._writer.out_of_order(stream)
         self._db.memo["head", stream] = (row[0], row[HASH], row[AT])
@@ -195,7 +195,7 @@ class Replication:
         removed: dict[str, list[dict[str, Any]]] = {table: [] for table in classes}
         for (table, _), row in newest.items():
             if table not in classes:
-                raise unusable(row, f"records {table!r}, a kind of record that this Decklog does not know")
+                raise unusable_entry_error(row, f"records {table!r}, a kind of record that this Decklog does not know")
             image = images[row[0]]
             (removed if image.get("removed") else kept)[table].append(image)
         for table in reversed(list(classes)):

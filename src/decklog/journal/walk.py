@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from decklog.db.base import Database, Row
 from decklog.db.where import placed
 from decklog.journal import chain
-from decklog.journal.chain import AT, BODY_DIGEST, HASH, KIND, PAYLOAD_DIGEST, SEQ, STREAM, flaw
+from decklog.journal.chain import AT, BODY_DIGEST, HASH, KIND, PAYLOAD_DIGEST, SEQ, STREAM, find_mismatch
 from decklog.journal.findings import Verification
 from decklog.journal.rows import SELECT, STREAM_SIZE
 from decklog.journal.texts import Texts
@@ -219,7 +219,7 @@ class Walk:
                 others.append((seq, row[STREAM]))
             if seq != expected or row[0] != start + seq:
                 self._misplaced(stream, row, expected)
-            if (what := flaw(previous, row)) is not None:
+            if (what := find_mismatch(previous, row)) is not None:
                 self._bad(stream, seq, _WRONG[what], column=None if what == "hash" else what)
             if row[BODY_DIGEST] is not None or row[PAYLOAD_DIGEST] is not None:
                 named += _named_by(row)

@@ -135,7 +135,7 @@ class Writer:
         position, previous, latest = heads[stream]
         position += 1
         row[0], row[chain.SEQ] = position, position % STREAM_SIZE
-        row[chain.HASH] = hashed = chain.hashed(previous, row)
+        row[chain.HASH] = hashed = chain.hash_row(previous, row)
         heads[stream] = position, hashed, at
         if at < latest and ("unordered", stream) not in self._db.memo:
             self.out_of_order(stream)

@@ -330,7 +330,7 @@ def _problems(path: str, manifest: Manifest) -> Iterator[dict[str, Any]]:
             previous, seq = chain.START, 0
             for row in rows:
                 name, seq = str(row[chain.STREAM]), seq + 1
-                if row[0] != number * STREAM_SIZE + seq or chain.flaw(previous, row) is not None:
+                if row[0] != number * STREAM_SIZE + seq or chain.find_mismatch(previous, row) is not None:
                     what = f"entry {name}:{row[chain.SEQ]} in {manifest.file} does not follow from the one before it"
                     yield {"what": what, "stream": name, "seq": seq, "table": "entries", "record_id": f"{name}:{seq}"}
                 previous = row[chain.HASH]

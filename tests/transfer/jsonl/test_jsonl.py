@@ -114,7 +114,7 @@ def test_a_line_that_only_the_schema_refuses_leaves_nothing_of_its_batch(log: De
     del lines[place + 1 :]
     bad = lines[place]
     bad["payload"] = to_json({**json.loads(bad["payload"]), "state": "bogus"})
-    bad["hash"] = chain.link(lines[place - 1]["hash"], bad)
+    bad["hash"] = chain.hash_entry(lines[place - 1]["hash"], bad)
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
     with pytest.raises(DecklogError) as caught:

@@ -186,7 +186,7 @@ def _is_nearly(hash: str, other: str) -> bool:
 
 def _link(previous: str, values: Values) -> str | None:
     try:
-        return chain.link(previous, values)
+        return chain.hash_entry(previous, values)
     except (DecklogError, UnicodeEncodeError):
         return None
 

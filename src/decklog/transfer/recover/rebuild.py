@@ -269,7 +269,7 @@ class Rebuild:
             seq += 1
             at = values["at"] or to_text(self._log.clock.now())
             entry = {**values, "stream": self._stream, "seq": seq, "at": at, "redacted": values["redacted"] or 0}
-            hash = entry["hash"] = chain.link(hash, entry)
+            hash = entry["hash"] = chain.hash_entry(hash, entry)
             linked_ones.append(entry)
         Replication.of(self._log).receive(linked_ones)
         self._seq, self._hash = seq, hash

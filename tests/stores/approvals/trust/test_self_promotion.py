@@ -237,7 +237,7 @@ def _rewritten(agent: Agent) -> None:
     sql = f"select {', '.join(COLUMNS)} from entries where stream = '@ledger' order by pos"
     for row in connection.execute(sql).fetchall():
         values = dict(zip(COLUMNS, row, strict=True))
-        previous = chain.link(previous, values)
+        previous = chain.hash_entry(previous, values)
         connection.execute("update entries set hash_bytes = unhex(?) where pos = ?", (previous, values["pos"]))
     connection.close()
 
