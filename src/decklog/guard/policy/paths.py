@@ -78,7 +78,7 @@ class Paths:
             return "unknown"
         path = _shorten(path)
         rest = path.lstrip("./")
-        if path.startswith("../../../") and rest.split("/")[0] in self.policy.names("system"):
+        if path.startswith("../../../") and rest.split("/")[0] in self.policy.names["system"]:
             # A path that climbs far and goes down into a system directory.
             path = "/" + rest
         for name in _LISTS:
@@ -101,14 +101,14 @@ class Paths:
             return "outside" if path.startswith("../") else "inside"
         if path.startswith("/dev/") and not path.startswith("/dev/shm/"):
             return "device"
-        if path in self.policy.names("scratch_tops"):
+        if path in self.policy.names["scratch_tops"]:
             return "scratch-top"
         if self.policy.globs("scratch").match(path):
             return "scratch"
         if path in ("/home", "/Users"):
             return "home"
         first = path.split("/")[1]
-        is_system = path.count("/") == 1 or any(fnmatchcase(name, first) for name in self.policy.names("system"))
+        is_system = path.count("/") == 1 or any(fnmatchcase(name, first) for name in self.policy.names["system"])
         return "system" if is_system else "outside"
 
 

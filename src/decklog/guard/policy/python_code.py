@@ -32,7 +32,7 @@ class _Visitor:
     def __init__(self, use: "Use") -> None:
         self.use = use
         self.names = use.policy.names
-        self.roles: dict[str, str] = dict(pair.split("=") for pair in self.names("python_calls"))
+        self.roles: dict[str, str] = dict(pair.split("=") for pair in self.names["python_calls"])
         """The roles of what functions and methods are given, by their names."""
         self.modules: dict[str, str] = {}
         self.known: dict[str, str] = {}
@@ -61,7 +61,7 @@ class _Visitor:
                 self._call(node)
             elif isinstance(node, ast.Attribute) and id(node) not in self.spared:
                 self._attribute(node, is_called=id(node) in called)
-            elif isinstance(node, ast.Name) and node.id in self.names("risky_builtins"):
+            elif isinstance(node, ast.Name) and node.id in self.names["risky_builtins"]:
                 self._ask()
 
     def _ask(self) -> None:
@@ -77,7 +77,7 @@ class _Visitor:
     def _allow_local_fetch(self, node: ast.Call) -> None:
         """Spare a call that only fetches an address of this machine."""
         is_plain = len(node.args) == 1 and all(keyword.arg == "timeout" for keyword in node.keywords)
-        is_fetch = is_plain and self._dotted(node.func) in self.names("python_fetches")
+        is_fetch = is_plain and self._dotted(node.func) in self.names["python_fetches"]
         if is_fetch and self.use.policy.patterns("local_url").match(self._text(node.args[0]) or ""):
             self.spared.update(id(part) for part in ast.walk(node.func))
 
@@ -121,13 +121,13 @@ class _Visitor:
             else:
                 full = f"{node.module or ''}.{alias.name}"
                 self.modules[alias.asname or alias.name] = full
-                if self._is_risky(full) and full not in self.names("python_fetches"):
+                if self._is_risky(full) and full not in self.names["python_fetches"]:
                     self._ask()
 
     def _is_risky(self, full: str) -> bool:
         """Return whether a dotted name belongs to a risky module and is not one of its safe parts."""
-        is_risky = full.split(".")[0] in self.names("risky_modules")
-        return is_risky and not any(full == safe or full.startswith(safe + ".") for safe in self.names("safe_calls"))
+        is_risky = full.split(".")[0] in self.names["risky_modules"]
+        return is_risky and not any(full == safe or full.startswith(safe + ".") for safe in self.names["safe_calls"])
 
     def _dotted(self, node: ast.expr) -> str | None:
         """Return the full dotted name of an expression, None if it is not a plain name."""
@@ -161,7 +161,7 @@ class _Visitor:
                 return
         root = full.split(".")[0] if full else ""
         is_class = name == "__class__" and isinstance(node.value, ast.Name)
-        if name in self.names("risky_methods") and (name.startswith("__") or root in ("", "builtins")) and not is_class:
+        if name in self.names["risky_methods"] and (name.startswith("__") or root in ("", "builtins")) and not is_class:
             self._ask()
 
     def _call(self, node: ast.Call) -> None:
@@ -184,9 +184,9 @@ class _Visitor:
             self._keep(self._opened(function), node)
         elif name == "open":
             self._open(node)
-        elif full in self.names("python_fetches") or (
+        elif full in self.names["python_fetches"] or (
             # A method of an imported module that is not risky is none of those.
-            name in self.names("risky_methods") and not (full and self._is_imported(function) and not self._is_risky(full))
+            name in self.names["risky_methods"] and not (full and self._is_imported(function) and not self._is_risky(full))
         ):
             self._ask()
 
@@ -210,7 +210,7 @@ class _Visitor:
             places = [holder]
         else:
             # A method of an unknown object has an unknown path.
-            is_module = holder is None or (self._dotted(holder) or "") in self.names("risky_modules") or self._is_imported(holder)
+            is_module = holder is None or (self._dotted(holder) or "") in self.names["risky_modules"] or self._is_imported(holder)
             places = node.args[:1] if is_module else []
         texts = [self._text(place) for place in places]
         return [text for text in texts if text is not None and UNKNOWN not in text]
