@@ -5,12 +5,13 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from itertools import pairwise
+from posixpath import normpath
 from time import thread_time
 from typing import Any
 
 from decklog.core.errors import Invalid
 from decklog.guard.policy.output import note_effects, output_of
-from decklog.guard.policy.parse import DEEPEST, LONGEST, MOST_STEPS, TooComplex, is_tangled, parse
+from decklog.guard.policy.parse import DEEPEST, LONGEST, MOST_OPERATORS, MOST_STEPS, TooComplex, is_tangled, parse
 from decklog.guard.policy.paths import Paths
 from decklog.guard.policy.policy import ALLOWED, Entry, Policy, words
 from decklog.guard.policy.programs import start_inner
@@ -18,7 +19,7 @@ from decklog.guard.policy.roles import BUILTIN_ROLES
 from decklog.guard.policy.scope import Call, Scope
 from decklog.guard.policy.script import Reader
 from decklog.guard.policy.verdict import CommandVerdict, Decision, Event, Publication
-from decklog.guard.policy.words import NO_TAINT, UNKNOWN, Arguments, Word, join_taint, sort_arguments
+from decklog.guard.policy.words import NO_TAINT, UNKNOWN, Arguments, Word, join_taint
 
 _LONGEST_CODE = 8_000
 _MOST_MATCHES = 200
@@ -61,7 +62,7 @@ def examine(
     env: Mapping[str, str] | None = None,
 ) -> tuple[CommandVerdict, list[Publication]]:
     """Judge a command as `judge` does, and return what it would publish."""
-    text = _as_text(command)
+    text = command if isinstance(command, str) else _join(command)
     for name in env or {}:
         if not is_name(name):
             hint = "Use letters, digits and underscores, a letter or an underscore first."
@@ -69,20 +70,20 @@ def examine(
     given = {name: Word(value.replace("\0", "")) for name, value in (env or {}).items()}
     judgement = PolicyJudgement(policy or Policy.default(), root, text)
     scope = Scope(judgement.policy.patterns("secret_names"), cwd=judgement.paths.locate(cwd, "."))
+    argv = [] if isinstance(command, str) else [Word(part.replace("\0", "")) for part in command]
+    use = Use(judgement, Call(argv, text), scope)
     if "\0" in text or "\ufffd" in text.encode("utf-8", "replace").decode("utf-8"):
-        judgement.report(Event.UNPARSED, text[:200])
+        use.report(Event.UNPARSED, text[:200])
     try:
         if len(text) > LONGEST:
             raise TooComplex
         if given:
-            Use(judgement, Call([Word("export")], text, given), scope).review()
+            use.at(Call([Word("export")], text, given)).review()
         for name in given.keys() - judgement.policy.names["set_by_bash"]:
             scope.assign(name, given[name])
-        argv = [] if isinstance(command, str) else [Word(part.replace("\0", "")) for part in command]
-        use = Use(judgement, Call(argv, text), scope)
         use.report_taint(_PRINTED, use.review() if argv else use.run_script(text.replace("\0", "")))
     except (TooComplex, RecursionError):
-        judgement.report(Event.TOO_COMPLEX, text[:200])
+        use.report(Event.TOO_COMPLEX, text[:200])
     return judgement.verdict, judgement.published
 
 
@@ -91,10 +92,8 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-def _as_text(command: str | list[str]) -> str:
-    """Return a command as one line; raise Invalid for anything but text or a list of it."""
-    if isinstance(command, str):
-        return command
+def _join(command: list[str]) -> str:
+    """Return a list of arguments as one line; raise Invalid for anything else."""
     if not isinstance(command, list) or not all(isinstance(part, str) for part in command):
         hint = "Pass a command line as text, or a list of argument texts."
         raise Invalid(f"A command is text or a list of text, not {type(command).__name__}.", hint=hint)
@@ -122,16 +121,6 @@ class PolicyJudgement:
         if self.steps > MOST_STEPS or thread_time() > self._deadline:
             raise TooComplex
 
-    def report(self, event: Event, text: str) -> None:
-        """Report an event."""
-        entry = self.policy.events[event]
-        self.find(entry, entry["decision"], text)
-
-    def find(self, entry: Entry, decision: str, text: str) -> None:
-        """Take a decision by an entry of the policy into account."""
-        if decision > self.verdict.decision:
-            self.verdict = CommandVerdict(Decision(decision), entry["id"], entry["reason"], text.strip())
-
 
 class Use:
     """A simple command in a scope, and the use of a program that it is."""
@@ -146,21 +135,14 @@ class Use:
         self.program: Entry = {}
         self.arguments: Arguments = Arguments()
         self.sub = ""
+        self.operands: list[Word] = []
+        """The operands after the subcommand."""
+        self.stdin_taint: frozenset[str] = call.stdin.taint if call.stdin else NO_TAINT
         self.decision: str = Decision.ALLOW
 
     def at(self, call: Call, scope: Scope | None = None) -> "Use":
         """Return another command of the same judgement."""
         return Use(self.judgement, call, self.scope if scope is None else scope)
-
-    @property
-    def operands(self) -> list[Word]:
-        """Return the operands after the subcommand."""
-        return self.arguments.operands[len(self.sub.split()) :]
-
-    @property
-    def stdin_taint(self) -> frozenset[str]:
-        """Return the taint of standard input."""
-        return self.call.stdin.taint if self.call.stdin else NO_TAINT
 
     def taint_except(self, options: Iterable[str]) -> frozenset[str]:
         """Return the taint of standard input and of the arguments, leaving out the values of some options."""
@@ -168,27 +150,30 @@ class Use:
         words = [word for word in self.call.argv if not any(word.text.endswith(text) for text in exempt)]
         return self.stdin_taint | join_taint(words)
 
-    def report(self, event: Event) -> None:
-        """Report an event of this command."""
-        self.judgement.report(event, self.call.text)
+    def report(self, event: Event, text: str = "") -> None:
+        """Report an event of this command, or of another text."""
+        self.find(self.policy.events[event], text=text)
 
-    def find(self, entry: Entry, decision: str = "") -> None:
+    def find(self, entry: Entry, decision: str = "", text: str = "") -> None:
         """Take a decision about this command into account, by default that of the entry."""
-        self.judgement.find(entry, decision or entry.get("decision", Decision.ALLOW), self.call.text)
+        decision = decision or entry.get("decision", Decision.ALLOW)
+        if decision > self.judgement.verdict.decision:
+            text = (text or self.call.text).strip()
+            self.judgement.verdict = CommandVerdict(Decision(decision), entry["id"], entry["reason"], text)
 
     # Code
 
     def run_script(self, text: str, stdin: Word | None = None, positional: list[Word] | None = None) -> Word:
         """Judge a script and return its output."""
         source, judgement = text.encode("utf-8", "replace"), self.judgement
-        if len(source) > LONGEST or judgement.depth > DEEPEST // 3 or is_tangled(text):
+        if len(source) > LONGEST or judgement.depth > DEEPEST // 3 or (len(text) > MOST_OPERATORS and is_tangled(text)):
             raise TooComplex
         judgement.spend()
         judgement.depth += 1
         try:
             root = parse(source)
             if root.has_error:
-                judgement.report(Event.UNPARSED, text[:200])
+                self.report(Event.UNPARSED, text[:200])
             return Reader(source, self.at(self.call, self.scope.inner(positional)), judgement.depth).read(root, stdin)
         finally:
             judgement.depth -= 1
@@ -224,8 +209,8 @@ class Use:
         if not word.text or word.content is not None:
             return
         if role in _CHANGES:
-            self.scope.changed(word.text)
-        if role in ("delete", "move") and self.paths.is_link(word.text, self.scope.cwd):
+            self.scope.made.discard(normpath(word.text))
+        if role in ("delete", "move") and self.paths.links and self.paths.is_link(word.text, self.scope.cwd):
             # Only the link goes, not its target.
             return
         self.find(self.policy.paths.get((role, self.paths.classify(word.text, self.scope.cwd)), {}))
@@ -337,7 +322,8 @@ class Use:
         if len(rest) == 1 and rest[0] in _ABOUT and self.decision != Decision.DENY:
             return Word(UNKNOWN)
         self._decide()
-        if not self._only_adds_common():
+        self.operands = self.arguments.operands[len(self.sub.split()) :]
+        if "adds" not in program or not self._only_adds_common():
             self.find(self.program, self.decision)
             self._check_rules()
         self._check_words()
@@ -354,13 +340,13 @@ class Use:
                 Word(f"-{f[1]}={f[2]}" if f[2] else f"-{f[1]}", w.taint) if f else w for f, w in zip(found, words, strict=True)
             ]
         options = program.get("options", {})
-        arguments = sort_arguments(words, options, single=bool(program.get("single")), stop=bool(program.get("runs")))
+        arguments = Arguments(words, options, single=bool(program.get("single")), stop=bool(program.get("runs")))
         arguments.operands += [word for option, word in arguments.values if options.get(option) == "operand"]
         return arguments
 
     def _find_subprogram(self, name: str, program: Entry) -> "Use | None":
         """Find a subcommand with its own entry, and judge the options before it."""
-        own = sort_arguments(self.call.argv[1:], program.get("options", ()), single=bool(program.get("single")), stop=True)
+        own = Arguments(self.call.argv[1:], program.get("options", ()), single=bool(program.get("single")), stop=True)
         inner_name = f"{name} {own.operands[0].text}" if own.operands else ""
         entry = self.policy.programs.get(inner_name)
         if entry is None:
@@ -382,7 +368,7 @@ class Use:
     def _decide(self) -> None:
         """Find the subcommand, and the finding about the program or the subcommand."""
         program, texts = self.program, [word.text for word in self.arguments.operands[:3]]
-        if self._only_looks():
+        if any(key in program for key in ("dry", "reading", "shows")) and self._only_looks():
             self.sub, self.decision = " ".join(texts[:1]), Decision.ALLOW
             return
         subs = [" ".join(texts[:length]) for length in range(len(texts), 0, -1)]
@@ -419,7 +405,7 @@ class Use:
     def _only_adds_common(self) -> bool:
         """Return whether a package manager only adds packages that many projects use."""
         texts = [word.text for word in self.arguments.operands]
-        adds = [part.split() for part in self.program.get("adds", ())]
+        adds = [part.split() for part in self.program["adds"]]
         sub = next((sub for sub in adds if texts[: len(sub)] == sub), None)
         if sub is None or not set(self.arguments.flags) <= self.policy.names["adding_options"]:
             return False

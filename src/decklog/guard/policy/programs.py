@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from decklog.guard.policy.verdict import Event
-from decklog.guard.policy.words import UNKNOWN, UNKNOWN_WORD, Word, sort_arguments
+from decklog.guard.policy.words import UNKNOWN, UNKNOWN_WORD, Arguments, Word
 
 if TYPE_CHECKING:
     from decklog.guard.policy.engine import Use
@@ -150,7 +150,7 @@ def found_by(use: "Use") -> list[Word]:
 
 def _package_tool(use: "Use") -> Word | None:
     """Judge npx and its like: tools of the repository run, others are reported."""
-    own = sort_arguments(use.call.argv[1:], use.program.get("options", ()), stop=True)
+    own = Arguments(use.call.argv[1:], use.program.get("options", ()), stop=True)
     operands = own.operands[1:] if [word.text for word in own.operands[:1]] == ["run"] else own.operands
     if own.has(use.program.get("fetches", ())):
         use.report(Event.PACKAGE)
