@@ -141,19 +141,26 @@ _SHORTEST_ABBREVIATION = 5
 class Arguments:
     """Arguments sorted the way most programs do: flags as written, `(option, value)` pairs, operands in order.
 
-    `takes_value` names the options with a value. `single` is for programs whose long options have one dash. `stop` ends the
-    options at the first operand.
+    `takes_value` names the options with a value; those of `free` and `last` take any word, and `last` ends the options.
+    `single` is for programs whose long options have one dash. `stop` ends the options at the first operand.
     """
 
     def __init__(
-        self, words: Sequence[Word] = (), takes_value: Iterable[str] = (), *, single: bool = False, stop: bool = False
+        self,
+        words: Sequence[Word] = (),
+        takes_value: Iterable[str] = (),
+        *,
+        free: Sequence[str] = (),
+        last: Sequence[str] = (),
+        single: bool = False,
+        stop: bool = False,
     ) -> None:
         self.flags: list[str] = []
         self.values: list[tuple[str, Word]] = []
         self.operands: list[Word] = []
         self.followed: list[tuple[str, Word]] = []
         """Unknown long options, each with the word behind it, which may be its value."""
-        self.known = valued = frozenset(takes_value)
+        self.known = valued = frozenset([*takes_value, *free, *last])
         place = 0
         while place < len(words):
             word, following = words[place], words[place + 1] if place + 1 < len(words) else None
@@ -181,11 +188,14 @@ class Arguments:
                 self.values.append((flag, Word(rest, word.taint, word.content)))
             elif following is not None and flag in valued:
                 # A word that looks like an option is no value.
-                if not re.match(r"--?[A-Za-z]", following.text):
+                if flag in free or flag in last or not re.match(r"--?[A-Za-z]", following.text):
                     self.values.append((flag, following))
                     place += 1
             elif following is not None and is_long and not following.text.startswith("-"):
                 self.followed.append((flag, following))
+            if flag in last:
+                self.operands += words[place:]
+                break
 
     def has(self, wanted: Iterable[str]) -> bool:
         """Return whether one of the flags is given, in full or abbreviated."""
