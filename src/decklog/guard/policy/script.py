@@ -73,7 +73,10 @@ class Reader:
             case "command":
                 return self._command(node, Call([], "", stdin=stdin))
             case "pipeline":
-                return self._pipeline(node, stdin)
+                for child in node.children:
+                    if child.is_named and child.type != "comment":
+                        stdin = self.walk(child, stdin)
+                return stdin or Word("")
             case "redirected_statement":
                 return self._redirected(node, stdin)
             case "subshell":
@@ -89,8 +92,6 @@ class Reader:
             case "test_command" if _SUBSCRIPT_COMMAND.search(self.text(node)):
                 self._report(Event.SUBSCRIPT_COMMAND, node)
                 return self._children(node, stdin)
-            case "for_statement":
-                return self._loop(node, stdin)
             case kind if kind in _WORDS or kind == "command_name":
                 Expander(self).fields(node)
             case kind if kind in _REDIRECTS:
@@ -104,18 +105,16 @@ class Reader:
             case kind if kind not in _SKIPPED:
                 if kind in _LOOPS:
                     self._check_flood(node)
+                variable = node.child_by_field_name("variable")
+                if variable is not None:
+                    # The variable of a loop takes every value.
+                    values = [child for child in node.children if child.type in _WORDS]
+                    self.scope.offer(self.text(variable), [word for child in values for word in Expander(self).fields(child)])
                 self.scope.conditional += kind in _BRANCHING
                 output = self._children(node, stdin)
                 self.scope.conditional -= kind in _BRANCHING
                 return output
         return Word("")
-
-    def _pipeline(self, node: Node, stdin: Word | None) -> Word:
-        """Read a pipeline, each command's output going into the next."""
-        for child in node.children:
-            if child.is_named and child.type != "comment":
-                stdin = self.walk(child, stdin)
-        return stdin or Word("")
 
     def text(self, node: Node) -> str:
         """Return a node's text."""
@@ -193,19 +192,6 @@ class Reader:
         if is_endless or b"wait" not in self.source:
             self._report(Event.PROCESS_FLOOD, node)
 
-    def _loop(self, node: Node, stdin: Word | None) -> Word:
-        """Read a `for` loop with its variable taking every value."""
-        self._check_flood(node)
-        values = [child for child in node.children if child.type in _WORDS]
-        words = [word for child in values for word in Expander(self).fields(child)]
-        variable = node.child_by_field_name("variable")
-        if variable is not None:
-            self.scope.offer(self.text(variable), words)
-        self.scope.conditional += 1
-        outputs = [self.walk(child, stdin) for child in node.children if child.is_named and child not in values]
-        self.scope.conditional -= 1
-        return combine(outputs or [Word("")])
-
     # Redirections
 
     def _redirections(self, nodes: list[Node], stdin: Word | None) -> Call:
@@ -248,12 +234,10 @@ class Reader:
         """Sort the parts of a redirection, and note what it puts on standard input."""
         if node.type == "herestring_redirect":
             given.stdin = Expander(self).single(node.children[-1])
-        elif node.type == "file_redirect":
+            return
+        if node.type == "file_redirect":
             self._file_redirect(node, given)
-        else:
-            self._heredoc(node, given)
-
-    def _heredoc(self, node: Node, given: Call) -> None:
+            return
         stdin, quoted = Word(""), False
         for child in node.children:
             if child.type == "heredoc_start":
