@@ -16,6 +16,7 @@ import click
 from decklog.cli.derived import find_operation
 from decklog.cli.groups import SENTENCE
 from decklog.guard.policy import Policy
+from decklog.guard.policy.policy import normalise
 from decklog.log import STORES
 from tests.async_types import async_types
 from tests.man import man_page
@@ -247,7 +248,7 @@ def _owner_commands() -> list[str]:
 def policy_json() -> str:
     """Return the shipped policy as JSON, an entry a line, with the owner's commands and without the examples."""
     data = tomllib.loads((POLICY / "policy.toml").read_text(encoding="utf-8"))
-    Policy(data).check()
+    Policy(normalise(data)).check()
     for table in data.values():
         for entry in table if isinstance(table, list) else ():
             entry.pop("dangerous", None)
@@ -255,6 +256,7 @@ def policy_json() -> str:
             if entry.get("names") == "decklog":
                 # Click takes both spellings.
                 entry["subcommands"] = {"deny": sorted({c for m in _owner_commands() for c in (m, m.replace("-", "_"))})}
+    data = normalise(data)
     return "{\n" + ",\n".join(f"{json.dumps(key)}: {_lines(value)}" for key, value in data.items()) + "\n}\n"
 
 

@@ -85,6 +85,6 @@ def score(name: str, policy: Policy | None = None) -> Score:
         decision = judge(case.command, policy).decision
         held += decision is not Decision.ALLOW
         too_strict = case.expect is Decision.ALLOW and decision is not Decision.ALLOW
-        if decision.rank < case.expect.rank or too_strict:
+        if decision < case.expect or too_strict:
             misjudged.append(f"{case.expect.value} but {decision.value}: {case.command}")
     return Score(name, len(cases(name)), held, tuple(misjudged))

@@ -11,7 +11,7 @@ import pytest
 
 from decklog.core.errors import Invalid, NotFound
 from decklog.guard.policy import Decision, Policy, judge
-from decklog.guard.policy.policy import PolicyTable, words
+from decklog.guard.policy.engine import role_of_group
 from decklog.guard.policy.roles import BUILTIN_ROLES
 from decklog.guard.policy.verdict import Event
 from tests.db.processes import unmeasured
@@ -154,18 +154,19 @@ def test_every_event_has_a_rule() -> None:
 
 def test_every_role_is_described_or_built_in() -> None:
     policy = Policy.default()
-    used = {role for entry in policy.data["roles"] for role in PolicyTable(entry, policy).groups.values()}
+    groups = {name for entry in policy.data["roles"] for name in re.compile(entry.get("pattern", "")).groupindex}
+    used = {role_of_group(name) for name in groups if name[0] != "_"}
     for entry in policy.data["programs"]:
-        used |= set(entry.get("options", {}))
+        used |= set(entry.get("options", {}).values())
         used |= {entry[key] for key in ("operands", "first", "last", "stdin", "contents", "script") if key in entry}
-    known = {entry["name"] for entry in policy.data["roles"]} | policy.path_roles | set(BUILTIN_ROLES)
+    known = set(policy.roles) | policy.path_roles | set(BUILTIN_ROLES)
     assert used - known == {"text", "mode", "operand", "module", "replace"}
 
 
 def test_every_rule_is_about_a_program_the_policy_knows() -> None:
     policy = Policy.default()
-    named = {name for entry in policy.data["rules"] for name in words(entry["programs"])} - {"*"}
-    assert [name for name in named if policy.program(name) is None] == []
+    named = {name for entry in policy.data["rules"] for name in entry["programs"]} - {"*"}
+    assert [name for name in named if name not in policy.programs] == []
 
 
 def test_a_file_can_stand_alone(tmp_path: Path) -> None:

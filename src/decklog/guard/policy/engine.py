@@ -5,20 +5,21 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from itertools import pairwise
+from posixpath import normpath
 from time import thread_time
 from typing import Any
 
 from decklog.core.errors import Invalid
 from decklog.guard.policy.output import note_effects, output_of
-from decklog.guard.policy.parse import DEEPEST, LONGEST, MOST_STEPS, TooComplex, is_tangled, parse
+from decklog.guard.policy.parse import DEEPEST, LONGEST, MOST_OPERATORS, MOST_STEPS, TooComplex, is_tangled, parse
 from decklog.guard.policy.paths import Paths
-from decklog.guard.policy.policy import ALLOWED, Policy, PolicyFinding, PolicyTable, phrases
+from decklog.guard.policy.policy import ALLOWED, Entry, Policy, words
 from decklog.guard.policy.programs import start_inner
 from decklog.guard.policy.roles import BUILTIN_ROLES
 from decklog.guard.policy.scope import Call, Scope
 from decklog.guard.policy.script import Reader
 from decklog.guard.policy.verdict import CommandVerdict, Decision, Event, Publication
-from decklog.guard.policy.words import NO_TAINT, UNKNOWN, Arguments, Word, join_taint, sort_arguments
+from decklog.guard.policy.words import NO_TAINT, UNKNOWN, Arguments, Word, join_taint
 
 _LONGEST_CODE = 8_000
 _MOST_MATCHES = 200
@@ -61,7 +62,7 @@ def examine(
     env: Mapping[str, str] | None = None,
 ) -> tuple[CommandVerdict, list[Publication]]:
     """Judge a command as `judge` does, and return what it would publish."""
-    text = _as_text(command)
+    text = command if isinstance(command, str) else _join(command)
     for name in env or {}:
         if not is_name(name):
             hint = "Use letters, digits and underscores, a letter or an underscore first."
@@ -69,20 +70,20 @@ def examine(
     given = {name: Word(value.replace("\0", "")) for name, value in (env or {}).items()}
     judgement = PolicyJudgement(policy or Policy.default(), root, text)
     scope = Scope(judgement.policy.patterns("secret_names"), cwd=judgement.paths.locate(cwd, "."))
+    argv = [] if isinstance(command, str) else [Word(part.replace("\0", "")) for part in command]
+    use = Use(judgement, Call(argv, text), scope)
     if "\0" in text or "\ufffd" in text.encode("utf-8", "replace").decode("utf-8"):
-        judgement.report(Event.UNPARSED, text[:200])
+        use.report(Event.UNPARSED, text[:200])
     try:
         if len(text) > LONGEST:
             raise TooComplex
         if given:
-            Use(judgement, Call([Word("export")], text, given), scope).review()
-        for name in given.keys() - judgement.policy.names("set_by_bash"):
+            use.at(Call([Word("export")], text, given)).review()
+        for name in given.keys() - judgement.policy.names["set_by_bash"]:
             scope.assign(name, given[name])
-        argv = [] if isinstance(command, str) else [Word(part.replace("\0", "")) for part in command]
-        use = Use(judgement, Call(argv, text), scope)
         use.report_taint(_PRINTED, use.review() if argv else use.run_script(text.replace("\0", "")))
     except (TooComplex, RecursionError):
-        judgement.report(Event.TOO_COMPLEX, text[:200])
+        use.report(Event.TOO_COMPLEX, text[:200])
     return judgement.verdict, judgement.published
 
 
@@ -91,10 +92,8 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-def _as_text(command: str | list[str]) -> str:
-    """Return a command as one line; raise Invalid for anything but text or a list of it."""
-    if isinstance(command, str):
-        return command
+def _join(command: list[str]) -> str:
+    """Return a list of arguments as one line; raise Invalid for anything else."""
     if not isinstance(command, list) or not all(isinstance(part, str) for part in command):
         hint = "Pass a command line as text, or a list of argument texts."
         raise Invalid(f"A command is text or a list of text, not {type(command).__name__}.", hint=hint)
@@ -122,16 +121,6 @@ class PolicyJudgement:
         if self.steps > MOST_STEPS or thread_time() > self._deadline:
             raise TooComplex
 
-    def report(self, event: Event, text: str) -> None:
-        """Report an event."""
-        if event in self.policy.events:
-            self.find(self.policy.events[event], text)
-
-    def find(self, finding: PolicyFinding, text: str) -> None:
-        """Take a finding into account."""
-        if finding.decision.rank > self.verdict.decision.rank:
-            self.verdict = CommandVerdict(*finding, text.strip())
-
 
 class Use:
     """A simple command in a scope, and the use of a program that it is."""
@@ -143,24 +132,17 @@ class Use:
         self.call: Call = call
         self.scope: Scope = scope
         self.name = ""
-        self.program: PolicyTable = self.policy.no_program
+        self.program: Entry = {}
         self.arguments: Arguments = Arguments()
         self.sub = ""
-        self.finding: PolicyFinding = self.program.finding
+        self.operands: list[Word] = []
+        """The operands after the subcommand."""
+        self.stdin_taint: frozenset[str] = call.stdin.taint if call.stdin else NO_TAINT
+        self.decision: str = Decision.ALLOW
 
     def at(self, call: Call, scope: Scope | None = None) -> "Use":
         """Return another command of the same judgement."""
         return Use(self.judgement, call, self.scope if scope is None else scope)
-
-    @property
-    def operands(self) -> list[Word]:
-        """Return the operands after the subcommand."""
-        return self.arguments.operands[len(self.sub.split()) :]
-
-    @property
-    def stdin_taint(self) -> frozenset[str]:
-        """Return the taint of standard input."""
-        return self.call.stdin.taint if self.call.stdin else NO_TAINT
 
     def taint_except(self, options: Iterable[str]) -> frozenset[str]:
         """Return the taint of standard input and of the arguments, leaving out the values of some options."""
@@ -168,27 +150,30 @@ class Use:
         words = [word for word in self.call.argv if not any(word.text.endswith(text) for text in exempt)]
         return self.stdin_taint | join_taint(words)
 
-    def report(self, event: Event) -> None:
-        """Report an event of this command."""
-        self.judgement.report(event, self.call.text)
+    def report(self, event: Event, text: str = "") -> None:
+        """Report an event of this command, or of another text."""
+        self.find(self.policy.events[event], text=text)
 
-    def find(self, finding: PolicyFinding) -> None:
-        """Take a finding about this command into account."""
-        self.judgement.find(finding, self.call.text)
+    def find(self, entry: Entry, decision: str = "", text: str = "") -> None:
+        """Take a decision about this command into account, by default that of the entry."""
+        decision = decision or entry.get("decision", Decision.ALLOW)
+        if decision > self.judgement.verdict.decision:
+            text = (text or self.call.text).strip()
+            self.judgement.verdict = CommandVerdict(Decision(decision), entry["id"], entry["reason"], text)
 
     # Code
 
     def run_script(self, text: str, stdin: Word | None = None, positional: list[Word] | None = None) -> Word:
         """Judge a script and return its output."""
         source, judgement = text.encode("utf-8", "replace"), self.judgement
-        if len(source) > LONGEST or judgement.depth > DEEPEST // 3 or is_tangled(text):
+        if len(source) > LONGEST or judgement.depth > DEEPEST // 3 or (len(text) > MOST_OPERATORS and is_tangled(text)):
             raise TooComplex
         judgement.spend()
         judgement.depth += 1
         try:
             root = parse(source)
             if root.has_error:
-                judgement.report(Event.UNPARSED, text[:200])
+                self.report(Event.UNPARSED, text[:200])
             return Reader(source, self.at(self.call, self.scope.inner(positional)), judgement.depth).read(root, stdin)
         finally:
             judgement.depth -= 1
@@ -224,13 +209,11 @@ class Use:
         if not word.text or word.content is not None:
             return
         if role in _CHANGES:
-            self.scope.changed(word.text)
-        if role in ("delete", "move") and self.paths.is_link(word.text, self.scope.cwd):
+            self.scope.made.discard(normpath(word.text))
+        if role in ("delete", "move") and self.paths.links and self.paths.is_link(word.text, self.scope.cwd):
             # Only the link goes, not its target.
             return
-        finding = self.policy.paths.get((role, self.paths.classify(word.text, self.scope.cwd)))
-        if finding is not None:
-            self.find(finding)
+        self.find(self.policy.paths.get((role, self.paths.classify(word.text, self.scope.cwd)), {}))
 
     def run_file(self, word: Word) -> None:
         """Judge a file that is run by its place; one that the script made in a scratch directory may run."""
@@ -290,14 +273,14 @@ class Use:
 
     def check_variable(self, name: str, word: Word) -> None:
         """Judge setting one variable."""
-        known, plain = self.policy.variables.get(name), self.at(self.call)
-        if isinstance(known, PolicyFinding):
-            self.find(known)
-        elif known is not None and known.startswith("options of "):
-            self.run([Word(known.removeprefix("options of ")), *(Word(part, word.taint) for part in word.text.split())])
-        elif known is not None:
-            if word.text.strip():
-                plain.check(known, word)
+        known, plain = self.policy.variables.get(name, {}), self.at(self.call)
+        self.find(known)
+        role = known.get("role", "")
+        if role.startswith("options of "):
+            self.run([Word(role.removeprefix("options of ")), *(Word(part, word.taint) for part in word.text.split())])
+        elif known:
+            if role and word.text.strip():
+                plain.check(role, word)
         elif self.call.argv and word.is_known:
             # Without a command, only the script sees the name.
             option = self.policy.patterns("option_variable").sub("", name)
@@ -313,7 +296,7 @@ class Use:
             self.report_taint(_CODE_TAINTS, first)
             self.report(Event.UNKNOWN_NAME)
             return Word(UNKNOWN, first.taint)
-        program, written = self.policy.program(name), self.scope.written(first.text)
+        program, written = self.policy.programs.get(name), self.scope.written(first.text)
         if written is not None:
             self.check("shebang", written)
         if program is not None:
@@ -328,19 +311,20 @@ class Use:
                 self.report(Event.UNKNOWN_PROGRAM)
         return Word(UNKNOWN, self.stdin_taint)
 
-    def use_program(self, name: str, program: PolicyTable) -> Word:
+    def use_program(self, name: str, program: Entry) -> Word:
         """Judge the use of a known program, and return its output."""
         started = self._find_subprogram(name, program) if name in self.policy.starters else None
         if started is not None:
             return started.use_program(started.name, started.program)
-        self.name, self.program, self.finding = name, program, program.finding
+        self.name, self.program, self.decision = name, program, program.get("decision", Decision.ALLOW)
         self.arguments = self._sort()
         rest = [word.text for word in self.call.argv[1:]]
-        if len(rest) == 1 and rest[0] in _ABOUT and program.finding.decision is not Decision.DENY:
+        if len(rest) == 1 and rest[0] in _ABOUT and self.decision != Decision.DENY:
             return Word(UNKNOWN)
         self._decide()
-        if not self._only_adds_common():
-            self.find(self.finding)
+        self.operands = self.arguments.operands[len(self.sub.split()) :]
+        if "adds" not in program or not self._only_adds_common():
+            self.find(self.program, self.decision)
             self._check_rules()
         self._check_words()
         printed = start_inner(self)
@@ -355,15 +339,16 @@ class Use:
             words = [
                 Word(f"-{f[1]}={f[2]}" if f[2] else f"-{f[1]}", w.taint) if f else w for f, w in zip(found, words, strict=True)
             ]
-        arguments = sort_arguments(words, program.options, single=bool(program.get("single")), stop=bool(program.get("runs")))
-        arguments.operands += [word for option, word in arguments.values if program.options.get(option) == "operand"]
+        options = program.get("options", {})
+        arguments = Arguments(words, options, single=bool(program.get("single")), stop=bool(program.get("runs")))
+        arguments.operands += [word for option, word in arguments.values if options.get(option) == "operand"]
         return arguments
 
-    def _find_subprogram(self, name: str, program: PolicyTable) -> "Use | None":
+    def _find_subprogram(self, name: str, program: Entry) -> "Use | None":
         """Find a subcommand with its own entry, and judge the options before it."""
-        own = sort_arguments(self.call.argv[1:], program.options, single=bool(program.get("single")), stop=True)
+        own = Arguments(self.call.argv[1:], program.get("options", ()), single=bool(program.get("single")), stop=True)
         inner_name = f"{name} {own.operands[0].text}" if own.operands else ""
-        entry = self.policy.program(inner_name)
+        entry = self.policy.programs.get(inner_name)
         if entry is None:
             return None
         found: Use | None = self.at(self.call.inner([Word(inner_name), *own.operands[1:]]))
@@ -383,72 +368,74 @@ class Use:
     def _decide(self) -> None:
         """Find the subcommand, and the finding about the program or the subcommand."""
         program, texts = self.program, [word.text for word in self.arguments.operands[:3]]
-        if self._only_looks():
-            self.sub, self.finding = " ".join(texts[:1]), self.policy.finding({})
+        if any(key in program for key in ("dry", "reading", "shows")) and self._only_looks():
+            self.sub, self.decision = " ".join(texts[:1]), Decision.ALLOW
             return
         subs = [" ".join(texts[:length]) for length in range(len(texts), 0, -1)]
-        sub = next((sub for sub in subs if sub in program.subcommands), None)
+        subcommands = program.get("subcommands", {})
+        sub = next((sub for sub in subs if sub in subcommands), None)
         if sub is not None:
-            self.sub, self.finding = sub, program.subcommands[sub]
+            self.sub, self.decision = sub, subcommands[sub]
         else:
             flags = {*self.arguments.flags, *(word.text for word in self.call.argv[1:] if word.text.startswith("-"))}
-            found = [program.subcommands[flag] for flag in flags if flag in program.subcommands]
+            found = [subcommands[flag] for flag in flags if flag in subcommands]
             if found:
-                self.finding = max(found, key=lambda finding: finding.decision.rank)
-            elif program.subcommands and texts and not program.get("scripts"):
+                self.decision = max(found)
+            elif subcommands and texts and not program.get("scripts"):
                 self.sub = texts[0]
-        override = program.data.get("sub", {}).get(self.sub)
+        override = program.get("sub", {}).get(self.sub)
         if override is not None:
-            options = {**program.data.get("options", {}), **override.get("options", {})}
-            self.program = PolicyTable({**program.data, **override, "options": options}, self.policy)
+            options = {**program.get("options", {}), **override.get("options", {})}
+            self.program = {**program, **override, "options": options}
             self.arguments = self._sort()
 
     def _only_looks(self) -> bool:
         """Return whether a program that may change much only shows something, or what it would do."""
         program, texts = self.program, [word.text for word in self.arguments.operands]
-        if not program.words("dry").isdisjoint(word.text for word in self.call.argv[1:]):
+        if any(word.text in program.get("dry", ()) for word in self.call.argv[1:]):
             return True
         if program.get("reading"):
-            groups = program.words("groups")
+            groups = program.get("groups", ())
             verbs = texts[1:] if "*" in groups else [text for text in texts if text not in groups]
-            if verbs and re.fullmatch(program.get("reading"), verbs[0]):
+            if verbs and re.fullmatch(program["reading"], verbs[0]):
                 return True
-        shows = program.words("shows")
-        return bool(shows) and not texts and shows.issuperset(self.arguments.flags)
+        shows = program.get("shows", ())
+        return bool(shows) and not texts and set(self.arguments.flags) <= set(shows)
 
     def _only_adds_common(self) -> bool:
         """Return whether a package manager only adds packages that many projects use."""
         texts = [word.text for word in self.arguments.operands]
-        adds = [part.split() for part in phrases(self.program.get("adds"))]
+        adds = [part.split() for part in self.program["adds"]]
         sub = next((sub for sub in adds if texts[: len(sub)] == sub), None)
-        if sub is None or not set(self.arguments.flags) <= self.policy.names("adding_options"):
+        if sub is None or not set(self.arguments.flags) <= self.policy.names["adding_options"]:
             return False
         packages = [self.policy.patterns("package").match(text) for text in texts[len(sub) :]]
-        return bool(packages) and all(found and found[1].lower() in self.policy.names("common_packages") for found in packages)
+        return bool(packages) and all(found and found[1].lower() in self.policy.names["common_packages"] for found in packages)
 
     def _check_rules(self) -> None:
         """Judge the use by the rules about its program, and about all programs."""
-        for rule in (entry for name in (self.name, "*") for entry in self.policy.filed("rules", "programs").get(name, ())):
-            if rule.finding.decision.rank > self.judgement.verdict.decision.rank and _applies(rule, self):
-                self.find(rule.finding)
+        for rule in (entry for name in (self.name, "*") for entry in self.policy.rules.get(name, ())):
+            if rule["decision"] > self.judgement.verdict.decision and _applies(rule, self):
+                self.find(rule)
 
     def _check_words(self) -> None:
         """Judge every operand and option value by its role."""
         program, arguments, stdin = self.program, self.arguments, self.call.stdin
+        options = program.get("options", {})
         is_language = bool(program.get("language"))
         given = {word.text for word in self.call.argv}
-        scripts = [word for option, word in arguments.values if program.get("script") == program.options.get(option)]
+        scripts = [word for option, word in arguments.values if "script" in program and options.get(option) == program["script"]]
         if scripts:
-            self.check(program.get("script"), Word("\n".join(word.text for word in scripts), join_taint(scripts)))
+            self.check(program["script"], Word("\n".join(word.text for word in scripts), join_taint(scripts)))
         for option, word in arguments.values:
             if word in scripts:
                 continue
-            self.check(program.options.get(option, "text") if is_language else self.policy.option_role(program, option), word)
+            self.check(options.get(option, "text") if is_language else self.policy.option_role(program, option), word)
             if f"{option}={word.text}" not in given and not is_language:
                 # The option may take no value here, so that the word is an operand.
-                finding = self.policy.paths.get((program.get("operands"), self.paths.classify(word.text, self.scope.cwd)))
-                if finding is not None and finding.decision is Decision.DENY and not program.get("first"):
-                    self.find(finding)
+                entry = self.policy.paths.get((program.get("operands", ""), self.paths.classify(word.text, self.scope.cwd)), {})
+                if entry.get("decision") == Decision.DENY and not program.get("first"):
+                    self.find(entry)
         for option, word in arguments.followed if not is_language else ():
             self.check(self.policy.option_role(program, option), word)
         for role, word in self._operand_roles():
@@ -458,20 +445,20 @@ class Use:
             for target in files:
                 self.check("load", target)
             if stdin.is_known or not files:
-                self.check(program.get("stdin"), stdin)
+                self.check(program["stdin"], stdin)
         for word in self.operands if program.get("contents") else ():
             written = self.scope.written(word.text)
             content = word.content if word.content is not None else written.text if written else ""
-            self.check(program.get("contents"), Word(content, word.taint))
+            self.check(program["contents"], Word(content, word.taint))
 
     def _operand_roles(self) -> Iterator[tuple[str, Word]]:
         """Yield the operands with their roles."""
-        entry, operands = dict(self.program.data), self.operands
-        for case in self.program.get("when"):
+        entry, operands = dict(self.program), self.operands
+        for case in self.program.get("when", ()):
             if self._is_case(case):
                 entry.update(case)
-        has_first = "first" in entry and not self.arguments.has(entry.get("first_unless", "").split())
-        plain = [id(word) for before, word in pairwise(self.call.argv) if before.text in entry.get("text_after", "").split()]
+        has_first = "first" in entry and not self.arguments.has(entry.get("first_unless", ()))
+        plain = [id(word) for before, word in pairwise(self.call.argv) if before.text in entry.get("text_after", ())]
         for place, word in enumerate(operands):
             if id(word) in plain:
                 continue
@@ -488,9 +475,9 @@ class Use:
     def _is_case(self, case: Mapping[str, Any]) -> bool:
         """Return whether the conditions of a `when` entry hold."""
         arguments = self.arguments
-        if ("flags" in case and not arguments.has(case["flags"].split())) or arguments.has(case.get("without", "").split()):
+        if ("flags" in case and not arguments.has(case["flags"])) or arguments.has(case.get("without", ())):
             return False
-        if "only_flags" in case and not set(arguments.flags) <= self.policy.names(case["only_flags"]):
+        if "only_flags" in case and not set(arguments.flags) <= self.policy.names[case["only_flags"]]:
             return False
         values = [f"{option}={word.text}" for option, word in arguments.values]
         if "only_values" in case and not all(map(self.policy.patterns(case["only_values"]).match, values)):
@@ -511,68 +498,72 @@ class Use:
             return
         if role in BUILTIN_ROLES:
             BUILTIN_ROLES[role](self, word)
-        for part in self.policy.filed("roles", "name").get(role, ()):
+        for part in self.policy.roles.get(role, ()):
             self._check_by_entry(part, word)
 
-    def _check_by_entry(self, part: PolicyTable, word: Word) -> None:
+    def _check_by_entry(self, part: Entry, word: Word) -> None:
         """Judge a word by one entry of its role."""
-        text, pattern, unless = word.text, part.pattern("pattern"), part.pattern("unless")
-        if unless is not None and unless.search(text):
+        text = word.text
+        if "unless" in part and re.search(part["unless"], text):
             return
-        is_found, has_finding = pattern is None, "id" in part.data
-        if pattern is not None:
-            if len(text) > _LONGEST_CODE and has_finding:
+        is_found = "pattern" not in part
+        if not is_found:
+            pattern, place = re.compile(part["pattern"]), 0
+            if len(text) > _LONGEST_CODE and "id" in part:
                 self.report(Event.TOO_COMPLEX)
-            place = 0
             for count, found in enumerate(pattern.finditer(text[:_LONGEST_CODE])):
                 if part.get("whole") and found.start() != place:
                     break
-                if count == _MOST_MATCHES and part.groups:
+                if count == _MOST_MATCHES and pattern.groupindex:
                     self.report(Event.TOO_COMPLEX)
                     break
                 place, is_found = found.end(), True
-                for group, role in part.groups.items():
-                    if found[group] is not None:
-                        self.check(role, Word(found[group], word.taint))
+                for group, inner in found.groupdict().items():
+                    if inner is not None and group[0] != "_":
+                        self.check(role_of_group(group), Word(inner, word.taint))
             if part.get("whole"):
                 is_found = place < len(text[:_LONGEST_CODE])
-        if part.get("listed"):
-            is_found = text in self.policy.names(part.get("listed"))
-        if is_found and has_finding:
-            self.find(part.finding)
+        if "listed" in part:
+            is_found = text in self.policy.names[part["listed"]]
+        if is_found:
+            self.find(part)
 
 
-def _applies(rule: PolicyTable, use: Use) -> bool:
+def _applies(rule: Entry, use: Use) -> bool:
     """Return whether every condition of a rule holds."""
     operands, arguments = use.arguments.operands, use.arguments
     texts = [word.text for word in use.call.argv[1:]]
-    if rule.get("sub"):
+    if "sub" in rule:
         first = " ".join(word.text for word in operands[:3])
-        sub = next((sub for sub in phrases(rule.get("sub")) if first == sub or first.startswith(sub + " ")), None)
+        sub = next((sub for sub in rule["sub"] if first == sub or first.startswith(sub + " ")), None)
         if sub is None:
             return False
         operands = operands[len(sub.split()) :]
-    if (rule.get("flags") and not arguments.has(rule.words("flags"))) or arguments.has(rule.words("without")):
+    if ("flags" in rule and not arguments.has(rule["flags"])) or arguments.has(rule.get("without", ())):
         return False
-    if len(operands) < (rule.get("least") or 0) or (rule.get("no_stdin") and use.call.stdin is not None):
+    if len(operands) < rule.get("least", 0) or (rule.get("no_stdin") and use.call.stdin is not None):
         return False
-    if (rule.get("bare") and operands) or (rule.get("stdin") and not use.stdin_taint & rule.words("stdin")):
+    if (rule.get("bare") and operands) or ("stdin" in rule and use.stdin_taint.isdisjoint(words(rule["stdin"]))):
         return False
-    if rule.get("taint") and not use.taint_except(rule.words("except_values")) & rule.words("taint"):
+    if "taint" in rule and use.taint_except(rule.get("except_values", ())).isdisjoint(rule["taint"]):
         return False
-    unless, wanted, given_pattern = rule.pattern("unless"), rule.pattern("operands"), rule.pattern("given")
-    if unless is not None and any(map(unless.search, texts)):
+    if "unless" in rule and any(re.search(rule["unless"], text) for text in texts):
         return False
-    if wanted is not None and not any(wanted.search(word.text) for word in operands):
+    if "operands" in rule and not any(re.search(rule["operands"], word.text) for word in operands):
         return False
     given = [*texts, *(f"{name}={word.text}" for name, word in use.call.assigned.items())]
-    every = rule.get("any")
-    for pattern in [every] if isinstance(every, str) and every else every:
-        if not any(map(re.compile(pattern).search, given)):
+    every = rule.get("any", [])
+    for pattern in [every] if isinstance(every, str) else every:
+        if not any(re.search(pattern, text) for text in given):
             return False
-    if given_pattern is None:
+    if "given" not in rule:
         return True
     given += [f"{name}={values[-1].text}" for name, values in use.scope.variables.items()]
     given += [f"{option.lstrip('-')}={value}" for option, value in pairwise(texts) if option.startswith("-")]
     given += [text.lstrip("-") for text in texts if "=" in text]
-    return any(map(given_pattern.search, [*given, use.call.text]))
+    return any(re.search(rule["given"], text) for text in [*given, use.call.text])
+
+
+def role_of_group(name: str) -> str:
+    """Return the role of a pattern's named group."""
+    return name.rstrip("0123456789").replace("_", "-")

@@ -1,11 +1,11 @@
 """What a command prints and leaves behind, as far as that is known without running it."""
 
 import posixpath
+import re
 from binascii import a2b_base64
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from decklog.guard.policy.policy import phrases
 from decklog.guard.policy.programs import found_by
 from decklog.guard.policy.verdict import Publication
 from decklog.guard.policy.words import UNKNOWN, Word, decode_ansi, join_taint
@@ -22,16 +22,14 @@ _LISTS = ("-l", "--files-with-matches", "--files", "-L", "--files-without-match"
 def output_of(use: "Use") -> Word:
     """Return what a command prints: its text where known, and its taint."""
     kind, text = use.program.get("output"), " ".join(word.text for word in use.call.argv[1:])
-    for case in use.policy.filed("outputs", "programs").get(use.name, ()):
-        condition = case.pattern("if")
-        if condition is None or condition.search(text):
-            kind = case.get("output")
+    for case in use.policy.outputs.get(use.name, ()):
+        if re.search(case.get("if", ""), text):
+            kind = case["output"]
             break
-    known = _KINDS.get(kind)
-    word = known(use) if known is not None else None
+    word = _KINDS[kind](use) if kind in _KINDS else None
     if word is not None:
         return word
-    taint = use.stdin_taint if use.name in use.policy.names("passing") else use.stdin_taint - {"endless"}
+    taint = use.stdin_taint if use.name in use.policy.names["passing"] else use.stdin_taint - {"endless"}
     if kind in ("network", "decoded", "environment", "settings", "endless", "secret"):
         taint |= {kind}
     if kind == "decoder" and use.arguments.has(_DECODE):
@@ -70,7 +68,7 @@ def _contents(use: "Use") -> Word | None:
     """Return what cat prints: its input, or files the script has written."""
     if not use.operands or use.operands[0].text == "-":
         return use.call.stdin or Word(UNKNOWN)
-    if any(word.text in use.policy.names("endless") for word in use.operands):
+    if any(word.text in use.policy.names["endless"] for word in use.operands):
         return Word(UNKNOWN, frozenset({"endless"}))
     if all(word.text == "/dev/null" for word in use.operands):
         return Word("")
@@ -178,24 +176,24 @@ _KINDS: dict[str, Callable[["Use"], Word | None]] = {
 
 def note_effects(use: "Use") -> None:
     """Remember the files, links, branches and publications that a command makes."""
-    entry, judgement = use.program.data, use.judgement
-    if use.name in use.policy.names("compilers") and use.operands:
+    entry, judgement = use.program, use.judgement
+    if use.name in use.policy.names["compilers"] and use.operands:
         target = use.arguments.value("-o", "--output")
         if target is not None and all(_is_judged_source(use, word) for word in use.operands):
             use.scope.built(target.text)
-    if "saves" in entry and (entry["saves"] == "*" or use.arguments.has(entry["saves"].split())):
+    if "saves" in entry and ("*" in entry["saves"] or use.arguments.has(entry["saves"])):
         place = use.arguments.value("-P", "--directory-prefix", "--output-dir")
         for word in use.operands:
             name = word.text.rstrip("/").rsplit("/", 1)[-1]
             use.scope.wrote(f"{place.text}/{name}" if place else name, Word(UNKNOWN, frozenset({"network"})))
     if "links" in entry:
-        _note_copies(use, is_link=entry["links"] == "*" or use.arguments.has(entry["links"].split()))
+        _note_copies(use, is_link="*" in entry["links"] or use.arguments.has(entry["links"]))
     if "branch" in entry:
-        new = use.arguments.value(*entry["branch"].split())
+        new = use.arguments.value(*entry["branch"])
         if new is not None or (use.operands and "--" not in use.arguments.flags):
             use.scope.branch = (new or use.operands[0]).text
-    judgement.moves_commits = judgement.moves_commits or use.sub.partition(" ")[0] in use.program.words("moves_commits")
-    if use.sub in phrases(use.program.get("publishes")) and not use.arguments.has(use.program.words("dry_run")):
+    judgement.moves_commits = judgement.moves_commits or use.sub.partition(" ")[0] in entry.get("moves_commits", ())
+    if use.sub in entry.get("publishes", ()) and not use.arguments.has(entry.get("dry_run", ())):
         options = tuple((option, word.text) for option, word in use.arguments.values)
         folder = next((value for option, value in options if option == "-C"), ".") if use.name == "git" else "."
         cwd = use.paths.locate(folder, use.scope.cwd)

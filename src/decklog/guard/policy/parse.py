@@ -76,8 +76,6 @@ def parse(source: bytes) -> Node:
 
 def is_tangled(text: str) -> bool:
     """Return whether a text has too many unquoted operators for the parser, whose error recovery is quadratic."""
-    if len(text) <= MOST_OPERATORS:
-        return False
     return len(re.findall(_OPERATORS, re.sub(_QUOTED, "", _without_heredocs(text)))) > MOST_OPERATORS
 
 
@@ -98,11 +96,6 @@ def _without_heredocs(text: str) -> str:
     return "\n".join(kept + body)
 
 
-def text_of(node: Node, source: bytes) -> str:
-    """Return a node's text."""
-    return source[node.start_byte : node.end_byte].decode("utf-8", "replace")
-
-
 _BRACED = r"(?s)\$\{([#!]?)(\w+|[@*?$!#-])(\[[^\]]*\])?(.*)\}"
 _REPLACED = r"(//?)([^/*?\[\]$`\\#%]+)(?:/([^$`\\]*))?"
 _SUBSTRING = r":\s*(\d{1,5})(?::(\d{1,5}))?"
@@ -118,10 +111,8 @@ class Expander:
     """Expand a word of a script; the reader judges the commands inside it."""
 
     def __init__(self, reader: "Reader") -> None:
-        self.source = reader.source
+        self.reader = reader
         self.scope = reader.scope
-        self.substitute = reader.in_subshell
-        self.run = reader.run_script
         self.taint = NO_TAINT
         self.content: str | None = None
 
@@ -147,7 +138,7 @@ class Expander:
 
     def _raw(self, node: Node, quoted: bool) -> str:
         """Expand one node to text with its quoted characters sealed."""
-        kind, text = node.type, text_of(node, self.source)
+        kind, text = node.type, self.reader.text(node)
         if kind in _LITERAL:
             return seal(unescape_quoted(text)) if quoted else unescape(text)
         match kind:
@@ -186,7 +177,7 @@ class Expander:
         return "".join([*parts, self._plain(place, end)])
 
     def _plain(self, start: int, end: int) -> str:
-        return seal(unescape_quoted(self.source[start:end].decode("utf-8", "replace"))) if end > start else ""
+        return seal(unescape_quoted(self.reader.source[start:end].decode("utf-8", "replace"))) if end > start else ""
 
     def _insert(self, word: Word, quoted: bool) -> str:
         """Insert a value: whole within quotes, split at white space outside."""
@@ -200,7 +191,7 @@ class Expander:
 
     def _substituted(self, node: Node, quoted: bool) -> str:
         """Expand a command or process substitution to its known output."""
-        word = self.substitute(node)
+        word = self.reader.in_subshell(node)
         if node.type == "process_substitution":
             self.taint |= word.taint
             self.content = word.text
@@ -216,7 +207,7 @@ class Expander:
         name, operator = found[2], found[4]
         # The grammar takes backticks in here for plain text.
         for command in re.findall(_BACKTICKS, operator):
-            self.taint |= self.run(command).taint
+            self.taint |= self.reader.run_script(command).taint
         if found[1] == "!":
             name = self.scope.value(name).text
             if UNKNOWN in name:
@@ -261,16 +252,16 @@ class Expander:
         while waiting:
             child = waiting.pop()
             if child.type in ("command_substitution", "process_substitution"):
-                self.taint |= self.substitute(child).taint
+                self.taint |= self.reader.in_subshell(child).taint
             elif child.children:
                 waiting.extend(child.children)
             else:
-                self._run_hidden(text_of(child, self.source))
+                self._run_hidden(self.reader.text(child))
 
     def _run_hidden(self, text: str) -> None:
         """Judge commands that the grammar took for plain text within an expansion."""
         for found in re.finditer(_HIDDEN, text):
-            self.taint |= self.run(found[1]).taint
+            self.taint |= self.reader.run_script(found[1]).taint
 
 
 def _transformed(text: str, operator: str) -> str:

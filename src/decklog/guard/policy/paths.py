@@ -15,49 +15,44 @@ _PARENTS = r"\.\.(/\.\.)*"
 _MOST_LINKS = 16
 
 
-def _normalise(text: str, cwd: str) -> str:
-    """Return a path without detours, seen from a directory."""
-    text = text.removeprefix("file://")
-    if not text.startswith(("/", "~", UNKNOWN)) and cwd != ".":
-        text = f"{cwd}/{text}"
-    text = text.replace("/" + UNKNOWN, "/x")
-    if text.startswith("~") and "/../" in text + "/":
-        text = "/home/user" + text[1:]
-    path = posixpath.normpath(text) if text else "."
-    while found := re.match(_PROCESS_VIEW, path):
-        # A process sees the same files from its own root and its own directory.
-        path = posixpath.normpath(f"{'/' if found[1] == 'root' else cwd}/{path[found.end() :]}")
-    return "/" + path.lstrip("/") if path.startswith("//") else path
-
-
 class Paths:
     """Classify paths for one root directory."""
 
     def __init__(self, policy: Policy, root: str | None) -> None:
         self.policy = policy
         self.root = posixpath.normpath(root) if root else None
-        self._links: dict[str, str] = {}
+        self.links: dict[str, str] = {}
         """Links that the script has made, with their targets."""
 
     def link(self, name: str, target: str, cwd: str) -> None:
         """Remember a link, so that a path through it is judged by its target."""
         place = self.locate(name, cwd)
         leads_to = self.locate(target, cwd if target.startswith(("/", "~")) else posixpath.dirname(place) or ".")
-        if len(self._links) < _MOST_LINKS and leads_to != place:
-            self._links[place] = leads_to
+        if len(self.links) < _MOST_LINKS and leads_to != place:
+            self.links[place] = leads_to
 
     def is_link(self, text: str, cwd: str) -> bool:
         """Return whether a path is a link that the script made."""
-        return bool(self._links) and not text.endswith("/") and self._relative(_normalise(text, cwd)) in self._links
+        return not text.endswith("/") and self.locate(text, cwd, follows=False) in self.links
 
-    def locate(self, text: str, cwd: str) -> str:
-        """Normalise a path, relative to the root if it lies inside; the script's links are followed."""
-        path = self._relative(_normalise(text, cwd))
-        for _ in range(_MOST_LINKS if self._links else 0):
-            link = next((link for link in self._links if f"{path}/".startswith(f"{link}/")), None)
+    def locate(self, text: str, cwd: str, *, follows: bool = True) -> str:
+        """Return a path without detours, relative to the root if it lies inside; the script's links are followed."""
+        text = text.removeprefix("file://")
+        if not text.startswith(("/", "~", UNKNOWN)) and cwd != ".":
+            text = f"{cwd}/{text}"
+        text = text.replace("/" + UNKNOWN, "/x")
+        if text.startswith("~") and "/../" in text + "/":
+            text = "/home/user" + text[1:]
+        path = posixpath.normpath(text) if text else "."
+        while found := re.match(_PROCESS_VIEW, path):
+            # A process sees the same files from its own root and its own directory.
+            path = posixpath.normpath(f"{'/' if found[1] == 'root' else cwd}/{path[found.end() :]}")
+        path = self._relative("/" + path.lstrip("/") if path.startswith("//") else path)
+        for _ in range(_MOST_LINKS if self.links and follows else 0):
+            link = next((link for link in self.links if f"{path}/".startswith(f"{link}/")), None)
             if link is None:
                 break
-            path = self._relative(posixpath.normpath(self._links[link].rstrip("/") + path[len(link) :]) or "/")
+            path = self._relative(posixpath.normpath(self.links[link].rstrip("/") + path[len(link) :]) or "/")
         return path
 
     def _relative(self, path: str) -> str:
@@ -76,9 +71,12 @@ class Paths:
         path = self.locate(text, cwd)
         if path.startswith(UNKNOWN) or (UNKNOWN in path and "/" not in path and path.startswith("~")):
             return "unknown"
-        path = _shorten(path)
+        # A pattern for everything in a directory is taken for the directory, an unknown ending for a child.
+        while path not in ("/", ".") and re.fullmatch(_WILD_PART, path.rpartition("/")[2]):
+            path = path.rpartition("/")[0] or ("/" if path.startswith("/") else ".")
+        path = path.replace(UNKNOWN, "x")
         rest = path.lstrip("./")
-        if path.startswith("../../../") and rest.split("/")[0] in self.policy.names("system"):
+        if path.startswith("../../../") and rest.split("/")[0] in self.policy.names["system"]:
             # A path that climbs far and goes down into a system directory.
             path = "/" + rest
         for name in _LISTS:
@@ -101,21 +99,12 @@ class Paths:
             return "outside" if path.startswith("../") else "inside"
         if path.startswith("/dev/") and not path.startswith("/dev/shm/"):
             return "device"
-        if path in self.policy.names("scratch_tops"):
+        if path in self.policy.names["scratch_tops"]:
             return "scratch-top"
         if self.policy.globs("scratch").match(path):
             return "scratch"
         if path in ("/home", "/Users"):
             return "home"
         first = path.split("/")[1]
-        is_system = path.count("/") == 1 or any(fnmatchcase(name, first) for name in self.policy.names("system"))
+        is_system = path.count("/") == 1 or any(fnmatchcase(name, first) for name in self.policy.names["system"])
         return "system" if is_system else "outside"
-
-
-def _shorten(path: str) -> str:
-    """Take a pattern for everything in a directory for the directory, an unknown ending for a child."""
-    while True:
-        head, _, last = path.rpartition("/")
-        if not re.fullmatch(_WILD_PART, last) or path in ("/", "."):
-            return path.replace(UNKNOWN, "x")
-        path = head or ("/" if path.startswith("/") else ".")

@@ -11,8 +11,8 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
-from functools import cache, cached_property
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any
 
 from decklog.core.errors import Invalid, NotFound
 from decklog.guard.globs import glob_regex
@@ -88,64 +88,20 @@ def _overlap(parts: list[str], pattern: list[str]) -> bool:
     return fits and _overlap(parts[1:], pattern[1:])
 
 
-class PolicyFinding(NamedTuple):
-    """A decision with its rule, not yet tied to a command."""
-
-    decision: Decision
-    rule: str
-    reason: str
-
+Entry = dict[str, Any]
+"""A table of the policy: a program, a rule, a role and so on."""
 
 _RULE_KEYS = (
     "programs decision id reason dangerous harmless any sub operands flags unless without taint bare stdin least given "
     "except_values no_stdin words"
 )
-
-
-class PolicyTable:
-    """One table of the policy; its values are read when they are needed."""
-
-    def __init__(self, data: Mapping[str, Any], policy: "Policy") -> None:
-        self.data = data
-        self.policy = policy
-
-    def get(self, key: str) -> Any:
-        """Return a value as it is written, an empty text if it is absent."""
-        return self.data.get(key, "")
-
-    def words(self, key: str) -> frozenset[str]:
-        """Return a list of words."""
-        return frozenset(words(self.get(key)))
-
-    def pattern(self, key: str) -> re.Pattern[str] | None:
-        """Return a regular expression, None if it is absent."""
-        return re.compile(self.data[key]) if key in self.data else None
-
-    @cached_property
-    def finding(self) -> PolicyFinding:
-        """The decision about the table."""
-        return self.policy.finding(self.data)
-
-    @cached_property
-    def options(self) -> dict[str, str]:
-        """The options of a program that take a value, with its role."""
-        return {option: role for role, named in self.data.get("options", {}).items() for option in words(named)}
-
-    @cached_property
-    def subcommands(self) -> dict[str, PolicyFinding]:
-        """The findings about the subcommands of a program."""
-        return {
-            name: self.policy.finding({} if decision == Decision.ALLOW else self.data, decision)
-            for decision, named in self.data.get("subcommands", {}).items()
-            for name in phrases(named)
-        }
-
-    @cached_property
-    def groups(self) -> dict[str, str]:
-        """The roles of the named groups of a role's pattern."""
-        pattern = self.pattern("pattern")
-        names = pattern.groupindex if pattern else ()
-        return {name: name.rstrip("0123456789").replace("_", "-") for name in names if not name.startswith("_")}
+# Keys whose text is a list of words, and those whose text is a list of phrases with commas.
+_WORDS = (
+    "name names programs roles classes flags without taint except_values after until deletes groups shows dry files fetches code "
+    "module interactive runs_nothing edits moves_commits dry_run first_unless text_after links saves branch "
+    "add remove allow ask deny"
+)
+_PHRASES = "adds publishes sub"
 
 
 class Policy:
@@ -153,14 +109,24 @@ class Policy:
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self.data = data
-        self.no_program = PolicyTable({}, self)
-        tables = [PolicyTable(entry, self) for entry in data.get("programs", ())]
-        self._programs = {name: table for table in tables for name in words(table.data["names"])}
+        self.programs: dict[str, Entry] = {name: entry for entry in data.get("programs", ()) for name in entry["names"]}
         for decision in Decision:
-            for name in words(data.get(decision.value, ())):
-                reason = f"The policy lists {name} under {decision.value}; change the policy file if that is wrong."
-                entry = {"id": f"listed-{decision.value}", "decision": decision.value, "reason": reason}
-                self._programs[name] = PolicyTable(entry, self)
+            for name in data.get(decision, ()):
+                reason = f"The policy lists {name} under {decision}; change the policy file if that is wrong."
+                self.programs[name] = {"id": f"listed-{decision}", "decision": decision, "reason": reason}
+        self.starters = {name.rpartition(" ")[0] for name in self.programs if " " in name}
+        """Programs with subcommands that have their own entries."""
+        self.rules = _file_by(data.get("rules", ()), "programs")
+        self.roles = _file_by(data["roles"], "name")
+        self.outputs = _file_by(data["outputs"], "programs")
+        self.paths: dict[tuple[str, str], Entry] = {
+            (role, kind): entry for entry in data.get("paths", ()) for role in entry["roles"] for kind in entry["classes"]
+        }
+        self.path_roles = {role for role, _ in self.paths}
+        self.events: dict[Event, Entry] = {Event(entry["on"]): entry for entry in data["events"]}
+        self.variables: dict[str, Entry] = {name: entry for entry in data.get("variables", ()) for name in entry["names"]}
+        self.names = {name: frozenset(listed) for name, listed in data["names"].items()}
+        self.languages: dict[str, str] = {name: language for language, named in data["languages"].items() for name in named}
 
     @classmethod
     @cache
@@ -176,7 +142,7 @@ class Policy:
         if given.pop("extends", "default") == "none":
             base = {key: value for key, value in base.items() if key not in ("programs", "rules", "paths", "variables")}
         try:
-            policy = cls(_merge(base, given))
+            policy = cls(_decide(_merge(base, normalise(given))))
             policy.check()
         except (KeyError, TypeError, ValueError, AttributeError, re.error) as error:
             hint = "Compare the entry with those of the shipped policy.toml."
@@ -184,95 +150,36 @@ class Policy:
         return policy
 
     def check(self) -> None:
-        """Read every entry, which raises for a malformed one."""
+        """Raise for a malformed entry."""
         for rule in self.data.get("rules", ()):
             if unknown := sorted(rule.keys() - set(words(_RULE_KEYS))):
                 raise ValueError(f"rule {rule.get('id')}: unknown key {', '.join(unknown)}")
-        lists = [table for table in self.data.values() if isinstance(table, list)]
-        entries = [PolicyTable(data, self) for table in lists for data in table if isinstance(data, Mapping)]
-        for entry in [*self._programs.values(), *entries]:
-            for key in ("pattern", "unless", "operands", "given"):
-                entry.pattern(key)
-            entry.finding, len(entry.options), len(entry.subcommands)
-        self.filed("rules", "programs"), self.filed("roles", "name"), self.paths, self.events, self.variables
-        for kind in ("globs", "names", "patterns"):
-            for name in self.data.get(kind, {}):
-                getattr(self, kind)(name)
-
-    def finding(self, entry: Mapping[str, Any], decision: str | None = None) -> PolicyFinding:
-        """Read a decision, its rule and its reason; `[decisions]` has the last word."""
-        rule, decisions = entry.get("id", "allowed"), self.data.get("decisions", {})
-        chosen = decisions.get(rule) or decisions.get(rule.partition("/")[0])
-        return PolicyFinding(Decision(chosen or decision or entry.get("decision", "allow")), rule, entry.get("reason", ALLOWED))
-
-    @cache  # noqa: B019
-    def filed(self, table: str, key: str) -> dict[str, list[PolicyTable]]:
-        """Return the entries of a table under the names in one of their keys."""
-        filed: dict[str, list[PolicyTable]] = {}
-        for data in self.data.get(table, ()):
-            entry = PolicyTable(data, self)
-            for name in words(data[key]):
-                filed.setdefault(name, []).append(entry)
-        return filed
-
-    @cached_property
-    def paths(self) -> dict[tuple[str, str], PolicyFinding]:
-        """The findings about roles of classes of paths."""
-        return {
-            (role, kind): self.finding(entry)
-            for entry in self.data.get("paths", ())
-            for role in words(entry["roles"])
-            for kind in words(entry["classes"])
-        }
-
-    @cached_property
-    def events(self) -> dict[Event, PolicyFinding]:
-        """The findings about what the engine reports."""
-        return {Event(entry["on"]): self.finding(entry) for entry in self.data["events"]}
-
-    @cached_property
-    def variables(self) -> dict[str, PolicyFinding | str]:
-        """The findings about setting a variable, or the role of its value."""
-        entries = ((name, entry) for entry in self.data.get("variables", ()) for name in words(entry["names"]))
-        return {name: entry["role"] if "role" in entry else self.finding(entry) for name, entry in entries}
+        tables = (table for table in self.data.values() if isinstance(table, list))
+        for entry in (entry for table in tables for entry in table if isinstance(entry, Mapping)):
+            for key in ("pattern", "unless", "given"):
+                re.compile(entry.get(key, ""))
+            for decision in (entry.get("decision", Decision.ALLOW), *entry.get("subcommands", {}).values()):
+                Decision(decision)
+        for rule in self.data.get("rules", ()):
+            re.compile(rule.get("operands", ""))
+        for name in self.data["globs"]:
+            self.globs(name)
+        for name in self.data["patterns"]:
+            self.patterns(name)
 
     @cache  # noqa: B019
     def globs(self, name: str) -> PathList:
         """Return a list of path patterns."""
-        return PathList(words(self.data["globs"][name]))
-
-    @cache  # noqa: B019
-    def names(self, name: str) -> frozenset[str]:
-        """Return a list of words."""
-        return frozenset(words(self.data["names"].get(name, ())))
+        return PathList(self.data["globs"][name])
 
     @cache  # noqa: B019
     def patterns(self, name: str) -> re.Pattern[str]:
         """Return a named regular expression."""
         return re.compile(self.data["patterns"][name])
 
-    @cached_property
-    def languages(self) -> dict[str, str]:
-        """The languages of interpreters that share an entry."""
-        return {name: language for language, named in self.data.get("languages", {}).items() for name in words(named)}
-
-    @cached_property
-    def path_roles(self) -> frozenset[str]:
-        """The roles in which a word is a path."""
-        return frozenset(role for role, _ in self.paths)
-
-    @cached_property
-    def starters(self) -> frozenset[str]:
-        """Programs with subcommands that have their own entries."""
-        return frozenset(name.rpartition(" ")[0] for name in self._programs if " " in name)
-
-    def program(self, name: str) -> PolicyTable | None:
-        """Return a program by its listed name."""
-        return self._programs.get(name)
-
     def knows(self, name: str) -> bool:
         """Return whether the policy lists a program."""
-        return self.canonical(name) in self._programs
+        return self.canonical(name) in self.programs
 
     def file_roles(self, path: str) -> list[str]:
         """Return the roles in which a tool later uses a file of this name."""
@@ -281,23 +188,24 @@ class Policy:
     def canonical(self, name: str) -> str:
         """Return the name a program is listed under, without version or ending: `gcc-12`, `python3.11`, `mkfs.ext4`."""
         for candidate in (name, name.lower(), _ENDING.sub("", name)):
-            if candidate in self._programs:
+            if candidate in self.programs:
                 return candidate
         for candidate in (_VERSION.sub("", name), name.split(".")[0]):
-            if candidate in self._programs and (
+            if candidate in self.programs and (
                 _SEPARATED.search(name)
-                or candidate.lower() in self.names("versioned")
-                or self._programs[candidate].get("decision") not in ("", Decision.ALLOW)
+                or candidate.lower() in self.names["versioned"]
+                or self.programs[candidate].get("decision", Decision.ALLOW) != Decision.ALLOW
             ):
                 return candidate
         found = _FOR_TARGET.fullmatch(name)
-        return found[1] if found and found[1] in self._programs else name
+        return found[1] if found and found[1] in self.programs else name
 
-    def option_role(self, program: PolicyTable, option: str) -> str:
+    def option_role(self, program: Entry, option: str) -> str:
         """Return the role of an option's value: from the program's entry, else from the words of the option's name."""
-        if option in program.options:
-            return program.options[option]
-        longer = {role for name, role in program.options.items() if name.startswith(option) and option.startswith("--")}
+        options: dict[str, str] = program.get("options", {})
+        if option in options:
+            return options[option]
+        longer = {role for name, role in options.items() if name.startswith(option) and option.startswith("--")}
         return longer.pop() if len(longer) == 1 else self.role_by_name(option)
 
     def role_by_name(self, name: str) -> str:
@@ -306,10 +214,19 @@ class Policy:
         if low.lstrip("-").startswith(_NEGATIONS):
             return "text"
         parts = {part.lower() for part in _PARTS.findall(name)}
-        roles = {role: words(named) for role, named in self.data.get("option_words", {}).items()}
+        roles = self.data["option_words"]
         whole = (role for role, named in roles.items() if not parts.isdisjoint(named))
         inside = (role for role, named in roles.items() if any(len(word) >= _SHORTEST_PART and word in low for word in named))
         return next(whole, "") or next(inside, "value")
+
+
+def _file_by(entries: Iterable[Entry], key: str) -> dict[str, list[Entry]]:
+    """Return entries under each of the names in one of their keys."""
+    filed: dict[str, list[Entry]] = {}
+    for entry in entries:
+        for name in entry[key]:
+            filed.setdefault(name, []).append(entry)
+    return filed
 
 
 def words(value: str | Iterable[str]) -> list[str]:
@@ -317,15 +234,60 @@ def words(value: str | Iterable[str]) -> list[str]:
     return value.split() if isinstance(value, str) else list(value)
 
 
-def phrases(value: str | Iterable[str]) -> list[str]:
+def _phrases(value: str | Iterable[str]) -> list[str]:
     """Read a list given as such or as a string with commas."""
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else list(value)
+
+
+def normalise(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Split the lists that a policy file may give as text, and key options and subcommands by their names."""
+    result: dict[str, Any] = {}
+    for key, value in data.items():
+        if key in ("names", "globs", "option_words", "languages") and isinstance(value, Mapping):
+            result[key] = {
+                name: normalise(listed) if isinstance(listed, Mapping) else words(listed) for name, listed in value.items()
+            }
+        elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+            result[key] = [normalise(entry) for entry in value]
+        elif key in words(_WORDS):
+            result[key] = words(value)
+        elif key in words(_PHRASES) and not isinstance(value, Mapping):
+            result[key] = _phrases(value)
+        elif key == "options":
+            result[key] = {option: role for role, named in value.items() for option in words(named)}
+        elif key == "subcommands":
+            result[key] = {name: decision for decision, named in value.items() for name in _phrases(named)}
+        elif key == "sub":
+            result[key] = {name: normalise(entry) for name, entry in value.items()}
+        else:
+            result[key] = value
+    return result
+
+
+def _decide(data: dict[str, Any]) -> dict[str, Any]:
+    """Set the decisions of a policy's rules as `[decisions]` wants them."""
+    decisions = data.get("decisions", {})
+    for table, entries in data.items() if decisions else ():
+        if isinstance(entries, list):
+            data = {**data, table: [_decided(entry, decisions) if isinstance(entry, Mapping) else entry for entry in entries]}
+    return data
+
+
+def _decided(entry: Mapping[str, Any], decisions: Mapping[str, str]) -> Mapping[str, Any]:
+    rule = entry.get("id", "")
+    chosen = decisions.get(rule) or decisions.get(rule.partition("/")[0])
+    if not chosen:
+        return entry
+    changed = {**entry, "decision": chosen}
+    if "subcommands" in entry:
+        changed["subcommands"] = {name: old if old == Decision.ALLOW else chosen for name, old in entry["subcommands"].items()}
+    return changed
 
 
 def control_files() -> tuple[str, ...]:
     """Return the patterns of files that decide what is run: settings of git, editors, coding agents and Decklog itself."""
     globs = _shipped()["globs"]
-    return tuple(pattern for name in ("guard", "hooks") for pattern in words(globs[name]))
+    return tuple(pattern for name in ("guard", "hooks") for pattern in globs[name])
 
 
 @cache
@@ -358,9 +320,9 @@ def _merge(base: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for key, value in given.items():
         before = merged.get(key)
-        if isinstance(value, Mapping) and isinstance(before, str | list) and set(value) <= {"add", "remove"}:
-            gone = set(words(value.get("remove", ())))
-            merged[key] = [word for word in words(before) if word not in gone] + words(value.get("add", ()))
+        if isinstance(value, Mapping) and isinstance(before, list) and set(value) <= {"add", "remove"}:
+            gone = value.get("remove", ())
+            merged[key] = [word for word in before if word not in gone] + value.get("add", [])
         elif isinstance(value, Mapping) and isinstance(before, Mapping):
             merged[key] = _merge(dict(before), value)
         elif isinstance(before, list) and isinstance(value, list) and any(isinstance(item, dict) for item in value):

@@ -4,11 +4,11 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from itertools import islice
+from itertools import dropwhile, islice
 from typing import TYPE_CHECKING
 
 from decklog.guard.policy.verdict import Event
-from decklog.guard.policy.words import UNKNOWN, UNKNOWN_WORD, Word, sort_arguments
+from decklog.guard.policy.words import UNKNOWN, UNKNOWN_WORD, Arguments, Word
 
 if TYPE_CHECKING:
     from decklog.guard.policy.engine import Use
@@ -36,21 +36,21 @@ def start_inner(use: "Use") -> Word | None:
     """Judge what a program starts; return its output if that is the program's own."""
     program = use.program
     if program.get("builtin"):
-        return _BUILTINS[program.get("builtin")](use)
+        return _BUILTINS[program["builtin"]](use)
     if program.get("files"):
         run_files(use)
     printed = _after(use) if program.get("after") else None
     if program.get("language"):
-        _Interpreter(use).check()
+        _interpret(use)
         return printed
-    if printed is not None or use.arguments.has(program.words("runs_nothing")):
+    if printed is not None or use.arguments.has(program.get("runs_nothing", ())):
         return printed
     if program.get("tools"):
         return _package_tool(use)
     operands = list(use.arguments.operands)
     if program.get("assigns"):
         _assign(use, operands)
-    operands = operands[(program.get("skip") or 0) :]
+    operands = operands[program.get("skip", 0) :]
     if not program.get("runs") or not operands:
         return None
     if program.get("appends"):
@@ -67,14 +67,14 @@ def start_inner(use: "Use") -> Word | None:
 def _run_argv(use: "Use", inner: list[Word]) -> Word:
     """Judge the command behind a wrapper such as nohup, `uv run` or `docker exec`."""
     texts = [word.text for word in use.call.argv]
-    modules = [option for option, _ in use.arguments.values if use.program.options.get(option) == "module"]
+    modules = [option for option, _ in use.arguments.values if use.program.get("options", {}).get(option) == "module"]
     if modules:
         inner = [Word("python"), Word("-m"), *use.call.argv[texts.index(modules[0]) + 1 :]]
     elif inner[0].text in ("-c", "--command") and inner[1:]:
         return use.run_text("shell", inner[1])
     elif inner[0].text in ("--version", "--help", "-V", "-h"):
         return UNKNOWN_WORD
-    by_ending = use.program.data.get("run_by", {}).get(inner[0].text.rpartition(".")[2])
+    by_ending = use.program.get("run_by", {}).get(inner[0].text.rpartition(".")[2])
     if by_ending:
         inner = [Word(by_ending), *inner]
     place = use.arguments.value("-C", "--chdir") if use.program.get("assigns") else None
@@ -94,10 +94,10 @@ def _assign(use: "Use", operands: list[Word]) -> None:
 
 def _after(use: "Use") -> Word | None:
     """Judge the commands behind markers such as find's `-exec` or cargo's `--`."""
-    words, entry = use.call.argv[1:], use.program.data
-    markers, ends = use.program.words("after"), use.program.words("until")
+    words, entry = use.call.argv[1:], use.program
+    markers, ends = entry["after"], entry.get("until", ())
     found = found_by(use) if entry.get("finds") else [UNKNOWN_WORD]
-    if any(word.text in use.program.words("deletes") for word in words):
+    if any(word.text in use.program.get("deletes", ()) for word in words):
         for word in found:
             use.check_path("delete", word)
     printed, place = None, 0
@@ -114,7 +114,7 @@ def _after(use: "Use") -> Word | None:
         while argv and argv[0].text.startswith("--"):
             argv.pop(0)
         if argv and entry.get("aliases"):
-            aliases = dict(pair.split("=") for pair in use.policy.names(entry["aliases"]))
+            aliases = dict(pair.split("=") for pair in use.policy.names[entry["aliases"]])
             if argv[0].text not in aliases:
                 use.report(Event.STARTS_PROGRAM)
             argv[0] = Word(aliases.get(argv[0].text, "true"))
@@ -150,14 +150,14 @@ def found_by(use: "Use") -> list[Word]:
 
 def _package_tool(use: "Use") -> Word | None:
     """Judge npx and its like: tools of the repository run, others are reported."""
-    own = sort_arguments(use.call.argv[1:], use.program.options, stop=True)
+    own = Arguments(use.call.argv[1:], use.program.get("options", ()), stop=True)
     operands = own.operands[1:] if [word.text for word in own.operands[:1]] == ["run"] else own.operands
-    if own.has(use.program.words("fetches")):
+    if own.has(use.program.get("fetches", ())):
         use.report(Event.PACKAGE)
     if own.has(("-c", "--call")):
         return use.run_text("shell", own.value("-c", "--call") or UNKNOWN_WORD)
     tool = operands[0].text if operands else ""
-    if tool in use.policy.names(use.program.get("tools")):
+    if tool in use.policy.names[use.program["tools"]]:
         if use.policy.knows(tool):
             return use.run(operands)
         for word in operands[1:3]:
@@ -172,8 +172,8 @@ def _append(use: "Use", operands: list[Word]) -> Word | None:
     texts = [word.text for word in operands]
     place = texts.index(":::") if ":::" in texts else len(texts)
     given, operands = operands[place + 1 :], operands[:place]
-    replace = [word.text for option, word in use.arguments.values if use.program.options.get(option) == "replace"]
-    marker = replace[0] if replace else use.program.get("appends")
+    replace = [word.text for option, word in use.arguments.values if use.program.get("options", {}).get(option) == "replace"]
+    marker = replace[0] if replace else use.program["appends"]
     stdin, is_shell = use.call.stdin or UNKNOWN_WORD, use.program.get("runs") == "shell"
     by_line = bool(replace) or is_shell or use.arguments.has(("-d", "--delimiter", "-0", "--null", "-n", "-L"))
     items = [line for line in stdin.text.split("\n") if line.strip()] if by_line else [stdin.text.strip()]
@@ -186,7 +186,7 @@ def _append(use: "Use", operands: list[Word]) -> Word | None:
             argv = [Word(word.text.replace(marker, batch[0].text), word.taint | batch[0].taint) for word in operands]
         else:
             argv = [*operands, *batch]
-        started = use.policy.program(argv[0].text)
+        started = use.policy.programs.get(argv[0].text)
         if is_shell:
             use.run_text("shell", Word(" ".join(word.text for word in argv), use.stdin_taint))
         elif started is not None and use.stdin_taint & {"network", "decoded"}:
@@ -240,13 +240,13 @@ def run_files(use: "Use") -> None:
     """Judge the files that a build tool runs and the script has written."""
     wanted = {word.text for word in use.arguments.operands if "=" not in word.text}
     file = use.arguments.value("-f", "--file", "--makefile", "--justfile")
-    for name in [file.text] if file is not None else use.program.words("files"):
+    for name in [file.text] if file is not None else use.program.get("files", ()):
         written = use.scope.written(name)
         if written is None:
             continue
         commands = list(recipes(written.text, wanted))
         if name.endswith(".json"):
-            names = wanted | (use.policy.names("install_scripts") if wanted & use.policy.names("install_commands") else set())
+            names = wanted | (use.policy.names["install_scripts"] if wanted & use.policy.names["install_commands"] else set())
             try:
                 scripts = json.loads(written.text)["scripts"].items()
             except (ValueError, KeyError, TypeError, AttributeError):
@@ -259,130 +259,87 @@ def run_files(use: "Use") -> None:
 # Interpreters
 
 
-class _Interpreter:
-    """An interpreter's start: code, a module, a script, or only its standard input."""
+def _interpret(use: "Use") -> None:
+    """Judge what an interpreter runs: code, a module, a script, or its standard input."""
+    program = use.program
+    language = use.policy.languages.get(use.name) or program["language"]
+    code, module = program.get("code", ()), program.get("module", ())
+    words = [word for word in use.call.argv[1:] if word.text != "--"]
+    given = Arguments(words, program.get("options", ()), free=code, last=module, stop=True)
+    operands = list(dropwhile(lambda word: word.text.startswith("+"), given.operands))
+    is_empty = any(redirect.target.text == "/dev/null" and not redirect.writes for redirect in use.call.redirects)
+    if given.has(program.get("interactive", ())) and not is_empty:
+        _check_stdin(use, language)
+    if name := given.value(*module):
+        _check_module(use, name.text, operands)
+    elif codes := [word for option, word in given.values if option in code]:
+        _check_code(use, language, codes, operands)
+    elif use.arguments.has(program.get("runs_nothing", ())):
+        return
+    elif not operands or operands[0].text in _STDIN or (language == "shell" and "-s" in given.flags):
+        _check_stdin(use, language)
+    else:
+        _check_script(use, language, operands[0])
+        script = operands[0].text.rsplit("/", 1)[-1]
+        if script in use.policy.names["script_programs"]:
+            use.run([Word(script), *operands[1:]])
 
-    def __init__(self, use: "Use") -> None:
-        self.use, self.program = use, use.program
-        self.language = use.policy.languages.get(use.name, use.program.get("language"))
-        self.code: list[Word] = []
-        self.module: str | None = None
-        self.script: Word | None = None
-        self.reads_stdin = False
-        self.flags: set[str] = set()
-        words, place = use.call.argv[1:], 0
-        while place < len(words) and self.module is None:
-            text = words[place].text
-            if text in _STDIN or (text == "-s" and self.language == "shell"):
-                self.reads_stdin = True
-            elif text.startswith(("-", "+")) and text != "--":
-                place += self._flag(words[place], words[place + 1] if place + 1 < len(words) else Word(""))
-            elif text != "--":
-                if not self.code:
-                    self.script, place = words[place], place + 1
-                break
-            place += 1
-        self.rest = words[place:]
 
-    def _flag(self, word: Word, following: Word) -> int:
-        """Read one flag and return the number of further words it used."""
-        code, module = self.program.words("code"), self.program.words("module")
-        name, equals, value = word.text.partition("=")
-        self.flags.add(name)
-        if word.text.startswith("--") or word.text in code:
-            if name in code:
-                self.code.append(Word(value, word.taint) if equals else following)
-            return 0 if equals or (name not in code and name not in self.program.options) else 1
-        for index, char in enumerate(word.text[1:], start=1):
-            flag, rest = "-" + char, word.text[index + 1 :]
-            self.flags.add(flag)
-            if flag in code:
-                self.code.append(Word(rest, word.taint) if rest else following)
-            elif flag in module:
-                self.module = rest or following.text
-            elif flag in self.program.options:
-                return 0 if rest or following.text.startswith("-") else 1
-            else:
-                continue
-            return 0 if rest else 1
-        return 0
+def _check_code(use: "Use", language: str, codes: list[Word], rest: list[Word]) -> None:
+    """Judge the code among the arguments of an interpreter, and the files that it works on."""
+    if language == "shell":
+        code, *rest = [*codes[:1], *rest] if not codes[0].text.startswith(("-", "+")) or not rest else rest
+        use.run_text("shell", Word(code.text if code.text.strip() == UNKNOWN else "", code.taint))
+        use.run_script(code.text.replace(UNKNOWN, "${UNKNOWN}"), use.call.stdin, rest[1:])
+        return
+    edits = use.arguments.has(use.program.get("edits", ()))
+    for code in codes:
+        use.run_text(language, code)
+        text = Word(code.text.replace("\\n", "\n").replace("\\t", "\t"))
+        for word in rest:
+            use.check_path("write" if edits else "read", word)
+            if edits and any(use.is_refused(role, text) for role in use.policy.file_roles(word.text)):
+                use.report(Event.REFUSED_LATER)
 
-    def check(self) -> None:
-        """Judge what the interpreter runs."""
-        use = self.use
-        is_empty = any(redirect.target.text == "/dev/null" and not redirect.writes for redirect in use.call.redirects)
-        if self.flags & self.program.words("interactive") and not is_empty:
-            self._check_stdin()
-        if self.module is not None:
-            self._check_module(self.module)
-        elif self.code:
-            self._check_code()
-        elif use.arguments.has(self.program.words("runs_nothing")):
-            return
-        elif self.script is None or self.reads_stdin:
-            self._check_stdin()
-        else:
-            self.check_file(self.script)
-            name = self.script.text.rsplit("/", 1)[-1]
-            if name in use.policy.names("script_programs"):
-                use.run([Word(name), *self.rest])
 
-    def _check_code(self) -> None:
-        use = self.use
-        if self.language == "shell":
-            code = self.code[0]
-            if code.text.startswith(("-", "+")) and self.rest:
-                code, self.rest = self.rest[0], self.rest[1:]
-            use.run_text("shell", Word(code.text if code.text.strip() == UNKNOWN else "", code.taint))
-            use.run_script(code.text.replace(UNKNOWN, "${UNKNOWN}"), use.call.stdin, self.rest[1:])
-            return
-        edits = use.arguments.has(self.program.words("edits"))
-        for code in self.code:
-            use.run_text(self.language, code)
-            text = Word(code.text.replace("\\n", "\n").replace("\\t", "\t"))
-            for word in self.rest:
-                use.check_path("write" if edits else "read", word)
-                if edits and any(use.is_refused(role, text) for role in use.policy.file_roles(word.text)):
-                    use.report(Event.REFUSED_LATER)
+def _check_stdin(use: "Use", language: str) -> None:
+    """Judge code that is read from standard input."""
+    if use.call.stdin is None:
+        use.report(Event.OPAQUE_CODE)
+        return
+    use.run_text(language, use.call.stdin)
+    for redirect in use.call.redirects:
+        if not redirect.writes:
+            use.check_path("run", redirect.target)
 
-    def _check_stdin(self) -> None:
-        call = self.use.call
-        if call.stdin is None:
-            self.use.report(Event.OPAQUE_CODE)
-            return
-        self.use.run_text(self.language, call.stdin)
-        for redirect in call.redirects:
-            if not redirect.writes:
-                self.use.check_path("run", redirect.target)
 
-    def check_file(self, script: Word) -> None:
-        """Judge a script by its known content, else by its place."""
-        use = self.use
-        if "://" in script.text:
-            use.report(Event.NETWORK_CODE)
-        written = use.scope.written(script.text)
-        if written is not None:
-            use.run_text(self.language, written)
-        if script.content is not None or (script.taint and written is None):
-            use.run_text(self.language, Word(script.content or UNKNOWN, script.taint))
-        else:
-            use.run_file(script)
+def _check_script(use: "Use", language: str, script: Word) -> None:
+    """Judge a script by its known content, else by its place."""
+    if "://" in script.text:
+        use.report(Event.NETWORK_CODE)
+    written = use.scope.written(script.text)
+    if written is not None:
+        use.run_text(language, written)
+    if script.content is not None or (script.taint and written is None):
+        use.run_text(language, Word(script.content or UNKNOWN, script.taint))
+    else:
+        use.run_file(script)
 
-    def _check_module(self, module: str) -> None:
-        """Judge `python -m`: a program of this name, a listed module, or one of the standard library."""
-        name = module.split(".")[0] if module.split(".")[0] in ("pip", "decklog") else module
-        use, listed = self.use, f"python -m {module}"
-        program = use.policy.program(listed)
-        if program is not None:
-            use.at(use.call.inner([Word(listed), *self.rest])).use_program(listed, program)
-        elif use.policy.program(name):
-            use.run([Word(name), *self.rest])
-        elif UNKNOWN in name:
-            use.report(Event.UNKNOWN_NAME)
-        elif [word.text for word in self.rest] in (["--help"], ["-h"], ["--version"]):
-            return
-        elif name.split(".")[0] in sys.stdlib_module_names | use.policy.names("removed_modules"):
-            use.report(Event.MODULE)
+
+def _check_module(use: "Use", module: str, rest: list[Word]) -> None:
+    """Judge `python -m`: a program of this name, a listed module, or one of the standard library."""
+    name = module.split(".")[0] if module.split(".")[0] in ("pip", "decklog") else module
+    listed = f"python -m {module}"
+    if program := use.policy.programs.get(listed):
+        use.at(use.call.inner([Word(listed), *rest])).use_program(listed, program)
+    elif name in use.policy.programs:
+        use.run([Word(name), *rest])
+    elif UNKNOWN in name:
+        use.report(Event.UNKNOWN_NAME)
+    elif [word.text for word in rest] in (["--help"], ["-h"], ["--version"]):
+        return
+    elif name.split(".")[0] in sys.stdlib_module_names | use.policy.names["removed_modules"]:
+        use.report(Event.MODULE)
 
 
 # Builtins of the shell
@@ -450,9 +407,7 @@ def _source(use: "Use") -> None:
         if script.text in _STDIN:
             use.run_text("shell", use.call.stdin or UNKNOWN_WORD)
         elif script.taint or not use.policy.patterns("sourceable").search(script.text):
-            interpreter = _Interpreter(use)
-            interpreter.language = "shell"
-            interpreter.check_file(script)
+            _check_script(use, "shell", script)
 
 
 _BUILTINS = {"cd": _cd, "set": _set, "read": _read, "trap": _trap, "alias": _alias, "source": _source}

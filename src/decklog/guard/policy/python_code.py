@@ -19,49 +19,46 @@ _OF_TUPLES = {"_asdict", "_fields", "_replace", "_make", "_field_defaults"}
 def check_python(use: "Use", word: Word) -> None:
     """Judge Python code; what does not parse or is not known to be harmless is reported."""
     use.check("any-code", word)
-    tree = None if not word.is_known or len(word.text) > _LONGEST else parsed(word.text)
+    tree = parsed(word.text) if word.is_known and len(word.text) <= _LONGEST else None
     if tree is None:
         use.report(Event.RISKY_CODE)
     else:
-        _Visitor(use).check(tree)
+        _Code(use, tree).check()
 
 
-class _Visitor:
-    """Look at every import, call and attribute of a piece of code."""
+class _Code:
+    """A piece of code; every import, call and attribute of it is judged."""
 
-    def __init__(self, use: "Use") -> None:
+    def __init__(self, use: "Use", tree: ast.Module) -> None:
         self.use = use
         self.names = use.policy.names
-        self.roles: dict[str, str] = dict(pair.split("=") for pair in self.names("python_calls"))
+        self.nodes = list(ast.walk(tree))
+        self.roles: dict[str, str] = dict(pair.split("=") for pair in self.names["python_calls"])
         """The roles of what functions and methods are given, by their names."""
         self.modules: dict[str, str] = {}
         self.known: dict[str, str] = {}
-        self.files: dict[str, ast.expr] = {}
-        self.texts: list[str] = []
-        self.spared: set[int] = set()
 
-    def check(self, tree: ast.Module) -> None:
+    def check(self) -> None:
         """Judge the whole code."""
-        nodes = list(ast.walk(tree))
-        for node in nodes:
+        for node in self.nodes:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self._import(node)
-        self.texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-        for node in nodes:
-            self._note_names(node)
-        for node in nodes:
+        for node in self.nodes:
+            # The names of known texts.
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+                name, text = node.targets[0].id, self._text(node.value)
+                self.known[name] = text if text is not None and name not in self.known else UNKNOWN
+        calls = [node for node in self.nodes if isinstance(node, ast.Call)]
+        called = {id(node.func) for node in calls}
+        spared = {id(part) for node in calls if self._is_local_fetch(node) for part in ast.walk(node.func)}
+        for node in self.nodes:
             if isinstance(node, ast.BinOp | ast.Call | ast.JoinedStr):
                 self._check_built_path(node)
-        calls = [node for node in nodes if isinstance(node, ast.Call)]
-        for node in calls:
-            self._allow_local_fetch(node)
-        called = {id(node.func) for node in calls}
-        for node in nodes:
-            if isinstance(node, ast.Call) and id(node.func) not in self.spared:
+            if isinstance(node, ast.Call) and id(node.func) not in spared:
                 self._call(node)
-            elif isinstance(node, ast.Attribute) and id(node) not in self.spared:
+            elif isinstance(node, ast.Attribute) and id(node) not in spared:
                 self._attribute(node, is_called=id(node) in called)
-            elif isinstance(node, ast.Name) and node.id in self.names("risky_builtins"):
+            elif isinstance(node, ast.Name) and node.id in self.names["risky_builtins"]:
                 self._ask()
 
     def _ask(self) -> None:
@@ -74,20 +71,11 @@ class _Visitor:
         if self.use.paths.classify(text, self.use.scope.cwd) in ("vault", "guard"):
             self.use.check("read", Word(text))
 
-    def _allow_local_fetch(self, node: ast.Call) -> None:
-        """Spare a call that only fetches an address of this machine."""
+    def _is_local_fetch(self, node: ast.Call) -> bool:
+        """Return whether a call only fetches an address of this machine."""
         is_plain = len(node.args) == 1 and all(keyword.arg == "timeout" for keyword in node.keywords)
-        is_fetch = is_plain and self._dotted(node.func) in self.names("python_fetches")
-        if is_fetch and self.use.policy.patterns("local_url").match(self._text(node.args[0]) or ""):
-            self.spared.update(id(part) for part in ast.walk(node.func))
-
-    def _note_names(self, node: ast.AST) -> None:
-        """Note the names of known texts and of open files."""
-        if isinstance(node, ast.withitem) and isinstance(node.optional_vars, ast.Name):
-            self.files[node.optional_vars.id] = node.context_expr
-        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            name, text = node.targets[0].id, self._text(node.value)
-            self.known[name] = text if text is not None and name not in self.known else UNKNOWN
+        is_fetch = is_plain and self._dotted(node.func) in self.names["python_fetches"]
+        return is_fetch and bool(self.use.policy.patterns("local_url").match(self._text(node.args[0]) or ""))
 
     def _text(self, node: ast.expr) -> str | None:
         """Return the text of a constant, of a path built from some, or of a name for one."""
@@ -105,7 +93,7 @@ class _Visitor:
                 texts = [self._text(part.value if isinstance(part, ast.FormattedValue) else part) for part in parts]
                 return "".join(UNKNOWN if text is None else text for text in texts)
             case ast.Call(func=function, args=[*parts]):
-                name, texts = self._dotted(function) or "", [self._text(part) for part in parts]
+                name, texts = self._dotted(function), [self._text(part) for part in parts]
                 if name.endswith("Path.home"):
                     return "~"
                 if name in _PATHS and texts and texts[0] is not None:
@@ -121,22 +109,22 @@ class _Visitor:
             else:
                 full = f"{node.module or ''}.{alias.name}"
                 self.modules[alias.asname or alias.name] = full
-                if self._is_risky(full) and full not in self.names("python_fetches"):
+                if self._is_risky(full) and full not in self.names["python_fetches"]:
                     self._ask()
 
     def _is_risky(self, full: str) -> bool:
         """Return whether a dotted name belongs to a risky module and is not one of its safe parts."""
-        is_risky = full.split(".")[0] in self.names("risky_modules")
-        return is_risky and not any(full == safe or full.startswith(safe + ".") for safe in self.names("safe_calls"))
+        is_risky = full.split(".")[0] in self.names["risky_modules"]
+        return is_risky and not any(full == safe or full.startswith(safe + ".") for safe in self.names["safe_calls"])
 
-    def _dotted(self, node: ast.expr) -> str | None:
-        """Return the full dotted name of an expression, None if it is not a plain name."""
+    def _dotted(self, node: ast.expr) -> str:
+        """Return the full dotted name of an expression, nothing if it is not a plain name."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
             node = node.value
         if not isinstance(node, ast.Name):
-            return None
+            return ""
         return ".".join([self.modules.get(node.id, node.id), *reversed(parts)])
 
     def _is_imported(self, node: ast.expr) -> bool:
@@ -146,33 +134,25 @@ class _Visitor:
 
     def _attribute(self, node: ast.Attribute, *, is_called: bool) -> None:
         """Judge an attribute: those that reach outside are reported."""
-        full = self._dotted(node)
-        name = node.attr
-        if full and self._is_imported(node):
-            if self._is_risky(full):
-                is_constant = name.isupper() and not is_called
-                if not name.startswith("__") and not is_constant and name != "path":
-                    self._ask()
-                return
-            # What a module has imported for itself, such as `random._os`.
-            private = [part for part in full.split(".")[1:] if part.startswith("_") and not part.startswith("__")]
-            if any(part not in _OF_TUPLES for part in private):
+        full, name, is_imported = self._dotted(node), node.attr, self._is_imported(node)
+        if is_imported and self._is_risky(full):
+            if not (name.startswith("__") or name == "path" or (name.isupper() and not is_called)):
                 self._ask()
-                return
-        root = full.split(".")[0] if full else ""
+            return
+        # What a module has imported for itself, such as `random._os`.
+        private = [part for part in full.split(".")[1:] if part.startswith("_") and not part.startswith("__")]
+        is_outside = is_imported and not _OF_TUPLES.issuperset(private)
         is_class = name == "__class__" and isinstance(node.value, ast.Name)
-        if name in self.names("risky_methods") and (name.startswith("__") or root in ("", "builtins")) and not is_class:
+        is_method = name.startswith("__") or full.split(".")[0] in ("", "builtins")
+        if is_outside or (name in self.names["risky_methods"] and is_method and not is_class):
             self._ask()
 
     def _call(self, node: ast.Call) -> None:
         """Judge a call by what it starts, deletes, writes or opens."""
-        function = node.func
+        function, full = node.func, self._dotted(node.func)
         name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-        full = self._dotted(function) or ""
-        role = (
-            self.roles.get(full) or self.roles.get(name) or ("start" if name.startswith(("exec", "spawn", "posix_spawn")) else "")
-        )
-        if role == "start":
+        role = self.roles.get(full) or self.roles.get(name, "")
+        if role == "start" or (not role and name.startswith(("exec", "spawn", "posix_spawn"))):
             self._start(node)
         elif role == "sql" and "sqlite3" in self.modules.values():
             text = self._text(node.args[0]) if node.args else None
@@ -180,13 +160,11 @@ class _Visitor:
             return
         if role in ("read", "write", "delete"):
             self._path(role, node)
-        elif name == "write":
-            self._keep(self._opened(function), node)
         elif name == "open":
             self._open(node)
-        elif full in self.names("python_fetches") or (
+        elif full in self.names["python_fetches"] or (
             # A method of an imported module that is not risky is none of those.
-            name in self.names("risky_methods") and not (full and self._is_imported(function) and not self._is_risky(full))
+            name in self.names["risky_methods"] and not (self._is_imported(function) and not self._is_risky(full))
         ):
             self._ask()
 
@@ -196,10 +174,8 @@ class _Visitor:
         texts = [self._text(part) for part in node.args]
         if len(texts) > 1 and None not in texts:
             lists.append(node.args)
-        for elements in lists:
-            argv = [Word(self._text(part) or UNKNOWN) for part in elements]
-            if argv:
-                self.use.run(argv, keeps_stdin=False)
+        for elements in filter(None, lists):
+            self.use.run([Word(self._text(part) or UNKNOWN) for part in elements], keeps_stdin=False)
         if texts and texts[0] is not None:
             self.use.check("shell", Word(texts[0]))
 
@@ -210,43 +186,35 @@ class _Visitor:
             places = [holder]
         else:
             # A method of an unknown object has an unknown path.
-            is_module = holder is None or (self._dotted(holder) or "") in self.names("risky_modules") or self._is_imported(holder)
+            is_module = holder is None or self._dotted(holder) in self.names["risky_modules"] or self._is_imported(holder)
             places = node.args[:1] if is_module else []
         texts = [self._text(place) for place in places]
         return [text for text in texts if text is not None and UNKNOWN not in text]
 
     def _path(self, role: str, node: ast.Call) -> None:
+        """Judge a call that reads, writes or deletes a path."""
         targets = self._targets(node)
-        for text in targets:
-            self.use.check(role, Word(text))
+        text = self._text(node.args[0]) if node.args and role == "write" else None
+        for path in targets:
+            self.use.check(role, Word(path))
+            if text is not None:
+                self.use.write(path, Word(text), append=True)
         if role == "delete" or (role == "write" and not targets):
             self._ask()
-        if role == "write":
-            self._keep(targets, node)
-
-    def _opened(self, function: ast.expr) -> list[str]:
-        """Return the file that a method writes to, opened right there or under a name."""
-        holder = function.value if isinstance(function, ast.Attribute) else None
-        holder = self.files.get(holder.id) if isinstance(holder, ast.Name) else holder
-        return self._targets(holder) if isinstance(holder, ast.Call) and getattr(holder.func, "id", "") == "open" else []
-
-    def _keep(self, places: list[str], node: ast.Call) -> None:
-        """Remember what is written to a file."""
-        text = self._text(node.args[0]) if node.args else None
-        for place in places if text is not None else ():
-            self.use.write(place, Word(text or ""), append=True)
 
     def _open(self, node: ast.Call) -> None:
         """Judge `open`: known paths by their place, unknown ones only if they are written."""
         modes = [*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg == "mode")]
         mode = modes[0].value if modes and isinstance(modes[0], ast.Constant) else "w" if modes else "r"
-        writes = bool(set(str(mode)) & set("wax+"))
-        targets = self._targets(node)
-        for path in targets[:1]:
+        writes = not set("wax+").isdisjoint(str(mode))
+        targets, own = self._targets(node), set(map(id, ast.walk(node)))
+        for path in targets:
             self.use.check("write" if writes else "read", Word(path))
-            if writes and self.use.policy.file_roles(path):
-                for text in {text for text in self.texts if " " in text}:
-                    self.use.write(path, Word(text))
-                    self.use.check("later", Word(text))
+            for part in self.nodes if writes else ():
+                # Any other text of the code may be what is written.
+                if isinstance(part, ast.Constant) and isinstance(part.value, str) and id(part) not in own:
+                    self.use.write(path, Word(part.value), append=True)
+                    if " " in part.value and self.use.policy.file_roles(path):
+                        self.use.check("later", Word(part.value))
         if writes and not targets:
             self._ask()

@@ -18,8 +18,8 @@ _MOST_WORDS = 40
 def _shebang(use: "Use", word: Word) -> None:
     """Judge a script by its interpreter."""
     found = use.policy.patterns("shebang").match(word.text)
-    program = use.policy.program(found[1]) if found else None
-    use.run_text((program.get("language") if program else "") or "shell", word)
+    program = use.policy.programs.get(found[1]) if found else None
+    use.run_text((program or {}).get("language", "shell"), word)
 
 
 def _strings(use: "Use", word: Word) -> None:
@@ -69,7 +69,7 @@ def _script_file(use: "Use", word: Word) -> None:
     if found is None and word.content is not None:
         found = Word(word.content, word.taint)
     if found is not None and found.is_known:
-        use.check(use.program.get("script"), found)
+        use.check(use.program.get("script", ""), found)
     elif found is not None or is_input:
         use.report(Event.OPAQUE_CODE)
     if found is None:
@@ -92,7 +92,7 @@ def _assignment(use: "Use", word: Word) -> None:
         if not word.text.startswith("-"):
             use.check("load", word)
         return
-    if found[1] in use.policy.names("harmless_settings"):
+    if found[1] in use.policy.names["harmless_settings"]:
         return
     # The type of a setting may follow its name, as in `NAME:PATH=value`.
     value = found[2].partition("=")[2] if "=" in found[2] and "/" not in found[2].partition("=")[0] else found[2]
@@ -152,8 +152,8 @@ def _is_harmless(use: "Use", code: str, language: str) -> bool:
     if language == "code":
         bare = patterns("strings").sub(" ", patterns("local_module").sub(" ", code))
         own = {next(filter(None, found.groups())) for found in patterns("declared").finditer(code)}
-        return not patterns("risky_code").search(code) and own | names("safe_code") >= set(patterns("identifier").findall(bare))
-    known = names("safe_" + language) | _declared(use, _without_strings(use, code))
+        return not patterns("risky_code").search(code) and own | names["safe_code"] >= set(patterns("identifier").findall(bare))
+    known = names["safe_" + language] | _declared(use, _without_strings(use, code))
     for part in ("loopback_fetch", "module_use", "local_module"):
         code = patterns(part).sub(" ", code)
     bare = patterns("code_comment").sub("", patterns("code_regex").sub(" 0 ", _without_strings(use, code)))

@@ -114,10 +114,6 @@ class Scope:
         if not self.conditional:
             self.made.add(posixpath.normpath(path))
 
-    def changed(self, path: str) -> None:
-        """Forget that a file came from the script alone."""
-        self.made.discard(posixpath.normpath(path))
-
     def has_made(self, path: str) -> bool:
         """Return whether all of a file came from the script."""
         return posixpath.normpath(path) in self.made

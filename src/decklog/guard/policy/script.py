@@ -1,12 +1,12 @@
 """Reading of a parsed script in the order it would run, judging every simple command."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import islice, product
 from math import prod
 from typing import TYPE_CHECKING
 
-from decklog.guard.policy.parse import DEEPEST, Expander, Node, TooComplex, text_of
+from decklog.guard.policy.parse import DEEPEST, Expander, Node, TooComplex
 from decklog.guard.policy.scope import Call, Function, Redirect
 from decklog.guard.policy.verdict import Event
 from decklog.guard.policy.words import UNKNOWN, UNKNOWN_WORD, Word, combine, split_words
@@ -53,13 +53,10 @@ class Reader:
 
     def run_script(self, text: str) -> Word:
         """Judge another script in the present scope."""
-        return self._at(self.use.call).run_script(text)
-
-    def _at(self, call: Call) -> "Use":
-        return self.use.at(call, self.scope)
+        return self.use.at(self.use.call, self.scope).run_script(text)
 
     def _report(self, event: Event, node: Node) -> None:
-        self.use.judgement.report(event, self._text(node))
+        self.use.report(event, self.text(node))
 
     def walk(self, node: Node, stdin: Word | None) -> Word:
         """Read one statement and return its output."""
@@ -76,7 +73,10 @@ class Reader:
             case "command":
                 return self._command(node, Call([], "", stdin=stdin))
             case "pipeline":
-                return self._pipeline(node, stdin)
+                for child in node.children:
+                    if child.is_named and child.type != "comment":
+                        stdin = self.walk(child, stdin)
+                return stdin or Word("")
             case "redirected_statement":
                 return self._redirected(node, stdin)
             case "subshell":
@@ -84,16 +84,14 @@ class Reader:
             case "variable_assignment":
                 name, word, append = self._assignment(node)
                 self.scope.assign(name, word, append=append)
-                self._at(Call([], self._text(node), {name: word})).review()
+                self.use.at(Call([], self.text(node), {name: word}), self.scope).review()
             case "declaration_command" | "unset_command":
                 return self._declare(node)
             case "function_definition":
                 self._define(node)
-            case "test_command" if _SUBSCRIPT_COMMAND.search(self._text(node)):
+            case "test_command" if _SUBSCRIPT_COMMAND.search(self.text(node)):
                 self._report(Event.SUBSCRIPT_COMMAND, node)
                 return self._children(node, stdin)
-            case "for_statement":
-                return self._loop(node, stdin)
             case kind if kind in _WORDS or kind == "command_name":
                 Expander(self).fields(node)
             case kind if kind in _REDIRECTS:
@@ -105,22 +103,22 @@ class Reader:
                 self._keep_certain(node, made)
                 return output
             case kind if kind not in _SKIPPED:
-                self._check_flood(node)
+                if kind in _LOOPS:
+                    self._check_flood(node)
+                variable = node.child_by_field_name("variable")
+                if variable is not None:
+                    # The variable of a loop takes every value.
+                    values = [child for child in node.children if child.type in _WORDS]
+                    self.scope.offer(self.text(variable), [word for child in values for word in Expander(self).fields(child)])
                 self.scope.conditional += kind in _BRANCHING
                 output = self._children(node, stdin)
                 self.scope.conditional -= kind in _BRANCHING
                 return output
         return Word("")
 
-    def _pipeline(self, node: Node, stdin: Word | None) -> Word:
-        """Read a pipeline, each command's output going into the next."""
-        for child in node.children:
-            if child.is_named and child.type != "comment":
-                stdin = self.walk(child, stdin)
-        return stdin or Word("")
-
-    def _text(self, node: Node) -> str:
-        return text_of(node, self.source)
+    def text(self, node: Node) -> str:
+        """Return a node's text."""
+        return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def _children(self, node: Node, stdin: Word | None) -> Word:
         """Read the statements below a node, one after the other."""
@@ -148,18 +146,18 @@ class Reader:
         if _SUBSCRIPT_COMMAND.search(word.text):
             # Arithmetic expands the value of a variable, and runs commands in its subscripts.
             self._report(Event.SUBSCRIPT_COMMAND, node)
-        return self._text(first).split("[")[0], word, any(child.type == "+=" for child in node.children)
+        return self.text(first).split("[")[0], word, any(child.type == "+=" for child in node.children)
 
     def _declare(self, node: Node) -> Word:
         """Read `export`, `declare` or `unset`: assignments, and words that may hold one."""
-        call = Call([Word(self._text(node.children[0]))], self._text(node))
+        call = Call([Word(self.text(node.children[0]))], self.text(node))
         for child in node.children[1:]:
             if child.type == "variable_assignment":
                 name, word, append = self._assignment(child)
                 self.scope.assign(name, word, append=append)
                 call.assigned[name] = word
             elif child.type == "variable_name":
-                call.argv.append(Word(self._text(child)))
+                call.argv.append(Word(self.text(child)))
             elif child.type in _WORDS:
                 call.argv += Expander(self).fields(child)
         for word in call.argv[1:]:
@@ -171,7 +169,7 @@ class Reader:
             # A name reference is an alias of another variable.
             for name, word in call.assigned.items():
                 self.scope.assign(name, self.scope.value(word.text) if word.text.isidentifier() else UNKNOWN_WORD)
-        return self._at(call).review()
+        return self.use.at(call, self.scope).review()
 
     def _define(self, node: Node) -> None:
         """Remember a function, and report one that starts itself without end."""
@@ -179,33 +177,20 @@ class Reader:
         if name_node is None or body is None:
             self._children(node, None)
             return
-        name = self._text(name_node)
+        name = self.text(name_node)
         self.scope.functions[name] = self.uncalled[name] = body, self.source
-        calls_itself = _any(body, lambda below: below.type == "command_name" and self._text(below) == name)
+        calls_itself = _any(body, lambda below: below.type == "command_name" and self.text(below) == name)
         if calls_itself and _any(body, lambda below: below.type in ("pipeline", "&")):
             self._report(Event.FORK_BOMB, node)
 
     def _check_flood(self, node: Node) -> None:
         """Report a loop that starts background processes and waits for none of them, or never ends."""
-        if node.type not in _LOOPS or not _any(node, lambda below: below.type == "&" and below.parent.type in _STATEMENTS):
+        if not _any(node, lambda below: below.type == "&" and below.parent.type in _STATEMENTS):
             return
         condition = node.child_by_field_name("condition")
-        is_endless = condition is not None and self._text(condition).strip(" ;[]()") in _ALWAYS
+        is_endless = condition is not None and self.text(condition).strip(" ;[]()") in _ALWAYS
         if is_endless or b"wait" not in self.source:
             self._report(Event.PROCESS_FLOOD, node)
-
-    def _loop(self, node: Node, stdin: Word | None) -> Word:
-        """Read a `for` loop with its variable taking every value."""
-        self._check_flood(node)
-        values = [child for child in node.children if child.type in _WORDS]
-        words = [word for child in values for word in Expander(self).fields(child)]
-        variable = node.child_by_field_name("variable")
-        if variable is not None:
-            self.scope.offer(self._text(variable), words)
-        self.scope.conditional += 1
-        outputs = [self.walk(child, stdin) for child in node.children if child.is_named and child not in values]
-        self.scope.conditional -= 1
-        return combine(outputs or [Word("")])
 
     # Redirections
 
@@ -235,8 +220,8 @@ class Reader:
         if body is not None and body.type == "command":
             output = self._command(body, given)
         else:
-            given.text = self._text(node)
-            use = self._at(given)
+            given.text = self.text(node)
+            use = self.use.at(given, self.scope)
             use.check_redirects()
             output = self.walk(body, given.stdin) if body is not None else Word("")
             use.check_written(output)
@@ -249,18 +234,16 @@ class Reader:
         """Sort the parts of a redirection, and note what it puts on standard input."""
         if node.type == "herestring_redirect":
             given.stdin = Expander(self).single(node.children[-1])
-        elif node.type == "file_redirect":
+            return
+        if node.type == "file_redirect":
             self._file_redirect(node, given)
-        else:
-            self._heredoc(node, given)
-
-    def _heredoc(self, node: Node, given: Call) -> None:
+            return
         stdin, quoted = Word(""), False
         for child in node.children:
             if child.type == "heredoc_start":
-                quoted = self._text(child)[:1] in "'\"\\"
+                quoted = self.text(child)[:1] in "'\"\\"
             elif child.type == "heredoc_body":
-                stdin = Word(self._text(child)) if quoted else Expander(self).body(child)
+                stdin = Word(self.text(child)) if quoted else Expander(self).body(child)
             elif child.type in _REDIRECTS:
                 self._redirect(child, given)
             elif child.type in _WORDS:
@@ -274,7 +257,7 @@ class Reader:
         operator, targets = "", []
         for child in node.children:
             if child.type in ("file_descriptor", "ERROR") or not child.is_named:
-                operator += self._text(child)
+                operator += self.text(child)
             else:
                 targets.append(child)
         if not targets:
@@ -290,31 +273,25 @@ class Reader:
 
     def _command(self, node: Node, given: Call) -> Word:
         """Read a simple command, once for every combination of values its variables may have."""
-        outputs = []
-        for choice in self._choices(node):
-            self.scope.chosen = choice
-            outputs.append(self._simple(node, given))
-        self.scope.chosen = {}
-        return combine(list(dict.fromkeys(outputs)))
-
-    def _choices(self, node: Node) -> Iterator[dict[str, Word]]:
-        """Yield the combinations of values for the variables a command mentions."""
-        text = self._text(node)
+        text, outputs = self.text(node), []
         named = {name: values for name, values in self.scope.variables.items() if len(values) > 1 and name in text}
         if prod(len(values) for values in named.values()) > _MOST_CHOICES:
             self._report(Event.TOO_COMPLEX, node)
         for values in islice(product(*named.values()), _MOST_CHOICES):
-            yield dict(zip(named, values, strict=True))
+            self.scope.chosen = dict(zip(named, values, strict=True))
+            outputs.append(self._simple(node, given))
+        self.scope.chosen = {}
+        return combine(list(dict.fromkeys(outputs)))
 
     def _simple(self, node: Node, outer: Call) -> Word:
         """Build a simple command from its parts and judge it."""
-        call = Call([], self._text(node), stdin=outer.stdin)
+        call = Call([], self.text(node), stdin=outer.stdin)
         call.redirects, call.extra = [*outer.redirects], [*outer.extra]
         waiting = list(node.children)
         while waiting:
             child = last = waiting.pop(0)
             # The grammar splits a word behind a `$`.
-            while waiting and waiting[0].type == "word" and self._text(last).endswith("$"):
+            while waiting and waiting[0].type == "word" and self.text(last).endswith("$"):
                 if last.end_byte != waiting[0].start_byte:
                     break
                 last = waiting.pop(0)
@@ -337,7 +314,7 @@ class Reader:
 
     def _run(self, call: Call) -> Word:
         """Judge a command, and the function or alias of its name."""
-        name, use = call.argv[0].text if call.argv else "", self._at(call)
+        name, use = call.argv[0].text if call.argv else "", self.use.at(call, self.scope)
         function = self.scope.functions.get(name)
         if function is not None and name not in self.running:
             use.check_redirects()

@@ -5,16 +5,11 @@ from typing import NamedTuple
 
 
 class Decision(StrEnum):
-    """What to do with a command, from harmless to forbidden."""
+    """What to do with a command, from harmless to forbidden: the names of stricter decisions are later in the alphabet."""
 
     ALLOW = "allow"
     ASK = "ask"
     DENY = "deny"
-
-    @property
-    def rank(self) -> int:
-        """Order decisions: the strictest of several is their maximum."""
-        return list(Decision).index(self)
 
 
 class CommandVerdict(NamedTuple):

@@ -6,7 +6,7 @@ see only the unquoted ones.
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 UNKNOWN = "\0"
@@ -139,15 +139,63 @@ _SHORTEST_ABBREVIATION = 5
 
 
 class Arguments:
-    """Sorted arguments: flags as written, `(option, value)` pairs, operands in order."""
+    """Arguments sorted the way most programs do: flags as written, `(option, value)` pairs, operands in order.
 
-    def __init__(self, known: frozenset[str] = frozenset()) -> None:
+    `takes_value` names the options with a value; those of `free` and `last` take any word, and `last` ends the options.
+    `single` is for programs whose long options have one dash. `stop` ends the options at the first operand.
+    """
+
+    def __init__(
+        self,
+        words: Sequence[Word] = (),
+        takes_value: Iterable[str] = (),
+        *,
+        free: Sequence[str] = (),
+        last: Sequence[str] = (),
+        single: bool = False,
+        stop: bool = False,
+    ) -> None:
         self.flags: list[str] = []
         self.values: list[tuple[str, Word]] = []
         self.operands: list[Word] = []
         self.followed: list[tuple[str, Word]] = []
         """Unknown long options, each with the word behind it, which may be its value."""
-        self.known = known
+        self.known = valued = frozenset([*takes_value, *free, *last])
+        place = 0
+        while place < len(words):
+            word, following = words[place], words[place + 1] if place + 1 < len(words) else None
+            name, equals, value = word.text.partition("=")
+            is_operand = len(word.text) < 2 or word.text[0] != "-" or word.text[1:].isspace()
+            is_long = single or word.text.startswith("--")
+            place += 1
+            if word.text == "--" or (stop and is_operand and word.text[:1] != "+"):
+                self.flags += ["--"] if word.text == "--" else []
+                self.operands += words[place - (word.text != "--") :]
+                break
+            if is_operand:
+                self.operands.append(word)
+                continue
+            if is_long or word.text in valued:
+                flag, rest = (name, value) if is_long else (word.text, "")
+                equals = equals if is_long else ""
+                self.flags.append(flag)
+            else:
+                # In a cluster of short flags, the text behind one that takes a value is its value.
+                end = next((at for at, char in enumerate(word.text) if at and "-" + char in valued), len(word.text) - 1)
+                self.flags += ["-" + char for char in word.text[1 : end + 1]]
+                flag, equals, rest = "-" + word.text[end], "", word.text[end + 1 :]
+            if equals or rest:
+                self.values.append((flag, Word(rest, word.taint, word.content)))
+            elif following is not None and flag in valued:
+                # A word that looks like an option is no value.
+                if flag in free or flag in last or not re.match(r"--?[A-Za-z]", following.text):
+                    self.values.append((flag, following))
+                    place += 1
+            elif following is not None and is_long and not following.text.startswith("-"):
+                self.followed.append((flag, following))
+            if flag in last:
+                self.operands += words[place:]
+                break
 
     def has(self, wanted: Iterable[str]) -> bool:
         """Return whether one of the flags is given, in full or abbreviated."""
@@ -160,54 +208,3 @@ class Arguments:
     def value(self, *names: str) -> Word | None:
         """Return the value of an option, None if it is absent."""
         return next((word for name, word in self.values if name in names), None)
-
-
-def sort_arguments(words: list[Word], takes_value: Iterable[str] = (), *, single: bool = False, stop: bool = False) -> Arguments:
-    """Sort arguments the way most programs do.
-
-    `takes_value` names the options with a value. `single` is for programs whose long options have one dash. `stop` ends the
-    options at the first operand.
-    """
-    valued, place = frozenset(takes_value), 0
-    found = Arguments(valued)
-    while place < len(words):
-        word, following = words[place], words[place + 1] if place + 1 < len(words) else None
-        name, equals, value = word.text.partition("=")
-        is_operand = len(word.text) < 2 or word.text[0] != "-" or word.text[1:].isspace()
-        place += 1
-        if word.text == "--" or (stop and is_operand and word.text[:1] != "+"):
-            found.flags += ["--"] if word.text == "--" else []
-            found.operands += words[place - (word.text != "--") :]
-            break
-        if is_operand:
-            found.operands.append(word)
-            continue
-        if equals and (single or name.startswith("--")):
-            found.flags.append(name)
-            found.values.append((name, Word(value, word.taint, word.content)))
-            continue
-        is_cluster = not single and not name.startswith("--") and word.text not in valued
-        flag, rest = _read_cluster(word.text, found, valued) if is_cluster else (word.text, "")
-        if not is_cluster:
-            found.flags.append(flag)
-        if rest:
-            found.values.append((flag, Word(rest, word.taint, word.content)))
-        elif following is None:
-            continue
-        elif flag in valued:
-            # A word that looks like an option is no value.
-            if not re.match(r"--?[A-Za-z]", following.text):
-                found.values.append((flag, following))
-                place += 1
-        elif not is_cluster and not following.text.startswith("-"):
-            found.followed.append((flag, following))
-    return found
-
-
-def _read_cluster(text: str, found: Arguments, valued: frozenset[str]) -> tuple[str, str]:
-    """Sort a cluster of short flags; return the one with a value, and the rest of the cluster, which is the value."""
-    for index, char in enumerate(text[1:], start=1):
-        found.flags.append("-" + char)
-        if "-" + char in valued:
-            return "-" + char, text[index + 1 :]
-    return "", ""
