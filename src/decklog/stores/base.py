@@ -202,27 +202,33 @@ class Store:
         """
         if "updated_at" in record_class.columns():
             changes = {**changes, "updated_at": self._now()}
+        # Bound by their own names, which errors mention.
+        check_fields(record_class, changes)
+        new, is_redacted = self._db.values.bind(changes)
+        bound, was_redacted = self._db.values.bind({**_key(record_class, record_id), **parameters})
         adding = adding or {}
-        assignments = [f"{name} = :new_{name}" for name in changes] + [f"{name} = {name} + :add_{name}" for name in adding]
+        bound |= {f"new_{name}": value for name, value in new.items()} | {f"add_{name}": by for name, by in adding.items()}
+        assignments = [f"{name} = :new_{name}" for name in new] + [f"{name} = {name} + :add_{name}" for name in adding]
         meets = [*(f"{name} = :{name}" for name in record_class.identity), *([condition] if condition else [])]
         sql = f"update {record_class.table} set {', '.join(assignments)} where {' and '.join(meets)} returning *"
-        new = {f"new_{name}": value for name, value in changes.items()} | {f"add_{name}": by for name, by in adding.items()}
-        bound = {**_key(record_class, record_id), **new, **parameters}
-        return next(iter(self._change_all(record_class, sql, note=note, **bound)), None)
+        return next(iter(self._run_change(record_class, sql, bound, note, is_redacted or was_redacted)), None)
 
     def _change_all(self, record_class: type[R], sql: str, *, note: str | None = None, **parameters: Any) -> list[R]:
         """Run an `update … returning *` or an upsert on records of one stream, and write an entry for each.
 
         The parameters include the run, or the record's `id`.
         """
-        db = self._db
         check_fields(record_class, parameters)
-        redacted = db.values.bind_into(parameters, parameters)
-        if db.locks_rows:
-            self._lock_first(record_class, parameters)
-        if record_class.is_guarded and all(name in parameters for name in record_class.identity):
-            self._compare(record_class, parameters)
-        names, rows = db.rows(sql, parameters)
+        redacted = self._db.values.bind_into(parameters, parameters)
+        return self._run_change(record_class, sql, parameters, note, redacted)
+
+    def _run_change(self, record_class: type[R], sql: str, bound: dict[str, Any], note: str | None, redacted: bool) -> list[R]:
+        """Run a change whose parameters are bound, and write an entry for each changed record."""
+        if self._db.locks_rows:
+            self._lock_first(record_class, bound)
+        if record_class.is_guarded and all(name in bound for name in record_class.identity):
+            self._compare(record_class, bound)
+        names, rows = self._db.rows(sql, bound)
         return self._record_changes(record_class, names, rows, note, redacted)
 
     def _record_changes(
