@@ -174,24 +174,20 @@ class Checkpoints(Store):
         present = self._seek(TaskSnapshot, (run_id, task_id))
         if present is not None and present.digest == placed.digest:
             return documents.fill(self._db, present.marked_already(), "document", present.digest)
-        [changed] = self._change_all(
+        changed = self._upsert(
             TaskSnapshot,
-            """
-            insert into snapshots (run_id, task_id, paused_at, reason, pauses, digest, redacted, saved_at)
-            values (:run_id, :task_id, :paused_at, :reason, 1, :digest, :redacted, :now)
-            on conflict (run_id, task_id) do update set
-              paused_at = :paused_at, reason = :reason, pauses = snapshots.pauses + 1,
-              digest = :digest, redacted = :redacted, saved_at = :now
-            returning *
-            """,
+            {
+                "run_id": run_id,
+                "task_id": task_id,
+                "paused_at": paused_at,
+                "reason": document["reason"],
+                "pauses": 1,
+                "digest": placed.digest,
+                "redacted": placed.redacted,
+                "saved_at": self._now(),
+            },
+            update={"pauses": "snapshots.pauses + 1"},
             note=str(document["reason"]),
-            run_id=run_id,
-            task_id=task_id,
-            paused_at=paused_at,
-            reason=document["reason"],
-            digest=placed.digest,
-            redacted=placed.redacted,
-            now=self._now(),
         )
         return documents.fill(self._db, changed, "document", changed.digest)
 

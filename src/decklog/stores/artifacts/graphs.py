@@ -280,23 +280,9 @@ class Graphs(Store):
     ) -> None:
         """Store an item, replacing an existing one, in the caller's transaction."""
         now = self._now()
-        self._change_all(
-            GraphItem,
-            """
-            insert into graph_items (namespace, key, value, created_at, updated_at, indexed, ttl_seconds, expires_at)
-            values (:namespace, :key, :value, :now, :now, :indexed, :ttl_seconds, :expires_at)
-            on conflict (namespace, key) do update set
-              value = :value, updated_at = :now, indexed = :indexed, ttl_seconds = :ttl_seconds, expires_at = :expires_at
-            returning *
-            """,
-            namespace=namespace,
-            key=key,
-            value=value,
-            now=now,
-            indexed=indexed,
-            ttl_seconds=ttl_seconds,
-            expires_at=_later(now, ttl_seconds),
-        )
+        given = {"namespace": namespace, "key": key, "value": value, "indexed": indexed, "ttl_seconds": ttl_seconds}
+        times = {"created_at": now, "updated_at": now, "expires_at": _later(now, ttl_seconds)}
+        self._upsert(GraphItem, {**given, **times}, keep=("created_at",))
 
     def renew_graph_item(self, item: GraphItem) -> None:
         """Extend the lifetime of an item that was read."""

@@ -16,6 +16,9 @@ from decklog.stores.memory.text import classic_message, message_pattern, pattern
 DEFAULT_TTL_DAYS = 90
 INJECTABLE = 0.3
 _SURER = "case when confidence > 0.9 then 1.0 else confidence + 0.1 end"
+_LONGER_SOLUTION = """
+case when length(excluded.solution) > length(patterns.solution) then excluded.solution else patterns.solution end
+"""
 _LESS_SURE = "case when confidence < 0.3 then 0.1 else confidence - 0.2 end"
 
 
@@ -81,29 +84,24 @@ class Patterns(Store):
         if not classic and self._seek(ErrorPattern, (pattern_hash(*_identity(signature)), project)) is None:
             signature["message_pattern"] = message_pattern(self._clean("message", message))
         now = self._now()
-        recorded = self._change_all(
+        return self._upsert(
             ErrorPattern,
-            """
-            insert into patterns
-              (pattern_hash, project, signature, solution, confidence, occurrences, lang, ttl_days, created_at, last_seen_at)
-            values (:hash, :project, :signature, :solution, 0.5, 1, :lang, :ttl_days, :now, :now)
-            on conflict (pattern_hash, project) do update set
-              occurrences = patterns.occurrences + 1,
-              last_seen_at = excluded.last_seen_at,
-              solution = case when length(excluded.solution) > length(patterns.solution)
-                              then excluded.solution else patterns.solution end
-            returning *
-            """,
+            {
+                "pattern_hash": pattern_hash(*_identity(signature)),
+                "project": project,
+                "signature": signature,
+                "solution": solution,
+                "confidence": 0.5,
+                "occurrences": 1,
+                "lang": lang,
+                "ttl_days": ttl_days,
+                "created_at": now,
+                "last_seen_at": now,
+            },
+            keep=("signature", "confidence", "lang", "ttl_days", "created_at"),
+            update={"occurrences": "patterns.occurrences + 1", "solution": _LONGER_SOLUTION},
             note=f"{error_type}: {message}",
-            hash=pattern_hash(*_identity(signature)),
-            project=project,
-            signature=signature,
-            solution=solution,
-            lang=lang,
-            ttl_days=ttl_days,
-            now=now,
         )
-        return recorded[0]
 
     def _signature(self, error_type: str, message: str, hints: list[str] | None, stack: list[str] | None) -> dict[str, Any]:
         """Build the signature from values that are redacted one by one before hashing.

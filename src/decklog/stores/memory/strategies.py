@@ -90,28 +90,28 @@ class Strategies(Store):
             raise Invalid("a strategy needs an insight", field="insight")
         # Hash the redacted text, so that no id depends on a secret.
         clean, _ = self._db.values.text("insight", insight)
-        recorded = self._change_all(
+        now = self._now()
+        return self._upsert(
             Strategy,
-            """
-            insert into strategies (id, project, topic, insight, helpfulness, lang, framework, refs, created_at, last_seen_at)
-            values (:id, :project, :topic, :insight, 1, :lang, :framework, :refs, :now, :now)
-            on conflict (id) do update set
-              helpfulness = strategies.helpfulness + 1,
-              last_seen_at = excluded.last_seen_at,
-              refs = case when excluded.refs = '[]' then strategies.refs else excluded.refs end
-            returning *
-            """,
+            {
+                "id": strategy_id or strategy_id_of(project, topic, clean),
+                "project": project,
+                "topic": topic,
+                "insight": clean[:LONGEST_INSIGHT],
+                "helpfulness": 1,
+                "lang": lang,
+                "framework": framework,
+                "refs": refs or [],
+                "created_at": now,
+                "last_seen_at": now,
+            },
+            keep=("project", "topic", "insight", "lang", "framework", "created_at"),
+            update={
+                "helpfulness": "strategies.helpfulness + 1",
+                "refs": "case when excluded.refs = '[]' then strategies.refs else excluded.refs end",
+            },
             note=insight,
-            id=strategy_id or strategy_id_of(project, topic, clean),
-            project=project,
-            topic=topic,
-            insight=clean[:LONGEST_INSIGHT],
-            lang=lang,
-            framework=framework,
-            refs=refs or [],
-            now=self._now(),
         )
-        return recorded[0]
 
     @reads
     def get(self, strategy_id: str) -> Strategy:

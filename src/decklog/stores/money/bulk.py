@@ -194,7 +194,7 @@ class Bulk(Ledger):
         for charge_id, (place, given) in zip(ids, batch.spent, strict=True):
             bound, redacted = self._db.values.bind(complete(Charge, self._fields(given, charge_id, now)))
             rows.append(tuple(bound.values()))
-            batch.entries[place] = tuple(self._as_entry(Charge, _FIELDS, rows[-1], "added", None, redacted))
+            batch.entries[place] = tuple(self._writer.changed(Charge, _FIELDS, rows[-1], "added", None, redacted))
         return rows
 
     def _fields(self, given: dict[str, Any], charge_id: str, now: datetime) -> dict[str, Any]:

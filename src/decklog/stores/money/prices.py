@@ -174,19 +174,7 @@ class Prices(Store):
     def _set(self, row: dict[str, Any]) -> Price:
         _check(row)
         PriceList(self._db).forget(row["model"])
-        names = Price.columns()
-        changed = self._change_all(
-            Price,
-            f"""
-            insert into prices ({", ".join(names)})
-            values ({", ".join(":" + name for name in names)})
-            on conflict (model, valid_from, over_tokens) do update set
-              {", ".join(f"{name} = :{name}" for name in names if name not in Price.identity)}
-            returning *
-            """,
-            **{name: row.get(name) for name in names},
-        )
-        return changed[0]
+        return self._upsert(Price, {name: row.get(name) for name in Price.columns()})
 
     @writes(owner_only=True)
     def withdraw(self, model: str, valid_from: datetime, *, over_tokens: int = 0) -> Price:

@@ -220,30 +220,11 @@ class Runs(Store):
         """Record an agent's session and counts; what is not given stays as it was."""
         self._fetch(Run, run_id)
         filled("role", role)
-        changed = self._change_all(
-            Agent,
-            """
-            insert into agents (run_id, role, session, turns, rotations, last_prompt_path, last_response_path, updated_at)
-            values (:run_id, :role, :session, coalesce(:turns, 0), coalesce(:rotations, 0), :prompt, :response, :now)
-            on conflict (run_id, role) do update set
-              session = coalesce(:session, agents.session),
-              turns = coalesce(:turns, agents.turns),
-              rotations = coalesce(:rotations, agents.rotations),
-              last_prompt_path = coalesce(:prompt, agents.last_prompt_path),
-              last_response_path = coalesce(:response, agents.last_response_path),
-              updated_at = :now
-            returning *
-            """,
-            run_id=run_id,
-            role=role,
-            session=session,
-            turns=turns,
-            rotations=rotations,
-            prompt=last_prompt_path,
-            response=last_response_path,
-            now=self._now(),
-        )
-        return changed[0]
+        given = {"session": session, "turns": turns, "rotations": rotations}
+        given |= {"last_prompt_path": last_prompt_path, "last_response_path": last_response_path}
+        fields = {"turns": 0, "rotations": 0, **given_of(given)}
+        keep = [name for name, value in given.items() if value is None]
+        return self._upsert(Agent, {"run_id": run_id, "role": role, **fields, "updated_at": self._now()}, keep=keep)
 
     @writes
     def count_turn(self, run_id: str, role: str) -> Agent:

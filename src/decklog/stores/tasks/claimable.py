@@ -251,36 +251,10 @@ def _take(found: str, more: str = "") -> str:
     """
 
 
-FINISH = """
-update tasks set
-  state = 'done',
-  outcome = 'done',
-  worker = null,
-  leased_until = null,
-  summary = :summary,
-  result = :result,
-  blocker = null,
-  blocker_repeats = 0,
-  updated_at = :now
-where id = :id and fence = :fence and state = 'running'
-returning *
-"""
-
 # The worker of a task, with each linked task.
 HOLDER_AND_LINKS = """
 select t.worker, d.run_id, d.kind from tasks t left join dependencies d on d.depends_on = t.id where t.id = :id
 """
-
-
-@cache
-def held_update(names: tuple[str, ...]) -> str:
-    """Build the update that changes these fields of a task if the fencing token is still valid."""
-    assignments = ", ".join(f"{name} = :new_{name}" for name in names)
-    return f"""
-    update tasks set {assignments}, updated_at = :now
-     where id = :id and fence = :fence and state = 'running'
-    returning *
-    """
 
 
 class Patience:
