@@ -15,7 +15,7 @@ from decklog.records.fork_rules import Computed, Fork, ForkRule, Refer, Reset
 from decklog.records.record import Record
 from decklog.records.values import to_json
 from decklog.stores import documents
-from decklog.stores.checks import is_same
+from decklog.stores.checks import aware, check_span, is_same, whole
 from decklog.stores.documents import hex_digest
 from decklog.stores.results.approvals import ApprovalSubject
 
@@ -263,12 +263,9 @@ def expiry_of(now: datetime, at: datetime | None, seconds: float | None, default
     """Return the expiry of a question. Raise Invalid for a past time, and for a default without a time."""
     if at is not None and seconds is not None:
         raise Invalid("give expires_at or expires_in_seconds, not both", field="expires_at")
-    if seconds is not None and not 0 < seconds <= MOST_SECONDS:
-        raise Invalid(
-            f"expires_in_seconds is {seconds}; it is more than 0 and at most {MOST_SECONDS}", field="expires_in_seconds"
-        )
-    if at is not None and at.tzinfo is None:
-        raise Invalid("expires_at needs a time zone; use datetime.now(UTC)", field="expires_at")
+    if seconds is not None:
+        check_span(seconds, "expires_in_seconds", most=MOST_SECONDS)
+    aware("expires_at", at)
     end = now + timedelta(seconds=seconds) if seconds is not None else at
     if end is None and default_verdict is not None:
         raise Invalid("a default verdict needs a time at which it counts: expires_at or expires_in_seconds", field="expires_at")
@@ -283,10 +280,10 @@ def grant_of(verdict: Verdict, now: datetime, uses: int | None, seconds: float |
         if uses is not None or seconds is not None:
             raise Invalid("only a grant is for a number of uses or a time", field="uses")
         return {"max_uses": None, "valid_until": None}
-    if uses is not None and not 1 <= uses <= MOST_USES:
-        raise Invalid(f"uses is {uses}; it is a whole number from 1 to {MOST_USES}", field="uses")
-    if seconds is not None and not 0 < seconds <= MOST_SECONDS:
-        raise Invalid(f"valid_seconds is {seconds}; it is more than 0 and at most {MOST_SECONDS}", field="valid_seconds")
+    if uses is not None:
+        whole("uses", uses, low=1, high=MOST_USES)
+    if seconds is not None:
+        check_span(seconds, "valid_seconds", most=MOST_SECONDS)
     until = None if seconds is None else now + timedelta(seconds=seconds)
     return {"max_uses": uses if uses is not None or until is not None else 1, "valid_until": until}
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from decklog.core.clock import from_text
 from decklog.core.errors import Conflict, Invalid
 from decklog.db.where import Where
 from decklog.journal.rows import STREAM_SIZE, newest_position
@@ -14,6 +13,7 @@ from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores import documents
 from decklog.stores.base import Store
+from decklog.stores.checks import moment
 from decklog.stores.intake import ANY_OF, together
 from decklog.stores.of_run import lock_run, next_number
 
@@ -237,7 +237,4 @@ def _check_snapshot(task_id: str, document: dict[str, Any]) -> datetime:
     )
     if not is_history:
         raise Invalid("tool_call_history is a list of objects that each name their tool", field="document")
-    try:
-        return from_text(document["paused_at"])
-    except ValueError:
-        raise Invalid(f"paused_at is {document['paused_at']!r}, which is not a time", field="document") from None
+    return moment("paused_at", document["paused_at"])

@@ -6,11 +6,11 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from decklog.core.clock import to_text
-from decklog.core.errors import Invalid
 from decklog.db.where import Where, enum_of, page_size
 from decklog.records.operations import reads, writes
 from decklog.records.record import Record
 from decklog.stores.base import Store
+from decklog.stores.checks import check_share, filled, whole
 from decklog.stores.memory.text import classic_message, message_pattern, pattern_hash
 
 DEFAULT_TTL_DAYS = 90
@@ -151,8 +151,7 @@ class Patterns(Store):
         limit: int = 5,
     ) -> list[ErrorPattern]:
         """List a project's patterns, the surest first, then the most frequent."""
-        if not 0 <= min_confidence <= 1:
-            raise Invalid(f"min_confidence is {min_confidence}; it goes from 0 to 1", field="min_confidence")
+        check_share("min_confidence", min_confidence)
         where = Where(ErrorPattern, project=project, lang=lang)
         where.add("confidence >= :least", least=float(min_confidence))
         if not include_expired:
@@ -222,12 +221,9 @@ class Patterns(Store):
 
 
 def _check(project: str, solution: str, ttl_days: int) -> None:
-    if not project.strip():
-        raise Invalid("an error pattern belongs to a project", field="project")
-    if not solution.strip():
-        raise Invalid("an error pattern needs a solution", field="solution")
-    if ttl_days < 1:
-        raise Invalid(f"ttl_days is {ttl_days}; a pattern lives for at least a day", field="ttl_days")
+    filled("project", project)
+    filled("solution", solution)
+    whole("ttl_days", ttl_days, low=1)
 
 
 def _identity(signature: dict[str, Any]) -> tuple[str, str, list[str]]:

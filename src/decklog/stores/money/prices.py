@@ -14,7 +14,7 @@ from decklog.db.where import Where
 from decklog.records.operations import reads, writes
 from decklog.records.record import Record
 from decklog.stores.base import Store
-from decklog.stores.money.records import aware
+from decklog.stores.checks import aware, filled
 
 Tokens = tuple[int, int, int, int]
 
@@ -180,16 +180,10 @@ class Prices(Store):
     def withdraw(self, model: str, valid_from: datetime, *, over_tokens: int = 0) -> Price:
         """Remove one of the log's own prices; the price that held before it holds again."""
         PriceList(self._db).forget(model)
-        gone = self._remove(
-            Price,
-            "delete from prices where model = :model and valid_from = :valid_from and over_tokens = :over returning *",
-            model=model,
-            valid_from=valid_from,
-            over=over_tokens,
-        )
-        if not gone:
+        key: Any = (model, valid_from, over_tokens)
+        if self._seek(Price, key) is None:
             raise NotFound(f"this log sets no price for {model} from {valid_from} on", table="prices", id=model)
-        return gone[0]
+        return self._remove_one(Price, key)
 
     @reads
     def get(self, model: str, *, at: datetime | None = None, prompt_tokens: int = 0) -> Price:
@@ -258,8 +252,7 @@ def _row(given: object, number: int) -> dict[str, Any]:
 
 
 def _check(row: dict[str, Any]) -> None:
-    if not isinstance(row["model"], str) or not row["model"].strip():
-        raise Invalid("a price needs the name of its model", field="model")
+    filled("model", row["model"])
     for name in _AMOUNTS:
         value = row.get(name)
         if value is None and name in ("cache_read_price", "cache_create_price"):

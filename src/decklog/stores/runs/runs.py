@@ -12,7 +12,7 @@ from decklog.records.fork_rules import Fork
 from decklog.records.operations import reads, reads_in_steps, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.checks import filled
+from decklog.stores.checks import filled, whole
 from decklog.stores.of_run import cleared, given_of
 from decklog.stores.results.runs import RecordDifference, RunActivity, RunLanes
 from decklog.stores.runs import comparison, timeline
@@ -281,8 +281,7 @@ class Runs(Store):
         A span begins and ends at an entry or a time. Of more than 200 marks, the first of each kind in each part are given;
         `left_out` counts the others.
         """
-        if not 1 <= buckets <= MOST_STEPS:
-            raise Invalid(f"buckets is {buckets}; a strip has 1 to {MOST_STEPS}", field="buckets")
+        whole("buckets", buckets, low=1, high=MOST_STEPS)
 
         def look(history: RunHistory, place: StreamPosition, story: RunStory) -> RunActivity:
             return history.activity(place, story, history.span(place, since, until), buckets)

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Denied, Invalid, Refused
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where, enum_of, placed
 from decklog.journal.entry import EntryKind
 from decklog.records.operations import reads, writes, writes_in_steps
 from decklog.records.record import Page
@@ -25,7 +25,7 @@ from decklog.stores.approvals.trust.records import (
 )
 from decklog.stores.approvals.trust.replay import Contracts
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.checks import filled
+from decklog.stores.checks import filled, whole
 from decklog.stores.results.approvals import ActionPermission, TierExplanation, TrustDetails, TrustStatus
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -60,17 +60,13 @@ class Trust(Store):
     def show(self) -> TrustDetails:
         """Show the owner, the tier and what it permits; without an owner, the question to ask."""
         contract, problem = self._contracts.look()
+        tier, last = tiers.explain(contract.tier if contract else 0), self._last_moves()
+        status = _status(contract, problem)
+        shown: TrustDetails = {**status, "may": tier["may"], "may_not_yet": tier["may_not_yet"]}  # type: ignore[typeddict-item]
         if contract is None:
-            return _unbound(problem)
-        tier, last = tiers.explain(contract.tier), self._last_moves()
+            return shown if problem else {**shown, "question": _QUESTION}
         return {
-            "is_bound": True,
-            "tier": contract.tier,
-            "tier_name": tier["name"],
-            "owner": contract.handle,
-            "has_password": contract.phrase is not None,
-            "may": tier["may"],
-            "may_not_yet": tier["may_not_yet"],
+            **shown,
             "log_id": contract.id,
             "channel": contract.channel,
             "fingerprint": signatures.fingerprint(contract.public_key),
@@ -205,11 +201,11 @@ class Trust(Store):
     def _heads(self) -> dict[str, int]:
         """Return the last entries of owner-only records by stream: later changes need a signature."""
         managed = [table for table, record_class in self._journal.record_classes().items() if record_class.is_managed]
-        bound = {f"t{place}": table for place, table in enumerate(managed)}
+        marks, bound = placed(managed)
         sql = f"""
             select stream, max(seq)
               from entries
-             where record_table in ({", ".join(":" + name for name in bound)})
+             where record_table in ({marks})
              group by stream
              order by stream
         """
@@ -246,8 +242,7 @@ class Trust(Store):
         """
         change = enum_of(SignedChange, change, "change")
         filled("reason", reason)
-        if not 1 <= expires_in_seconds <= 24 * 3600:
-            raise Invalid(f"expires_in_seconds is {expires_in_seconds}; it is 1 to {24 * 3600}", field="expires_in_seconds")
+        whole("expires_in_seconds", expires_in_seconds, low=1, high=24 * 3600)
         given = {
             "to_tier": to_tier,
             "handle": handle,
@@ -458,12 +453,3 @@ def _status(contract: TrustContract | None, problem: str | None) -> TrustStatus:
     if contract is None:
         return {**known, "problem": problem} if problem else known
     return {**known, "owner": contract.handle, "has_password": contract.phrase is not None}
-
-
-def _unbound(problem: str | None) -> TrustDetails:
-    """Return level 0: no owner is registered, or the contract is invalid."""
-    tier = tiers.explain(0)
-    name, may, may_not_yet = tier["name"], tier["may"], tier["may_not_yet"]
-    if problem:
-        return {"is_bound": True, "tier": 0, "tier_name": name, "problem": problem, "may": may, "may_not_yet": may_not_yet}
-    return {"is_bound": False, "tier": 0, "tier_name": name, "may": may, "may_not_yet": may_not_yet, "question": _QUESTION}
