@@ -12,7 +12,7 @@ from decklog.journal.entry import EntryKind
 from decklog.records.operations import reads, writes, writes_in_steps
 from decklog.records.record import Page
 from decklog.records.values import from_json, to_json
-from decklog.stores.approvals.trust import signatures, statements, tiers
+from decklog.stores.approvals.trust import records, signatures, tiers
 from decklog.stores.approvals.trust.proofs import signer_for
 from decklog.stores.approvals.trust.records import (
     ChangeKind,
@@ -152,7 +152,7 @@ class Trust(Store):
         """Check whether a handle is the owner's or a reviewer's."""
         contract = self._contract()
         known = [contract.handle, *contract.reviewers] if contract else []
-        return any(statements.is_same_handle(handle, one) for one in known)
+        return any(records.is_same_handle(handle, one) for one in known)
 
     # Writing
 
@@ -181,7 +181,7 @@ class Trust(Store):
         self._refuse_second_bind()
         fields: dict[str, Any] = {
             "id": self._ids.new("log"),
-            "handle": statements.handle_of(asked["handle"]),
+            "handle": records.handle_of(asked["handle"]),
             "channel": filled("channel", asked["channel"]).strip(),
             "public_key": signatures.public_key_of(asked["public_key"]),
             "phrase": asked["phrase"],
@@ -257,10 +257,10 @@ class Trust(Store):
 
     def _propose(self, change: SignedChange, reason: str, given: dict[str, Any], seconds: int, by: str | None) -> TrustProposal:
         contract, now = self._bound(), self._now()
-        terms = self._without_secrets(statements.terms_of(change, contract, given))
+        terms = self._without_secrets(records.terms_of(change, contract, given))
         nonce, expires = os.urandom(16).hex(), now + timedelta(seconds=seconds)
         stored_reason, _ = self._db.values.text("reason", reason)
-        text = to_json(statements.statement_of(change, contract, terms, reason=stored_reason, nonce=nonce, expires_at=expires))
+        text = to_json(records.statement_of(change, contract, terms, reason=stored_reason, nonce=nonce, expires_at=expires))
         # Texts of others are redacted already. The rest is random, and the text must be stored as it is signed.
         for made in (nonce, text):
             self._db.values.mark_clean(made)
@@ -303,13 +303,13 @@ class Trust(Store):
         A statement works once, in this log, before it expires, and only on the contract it was written for. Without a signature
         it is signed now, by the key or the password that the owner proves with.
         """
-        asked = {"statement": statements.excerpt(statement), "signature": statements.excerpt(signature or "")}
+        asked = {"statement": records.excerpt(statement), "signature": records.excerpt(signature or "")}
         return self._attempt("apply", asked, lambda: self._apply(statement, signature))
 
     def _apply(self, statement: str, signature: str | None) -> TrustContract:
         contract = self._bound()
         proposal, content = self._proposal(statement)
-        statements.check(contract, proposal, content, self._now())
+        records.check(contract, proposal, content, self._now())
         if signature is None:
             signature = signer_for(contract, "trust.apply")(statement)
         if not signatures.is_signed(statement, signature, contract.public_key):
@@ -434,7 +434,7 @@ class Trust(Store):
             raise
 
     def _record_refusal(self, verb: str, asked: dict[str, Any], why: str) -> None:
-        payload = {"verb": verb, "why": why, "asked": {name: statements.excerpt(value) for name, value in asked.items()}}
+        payload = {"verb": verb, "why": why, "asked": {name: records.excerpt(value) for name, value in asked.items()}}
         self._journal.append("@desk", f"refused to {verb}: {why}", kind=EntryKind.EVENT, subtype="trust.refused", payload=payload)
 
 
