@@ -52,8 +52,7 @@ if TYPE_CHECKING:
     from decklog.journal.verify import Problem, Verification
     from decklog.log import Decklog
     from decklog.records.record import Page, Record
-    from decklog.stores.approvals.answers import Answers
-    from decklog.stores.approvals.approval import Approval, ApprovalState, Verdict
+    from decklog.stores.approvals.approval import Answers, Approval, ApprovalState, Verdict
     from decklog.stores.approvals.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
     from decklog.stores.approvals.inbox import Message, MessageChannel, MessageSeverity, MessageState
     from decklog.stores.approvals.notices import Notice, NoticeChannel, NoticeEvent, NoticeState, NotifyRule
@@ -86,19 +85,16 @@ if TYPE_CHECKING:
         Reservation,
         ReservationState,
     )
-    from decklog.stores.overview.attention import AttentionGroup, AttentionKind
     from decklog.stores.overview.board import BoardCard, BoardColumn
-    from decklog.stores.overview.budgets import BudgetOverview
     from decklog.stores.overview.families import Family
-    from decklog.stores.overview.recent import Recent
     from decklog.stores.overview.run_facts import RunOverview
     from decklog.stores.overview.run_list import RunSort
     from decklog.stores.overview.run_view import Comparison, RunView
     from decklog.stores.overview.search import SearchHit, SearchResult
-    from decklog.stores.overview.spending import SpendingView, SpendKey
+    from decklog.stores.overview.spending import BudgetOverview, SpendingView, SpendKey
     from decklog.stores.overview.status import Status
-    from decklog.stores.overview.summary import Summary
-    from decklog.stores.overview.waiting import WaitingGroup, WaitingItem, WaitingKind
+    from decklog.stores.overview.summary import Recent, Summary
+    from decklog.stores.overview.waiting import AttentionGroup, AttentionKind, WaitingGroup, WaitingItem, WaitingKind
     from decklog.stores.provenance.edits import Edit, EditKind, SnapshotMoment, WorktreeSnapshot
     from decklog.stores.results.approvals import (
         ActionPermission,
@@ -174,8 +170,7 @@ _NAMES = {
     "stores.artifacts.graphs": "GraphCheckpoint GraphItem GraphWrite",
     "stores.artifacts.outputs": "SkillOutput",
     "stores.artifacts.states": "InvestigationStatus State StateVersion",
-    "stores.approvals.approval": "Approval ApprovalState Verdict",
-    "stores.approvals.answers": "Answers",
+    "stores.approvals.approval": "Answers Approval ApprovalState Verdict",
     "stores.approvals.feedback": "Feedback FeedbackSeverity FeedbackState FixClass",
     "stores.approvals.inbox": "Message MessageChannel MessageSeverity MessageState",
     "stores.approvals.notices": "Notice NoticeChannel NoticeEvent NoticeState NotifyRule",
@@ -210,19 +205,16 @@ _NAMES = {
     "stores.money.ledger": "SpendBy",
     "stores.money.prices": "Price",
     "stores.money.records": "Budget BudgetAction BudgetPeriod BudgetScope BudgetUnit Charge Reservation ReservationState",
-    "stores.overview.attention": "AttentionGroup AttentionKind",
+    "stores.overview.waiting": "AttentionGroup AttentionKind WaitingGroup WaitingItem WaitingKind",
     "stores.overview.board": "BoardCard BoardColumn",
-    "stores.overview.budgets": "BudgetOverview",
+    "stores.overview.spending": "BudgetOverview SpendKey SpendingView",
     "stores.overview.run_view": "Comparison RunView",
     "stores.overview.families": "Family",
-    "stores.overview.recent": "Recent",
+    "stores.overview.summary": "Recent Summary",
     "stores.overview.run_facts": "RunOverview",
     "stores.overview.run_list": "RunSort",
     "stores.overview.search": "SearchHit SearchResult",
-    "stores.overview.spending": "SpendKey SpendingView",
     "stores.overview.status": "Status",
-    "stores.overview.summary": "Summary",
-    "stores.overview.waiting": "WaitingGroup WaitingItem WaitingKind",
     "stores.results.artifacts": "ArtifactContent EvidenceCheck RecordedIteration StateDifference",
     "stores.provenance.edits": "Edit EditKind SnapshotMoment WorktreeSnapshot",
     "stores.results.approvals": "ActionPermission ApprovalDetails ApprovalSubject TierExplanation TrustDetails TrustStatus",

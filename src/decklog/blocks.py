@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from decklog.db.base import Database
+    from decklog.stores.effects.acting_once import Once
     from decklog.stores.effects.effects import Effects
-    from decklog.stores.effects.once import Once
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -94,7 +94,7 @@ class Blocks:
         and its arguments. The result must be JSON. What crashed in the middle is not run again until a person has said
         whether it happened (`effects.reconcile`).
         """
-        from decklog.stores.effects.once import Once
+        from decklog.stores.effects.acting_once import Once
 
         if callable(key):
             return Once(self.effects, run_id=run_id)(key)

@@ -10,9 +10,8 @@ from decklog.core.errors import Invalid
 
 if TYPE_CHECKING:
     from decklog.aio.stores import AsyncStore
-    from decklog.stores.effects.acting_once import Verb
+    from decklog.stores.effects.acting_once import Once, Verb
     from decklog.stores.effects.effects import Effect
-    from decklog.stores.effects.once import Once
 
 P = ParamSpec("P")
 R = TypeVar("R")

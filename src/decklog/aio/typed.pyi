@@ -11,8 +11,7 @@ from decklog.journal.rows import StreamChanges, StreamHead
 from decklog.journal.verify import Verification
 from decklog.journal.writer import WrittenEntries
 from decklog.records.record import Page, Record
-from decklog.stores.approvals.answers import Answers
-from decklog.stores.approvals.approval import Approval, ApprovalStateLike, VerdictLike
+from decklog.stores.approvals.approval import Answers, Approval, ApprovalStateLike, VerdictLike
 from decklog.stores.approvals.feedback import Feedback, FeedbackSeverityLike, FeedbackStateLike, FixClassLike
 from decklog.stores.approvals.inbox import Message, MessageChannelLike, MessageSeverityLike, MessageStateLike
 from decklog.stores.approvals.notices import Notice, NoticeChannelLike, NoticeEventLike, NoticeStateLike, NotifyRule
@@ -43,18 +42,15 @@ from decklog.stores.money.records import (
     Reservation,
     ReservationStateLike,
 )
-from decklog.stores.overview.attention import AttentionGroup
 from decklog.stores.overview.board import BoardColumn
-from decklog.stores.overview.budgets import BudgetOverview
 from decklog.stores.overview.families import Family
-from decklog.stores.overview.recent import Recent
 from decklog.stores.overview.run_facts import RunOverview
 from decklog.stores.overview.run_view import Comparison, RunView
 from decklog.stores.overview.search import SearchResult
-from decklog.stores.overview.spending import SpendingView, SpendKeyLike
+from decklog.stores.overview.spending import BudgetOverview, SpendingView, SpendKeyLike
 from decklog.stores.overview.status import StatusLike
-from decklog.stores.overview.summary import Summary
-from decklog.stores.overview.waiting import WaitingItem
+from decklog.stores.overview.summary import Recent, Summary
+from decklog.stores.overview.waiting import AttentionGroup, WaitingItem
 from decklog.stores.provenance.edits import Edit, EditKindLike, SnapshotMomentLike, WorktreeSnapshot
 from decklog.stores.results.approvals import (
     ActionPermission,

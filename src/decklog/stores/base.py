@@ -1,6 +1,6 @@
 """Base of all stores: add, change and find records. There is no other way to write."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
@@ -13,7 +13,6 @@ from decklog.db.where import Where, page_size, suggest_id
 from decklog.journal import chain
 from decklog.journal.attribution import attributed, proving
 from decklog.journal.journal import Journal
-from decklog.journal.new_entry import EntryRow
 from decklog.journal.writer import Writer
 from decklog.records.record import Page, Record
 from decklog.records.values import from_json, to_json
@@ -132,7 +131,7 @@ class Store:
         for given, note in records:
             bound, redacted = bound_whole(values, record_class, given)
             rows.append(tuple(bound.values()))
-            entries.append(self._as_entry(record_class, names, rows[-1], "added", note, redacted))
+            entries.append(self._writer.changed(record_class, names, rows[-1], "added", note, redacted))
         values.let_go()
         # Lock before the rows, in a common order.
         for stream in sorted({entry[chain.STREAM] for entry in entries}):
@@ -151,7 +150,7 @@ class Store:
     ) -> R:
         """Write the entry of an inserted row."""
         names, row = tuple(bound), tuple(bound.values())
-        self._writer.write([self._as_entry(record_class, names, row, "added", note, redacted)], new_stream=new_stream)
+        self._writer.write([self._writer.changed(record_class, names, row, "added", note, redacted)], new_stream=new_stream)
         return record_class.from_row(names, row)
 
     def _once(self, find: Callable[[], R | None], add: Callable[[], R]) -> R:
@@ -202,35 +201,60 @@ class Store:
         """
         if "updated_at" in record_class.columns():
             changes = {**changes, "updated_at": self._now()}
+        # Bound by their own names, which errors mention.
+        check_fields(record_class, changes)
+        new, is_redacted = self._db.values.bind(changes)
+        bound, was_redacted = self._db.values.bind({**_key(record_class, record_id), **parameters})
         adding = adding or {}
-        assignments = [f"{name} = :new_{name}" for name in changes] + [f"{name} = {name} + :add_{name}" for name in adding]
+        bound |= {f"new_{name}": value for name, value in new.items()} | {f"add_{name}": by for name, by in adding.items()}
+        assignments = [f"{name} = :new_{name}" for name in new] + [f"{name} = {name} + :add_{name}" for name in adding]
         meets = [*(f"{name} = :{name}" for name in record_class.identity), *([condition] if condition else [])]
         sql = f"update {record_class.table} set {', '.join(assignments)} where {' and '.join(meets)} returning *"
-        new = {f"new_{name}": value for name, value in changes.items()} | {f"add_{name}": by for name, by in adding.items()}
-        bound = {**_key(record_class, record_id), **new, **parameters}
-        return next(iter(self._change_all(record_class, sql, note=note, **bound)), None)
+        return next(iter(self._run_change(record_class, sql, bound, note, is_redacted or was_redacted)), None)
 
     def _change_all(self, record_class: type[R], sql: str, *, note: str | None = None, **parameters: Any) -> list[R]:
         """Run an `update … returning *` or an upsert on records of one stream, and write an entry for each.
 
         The parameters include the run, or the record's `id`.
         """
-        db = self._db
         check_fields(record_class, parameters)
-        redacted = db.values.bind_into(parameters, parameters)
-        if db.locks_rows:
-            self._lock_first(record_class, parameters)
-        if record_class.is_guarded and all(name in parameters for name in record_class.identity):
-            self._compare(record_class, parameters)
-        names, rows = db.rows(sql, parameters)
+        redacted = self._db.values.bind_into(parameters, parameters)
+        return self._run_change(record_class, sql, parameters, note, redacted)
+
+    def _run_change(self, record_class: type[R], sql: str, bound: dict[str, Any], note: str | None, redacted: bool) -> list[R]:
+        """Run a change whose parameters are bound, and write an entry for each changed record."""
+        if self._db.locks_rows:
+            self._lock_first(record_class, bound)
+        if record_class.is_guarded and all(name in bound for name in record_class.identity):
+            self._compare(record_class, bound)
+        names, rows = self._db.rows(sql, bound)
         return self._record_changes(record_class, names, rows, note, redacted)
+
+    def _upsert(
+        self,
+        record_class: type[R],
+        fields: Mapping[str, Any],
+        *,
+        keep: Collection[str] = (),
+        update: Mapping[str, str] | None = None,
+        note: str | None = None,
+    ) -> R:
+        """Insert a record, or change the one with its identity: fields in `keep` stay, those in `update` get that SQL."""
+        table, key = record_class.table, record_class.identity
+        changes = {name: f"excluded.{name}" for name in fields if name not in (*key, *keep)} | dict(update or {})
+        sql = f"""
+            insert into {table} ({", ".join(fields)}) values ({", ".join(f":{name}" for name in fields)})
+            on conflict ({", ".join(key)}) do update set {", ".join(f"{name} = {value}" for name, value in changes.items())}
+            returning *
+        """
+        return self._change_all(record_class, sql, note=note, **fields)[0]
 
     def _record_changes(
         self, record_class: type[R], names: tuple[str, ...], rows: list[tuple[Any, ...]], note: str | None, redacted: bool
     ) -> list[R]:
         """Write an entry for each changed record."""
         if rows:
-            self._writer.write([self._as_entry(record_class, names, row, "changed", note, redacted) for row in rows])
+            self._writer.write([self._writer.changed(record_class, names, row, "changed", note, redacted) for row in rows])
         return record_class.from_rows(names, rows)
 
     def _compare(self, record_class: type[R], bound: Mapping[str, Any]) -> None:
@@ -259,7 +283,7 @@ class Store:
         self._lock_first(record_class, bound)
         names, rows = self._db.rows(sql, bound)
         for row in rows:
-            entry = self._as_entry(record_class, (*names, "removed"), (*row, True), "removed", note, redacted)
+            entry = self._writer.changed(record_class, (*names, "removed"), (*row, True), "removed", note, redacted)
             self._writer.write([entry])
         return record_class.from_rows(names, rows)
 
@@ -284,18 +308,6 @@ class Store:
             db.lock_stream_next(record_class.stream_of(bound))
         elif "id" in bound:
             db.lock_stream_of_next(record_class.table, bound["id"])
-
-    def _as_entry(
-        self,
-        record_class: type[R],
-        names: tuple[str, ...],
-        row: tuple[Any, ...],
-        did: str,
-        note: str | None,
-        redacted: bool,
-    ) -> EntryRow:
-        """Build the entry columns for a record change."""
-        return self._writer.changed(record_class, names, row, did, note, redacted)
 
     def _refusal(self, record_class: type[R], record_id: str | Sequence[str]) -> DecklogError:
         """Return the error for a conditional change that matched no row."""

@@ -85,7 +85,19 @@ def moment(name: str, value: object) -> datetime:
         raise Invalid(f"{name} is a time such as 2026-11-15T08:30:00Z; got {value!r}", field=name) from None
 
 
-def check_span(seconds: float, field: str) -> None:
+def aware(name: str, value: datetime | None) -> None:
+    """Raise Invalid for a time without a time zone."""
+    if value is not None and value.tzinfo is None:
+        raise Invalid(f"{name} needs a time zone; use datetime.now(UTC)", field=name)
+
+
+def check_share(name: str, value: float) -> None:
+    """Raise Invalid for a number outside of 0 to 1."""
+    if not 0 <= value <= 1:
+        raise Invalid(f"{name} is {value}; it goes from 0 to 1", field=name)
+
+
+def check_span(seconds: float, field: str, *, most: float = LONGEST_SECONDS) -> None:
     """Raise Invalid for a time span that is not positive or too long."""
-    if not 0 < seconds <= LONGEST_SECONDS:
-        raise Invalid(f"{field} is {seconds:g}; it goes from more than 0 to {LONGEST_SECONDS:g}", field=field)
+    if not 0 < seconds <= most:
+        raise Invalid(f"{field} is {seconds:g}; it goes from more than 0 to {most:g}", field=field)

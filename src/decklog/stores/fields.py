@@ -29,13 +29,12 @@ class RecordFacts(NamedTuple):
 def _facts_of(record_class: Any) -> RecordFacts:
     names, values = record_class.columns(), Values()
     defaults = {field.name: default_of(field) for field in fields(record_class)}
-    # An update that compares old and new values binds the new ones as `new_NAME`.
     return RecordFacts(
         f"insert into {record_class.table} ({', '.join(names)}) values ({', '.join(':' + name for name in names)})",
         defaults,
         {name: value if value is MISSING else values.one(name, value)[0] for name, value in defaults.items()},
-        [(prefix + name, most) for name, most in LONGEST.items() if name in names for prefix in ("", "new_")],
-        [prefix + name for name in names if record_class.holds_time(name) for prefix in ("", "new_")],
+        [(name, most) for name, most in LONGEST.items() if name in names],
+        [name for name in names if record_class.holds_time(name)],
     )
 
 
@@ -62,7 +61,6 @@ def check_fields(record_class: type[Record], given: Mapping[str, Any]) -> None:
     for name, most in facts.limits:
         value = given.get(name)
         if type(value) is str and len(value) > most:
-            name = name.removeprefix("new_")
             raise TooLarge(
                 f"the {name} of the {record_class.noun()} has {len(value):,} characters, and at most {most:,} are kept",
                 hint="Shorten it, and keep the whole text elsewhere, as in an artifact.",
@@ -73,8 +71,7 @@ def check_fields(record_class: type[Record], given: Mapping[str, Any]) -> None:
             try:
                 from_text(value)
             except ValueError:
-                field = name.removeprefix("new_")
-                raise Invalid(f"{field} is a time such as 2026-11-15T08:30:00Z; got {value[:80]!r}", field=field) from None
+                raise Invalid(f"{name} is a time such as 2026-11-15T08:30:00Z; got {value[:80]!r}", field=name) from None
 
 
 def _filled(record_class: type[Record], known: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:

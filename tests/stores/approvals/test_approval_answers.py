@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from decklog import Answers, Approval, Decklog, Invalid, ManualClock
-from decklog.stores.approvals import answers
+from decklog.stores.approvals import approval as answers
 
 
 def answered(log: Decklog, run_id: str, about: str, payload: object = None, verdict: str = "granted") -> Approval:

@@ -196,3 +196,9 @@ def test_a_run_without_unfinished_tasks_or_one_that_failed_has_no_warning(log: D
     log.tasks.add(run_id, "one")
     assert list(log.runs.finish(run_id, status="failed").warnings) == []
     assert list(log.runs.finish(log.runs.start("another").id).warnings) == []
+
+
+def test_error_about_a_changed_field_has_its_name(log: Decklog, run_id: str) -> None:
+    with pytest.raises(Invalid, match=r"^goal contains a NUL byte") as refused:
+        log.runs.update(run_id, goal="one\x00two")
+    assert refused.value.details["field"] == "goal"

@@ -229,7 +229,7 @@ def test_a_batch_gives_security_groups_to_a_senior_engineer(log: Decklog, status
 )
 def test_whole_words_of_a_name_tell_security_work(name: str, is_security: bool) -> None:
     from decklog.stores.workflow import router
-    from decklog.stores.workflow.document import shipped
+    from decklog.stores.workflow.records import shipped
 
     rule = shipped()["rules"]["security_sensitive"]["config"]
     assert router.is_security(router.GroupFacts(id="A", name=name), rule) == is_security

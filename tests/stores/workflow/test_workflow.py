@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from decklog import Conflict, Decklog, Invalid, NotFound
-from decklog.stores.workflow.document import digest_of, shipped
+from decklog.stores.workflow.records import digest_of, shipped
 from tests.every import every
 from tests.stores.processes import shared_out
 

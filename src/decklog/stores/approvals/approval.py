@@ -1,4 +1,4 @@
-"""The approval record: a question about one exact subject, and the rules for its subject, expiry and answer."""
+"""The approval record: a question about one exact subject, the rules for its subject, expiry and answer, and earlier answers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -15,9 +15,9 @@ from decklog.records.fork_rules import Computed, Fork, ForkRule, Refer, Reset
 from decklog.records.record import Record
 from decklog.records.values import to_json
 from decklog.stores import documents
-from decklog.stores.checks import is_same
+from decklog.stores.checks import aware, check_span, is_same, whole
 from decklog.stores.documents import hex_digest
-from decklog.stores.results.approvals import ApprovalSubject
+from decklog.stores.results.approvals import ApprovalSubject, cause_of
 
 
 class ApprovalState(StrEnum):
@@ -263,12 +263,9 @@ def expiry_of(now: datetime, at: datetime | None, seconds: float | None, default
     """Return the expiry of a question. Raise Invalid for a past time, and for a default without a time."""
     if at is not None and seconds is not None:
         raise Invalid("give expires_at or expires_in_seconds, not both", field="expires_at")
-    if seconds is not None and not 0 < seconds <= MOST_SECONDS:
-        raise Invalid(
-            f"expires_in_seconds is {seconds}; it is more than 0 and at most {MOST_SECONDS}", field="expires_in_seconds"
-        )
-    if at is not None and at.tzinfo is None:
-        raise Invalid("expires_at needs a time zone; use datetime.now(UTC)", field="expires_at")
+    if seconds is not None:
+        check_span(seconds, "expires_in_seconds", most=MOST_SECONDS)
+    aware("expires_at", at)
     end = now + timedelta(seconds=seconds) if seconds is not None else at
     if end is None and default_verdict is not None:
         raise Invalid("a default verdict needs a time at which it counts: expires_at or expires_in_seconds", field="expires_at")
@@ -283,10 +280,10 @@ def grant_of(verdict: Verdict, now: datetime, uses: int | None, seconds: float |
         if uses is not None or seconds is not None:
             raise Invalid("only a grant is for a number of uses or a time", field="uses")
         return {"max_uses": None, "valid_until": None}
-    if uses is not None and not 1 <= uses <= MOST_USES:
-        raise Invalid(f"uses is {uses}; it is a whole number from 1 to {MOST_USES}", field="uses")
-    if seconds is not None and not 0 < seconds <= MOST_SECONDS:
-        raise Invalid(f"valid_seconds is {seconds}; it is more than 0 and at most {MOST_SECONDS}", field="valid_seconds")
+    if uses is not None:
+        whole("uses", uses, low=1, high=MOST_USES)
+    if seconds is not None:
+        check_span(seconds, "valid_seconds", most=MOST_SECONDS)
     until = None if seconds is None else now + timedelta(seconds=seconds)
     return {"max_uses": uses if uses is not None or until is not None else 1, "valid_until": until}
 
@@ -354,3 +351,79 @@ def shown(approval: Approval, content: bytes | None) -> ApprovalSubject:
         return {"check": check.value, "content": None, "encoding": None}
     text, encoding = documents.shown(content)
     return {"check": check.value, "content": text, "encoding": encoding}
+
+
+# The subject and the rule have no index over all runs, so this number of the newest answers is checked.
+MOST_LOOKED_AT = 300
+# Longer payloads contain whole files, and are not searched for a rule.
+_LONGEST_PAYLOAD = 4000
+_OVER = "(state <> 'open' or expires_at <= :now)"
+_NEWEST = "order by asked_at desc, run_id desc, number desc"
+_ANSWERED = f"from approvals where {_OVER} {_NEWEST}"
+_LATEST = f"select id {_ANSWERED} limit :most"
+_SAME_THING = f"""
+select id from (select id, subject_digest {_ANSWERED} limit {MOST_LOOKED_AT}) a where subject_digest = :digest limit :most
+"""
+# An index exists for one run.
+_SAME_THING_HERE = f"""
+select id from approvals where run_id = :run_id and subject_digest = :digest and {_OVER} order by number desc limit :most
+"""
+# Canonical JSON has one spelling of a field. It may be in a nested object, so the caller checks again.
+_SAME_RULE = f"""
+select id from (
+  select id, case when length(payload) <= {_LONGEST_PAYLOAD} then payload end as payload {_ANSWERED} limit {MOST_LOOKED_AT}
+) a where payload like :rule escape '!' limit :most
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """Answers, newest question first: the latest, those for the same subject, and those for the same rule."""
+
+    latest: list[Approval]
+    same_thing: list[Approval]
+    same_rule: list[Approval]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: [one.as_dict() for one in found] for name, found in vars(self).items()}
+
+
+def read_answers(db: Database, now: datetime, most: int, digest: str | None, rule: str | None, run_id: str | None) -> Answers:
+    """Load all of them with one statement."""
+    parts, bound = {"latest": _LATEST}, {"now": to_text(now), "most": most}
+    if digest is not None:
+        parts["same_thing"] = _SAME_THING
+        bound["digest"] = digest
+        if run_id is not None:
+            parts["same_thing"] = f"select * from ({_SAME_THING}) there union select * from ({_SAME_THING_HERE}) here"
+            bound["run_id"] = run_id
+    if rule is not None:
+        parts["same_rule"] = _SAME_RULE
+        bound["rule"] = f"%{_escaped(_field(rule))}%"
+    sql = " union all ".join(
+        f"select '{name}', a.* from approvals a where a.id in (select id from ({part}) {name})" for name, part in parts.items()
+    )
+    names, rows = db.rows(sql, bound)
+    found: dict[str, list[Approval]] = {name: [] for name in ("latest", "same_thing", "same_rule")}
+    for part, *row in rows:
+        found[part].append(Approval.from_row(names[1:], row).seen_at(now))
+    for listed in found.values():
+        # Sorted by the text of the time, so that one invalid time does not fail the whole list.
+        listed.sort(key=lambda one: (_asked_time(one), one.run_id, one.number), reverse=True)
+    same = {one.id for one in found["same_thing"]}
+    others = [one for one in found["same_rule"] if one.id not in same and cause_of(one.payload).get("rule") == rule]
+    return Answers(latest=found["latest"], same_thing=found["same_thing"][:most], same_rule=others)
+
+
+def _asked_time(approval: Approval) -> str:
+    held = approval.raw("asked_at")
+    return held if isinstance(held, str) else to_text(held)
+
+
+def _field(rule: str) -> str:
+    """Return the rule as JSON without its end, since a long rule is stored truncated."""
+    return to_json({"rule": rule})[1:-2]
+
+
+def _escaped(text: str) -> str:
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")

@@ -11,10 +11,10 @@ from decklog.db.packing import unpacked
 from decklog.db.where import Where, enum_of, page_size, placed
 from decklog.records.operations import WaitStep, check_may_wait, reading, reads, waiting, waits_to_read, writes
 from decklog.records.record import Page
-from decklog.stores.approvals.answers import Answers, read_answers
 from decklog.stores.approvals.approval import (
     MOST_USES,
     UNANSWERED,
+    Answers,
     Approval,
     ApprovalState,
     ApprovalStateLike,
@@ -31,6 +31,7 @@ from decklog.stores.approvals.approval import (
     keep_about,
     payload_of,
     question_key,
+    read_answers,
     settled,
     shown,
 )

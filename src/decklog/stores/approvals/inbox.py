@@ -6,13 +6,13 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal, Protocol
 
-from decklog.core.errors import Conflict, Invalid, NotFound
+from decklog.core.errors import Conflict, NotFound
 from decklog.db.where import Where, enum_of
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.approvals.feedback import Feedback, FeedbackSeverity, FixClass, FixClassLike
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.checks import filled
+from decklog.stores.checks import filled, whole
 
 
 class Pauses(Protocol):
@@ -301,7 +301,5 @@ class Inbox(Store):
 
 def _ack(severity: MessageSeverity, eta_seconds: int | None, is_authorised: bool) -> str:
     """Build the acknowledgement from a template: without a model call it is never late."""
-    if eta_seconds is not None and eta_seconds < 1:
-        raise Invalid(f"eta_seconds is {eta_seconds}; give 1 or more", field="eta_seconds")
-    eta = _ETA_MINUTES[severity] if eta_seconds is None else (eta_seconds + 59) // 60
+    eta = _ETA_MINUTES[severity] if eta_seconds is None else (whole("eta_seconds", eta_seconds, low=1) + 59) // 60
     return (_ACK if is_authorised else _ACK_STRANGER).format(severity=severity.value, eta=eta)

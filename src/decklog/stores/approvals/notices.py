@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from decklog.core.errors import Invalid
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where, enum_of, placed
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
@@ -171,8 +171,8 @@ class Notices(Store):
         """Pick the keys of which a rule has no notice yet."""
         if not keys:
             return []
-        bound, _ = self._db.values.bind({"rule_id": rule_id, **{f"k{place}": key for place, key in enumerate(keys)}})
-        marks = ", ".join(f":k{place}" for place in range(len(keys)))
+        marks, named = placed(keys)
+        bound, _ = self._db.values.bind({"rule_id": rule_id, **named})
         sql = f"select key from notices where rule_id = :rule_id and key in ({marks})"
         known = {row[0] for row in self._db.rows(sql, bound)[1]}
         return [key for key in dict.fromkeys(keys) if key not in known]

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from decklog.core.clock import from_text
 from decklog.core.errors import Conflict, Invalid
 from decklog.db.where import Where
 from decklog.journal.rows import STREAM_SIZE, newest_position
@@ -14,6 +13,7 @@ from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores import documents
 from decklog.stores.base import Store
+from decklog.stores.checks import moment
 from decklog.stores.intake import ANY_OF, together
 from decklog.stores.of_run import lock_run, next_number
 
@@ -174,24 +174,20 @@ class Checkpoints(Store):
         present = self._seek(TaskSnapshot, (run_id, task_id))
         if present is not None and present.digest == placed.digest:
             return documents.fill(self._db, present.marked_already(), "document", present.digest)
-        [changed] = self._change_all(
+        changed = self._upsert(
             TaskSnapshot,
-            """
-            insert into snapshots (run_id, task_id, paused_at, reason, pauses, digest, redacted, saved_at)
-            values (:run_id, :task_id, :paused_at, :reason, 1, :digest, :redacted, :now)
-            on conflict (run_id, task_id) do update set
-              paused_at = :paused_at, reason = :reason, pauses = snapshots.pauses + 1,
-              digest = :digest, redacted = :redacted, saved_at = :now
-            returning *
-            """,
+            {
+                "run_id": run_id,
+                "task_id": task_id,
+                "paused_at": paused_at,
+                "reason": document["reason"],
+                "pauses": 1,
+                "digest": placed.digest,
+                "redacted": placed.redacted,
+                "saved_at": self._now(),
+            },
+            update={"pauses": "snapshots.pauses + 1"},
             note=str(document["reason"]),
-            run_id=run_id,
-            task_id=task_id,
-            paused_at=paused_at,
-            reason=document["reason"],
-            digest=placed.digest,
-            redacted=placed.redacted,
-            now=self._now(),
         )
         return documents.fill(self._db, changed, "document", changed.digest)
 
@@ -241,7 +237,4 @@ def _check_snapshot(task_id: str, document: dict[str, Any]) -> datetime:
     )
     if not is_history:
         raise Invalid("tool_call_history is a list of objects that each name their tool", field="document")
-    try:
-        return from_text(document["paused_at"])
-    except ValueError:
-        raise Invalid(f"paused_at is {document['paused_at']!r}, which is not a time", field="document") from None
+    return moment("paused_at", document["paused_at"])

@@ -125,19 +125,8 @@ class Graphs(Store):
         def save() -> None:
             self._hold(place["run_id"])
             image, redacted = self._checkpoint_image(place, encoded, metadata, self._now())
-            if self._add_new(GraphCheckpoint, image, redacted=redacted):
-                return
-            self._change_all(
-                GraphCheckpoint,
-                """
-                update graph_checkpoints set
-                  parent_id = :parent_id, encoding = :encoding, digest = :digest, metadata = :metadata,
-                  graph_run_id = :graph_run_id, redacted = :redacted, saved_at = :saved_at
-                 where run_id = :run_id and namespace = :namespace and checkpoint_id = :checkpoint_id
-                returning *
-                """,
-                **{**image, "metadata": metadata},
-            )
+            if not self._add_new(GraphCheckpoint, image, redacted=redacted):
+                self._replace(GraphCheckpoint, {**image, "metadata": metadata})
 
         within_lease(self._db, save)
 
@@ -177,6 +166,11 @@ class Graphs(Store):
         self._added(record_class, image, None, redacted)
         return True
 
+    def _replace(self, record_class: type[Record], image: dict[str, Any]) -> None:
+        """Replace the values of an existing row."""
+        changes = {name: value for name, value in image.items() if name not in record_class.identity}
+        self._try_update(record_class, [image[name] for name in record_class.identity], changes)
+
     def save_graph_writes(self, place: dict[str, Any], writes: Sequence[tuple[int, str, Encoded]], *, replace: bool) -> None:
         """Store the writes of a task by number and channel. Existing ones are kept unless `replace` is set."""
 
@@ -185,17 +179,7 @@ class Graphs(Store):
             for number, channel, encoded in writes:
                 image, redacted = self._write_image({**place, "number": number, "channel": channel}, encoded)
                 if not self._add_new(GraphWrite, image, redacted=redacted) and replace:
-                    self._change_all(
-                        GraphWrite,
-                        """
-                        update graph_writes set
-                          channel = :channel, encoding = :encoding, digest = :digest, redacted = :redacted, saved_at = :saved_at
-                         where run_id = :run_id and namespace = :namespace and checkpoint_id = :checkpoint_id
-                           and task_id = :task_id and number = :number
-                        returning *
-                        """,
-                        **image,
-                    )
+                    self._replace(GraphWrite, image)
 
         within_lease(self._db, save)
 
@@ -280,23 +264,9 @@ class Graphs(Store):
     ) -> None:
         """Store an item, replacing an existing one, in the caller's transaction."""
         now = self._now()
-        self._change_all(
-            GraphItem,
-            """
-            insert into graph_items (namespace, key, value, created_at, updated_at, indexed, ttl_seconds, expires_at)
-            values (:namespace, :key, :value, :now, :now, :indexed, :ttl_seconds, :expires_at)
-            on conflict (namespace, key) do update set
-              value = :value, updated_at = :now, indexed = :indexed, ttl_seconds = :ttl_seconds, expires_at = :expires_at
-            returning *
-            """,
-            namespace=namespace,
-            key=key,
-            value=value,
-            now=now,
-            indexed=indexed,
-            ttl_seconds=ttl_seconds,
-            expires_at=_later(now, ttl_seconds),
-        )
+        given = {"namespace": namespace, "key": key, "value": value, "indexed": indexed, "ttl_seconds": ttl_seconds}
+        times = {"created_at": now, "updated_at": now, "expires_at": _later(now, ttl_seconds)}
+        self._upsert(GraphItem, {**given, **times}, keep=("created_at",))
 
     def renew_graph_item(self, item: GraphItem) -> None:
         """Extend the lifetime of an item that was read."""
@@ -305,8 +275,8 @@ class Graphs(Store):
 
     def remove_graph_item(self, namespace: str, key: str) -> None:
         """Remove an item if it exists."""
-        sql = "delete from graph_items where namespace = :namespace and key = :key returning *"
-        self._remove(GraphItem, sql, namespace=namespace, key=key)
+        if self._seek(GraphItem, (namespace, key)) is not None:
+            self._remove_one(GraphItem, (namespace, key))
 
     def remove_expired_graph_items(self) -> int:
         """Remove expired items, and return their number."""

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from decklog.core.errors import Conflict, Invalid
+from decklog.core.errors import Conflict
 from decklog.db.where import Where
 from decklog.records.fork_rules import ForkRule
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores import documents
 from decklog.stores.base import Store
+from decklog.stores.checks import filled, whole
 from decklog.stores.of_run import check_run, next_number
 from decklog.stores.results.artifacts import EvidenceCheck
 
@@ -124,8 +125,7 @@ class Outputs(Store):
     ) -> EvidenceCheck:
         """Check that every skill named gave an output in the last minutes; an empty list is complete."""
         check_run(self._db, run_id)
-        if type(since_minutes) is not int or not 1 <= since_minutes <= _LONGEST_WINDOW:
-            raise Invalid(f"since_minutes is {since_minutes!r}; it is a whole number of 1 or more", field="since_minutes")
+        whole("since_minutes", since_minutes, low=1, high=_LONGEST_WINDOW)
         where = self._where(run_id, None, agent, None)
         where.between("saved_at", self._now() - timedelta(minutes=since_minutes), None)
         bound, _ = self._db.values.bind(where.bound)
@@ -144,7 +144,4 @@ class Outputs(Store):
 
 def _names(**given: str | None) -> dict[str, str | None]:
     """Return the given names without blanks at their ends."""
-    for field, text in given.items():
-        if text is not None and not text.strip():
-            raise Invalid(f"{field} is blank; an output needs its name", field=field)
-    return {field: text and text.strip() for field, text in given.items()}
+    return {field: None if text is None else filled(field, text).strip() for field, text in given.items()}

@@ -189,18 +189,8 @@ class States(Checkpoints, Graphs):
         """Write the next version. The caller has locked the run."""
         shared: dict[str, Any] = dict(zip(State.identity, place, strict=True))
         shared |= {"version": version + 1, "digest": placed.digest, "iteration": iteration}
-        self._change_all(
-            State,
-            """
-            insert into states (run_id, group_id, name, version, digest, iteration, updated_at)
-            values (:run_id, :group_id, :name, :version, :digest, :iteration, :now)
-            on conflict (run_id, group_id, name) do update set
-              version = :version, digest = :digest, iteration = coalesce(:iteration, states.iteration), updated_at = :now
-            returning *
-            """,
-            now=saved_at,
-            **shared,
-        )
+        kept_iteration = {"iteration": "coalesce(excluded.iteration, states.iteration)"}
+        self._upsert(State, {**shared, "updated_at": saved_at}, update=kept_iteration)
         added = self._add(StateVersion, redacted=placed.redacted, agent=agent, saved_at=saved_at, **shared)
         return documents.fill(self._db, added, "document", placed.digest)
 

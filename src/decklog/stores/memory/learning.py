@@ -13,6 +13,7 @@ from decklog.db.where import Where, enum_of
 from decklog.records.operations import reads, within_lease, writes, writes_in_steps
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
+from decklog.stores.checks import whole
 from decklog.stores.memory import scope as scopes
 from decklog.stores.memory import similarity, topics
 from decklog.stores.memory.indexing import STREAM, LessonIndex, essence_term
@@ -289,8 +290,6 @@ class LessonWriter(LessonSettler):
                 hint="Say what to do next time; keep the details as an artifact.",
                 field="body",
             )
-        if not 0 <= confidence <= 100:
-            raise Invalid(f"confidence is {confidence}; it goes from 0 to 100", field="confidence")
         if not _KIND.fullmatch(source_kind):
             raise Invalid(f"{source_kind!r} can't be a kind of source: lower-case letters, digits, _ and -", field="source_kind")
         topics.check_name(topic)
@@ -298,7 +297,7 @@ class LessonWriter(LessonSettler):
             "topic": topic,
             "body": body,
             "project": project or None,
-            "confidence": confidence,
+            "confidence": whole("confidence", confidence, high=100),
             "source_kind": source_kind,
         }
 

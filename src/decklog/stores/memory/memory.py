@@ -10,6 +10,7 @@ from decklog.db.search.lessons import lesson_search
 from decklog.db.where import Where, placed
 from decklog.records.operations import reads, reads_in_steps, within_lease, writes, writes_in_steps
 from decklog.records.record import Page
+from decklog.stores.checks import check_share, whole
 from decklog.stores.memory import ranking, topics
 from decklog.stores.memory import scope as scopes
 from decklog.stores.memory.indexing import LessonIndex
@@ -242,12 +243,11 @@ class _RecallQuery:
         """Raise Invalid for arguments that make no sense."""
         if not self.query.strip():
             raise Invalid("a question needs words", field="query")
-        if not 1 <= self.limit <= MOST_HITS:
-            raise Invalid(f"limit is {self.limit}; a recall gives 1 to {MOST_HITS} lessons", field="limit")
-        if self.budget_tokens is not None and self.budget_tokens < 1:
-            raise Invalid(f"budget_tokens is {self.budget_tokens}; give at least 1", field="budget_tokens")
-        if self.min_match is not None and not 0 <= self.min_match <= 1:
-            raise Invalid(f"min_match is {self.min_match}; it goes from 0 to 1", field="min_match")
+        whole("limit", self.limit, low=1, high=MOST_HITS)
+        if self.budget_tokens is not None:
+            whole("budget_tokens", self.budget_tokens, low=1)
+        if self.min_match is not None:
+            check_share("min_match", self.min_match)
         if self.topic is not None:
             topics.check_name(self.topic)
 

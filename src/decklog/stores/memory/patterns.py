@@ -6,16 +6,19 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from decklog.core.clock import to_text
-from decklog.core.errors import Invalid
 from decklog.db.where import Where, enum_of, page_size
 from decklog.records.operations import reads, writes
 from decklog.records.record import Record
 from decklog.stores.base import Store
+from decklog.stores.checks import check_share, filled, whole
 from decklog.stores.memory.text import classic_message, message_pattern, pattern_hash
 
 DEFAULT_TTL_DAYS = 90
 INJECTABLE = 0.3
 _SURER = "case when confidence > 0.9 then 1.0 else confidence + 0.1 end"
+_LONGER_SOLUTION = """
+case when length(excluded.solution) > length(patterns.solution) then excluded.solution else patterns.solution end
+"""
 _LESS_SURE = "case when confidence < 0.3 then 0.1 else confidence - 0.2 end"
 
 
@@ -81,29 +84,24 @@ class Patterns(Store):
         if not classic and self._seek(ErrorPattern, (pattern_hash(*_identity(signature)), project)) is None:
             signature["message_pattern"] = message_pattern(self._clean("message", message))
         now = self._now()
-        recorded = self._change_all(
+        return self._upsert(
             ErrorPattern,
-            """
-            insert into patterns
-              (pattern_hash, project, signature, solution, confidence, occurrences, lang, ttl_days, created_at, last_seen_at)
-            values (:hash, :project, :signature, :solution, 0.5, 1, :lang, :ttl_days, :now, :now)
-            on conflict (pattern_hash, project) do update set
-              occurrences = patterns.occurrences + 1,
-              last_seen_at = excluded.last_seen_at,
-              solution = case when length(excluded.solution) > length(patterns.solution)
-                              then excluded.solution else patterns.solution end
-            returning *
-            """,
+            {
+                "pattern_hash": pattern_hash(*_identity(signature)),
+                "project": project,
+                "signature": signature,
+                "solution": solution,
+                "confidence": 0.5,
+                "occurrences": 1,
+                "lang": lang,
+                "ttl_days": ttl_days,
+                "created_at": now,
+                "last_seen_at": now,
+            },
+            keep=("signature", "confidence", "lang", "ttl_days", "created_at"),
+            update={"occurrences": "patterns.occurrences + 1", "solution": _LONGER_SOLUTION},
             note=f"{error_type}: {message}",
-            hash=pattern_hash(*_identity(signature)),
-            project=project,
-            signature=signature,
-            solution=solution,
-            lang=lang,
-            ttl_days=ttl_days,
-            now=now,
         )
-        return recorded[0]
 
     def _signature(self, error_type: str, message: str, hints: list[str] | None, stack: list[str] | None) -> dict[str, Any]:
         """Build the signature from values that are redacted one by one before hashing.
@@ -153,8 +151,7 @@ class Patterns(Store):
         limit: int = 5,
     ) -> list[ErrorPattern]:
         """List a project's patterns, the surest first, then the most frequent."""
-        if not 0 <= min_confidence <= 1:
-            raise Invalid(f"min_confidence is {min_confidence}; it goes from 0 to 1", field="min_confidence")
+        check_share("min_confidence", min_confidence)
         where = Where(ErrorPattern, project=project, lang=lang)
         where.add("confidence >= :least", least=float(min_confidence))
         if not include_expired:
@@ -224,12 +221,9 @@ class Patterns(Store):
 
 
 def _check(project: str, solution: str, ttl_days: int) -> None:
-    if not project.strip():
-        raise Invalid("an error pattern belongs to a project", field="project")
-    if not solution.strip():
-        raise Invalid("an error pattern needs a solution", field="solution")
-    if ttl_days < 1:
-        raise Invalid(f"ttl_days is {ttl_days}; a pattern lives for at least a day", field="ttl_days")
+    filled("project", project)
+    filled("solution", solution)
+    whole("ttl_days", ttl_days, low=1)
 
 
 def _identity(signature: dict[str, Any]) -> tuple[str, str, list[str]]:

@@ -6,12 +6,12 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Any, Literal
 
-from decklog.core.errors import Invalid
 from decklog.db.where import Where, enum_of, page_size
 from decklog.journal.entry import Entry, EntryKind, ReasoningPhase
 from decklog.records.operations import reads, writes
 from decklog.records.record import Record
 from decklog.stores.base import Store
+from decklog.stores.checks import filled, whole
 
 LONGEST_INSIGHT = 500
 MOST_CREDIT = 100
@@ -84,34 +84,32 @@ class Strategies(Store):
         strategy_id: str | None = None,
         refs: list[str] | None = None,
     ) -> Strategy:
-        if not project.strip():
-            raise Invalid("a strategy belongs to a project", field="project")
-        if not insight.strip():
-            raise Invalid("a strategy needs an insight", field="insight")
+        filled("project", project)
+        filled("insight", insight)
         # Hash the redacted text, so that no id depends on a secret.
         clean, _ = self._db.values.text("insight", insight)
-        recorded = self._change_all(
+        now = self._now()
+        return self._upsert(
             Strategy,
-            """
-            insert into strategies (id, project, topic, insight, helpfulness, lang, framework, refs, created_at, last_seen_at)
-            values (:id, :project, :topic, :insight, 1, :lang, :framework, :refs, :now, :now)
-            on conflict (id) do update set
-              helpfulness = strategies.helpfulness + 1,
-              last_seen_at = excluded.last_seen_at,
-              refs = case when excluded.refs = '[]' then strategies.refs else excluded.refs end
-            returning *
-            """,
+            {
+                "id": strategy_id or strategy_id_of(project, topic, clean),
+                "project": project,
+                "topic": topic,
+                "insight": clean[:LONGEST_INSIGHT],
+                "helpfulness": 1,
+                "lang": lang,
+                "framework": framework,
+                "refs": refs or [],
+                "created_at": now,
+                "last_seen_at": now,
+            },
+            keep=("project", "topic", "insight", "lang", "framework", "created_at"),
+            update={
+                "helpfulness": "strategies.helpfulness + 1",
+                "refs": "case when excluded.refs = '[]' then strategies.refs else excluded.refs end",
+            },
             note=insight,
-            id=strategy_id or strategy_id_of(project, topic, clean),
-            project=project,
-            topic=topic,
-            insight=clean[:LONGEST_INSIGHT],
-            lang=lang,
-            framework=framework,
-            refs=refs or [],
-            now=self._now(),
         )
-        return recorded[0]
 
     @reads
     def get(self, strategy_id: str) -> Strategy:
@@ -147,8 +145,7 @@ class Strategies(Store):
     @writes
     def credit(self, strategy_id: str, *, by: int = 1) -> Strategy:
         """Record that a strategy helped, once or several times."""
-        if not 0 <= by <= MOST_CREDIT:
-            raise Invalid(f"a strategy is credited by 0 to {MOST_CREDIT}, not by {by}", field="by")
+        whole("by", by, high=MOST_CREDIT)
         return self._update(Strategy, strategy_id, {"last_seen_at": self._now()}, adding={"helpfulness": by}, note=f"helped {by}")
 
     @writes
@@ -159,8 +156,7 @@ class Strategies(Store):
 
         An entry counts once, however often it is extracted.
         """
-        if not group_id.strip():
-            raise Invalid("strategies are extracted from one group", field="group_id")
+        filled("group_id", group_id)
         self._db.lock_stream("@memory")
         self._db.rows("select id from lesson_desk where id = 1 for update", {})
         return [self._extracted(entry, project, lang, framework) for entry in self._reasoning(run_id, group_id)]

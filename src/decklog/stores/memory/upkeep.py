@@ -6,12 +6,13 @@ from typing import Any
 
 from decklog.core.errors import DecklogError, Invalid, Unavailable
 from decklog.db.search.vectors import LessonVectors
-from decklog.db.where import page_size
+from decklog.db.where import page_size, placed
 from decklog.journal.entry import EntryKind
 from decklog.records.operations import reads, writes, writes_in_steps
 from decklog.records.record import Record
 from decklog.records.values import from_json, to_json
 from decklog.stores.base import StoreParts
+from decklog.stores.checks import filled
 from decklog.stores.memory import similarity, topics
 from decklog.stores.memory.indexing import STREAM, LessonIndex, audit_index
 from decklog.stores.memory.learning import LessonWriter
@@ -116,8 +117,7 @@ class LessonEmbedding(LessonWriter):
 
     def _bodies(self, lesson_ids: list[str], most_characters: int | None) -> dict[str, str]:
         """Load the texts of active lessons, newest id first, up to a total length."""
-        bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
-        marks = ", ".join(f":{name}" for name in bound)
+        marks, bound = placed(lesson_ids)
         _, rows = self._db.rows(f"select id, body from lessons where id in ({marks}) and {HOLDS} order by id desc", bound)
         taken: dict[str, str] = {}
         for lesson_id, body in rows:
@@ -202,8 +202,7 @@ class LessonUpkeep(LessonEmbedding):
         topics.check_name(name)
         if name in topics.TOPICS:
             raise Invalid(f"every log knows the topic {name} already: {topics.TOPICS[name].about}", field="name")
-        if not description.strip():
-            raise Invalid("a topic needs a description", field="description")
+        filled("description", description)
         return self._once(
             lambda: self._seek(Topic, name),
             lambda: self._add(Topic, name=name, description=description, created_at=self._now()),

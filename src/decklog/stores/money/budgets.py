@@ -11,6 +11,7 @@ from decklog.records.operations import reads, writes
 from decklog.records.record import Record
 from decklog.records.values import to_json
 from decklog.stores.base import Store
+from decklog.stores.checks import whole
 from decklog.stores.money.meter import GATES, BudgetMeter, PeriodUsage
 from decklog.stores.money.records import (
     Budget,
@@ -21,7 +22,6 @@ from decklog.stores.money.records import (
     BudgetScope,
     BudgetScopeLike,
     BudgetUnit,
-    check_amount,
 )
 from decklog.stores.results.money import BudgetCheck, BudgetDay, BudgetDifference, BudgetRebuild, BudgetState, BudgetUsage
 
@@ -67,8 +67,6 @@ class Budgets(Store):
         scope = enum_of(BudgetScope, scope, "scope")
         if (scope is BudgetScope.ALL) != (scope_id is None) or scope_id == "":
             raise Invalid(f"a budget for {scope} needs {'no' if scope is BudgetScope.ALL else 'a'} scope_id", field="scope_id")
-        if type(warn_percent) is not int or not 1 <= warn_percent <= 100:
-            raise Invalid(f"warn_percent is {warn_percent!r}; it is a whole number from 1 to 100", field="warn_percent")
         given = {
             "scope": scope,
             "scope_id": scope_id,
@@ -76,7 +74,7 @@ class Budgets(Store):
             "unit": unit,
             "ceiling": ceiling,
             "action": enum_of(BudgetAction, action, "action"),
-            "warn_percent": warn_percent,
+            "warn_percent": whole("warn_percent", warn_percent, low=1, high=100),
         }
         meter = self._closed()
         return self._replace(given) or self._begin(meter, given)
@@ -231,11 +229,8 @@ def _limit(microdollars: int | None, tokens: int | None) -> tuple[BudgetUnit, in
     if (microdollars is None) == (tokens is None):
         raise Invalid("a budget has one limit: give limit_microdollars or limit_tokens", field="limit_microdollars")
     if microdollars is None:
-        assert tokens is not None
-        check_amount("limit_tokens", tokens, MOST)
-        return BudgetUnit.TOKENS, tokens
-    check_amount("limit_microdollars", microdollars, MOST)
-    return BudgetUnit.MICRODOLLARS, microdollars
+        return BudgetUnit.TOKENS, whole("limit_tokens", tokens, high=MOST)
+    return BudgetUnit.MICRODOLLARS, whole("limit_microdollars", microdollars, high=MOST)
 
 
 def _state(usage: PeriodUsage) -> BudgetState:

@@ -6,7 +6,6 @@ because each changes the budget.
 
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
-from itertools import zip_longest
 from operator import itemgetter
 from typing import Any
 
@@ -17,6 +16,7 @@ from decklog.journal.rows import RESERVED
 from decklog.records.operations import is_late
 from decklog.stores.base import StoreParts
 from decklog.stores.fields import complete
+from decklog.stores.intake import ANY_OF, together
 from decklog.stores.money.ledger import Ledger
 from decklog.stores.money.meter import BudgetMeter
 from decklog.stores.money.prices import PriceList
@@ -24,12 +24,8 @@ from decklog.stores.money.records import TOKENS, Charge, check, complete_by_task
 
 BulkItem = dict[str, Any] | tuple[Any, ...]
 
-# Looked up in batches, padded with nulls, so that one statement is prepared once.
-_TOGETHER = 128
-_ANY_OF = f"({', '.join(f':a{number}' for number in range(_TOGETHER))})"
-_PAID = f"select answer_id from charges where answer_id in {_ANY_OF}"
-_ANSWERS = [f"a{number}" for number in range(_TOGETHER)]
-_WITH_KEY = f"select {', '.join(Charge.columns())} from charges where coalesce(run_id, '') = :run_id and key in {_ANY_OF}"
+_PAID = f"select answer_id from charges where answer_id in {ANY_OF}"
+_WITH_KEY = f"select {', '.join(Charge.columns())} from charges where coalesce(run_id, '') = :run_id and key in {ANY_OF}"
 # Fields that another program may clear later; other fields keep their value.
 _MAY_BE_NOTHING = ("task_id", "call_site")
 _UNSAID: dict[str, Any] = dict.fromkeys(("group_id", "task_id", "call_site", "occurred_at", "cost_microdollars"))
@@ -141,9 +137,7 @@ class Bulk(Ledger):
         counted = charge.counted_at or charge.occurred_at
         if day_of(counted) != day_of(fields.get("occurred_at", charge.occurred_at)):
             fields["counted_at"] = counted
-        changes = ", ".join(f"{name} = :{name}" for name in fields)
-        sql = f"update charges set {changes} where id = :id returning *"
-        changed = self._change(Charge, charge.id, sql, note=note, **fields)
+        changed = self._update(Charge, charge.id, fields, note=note)
         meter, entry_at = self._meter, self._last_entry_at(charge.run_id or "@ledger")
         meter.pass_gates({charge.run_id or "@ledger"})
         meter.move(charge, changed, counted, entry_at)
@@ -172,8 +166,7 @@ class Bulk(Ledger):
 
     def _matching(self, sql: str, values: Sequence[str], **bound: str) -> Iterator[Row]:
         """Yield the rows that have any of some values, in batches of one size."""
-        for start in range(0, len(values), _TOGETHER):
-            some = dict(zip_longest(_ANSWERS, values[start : start + _TOGETHER]))
+        for some in together(values):
             yield from self._db.rows(sql, {**bound, **some})[1]
 
     def _placed(self, items: dict[str, Any]) -> dict[str, Any]:
@@ -194,7 +187,7 @@ class Bulk(Ledger):
         for charge_id, (place, given) in zip(ids, batch.spent, strict=True):
             bound, redacted = self._db.values.bind(complete(Charge, self._fields(given, charge_id, now)))
             rows.append(tuple(bound.values()))
-            batch.entries[place] = tuple(self._as_entry(Charge, _FIELDS, rows[-1], "added", None, redacted))
+            batch.entries[place] = tuple(self._writer.changed(Charge, _FIELDS, rows[-1], "added", None, redacted))
         return rows
 
     def _fields(self, given: dict[str, Any], charge_id: str, now: datetime) -> dict[str, Any]:

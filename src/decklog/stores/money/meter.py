@@ -14,7 +14,6 @@ an entry, so that `verify` can check it.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
 from operator import itemgetter
 from typing import Any
 from zlib import crc32
@@ -22,6 +21,7 @@ from zlib import crc32
 from decklog.core.clock import Clock, to_text
 from decklog.core.errors import BudgetExceeded, Refused
 from decklog.db.base import Database
+from decklog.stores.intake import ANY_OF, together
 from decklog.stores.money.records import (
     COLUMNS,
     Budget,
@@ -39,7 +39,6 @@ from decklog.stores.money.records import (
 from decklog.stores.of_run import no_run
 from decklog.stores.results.money import BudgetFigures
 
-_TOGETHER = 20_000
 GATES = 32
 _MOST_REMEMBERED = 1000
 _whose = itemgetter(*COLUMNS.values())
@@ -268,12 +267,8 @@ class BudgetMeter:
 
     def known_entry_times(self, times: set[str]) -> set[str]:
         """Return which of some times belong to entries."""
-        sought, found = iter(sorted(map(str, times))), set[str]()
-        while some := list(islice(sought, _TOGETHER)):
-            bound = {f"t{place}": time for place, time in enumerate(some)}
-            sql = f"select distinct at from entries where at in ({', '.join(':' + name for name in bound)})"
-            found.update(row[0] for row in self._db.rows(sql, bound)[1])
-        return found
+        sql = f"select distinct at from entries where at in {ANY_OF}"
+        return {row[0] for some in together(sorted(map(str, times))) for row in self._db.rows(sql, some)[1]}
 
     def recount(self, budget: Budget, as_of: str) -> None:
         """Rebuild a budget's days from its charges, as of the time of an entry. The gates must be closed."""

@@ -14,7 +14,7 @@ from decklog.db.where import Where
 from decklog.records.operations import reads, writes
 from decklog.records.record import Record
 from decklog.stores.base import Store
-from decklog.stores.money.records import aware
+from decklog.stores.checks import aware, filled
 
 Tokens = tuple[int, int, int, int]
 
@@ -174,34 +174,16 @@ class Prices(Store):
     def _set(self, row: dict[str, Any]) -> Price:
         _check(row)
         PriceList(self._db).forget(row["model"])
-        names = Price.columns()
-        changed = self._change_all(
-            Price,
-            f"""
-            insert into prices ({", ".join(names)})
-            values ({", ".join(":" + name for name in names)})
-            on conflict (model, valid_from, over_tokens) do update set
-              {", ".join(f"{name} = :{name}" for name in names if name not in Price.identity)}
-            returning *
-            """,
-            **{name: row.get(name) for name in names},
-        )
-        return changed[0]
+        return self._upsert(Price, {name: row.get(name) for name in Price.columns()})
 
     @writes(owner_only=True)
     def withdraw(self, model: str, valid_from: datetime, *, over_tokens: int = 0) -> Price:
         """Remove one of the log's own prices; the price that held before it holds again."""
         PriceList(self._db).forget(model)
-        gone = self._remove(
-            Price,
-            "delete from prices where model = :model and valid_from = :valid_from and over_tokens = :over returning *",
-            model=model,
-            valid_from=valid_from,
-            over=over_tokens,
-        )
-        if not gone:
+        key: Any = (model, valid_from, over_tokens)
+        if self._seek(Price, key) is None:
             raise NotFound(f"this log sets no price for {model} from {valid_from} on", table="prices", id=model)
-        return gone[0]
+        return self._remove_one(Price, key)
 
     @reads
     def get(self, model: str, *, at: datetime | None = None, prompt_tokens: int = 0) -> Price:
@@ -270,8 +252,7 @@ def _row(given: object, number: int) -> dict[str, Any]:
 
 
 def _check(row: dict[str, Any]) -> None:
-    if not isinstance(row["model"], str) or not row["model"].strip():
-        raise Invalid("a price needs the name of its model", field="model")
+    filled("model", row["model"])
     for name in _AMOUNTS:
         value = row.get(name)
         if value is None and name in ("cache_read_price", "cache_create_price"):

@@ -15,6 +15,7 @@ from decklog.core.figures import dollars
 from decklog.db.base import Database
 from decklog.records.fork_rules import left_out
 from decklog.records.record import Record
+from decklog.stores.checks import aware, whole
 
 
 class BudgetScope(StrEnum):
@@ -269,17 +270,5 @@ def check(given: Mapping[str, Any]) -> None:
     if not given["model"].strip():
         raise Invalid("a charge needs the name of its model", field="model")
     for name in TOKENS if given["cost_microdollars"] is None else _FIGURES:
-        check_amount(name, given[name], MOST)
+        whole(name, given[name], high=MOST)
     aware("occurred_at", given["occurred_at"])
-
-
-def check_amount(name: str, value: int, most: int) -> None:
-    """Raise Invalid for an amount that is no whole number in its range."""
-    if type(value) is not int or not 0 <= value <= most:
-        raise Invalid(f"{name} is {value!r}; it must be a whole number from 0 to {most}", field=name, most=most)
-
-
-def aware(name: str, moment: datetime | None) -> None:
-    """Raise Invalid for a time without a time zone."""
-    if moment is not None and moment.tzinfo is None:
-        raise Invalid(f"{name} needs a time zone; use datetime.now(UTC)", field=name)

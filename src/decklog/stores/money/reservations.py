@@ -14,7 +14,7 @@ from decklog.journal.attribution import acting
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page
 from decklog.stores.base import Store
-from decklog.stores.checks import LONGEST_RESERVATION_SECONDS
+from decklog.stores.checks import LONGEST_RESERVATION_SECONDS, aware, whole
 from decklog.stores.money.meter import BudgetMeter
 from decklog.stores.money.records import (
     MOST,
@@ -23,8 +23,6 @@ from decklog.stores.money.records import (
     Reservation,
     ReservationState,
     ReservationStateLike,
-    aware,
-    check_amount,
     complete_by_task,
     place_of,
 )
@@ -60,8 +58,8 @@ class Reservations(Store):
         """
         expires_at = self._now() + DEFAULT if expires_at is None else expires_at
         self._check_end(expires_at)
-        check_amount("amount_microdollars", amount_microdollars, MOST)
-        check_amount("tokens", tokens, MOST)
+        whole("amount_microdollars", amount_microdollars, high=MOST)
+        whole("tokens", tokens, high=MOST)
         given: dict[str, Any] = {"microdollars": amount_microdollars, "tokens": tokens, "holder": holder, "key": key}
         given |= {"run_id": run_id, "group_id": group_id, "task_id": task_id, "agent": agent}
         who, named = acting.get() or {}, dict(given)

@@ -15,10 +15,10 @@ from decklog.records.operations import reads_in_steps
 from decklog.records.record import Page
 from decklog.records.values import to_json
 from decklog.stores.base import Store
-from decklog.stores.overview import recent, task_counts, waiting
-from decklog.stores.overview.budgets import BudgetOverview, budget_overviews
+from decklog.stores.overview import summary, task_counts, waiting
 from decklog.stores.overview.run_facts import OverviewMoment, OverviewOutdated, RunOverview, load_runs
 from decklog.stores.overview.run_list import NEWEST_GOING_ON, STATES, RunFilter, place_in
+from decklog.stores.overview.spending import BudgetOverview, budget_overviews
 from decklog.stores.overview.status import Status, StatusLike
 from decklog.stores.overview.waiting import WaitingItem
 
@@ -304,6 +304,6 @@ class Families(Store):
         def read(base: Base) -> FamiliesTable:
             page = read_families(self._db, query, base)
             runs = [member.run for family in page for member in family.runs]
-            return FamiliesTable(page, len(base.items), recent.last_hour(self._db, runs, base.now))
+            return FamiliesTable(page, len(base.items), summary.last_hour(self._db, runs, base.now))
 
         return self._read_with_base(read)

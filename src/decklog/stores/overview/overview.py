@@ -16,12 +16,9 @@ from decklog.records.record import Page, Record
 from decklog.records.values import to_json
 from decklog.stores.base import StoreParts
 from decklog.stores.of_run import no_run
-from decklog.stores.overview import attention, recent, run_list, run_view, spending, task_counts, waiting
-from decklog.stores.overview.attention import AttentionGroup
+from decklog.stores.overview import run_list, run_view, spending, summary, task_counts, waiting
 from decklog.stores.overview.board import BoardColumn, columns, workloads
-from decklog.stores.overview.budgets import BudgetOverview, budget_overviews, global_budget
 from decklog.stores.overview.families import Base, Families
-from decklog.stores.overview.recent import Recent
 from decklog.stores.overview.run_facts import RunOverview
 from decklog.stores.overview.run_list import (
     MOST_GOING_ON,
@@ -35,10 +32,18 @@ from decklog.stores.overview.run_list import (
 )
 from decklog.stores.overview.run_view import Comparison, RunView
 from decklog.stores.overview.search import SearchQuery, SearchResult, find_hits
-from decklog.stores.overview.spending import SpendingView, SpendKey, SpendKeyLike, spent
+from decklog.stores.overview.spending import (
+    BudgetOverview,
+    SpendingView,
+    SpendKey,
+    SpendKeyLike,
+    budget_overviews,
+    global_budget,
+    spent,
+)
 from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, of_task
-from decklog.stores.overview.summary import Summary, by_status, sentence
-from decklog.stores.overview.waiting import WaitingItem
+from decklog.stores.overview.summary import Recent, Summary, by_status, sentence
+from decklog.stores.overview.waiting import AttentionGroup, WaitingItem
 from decklog.stores.results.overview import DaySpending, EndedRun, FailedTask, StatusWords, TaskSummary, Workload
 
 T = TypeVar("T")
@@ -146,7 +151,7 @@ class Overview(Families):
             else:
                 page, going, is_cut = run_list.by_column(look, status, wanted, size, after, sort, descending=descending)
             counts, is_many = run_list.counts(self._db, wanted, going)
-            activity = recent.last_hour(self._db, page, base.now)
+            activity = summary.last_hour(self._db, page, base.now)
             return RunsTable(page, len(base.items), activity, counts, is_cut or is_many)
 
         return self._read_with_base(read)
@@ -387,24 +392,24 @@ class Overview(Families):
         These are runs that failed since yesterday, new feedback with high or critical severity, and of unfinished runs blocked
         tasks, failed attempts, and failed checks and blocked reviews of the last 7 days. Up to 100 of a kind are counted.
         """
-        return attention.read(self._db, self._now())
+        return waiting.attention_groups(self._db, self._now())
 
     @reads
     def ended(self, since: datetime, *, limit: int = 20) -> list[EndedRun]:
         """List the runs that ended since a time, the latest first, each with its word."""
-        return recent.ended_runs(self._db, since, page_size(limit))
+        return summary.ended_runs(self._db, since, page_size(limit))
 
     @reads
     def failed_tasks(self, since: datetime, *, limit: int = 20) -> list[FailedTask]:
         """List the tasks of all runs that used up their attempts since a time, the latest first."""
-        return recent.failed_tasks(self._db, since, page_size(limit))
+        return summary.failed_tasks(self._db, since, page_size(limit))
 
     @reads
     def activity(self, run_ids: list[str], *, span_seconds: int = 3600, buckets: int = 24) -> dict[str, list[int]]:
         """Count the newest 120 entries of each run over the last `span_seconds`, in even steps."""
         if not 1 <= buckets <= 300 or not 1 <= span_seconds <= 3600 * 24 * 366:
             raise Invalid("activity has 1 to 300 steps, and covers up to a year", field="buckets")
-        return recent.activity(self._db, _within_limit(run_ids), self._now(), timedelta(seconds=span_seconds), buckets)
+        return summary.activity(self._db, _within_limit(run_ids), self._now(), timedelta(seconds=span_seconds), buckets)
 
     @reads
     def recent(self, run_ids: list[str], *, limit: int = 5) -> Recent:
@@ -413,9 +418,9 @@ class Overview(Families):
         midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         size = page_size(limit)
         return Recent(
-            activity=recent.activity(self._db, _within_limit(run_ids), now),
-            failed=recent.failed_tasks(self._db, midnight, size),
-            ended=recent.ended_runs(self._db, now - timedelta(days=1), size),
+            activity=summary.activity(self._db, _within_limit(run_ids), now),
+            failed=summary.failed_tasks(self._db, midnight, size),
+            ended=summary.ended_runs(self._db, now - timedelta(days=1), size),
         )
 
     # Loading

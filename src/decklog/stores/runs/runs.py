@@ -12,7 +12,7 @@ from decklog.records.fork_rules import Fork
 from decklog.records.operations import reads, reads_in_steps, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.checks import filled
+from decklog.stores.checks import filled, whole
 from decklog.stores.of_run import cleared, given_of
 from decklog.stores.results.runs import RecordDifference, RunActivity, RunLanes
 from decklog.stores.runs import comparison, timeline
@@ -220,30 +220,11 @@ class Runs(Store):
         """Record an agent's session and counts; what is not given stays as it was."""
         self._fetch(Run, run_id)
         filled("role", role)
-        changed = self._change_all(
-            Agent,
-            """
-            insert into agents (run_id, role, session, turns, rotations, last_prompt_path, last_response_path, updated_at)
-            values (:run_id, :role, :session, coalesce(:turns, 0), coalesce(:rotations, 0), :prompt, :response, :now)
-            on conflict (run_id, role) do update set
-              session = coalesce(:session, agents.session),
-              turns = coalesce(:turns, agents.turns),
-              rotations = coalesce(:rotations, agents.rotations),
-              last_prompt_path = coalesce(:prompt, agents.last_prompt_path),
-              last_response_path = coalesce(:response, agents.last_response_path),
-              updated_at = :now
-            returning *
-            """,
-            run_id=run_id,
-            role=role,
-            session=session,
-            turns=turns,
-            rotations=rotations,
-            prompt=last_prompt_path,
-            response=last_response_path,
-            now=self._now(),
-        )
-        return changed[0]
+        given = {"session": session, "turns": turns, "rotations": rotations}
+        given |= {"last_prompt_path": last_prompt_path, "last_response_path": last_response_path}
+        fields = {"turns": 0, "rotations": 0, **given_of(given)}
+        keep = [name for name, value in given.items() if value is None]
+        return self._upsert(Agent, {"run_id": run_id, "role": role, **fields, "updated_at": self._now()}, keep=keep)
 
     @writes
     def count_turn(self, run_id: str, role: str) -> Agent:
@@ -300,8 +281,7 @@ class Runs(Store):
         A span begins and ends at an entry or a time. Of more than 200 marks, the first of each kind in each part are given;
         `left_out` counts the others.
         """
-        if not 1 <= buckets <= MOST_STEPS:
-            raise Invalid(f"buckets is {buckets}; a strip has 1 to {MOST_STEPS}", field="buckets")
+        whole("buckets", buckets, low=1, high=MOST_STEPS)
 
         def look(history: RunHistory, place: StreamPosition, story: RunStory) -> RunActivity:
             return history.activity(place, story, history.span(place, since, until), buckets)

@@ -1,8 +1,8 @@
-"""Queries for claims: which tasks are ready, and the statements that claim, end and take back a task."""
+"""Queries for claims: which tasks are ready, the statements that claim a task or take it back, and the table of tags."""
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from math import inf
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from decklog.core.clock import from_text
 from decklog.db.base import Database
-from decklog.records.values import to_json
+from decklog.records.values import from_json, to_json
 
 EXPIRED = """
 update tasks set
@@ -251,36 +251,10 @@ def _take(found: str, more: str = "") -> str:
     """
 
 
-FINISH = """
-update tasks set
-  state = 'done',
-  outcome = 'done',
-  worker = null,
-  leased_until = null,
-  summary = :summary,
-  result = :result,
-  blocker = null,
-  blocker_repeats = 0,
-  updated_at = :now
-where id = :id and fence = :fence and state = 'running'
-returning *
-"""
-
 # The worker of a task, with each linked task.
 HOLDER_AND_LINKS = """
 select t.worker, d.run_id, d.kind from tasks t left join dependencies d on d.depends_on = t.id where t.id = :id
 """
-
-
-@cache
-def held_update(names: tuple[str, ...]) -> str:
-    """Build the update that changes these fields of a task if the fencing token is still valid."""
-    assignments = ", ".join(f"{name} = :new_{name}" for name in names)
-    return f"""
-    update tasks set {assignments}, updated_at = :now
-     where id = :id and fence = :fence and state = 'running'
-    returning *
-    """
 
 
 class Patience:
@@ -297,3 +271,50 @@ class Patience:
 
     def over(self) -> bool:
         return time.monotonic() >= self._end
+
+
+READY_TAGS = "ready_tags"
+_TAG_COLUMNS = ("task_id", "tag", "run_id", "assigned_to", "rank", "created_at")
+_KEPT_TAGS = f"select {', '.join(_TAG_COLUMNS)} from {READY_TAGS} order by {', '.join(_TAG_COLUMNS)}"
+_TRUE_TAGS = """
+select id, tags, run_id, coalesce(assigned_to, ''), -priority, created_at
+  from tasks
+ where state = 'pending' and open_dependencies = 0 and tags <> '[]'
+ order by id
+"""
+
+
+def audit_tags(db: Database) -> Iterator[dict[str, Any]]:
+    """Yield a problem for each task whose indexed tags differ from its tags."""
+    kept: dict[Any, list[tuple[Any, ...]]] = {}
+    for task_id, *row in db.each_as_is(_KEPT_TAGS, {}):
+        kept.setdefault(task_id, []).append(tuple(row))
+    yield from (_wrong_tags(task_id) for task_id, true in _true_tags(db) if kept.pop(task_id, []) != true)
+    yield from map(_wrong_tags, kept)
+
+
+def _true_tags(db: Database) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
+    for task_id, tags, *place in db.each(_TRUE_TAGS, {}):
+        yield task_id, [(tag, *place) for tag in sorted(_tags_of(tags))]
+
+
+def _tags_of(tags: str) -> set[str]:
+    try:
+        found = from_json(tags)
+    except ValueError:
+        return set()
+    return {tag for tag in found if isinstance(tag, str)} if isinstance(found, list) else set()
+
+
+def _wrong_tags(task_id: Any) -> dict[str, Any]:
+    what = f"{READY_TAGS} of task {task_id} are not the tags that it can be claimed by"
+    return {"what": what, "table": READY_TAGS, "record_id": str(task_id)}
+
+
+def derive_tags(db: Database) -> None:
+    """Rebuild the table from the tasks."""
+    db.count(f"delete from {READY_TAGS}", {})
+    batch: list[tuple[Any, ...]] = []
+    for task_id, rows in list(_true_tags(db)):
+        batch += [(task_id, *row) for row in rows]
+    db.insert(READY_TAGS, _TAG_COLUMNS, batch)

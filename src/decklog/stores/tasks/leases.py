@@ -17,11 +17,9 @@ from decklog.stores.tasks.claim import Claim, ending, lost
 from decklog.stores.tasks.claimable import (
     BEFORE_CLAIM,
     EXPIRED,
-    FINISH,
     HOLDER_AND_LINKS,
     Outlook,
     Patience,
-    held_update,
     look,
     runs_with_work,
     take_after,
@@ -344,7 +342,8 @@ class Leases(Store):
         bound, _ = self._db.values.bind({"id": task_id})
         self._lock_first(Task, bound)
         links = self._db.rows_ahead(HOLDER_AND_LINKS, bound)
-        task = self._change_held(FINISH, task_id, fence, note=summary or "done", summary=summary, result=result)
+        changes = ending(AttemptOutcome.DONE, TaskState.DONE, summary=summary, result=result, blocker=None, blocker_repeats=0)
+        task = self._held(task_id, fence, changes, note=summary or "done")
         found = links()
         for run_id, kind in sorted({(run_id, kind) for _, run_id, kind in found if kind is not None}):
             if kind == LinkKind.PARENT:
@@ -466,17 +465,12 @@ class Leases(Store):
         return found
 
     def _held(self, task_id: str, fence: int, changes: dict[str, Any], note: str | None = None) -> Task:
-        """Change fields of a task if this worker still has it."""
-        new = {f"new_{name}": value for name, value in changes.items()}
-        return self._change_held(held_update(tuple(changes)), task_id, fence, note=note, **new)
-
-    def _change_held(self, sql: str, task_id: str, fence: int, *, note: str | None, **parameters: Any) -> Task:
-        """Run an update that matches a task only if this worker still has it. Raise LeaseLost otherwise."""
-        changed = self._change_all(Task, sql, note=note, id=task_id, fence=fence, now=self._now(), **parameters)
-        if not changed:
+        """Change fields of a task if this worker still has it. Raise LeaseLost otherwise."""
+        is_held = "fence = :fence and state = 'running'"
+        task = self._try_update(Task, task_id, changes, condition=is_held, note=note, fence=fence)
+        if task is None:
             present = self._seek(Task, task_id)
             raise self._refusal(Task, task_id) if present is None else lost(present, fence)
-        task = changed[0]
         for claim in claims():
             claim.follow(task, fence)
         if task.state != TaskState.RUNNING:

@@ -176,14 +176,7 @@ class Links(Leases):
         if task.state in ENDED:
             raise Conflict(f"task {task_id} is {task.state}, and stays what it was", task_id=task_id, state=task.state.value)
         note = f"no longer linked with {depends_on}" + (f": {reason}" if reason else "")
-        (link,) = self._remove(
-            Dependency,
-            "delete from dependencies where task_id = :task_id and depends_on = :depends_on returning *",
-            note=note,
-            run_id=task.run_id,
-            task_id=task_id,
-            depends_on=depends_on,
-        )
+        link = self._remove_one(Dependency, (task_id, depends_on), note=note)
         if link.kind != LinkKind.BLOCKS or self._fetch(Task, depends_on).state == TaskState.DONE:
             return task
         return self._update(Task, task.id, {}, condition="open_dependencies > 0", adding={"open_dependencies": -1}, note=note)

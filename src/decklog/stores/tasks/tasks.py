@@ -12,8 +12,7 @@ from decklog.records.values import from_json
 from decklog.stores.checks import filled
 from decklog.stores.of_run import check_goes_on, check_run, cleared
 from decklog.stores.results.tasks import ClaimExplanation, ReadyTasks, TaskDetails
-from decklog.stores.tasks import ready_tags
-from decklog.stores.tasks.claimable import GOES_ON, TAGGED, spelled_tag
+from decklog.stores.tasks.claimable import GOES_ON, READY_TAGS, TAGGED, audit_tags, derive_tags, spelled_tag
 from decklog.stores.tasks.links import Links
 from decklog.stores.tasks.task import (
     CLEARABLE,
@@ -60,15 +59,15 @@ class Tasks(Links):
     """Plans tasks, gives them to workers one at a time, and records the result of each attempt."""
 
     records = (Task, Dependency, TaskComment)
-    derived = (ready_tags.TABLE,)
+    derived = (READY_TAGS,)
 
     def audit(self, _record_classes: Mapping[str, type[Record]]) -> Iterator[dict[str, Any]]:
         """Yield problems of the tags of claimable tasks."""
-        return ready_tags.audit(self._db)
+        return audit_tags(self._db)
 
     def derive(self) -> None:
         """Rebuild the tags of claimable tasks, for example after an import from another log."""
-        self._db.write(lambda: ready_tags.derive(self._db))
+        self._db.write(lambda: derive_tags(self._db))
 
     @writes
     def add(

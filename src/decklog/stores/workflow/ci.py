@@ -11,7 +11,7 @@ from decklog.db.where import Where, enum_of
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
-from decklog.stores.checks import filled
+from decklog.stores.checks import filled, whole
 from decklog.stores.results.workflow import ExpectedDuration
 
 
@@ -68,7 +68,7 @@ class Ci(Store):
         given = {
             "started_at": started_at,
             "completed_at": completed_at,
-            "duration_seconds": _seconds(duration_seconds),
+            "duration_seconds": None if duration_seconds is None else whole("duration_seconds", duration_seconds, high=2**31 - 1),
             "conclusion": conclusion and enum_of(CiConclusion, conclusion, "conclusion"),
         }
         run = self._once(lambda: self._seek_by(CiRun, for_update=True, **key), lambda: self._start(key, given))
@@ -135,8 +135,7 @@ class Ci(Store):
 
         For a branch without any, other branches are used (see `source`); without any run, both are null.
         """
-        if not 1 <= last <= 1000:
-            raise Invalid(f"last is {last}; look at 1 to 1000 runs", field="last")
+        whole("last", last, low=1, high=1000)
         durations, source = self._durations(workflow_name, "branch = :branch", branch, last), "branch"
         if not durations:
             durations, source = self._durations(workflow_name, "branch <> :branch", branch, last), "other-branches"
@@ -168,15 +167,8 @@ class Ci(Store):
 def _key(workflow_name: str, branch: str, ci_run_id: int) -> dict[str, Any]:
     filled("workflow_name", workflow_name)
     filled("branch", branch)
-    if isinstance(ci_run_id, bool) or not 0 <= ci_run_id < 2**63:
-        raise Invalid(f"{ci_run_id} is not the number of a CI run", field="ci_run_id")
+    whole("ci_run_id", ci_run_id)
     return {"workflow_name": workflow_name, "branch": branch, "ci_run_id": ci_run_id}
-
-
-def _seconds(duration_seconds: int | None) -> int | None:
-    if duration_seconds is not None and not 0 <= duration_seconds < 2**31:
-        raise Invalid(f"a run can't take {duration_seconds} seconds", field="duration_seconds")
-    return duration_seconds
 
 
 def _duration(fields: dict[str, Any]) -> int | None:

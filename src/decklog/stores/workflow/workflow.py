@@ -12,7 +12,6 @@ from decklog.records.record import Page, Record
 from decklog.stores.base import Store, StoreParts
 from decklog.stores.results.workflow import PromptCheck, RouteDecision, WorkflowReadiness
 from decklog.stores.workflow import drawing
-from decklog.stores.workflow.document import completed, digest_of, records_of, shipped
 from decklog.stores.workflow.records import (
     PARTS,
     ModelAssignment,
@@ -21,6 +20,10 @@ from decklog.stores.workflow.records import (
     WorkflowRule,
     WorkflowTransition,
     WorkflowVersion,
+    completed,
+    digest_of,
+    records_of,
+    shipped,
 )
 from decklog.stores.workflow.router import GroupFacts, RouteQuestion, RoutingDecision, TestingMode, TestingModeLike, decide
 

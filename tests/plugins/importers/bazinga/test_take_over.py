@@ -13,7 +13,7 @@ from decklog import Conflict, Decklog, NotFound
 from decklog.cli import run
 from decklog.core.errors import Busy
 from decklog.plugins.importers.bazinga.take_over import TakeOver
-from decklog.stores.workflow.document import digest_of, shipped
+from decklog.stores.workflow.records import digest_of, shipped
 from tests.plugins.importers.bazinga.bazinga_files import build
 from tests.plugins.importers.comparing import execute
 

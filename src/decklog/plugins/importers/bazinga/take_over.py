@@ -20,7 +20,7 @@ from decklog.plugins.bazinga_project import log_path_for
 from decklog.plugins.importers.bazinga.importer import BazingaImport
 from decklog.plugins.importers.bazinga.mirror import MARKS, make
 from decklog.stores.workflow import bazinga_workflow
-from decklog.stores.workflow.document import completed, records_of, shipped
+from decklog.stores.workflow.records import completed, records_of, shipped
 
 _SKILLS = os.path.join(".claude", "skills")
 # Where a project has them, and the command that does what each did.

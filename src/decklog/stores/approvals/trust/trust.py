@@ -7,12 +7,12 @@ from typing import Any, Protocol, TypeVar
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Denied, Invalid, Refused
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where, enum_of, placed
 from decklog.journal.entry import EntryKind
 from decklog.records.operations import reads, writes, writes_in_steps
 from decklog.records.record import Page
 from decklog.records.values import from_json, to_json
-from decklog.stores.approvals.trust import signatures, statements, tiers
+from decklog.stores.approvals.trust import records, signatures, tiers
 from decklog.stores.approvals.trust.proofs import signer_for
 from decklog.stores.approvals.trust.records import (
     ChangeKind,
@@ -25,7 +25,7 @@ from decklog.stores.approvals.trust.records import (
 )
 from decklog.stores.approvals.trust.replay import Contracts
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.checks import filled
+from decklog.stores.checks import filled, whole
 from decklog.stores.results.approvals import ActionPermission, TierExplanation, TrustDetails, TrustStatus
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -60,17 +60,13 @@ class Trust(Store):
     def show(self) -> TrustDetails:
         """Show the owner, the tier and what it permits; without an owner, the question to ask."""
         contract, problem = self._contracts.look()
+        tier, last = tiers.explain(contract.tier if contract else 0), self._last_moves()
+        status = _status(contract, problem)
+        shown: TrustDetails = {**status, "may": tier["may"], "may_not_yet": tier["may_not_yet"]}  # type: ignore[typeddict-item]
         if contract is None:
-            return _unbound(problem)
-        tier, last = tiers.explain(contract.tier), self._last_moves()
+            return shown if problem else {**shown, "question": _QUESTION}
         return {
-            "is_bound": True,
-            "tier": contract.tier,
-            "tier_name": tier["name"],
-            "owner": contract.handle,
-            "has_password": contract.phrase is not None,
-            "may": tier["may"],
-            "may_not_yet": tier["may_not_yet"],
+            **shown,
             "log_id": contract.id,
             "channel": contract.channel,
             "fingerprint": signatures.fingerprint(contract.public_key),
@@ -156,7 +152,7 @@ class Trust(Store):
         """Check whether a handle is the owner's or a reviewer's."""
         contract = self._contract()
         known = [contract.handle, *contract.reviewers] if contract else []
-        return any(statements.is_same_handle(handle, one) for one in known)
+        return any(records.is_same_handle(handle, one) for one in known)
 
     # Writing
 
@@ -185,7 +181,7 @@ class Trust(Store):
         self._refuse_second_bind()
         fields: dict[str, Any] = {
             "id": self._ids.new("log"),
-            "handle": statements.handle_of(asked["handle"]),
+            "handle": records.handle_of(asked["handle"]),
             "channel": filled("channel", asked["channel"]).strip(),
             "public_key": signatures.public_key_of(asked["public_key"]),
             "phrase": asked["phrase"],
@@ -205,11 +201,11 @@ class Trust(Store):
     def _heads(self) -> dict[str, int]:
         """Return the last entries of owner-only records by stream: later changes need a signature."""
         managed = [table for table, record_class in self._journal.record_classes().items() if record_class.is_managed]
-        bound = {f"t{place}": table for place, table in enumerate(managed)}
+        marks, bound = placed(managed)
         sql = f"""
             select stream, max(seq)
               from entries
-             where record_table in ({", ".join(":" + name for name in bound)})
+             where record_table in ({marks})
              group by stream
              order by stream
         """
@@ -246,8 +242,7 @@ class Trust(Store):
         """
         change = enum_of(SignedChange, change, "change")
         filled("reason", reason)
-        if not 1 <= expires_in_seconds <= 24 * 3600:
-            raise Invalid(f"expires_in_seconds is {expires_in_seconds}; it is 1 to {24 * 3600}", field="expires_in_seconds")
+        whole("expires_in_seconds", expires_in_seconds, low=1, high=24 * 3600)
         given = {
             "to_tier": to_tier,
             "handle": handle,
@@ -262,10 +257,10 @@ class Trust(Store):
 
     def _propose(self, change: SignedChange, reason: str, given: dict[str, Any], seconds: int, by: str | None) -> TrustProposal:
         contract, now = self._bound(), self._now()
-        terms = self._without_secrets(statements.terms_of(change, contract, given))
+        terms = self._without_secrets(records.terms_of(change, contract, given))
         nonce, expires = os.urandom(16).hex(), now + timedelta(seconds=seconds)
         stored_reason, _ = self._db.values.text("reason", reason)
-        text = to_json(statements.statement_of(change, contract, terms, reason=stored_reason, nonce=nonce, expires_at=expires))
+        text = to_json(records.statement_of(change, contract, terms, reason=stored_reason, nonce=nonce, expires_at=expires))
         # Texts of others are redacted already. The rest is random, and the text must be stored as it is signed.
         for made in (nonce, text):
             self._db.values.mark_clean(made)
@@ -308,13 +303,13 @@ class Trust(Store):
         A statement works once, in this log, before it expires, and only on the contract it was written for. Without a signature
         it is signed now, by the key or the password that the owner proves with.
         """
-        asked = {"statement": statements.excerpt(statement), "signature": statements.excerpt(signature or "")}
+        asked = {"statement": records.excerpt(statement), "signature": records.excerpt(signature or "")}
         return self._attempt("apply", asked, lambda: self._apply(statement, signature))
 
     def _apply(self, statement: str, signature: str | None) -> TrustContract:
         contract = self._bound()
         proposal, content = self._proposal(statement)
-        statements.check(contract, proposal, content, self._now())
+        records.check(contract, proposal, content, self._now())
         if signature is None:
             signature = signer_for(contract, "trust.apply")(statement)
         if not signatures.is_signed(statement, signature, contract.public_key):
@@ -439,7 +434,7 @@ class Trust(Store):
             raise
 
     def _record_refusal(self, verb: str, asked: dict[str, Any], why: str) -> None:
-        payload = {"verb": verb, "why": why, "asked": {name: statements.excerpt(value) for name, value in asked.items()}}
+        payload = {"verb": verb, "why": why, "asked": {name: records.excerpt(value) for name, value in asked.items()}}
         self._journal.append("@desk", f"refused to {verb}: {why}", kind=EntryKind.EVENT, subtype="trust.refused", payload=payload)
 
 
@@ -458,12 +453,3 @@ def _status(contract: TrustContract | None, problem: str | None) -> TrustStatus:
     if contract is None:
         return {**known, "problem": problem} if problem else known
     return {**known, "owner": contract.handle, "has_password": contract.phrase is not None}
-
-
-def _unbound(problem: str | None) -> TrustDetails:
-    """Return level 0: no owner is registered, or the contract is invalid."""
-    tier = tiers.explain(0)
-    name, may, may_not_yet = tier["name"], tier["may"], tier["may_not_yet"]
-    if problem:
-        return {"is_bound": True, "tier": 0, "tier_name": name, "problem": problem, "may": may, "may_not_yet": may_not_yet}
-    return {"is_bound": False, "tier": 0, "tier_name": name, "may": may, "may_not_yet": may_not_yet, "question": _QUESTION}
