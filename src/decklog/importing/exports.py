@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shutil
-import sys
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -20,25 +19,13 @@ import apsw
 from decklog.core.clock import to_text
 from decklog.core.disk import sync_descriptor
 from decklog.core.errors import Conflict, Denied, DiskFull, Invalid, NotFound
-from decklog.db.where import MAX_PAGE
 from decklog.importing.row import unplain
 from decklog.journal.entry import COLUMNS_KEPT, IMPORT_KEY, ROW_KEPT
 from decklog.log import Decklog
-from decklog.records.record import Page, Record
+from decklog.records.record import Record, every_page
 from decklog.records.values import to_json
 
 R = TypeVar("R", bound=Record)
-
-
-def every(find: Callable[..., Page[Any]], limit: int | None = None) -> Iterator[Any]:
-    """Yield every record of a list, or the first ones, page after page."""
-    after, left = None, sys.maxsize if limit is None else limit
-    while left > 0:
-        page = find(limit=min(left, MAX_PAGE), after=after)
-        yield from page
-        after, left = page.next, left - len(page)
-        if after is None:
-            return
 
 
 class Schema:
@@ -87,7 +74,7 @@ class LeftoverRows:
 
     def _payloads(self, subtype: str, *parts: str) -> Iterator[dict[str, Any]]:
         """Yield what this system's imports wrote; anyone can write an entry that only looks like it."""
-        for entry in every(lambda **page: self._log.journal.find(subtype=subtype, oldest_first=True, **page)):
+        for entry in every_page(self._log.journal.find, subtype=subtype, oldest_first=True):
             payload = entry.payload
             if not isinstance(payload, dict) or not all(isinstance(payload.get(part), dict) for part in parts):
                 continue

@@ -17,7 +17,6 @@ from decklog.importing.exports import (
     LeftoverRows,
     columns_of,
     each,
-    every,
     number_of,
     unless,
     whole_number,
@@ -44,6 +43,7 @@ from decklog.plugins.importers.gaia.importer import (
     title_of,
 )
 from decklog.plugins.importers.gaia.trust_files import BINDING, EM, SOURCE, binding_text, em_text
+from decklog.records.record import every_page
 from decklog.stores.approvals.feedback import Feedback
 from decklog.stores.approvals.inbox import Message
 from decklog.stores.approvals.self_edits import SelfEdit
@@ -304,7 +304,7 @@ class GaiaExport:
 
     def _marks(self) -> dict[str, int | None]:
         """Find the number of each line that became a self-edit, by the entry after its mark."""
-        found = every(lambda **page: self.log.journal.find(_DESK, subtype="imported", oldest_first=True, **page))
+        found: Iterator[Entry] = every_page(self.log.journal.find, _DESK, subtype="imported", oldest_first=True)
         return {made: whole_number(mark.payload["id"]) for mark in found if (made := self._after(mark)) is not None}
 
     def _after(self, mark: Entry) -> str | None:

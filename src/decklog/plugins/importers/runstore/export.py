@@ -5,11 +5,12 @@ from datetime import datetime
 from typing import Any
 
 from decklog.core.errors import NotFound
-from decklog.importing.exports import TASK_FIELDS, Export, ExportReport, columns_of, each, every, number_of, text_of, unless
+from decklog.importing.exports import TASK_FIELDS, Export, ExportReport, columns_of, each, number_of, text_of, unless
 from decklog.importing.row import EPOCH
 from decklog.journal.entry import Entry, EntryKind
 from decklog.log import Decklog
 from decklog.plugins.importers.runstore.importer import SCHEMA, TABLES, WAS_RUNNING
+from decklog.records.record import every_page
 from decklog.stores.approvals.approval import Approval
 from decklog.stores.artifacts.checkpoints import Checkpoint
 from decklog.stores.runs.run import Agent, Run
@@ -144,7 +145,7 @@ class RunStoreExport(Export):
     def _journal(self, run_id: str, there: str) -> None:
         """Write a run's events, and the attempts at its tasks from the same entries."""
         trail = AttemptTrail()
-        for entry in every(lambda **page: self.log.journal.find(run_id, oldest_first=True, **page)):
+        for entry in every_page(self.log.journal.find, run_id, oldest_first=True):
             ended = trail.follow(entry)
             if ended is not None:
                 write_attempt(self, *ended, there)
@@ -161,7 +162,7 @@ class RunStoreExport(Export):
                 self.report.leave_out(f"entries.{name}")
 
     def _artifacts(self, run_id: str, there: str) -> None:
-        for artifact in every(lambda **page: self.log.artifacts.find(run_id=run_id, oldest_first=True, **page)):
+        for artifact in every_page(self.log.artifacts.find, run_id=run_id, oldest_first=True):
             row = columns_of(artifact, "id role kind path") | {"run_id": there}
             row |= {"created_at": unless(artifact.created_at, EPOCH), "metadata_json": text_of(artifact.metadata or None)}
             self.write("artifacts", f"artifacts {artifact.id}", row, {"created_at": EPOCH, "metadata_json": "{}"})
@@ -181,7 +182,7 @@ class RunStoreExport(Export):
             self.report.leave_out_fields("checkpoints", found, _CHECKPOINT)
 
     def _approvals(self, run_id: str, there: str) -> None:
-        for approval in every(lambda **page: self.log.approvals.find(run_id=run_id, oldest_first=True, **page)):
+        for approval in every_page(self.log.approvals.find, run_id=run_id, oldest_first=True):
             if approval.verdict is None:
                 # There an approval is a verdict: its program would take the newest question for an answer.
                 self.report.leave_out("approvals without a verdict")

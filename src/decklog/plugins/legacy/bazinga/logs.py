@@ -1,9 +1,10 @@
 """Interactions, events, reasoning, tokens and skill outputs of a session."""
 
 import json
+from itertools import islice
 from typing import Any
 
-from decklog.importing.exports import columns_of, every
+from decklog.importing.exports import columns_of
 from decklog.journal.entry import BOOKKEEPING, IMPORT_KEY, Confidence, Entry, EntryKind, ReasoningPhase
 from decklog.plugins.importers.bazinga.rows import stamp
 from decklog.plugins.legacy.bazinga.base import (
@@ -23,6 +24,7 @@ from decklog.plugins.legacy.bazinga.base import (
     reports,
     validate_scope_global_or_group,
 )
+from decklog.records.record import every_page
 from decklog.stores.money.ledger import SpendBy
 from decklog.stores.money.records import TOKENS
 
@@ -257,7 +259,7 @@ class BazingaOutputs(BazingaBase):
     ) -> list[dict[str, Any]]:
         """List the outputs of a skill, or of all of them, newest first."""
         wanted: dict[str, Any] = {"skill": skill_name, "agent": given(agent_type), "group_id": given(group_id)}
-        found = every(lambda **page: self.log.outputs.find(session_id, **wanted, **page))
+        found = every_page(self.log.outputs.find, session_id, **wanted)
         names = "iteration agent_type=agent group_id timestamp=saved_at output_data=document"
         names = f"skill_name=skill {names}" if skill_name is None else names
         return [columns_of(output, names, stamp) for output in found]
@@ -438,7 +440,7 @@ class Reasoning(BazingaBase):
         """Read reasoning entries, page by page where there are more than one page holds."""
         if limit is not None and limit < 1:
             raise CallRefused(f"limit must be 1 or more, got {limit}")
-        return list(every(lambda **page: self.log.journal.find(session_id, kind=EntryKind.REASONING, **filters, **page), limit))
+        return list(islice(every_page(self.log.journal.find, session_id, kind=EntryKind.REASONING, **filters), limit))
 
 
 def _references(references: object) -> list[str] | None:

@@ -1,9 +1,10 @@
 """Sessions, which are runs: their states, task groups, success criteria and plans, and the dashboard of one."""
 
+from itertools import islice
 from typing import Any
 
 from decklog.core.errors import DecklogError, NotFound
-from decklog.importing.exports import columns_of, every
+from decklog.importing.exports import columns_of
 from decklog.journal.rows import number_of
 from decklog.plugins.importers.bazinga.rows import criterion_row, group_row, session_row, stamp
 from decklog.plugins.legacy.bazinga.base import (
@@ -28,6 +29,7 @@ from decklog.plugins.legacy.bazinga.base import (
     validate_task_group_id,
 )
 from decklog.plugins.legacy.bazinga.logs import KINDS, Tokens, log_row, newest
+from decklog.records.record import every_page
 from decklog.stores.artifacts.states import InvestigationStatus
 from decklog.stores.intake import Intake
 from decklog.stores.runs.run import ENDED, RunMode, RunStatus
@@ -84,7 +86,7 @@ class BazingaSessions(BazingaBase):
     @answers
     def list_sessions(self, limit: int = 10) -> list[dict[str, Any]]:
         """List sessions, newest first; a negative limit means all of them."""
-        found = every(self.log.runs.find, None if limit < 0 else limit)
+        found = islice(every_page(self.log.runs.find), None if limit < 0 else limit)
         return [session_row(run, json_text) for run in found]
 
 
@@ -236,7 +238,7 @@ _NOT_FIELDS = ("self", "group_id", "session_id", "auto_create")
 def groups_of(db: BazingaBase, session_id: str, status: str | None = None) -> list[Group]:
     """Read all groups of a session, of one status or of all."""
     wanted: Any = status
-    return list(every(lambda **page: db.log.groups.find(session_id, status=wanted, **page)))
+    return list(every_page(db.log.groups.find, session_id, status=wanted))
 
 
 def _fields(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -301,7 +303,7 @@ class BazingaCriteria(BazingaBase):
         )
 
     def _all(self, session_id: str) -> list[Criterion]:
-        return list(every(lambda **page: self.log.criteria.find(session_id, **page)))
+        return list(every_page(self.log.criteria.find, session_id))
 
     @answers
     def get_success_criteria(self, session_id: str) -> list[dict[str, Any]]:
