@@ -2,8 +2,6 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import dataclass, field
 
 from decklog.core.errors import Conflict, Damaged, Invalid
@@ -162,23 +160,9 @@ class Move:
         lacking = [(head["stream"], *self._start(head, here.get(head["stream"])), int(head["seq"])) for head in heads]
         already, whole = sum(start for _, start, _, _ in lacking), sum(head["seq"] for head in heads)
         self._done.already = self._done.already or already
-        for new in self._taken(_even(_entry_ranges(self._source, lacking))):
-            self._done.entries += new
+        for batch in _even(_entry_ranges(self._source, lacking)):
+            self._done.entries += Replication.of(self._target).take(batch)
             self._progress("moving entries", self._done.already + self._done.entries, whole)
-
-    def _taken(self, batches: Iterator[list[EntryRange]]) -> Iterator[int]:
-        """Write each batch while the next one is read and checked. Yield the number of entries of each batch.
-
-        The writes run in the other thread, because the reader may be in a transaction.
-        """
-        with ThreadPoolExecutor(1, thread_name_prefix="decklog-move") as writing:
-            pending: Future[int] | None = None
-            for batch in batches:
-                if pending is not None:
-                    yield pending.result()
-                pending = writing.submit(copy_context().run, Replication.of(self._target).take, batch)
-            if pending is not None:
-                yield pending.result()
 
     def _start(self, head: StreamHead, here: StreamHead | None) -> tuple[int, str]:
         """Return the entry to continue after, and its hash. Raise Conflict if the two logs differ there."""

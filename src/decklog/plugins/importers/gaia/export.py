@@ -304,7 +304,7 @@ class GaiaExport:
 
     def _marks(self) -> dict[str, int | None]:
         """Find the number of each line that became a self-edit, by the entry after its mark."""
-        found: Iterator[Entry] = every_page(self.log.journal.find, _DESK, subtype="imported", oldest_first=True)
+        found: Iterator[Any] = every_page(self.log.journal.find, _DESK, subtype="imported", oldest_first=True)
         return {made: whole_number(mark.payload["id"]) for mark in found if (made := self._after(mark)) is not None}
 
     def _after(self, mark: Entry) -> str | None:
