@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import apsw
 
 from decklog.core.clock import to_text
-from decklog.core.disk import sync_descriptor
+from decklog.core.disk import sync, sync_descriptor
 from decklog.core.errors import Conflict, Denied, DiskFull, Invalid, NotFound
 from decklog.importing.row import unplain
 from decklog.journal.entry import COLUMNS_KEPT, IMPORT_KEY, ROW_KEPT
@@ -399,8 +399,8 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-class TextFile:
-    """A new text file that appears under its name when it is whole. With `replace`, it takes the place of an existing one."""
+class NewFile:
+    """A new file that appears under its name when it is whole. With `replace`, it takes the place of an existing one."""
 
     def __init__(self, path: str, *, replace: bool = False) -> None:
         self.path = path
@@ -412,11 +412,11 @@ class TextFile:
         # Where a link leads, not in its place: who made it wants the other file to change.
         self._place = os.path.realpath(self.path)
         opened, self._file = tempfile.mkstemp(dir=folder_of(self._place), prefix=_PREFIX)
-        self._out = os.fdopen(opened, "w", encoding="utf-8", newline="\n")
+        self._out = os.fdopen(opened, "wb")
         return self
 
-    def write(self, text: str) -> None:
-        self._out.write(text)
+    def write(self, text: str | bytes) -> None:
+        self._out.write(text.encode() if isinstance(text, str) else text)
 
     def __exit__(self, _kind: object, problem: BaseException | None, _trace: object) -> None:
         self._out.close()
@@ -424,20 +424,29 @@ class TextFile:
             os.unlink(self._file)
         refuse_full(self.path, problem)
 
-    def publish(self) -> None:
-        """Move the file to its destination."""
+    def publish(self, instead_of: bytes | None = None) -> None:
+        """Move the file to its destination, and sync its folder; refuse to replace anything but a known content, if given."""
         self._out.flush()
         sync_descriptor(self._out.fileno())
         if self._replace:
             if os.path.exists(self._place):
                 # Keep the permissions of the replaced file.
                 os.chmod(self._file, os.stat(self._place).st_mode & 0o777)
+            if instead_of is not None:
+                self._refuse_changed(instead_of)
             os.rename(self._file, self._place)
         else:
             put_new(self._file, self.path)
+        sync(folder_of(self._place))
+
+    def _refuse_changed(self, known: bytes) -> None:
+        with open(self._place, "rb") as file:
+            if file.read() != known:
+                hint = "Run it again: what came into the log stays."
+                raise Conflict(f"{self.path} was written to meanwhile", hint=hint, path=self.path)
 
 
-class TextExport(TextFile, ABC):
+class TextExport(NewFile, ABC):
     """Writes one file, as everything is at one moment. A subclass names its system and writes the text in `write_all`."""
 
     system: ClassVar[str] = ""

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from decklog.agents.events import CallOutcome
 from decklog.core.clock import Clock, from_text, to_text
 from decklog.core.errors import Denied, Invalid, Unreachable
-from decklog.importing.exports import TextFile
+from decklog.importing.exports import NewFile
 from decklog.journal.entry import Entry, EntryKind
 from decklog.log import Decklog
 from decklog.plugins.adapters.otel import conventions as names
@@ -476,7 +476,7 @@ class OtlpExport:
 
     def write(self, path: str, *, replace: bool = False) -> dict[str, Any]:
         """Write a file: a line for each batch, as collectors write them."""
-        with TextFile(path, replace=replace) as out:
+        with NewFile(path, replace=replace) as out:
             self._hand_on(lambda spans: out.write(otlp.encoded(REQUEST, otlp.request_of(spans), otlp.JSON).decode() + "\n"))
             out.publish()
         return {"path": path, **self.counts, "left_out": self.left_out}
