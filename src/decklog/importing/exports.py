@@ -197,7 +197,8 @@ _REFUSALS = (apsw.ConstraintError, apsw.MismatchError)
 class Export:
     """Writes an older system's database. It is built as a temporary file and moved into place when it is complete.
 
-    Times in a row are written by `spell`. With `wal`, the file is left in that mode, which SQLite remembers in it.
+    Times in a row are written by `spell`, and lists and objects of a record by `dump`. With `wal`, the file is left in
+    that mode, which SQLite remembers in it.
     """
 
     def __init__(
@@ -209,6 +210,7 @@ class Export:
         report: ExportReport | None = None,
         kept: LeftoverRows | None = None,
         spell: Callable[[datetime], str] = to_text,
+        dump: Callable[[Any], str] = to_json,
         wal: bool = False,
     ) -> None:
         self.log = log
@@ -217,6 +219,7 @@ class Export:
         self.report = report or ExportReport(path)
         self._given = kept
         self._spell = spell
+        self._dump = dump
         self._wal = wal
         self._names: dict[str, set[str]] = {}
         if os.path.lexists(path):
@@ -250,8 +253,35 @@ class Export:
 
         `name` is what kept columns are found by. Columns that are empty even then take their defaults.
         """
-        row = self.kept.restored(name, row, defaults)
+        row = self.restored(name, row, defaults)
         self.insert(table, row)
+        return row
+
+    def restored(self, name: str, row: dict[str, Any], defaults: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return a row with its kept columns; a value that equals its default only stands for an unknown one."""
+        unknown = [column for column, value in (defaults or {}).items() if row.get(column) == value]
+        return self.kept.restored(name, {**row, **dict.fromkeys(unknown)}, defaults)
+
+    def write_record(
+        self,
+        table: str,
+        record: Any,
+        columns: str,
+        *,
+        name: str = "",
+        defaults: dict[str, Any] | None = None,
+        placed: Collection[str] = (),
+        **more: Any,
+    ) -> dict[str, Any]:
+        """Write a record as a row with some `columns` of it and `more`, and count its fields that have no place there.
+
+        `placed` are fields without a column that other columns imply, or that say nothing there.
+        """
+        row = {**columns_of(record, columns), **more}
+        row = {column: self._dump(value) if isinstance(value, (dict, list)) else value for column, value in row.items()}
+        row = self.write(table, f"{table} {name or record.id}", row, defaults)
+        written = [column.rpartition("=")[2] for column in columns.split()]
+        self.report.leave_out_fields(record.table, record, [*written, *placed])
         return row
 
     def insert(self, table: str, row: dict[str, Any]) -> bool:
@@ -513,11 +543,6 @@ def whole_number(text: object) -> int | None:
     """Parse a number that a database can hold."""
     digits = str(text)
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else None
-
-
-def unless(value: Any, stand_in: Any) -> Any:
-    """Return None for a placeholder of an unknown value, so that a kept column can be restored."""
-    return None if value == stand_in else value
 
 
 def short_time(moment: datetime | None) -> str | None:
