@@ -205,11 +205,7 @@ class BeadsImport(Tracker):
     @describes
     def comment(self, row: Row) -> PendingRecord:
         """Describe a comment; before version 1.0 its id was a number."""
-        item = str(row.take("issue_id"))
-        row.stream = self.run_of(item)
-        body = row.text("text", "")
-        if not body.strip():
-            raise Invalid("it is empty")
+        item, body = str(row.take("issue_id")), row.text("text", "")
         row.take("id")
         return self.comment_record(row, item, author=row.text("author", ""), body=body, at=row.time("created_at", EPOCH))
 

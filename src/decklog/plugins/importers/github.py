@@ -237,11 +237,7 @@ class GithubImport(Tracker):
 
     @describes
     def comment(self, row: Row) -> PendingRecord:
-        item = row.take("issue")
-        row.stream = self.run_of(item)
-        body = row.text("body", "")
-        if not body.strip():
-            raise Invalid("it is empty")
+        item, body = row.take("issue"), row.text("body", "")
         author = row.text("author") or row.text("user") or ""
         at = row.time("created_at", EPOCH)
         # The rest is how GitHub shows it.
