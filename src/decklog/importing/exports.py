@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shutil
-import sys
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -18,27 +17,15 @@ from typing import Any, ClassVar, Self, TypeVar
 import apsw
 
 from decklog.core.clock import to_text
-from decklog.core.disk import sync_descriptor
+from decklog.core.disk import sync, sync_descriptor
 from decklog.core.errors import Conflict, Denied, DiskFull, Invalid, NotFound
-from decklog.db.where import MAX_PAGE
 from decklog.importing.row import unplain
 from decklog.journal.entry import COLUMNS_KEPT, IMPORT_KEY, ROW_KEPT
 from decklog.log import Decklog
-from decklog.records.record import Page, Record
+from decklog.records.record import Record, every_page
 from decklog.records.values import to_json
 
 R = TypeVar("R", bound=Record)
-
-
-def every(find: Callable[..., Page[Any]], limit: int | None = None) -> Iterator[Any]:
-    """Yield every record of a list, or the first ones, page after page."""
-    after, left = None, sys.maxsize if limit is None else limit
-    while left > 0:
-        page = find(limit=min(left, MAX_PAGE), after=after)
-        yield from page
-        after, left = page.next, left - len(page)
-        if after is None:
-            return
 
 
 class Schema:
@@ -87,7 +74,7 @@ class LeftoverRows:
 
     def _payloads(self, subtype: str, *parts: str) -> Iterator[dict[str, Any]]:
         """Yield what this system's imports wrote; anyone can write an entry that only looks like it."""
-        for entry in every(lambda **page: self._log.journal.find(subtype=subtype, oldest_first=True, **page)):
+        for entry in every_page(self._log.journal.find, subtype=subtype, oldest_first=True):
             payload = entry.payload
             if not isinstance(payload, dict) or not all(isinstance(payload.get(part), dict) for part in parts):
                 continue
@@ -210,7 +197,8 @@ _REFUSALS = (apsw.ConstraintError, apsw.MismatchError)
 class Export:
     """Writes an older system's database. It is built as a temporary file and moved into place when it is complete.
 
-    Times in a row are written by `spell`. With `wal`, the file is left in that mode, which SQLite remembers in it.
+    Times in a row are written by `spell`, and lists and objects of a record by `dump`. With `wal`, the file is left in
+    that mode, which SQLite remembers in it.
     """
 
     def __init__(
@@ -222,6 +210,7 @@ class Export:
         report: ExportReport | None = None,
         kept: LeftoverRows | None = None,
         spell: Callable[[datetime], str] = to_text,
+        dump: Callable[[Any], str] = to_json,
         wal: bool = False,
     ) -> None:
         self.log = log
@@ -230,6 +219,7 @@ class Export:
         self.report = report or ExportReport(path)
         self._given = kept
         self._spell = spell
+        self._dump = dump
         self._wal = wal
         self._names: dict[str, set[str]] = {}
         if os.path.lexists(path):
@@ -263,8 +253,35 @@ class Export:
 
         `name` is what kept columns are found by. Columns that are empty even then take their defaults.
         """
-        row = self.kept.restored(name, row, defaults)
+        row = self.restored(name, row, defaults)
         self.insert(table, row)
+        return row
+
+    def restored(self, name: str, row: dict[str, Any], defaults: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return a row with its kept columns; a value that equals its default only stands for an unknown one."""
+        unknown = [column for column, value in (defaults or {}).items() if row.get(column) == value]
+        return self.kept.restored(name, {**row, **dict.fromkeys(unknown)}, defaults)
+
+    def write_record(
+        self,
+        table: str,
+        record: Any,
+        columns: str,
+        *,
+        name: str = "",
+        defaults: dict[str, Any] | None = None,
+        placed: Collection[str] = (),
+        **more: Any,
+    ) -> dict[str, Any]:
+        """Write a record as a row with some `columns` of it and `more`, and count its fields that have no place there.
+
+        `placed` are fields without a column that other columns imply, or that say nothing there.
+        """
+        row = {**columns_of(record, columns), **more}
+        row = {column: self._dump(value) if isinstance(value, (dict, list)) else value for column, value in row.items()}
+        row = self.write(table, f"{table} {name or record.id}", row, defaults)
+        written = [column.rpartition("=")[2] for column in columns.split()]
+        self.report.leave_out_fields(record.table, record, [*written, *placed])
         return row
 
     def insert(self, table: str, row: dict[str, Any]) -> bool:
@@ -412,8 +429,8 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-class TextFile:
-    """A new text file that appears under its name when it is whole. With `replace`, it takes the place of an existing one."""
+class NewFile:
+    """A new file that appears under its name when it is whole. With `replace`, it takes the place of an existing one."""
 
     def __init__(self, path: str, *, replace: bool = False) -> None:
         self.path = path
@@ -425,11 +442,11 @@ class TextFile:
         # Where a link leads, not in its place: who made it wants the other file to change.
         self._place = os.path.realpath(self.path)
         opened, self._file = tempfile.mkstemp(dir=folder_of(self._place), prefix=_PREFIX)
-        self._out = os.fdopen(opened, "w", encoding="utf-8", newline="\n")
+        self._out = os.fdopen(opened, "wb")
         return self
 
-    def write(self, text: str) -> None:
-        self._out.write(text)
+    def write(self, text: str | bytes) -> None:
+        self._out.write(text.encode() if isinstance(text, str) else text)
 
     def __exit__(self, _kind: object, problem: BaseException | None, _trace: object) -> None:
         self._out.close()
@@ -437,20 +454,29 @@ class TextFile:
             os.unlink(self._file)
         refuse_full(self.path, problem)
 
-    def publish(self) -> None:
-        """Move the file to its destination."""
+    def publish(self, instead_of: bytes | None = None) -> None:
+        """Move the file to its destination, and sync its folder; refuse to replace anything but a known content, if given."""
         self._out.flush()
         sync_descriptor(self._out.fileno())
         if self._replace:
             if os.path.exists(self._place):
                 # Keep the permissions of the replaced file.
                 os.chmod(self._file, os.stat(self._place).st_mode & 0o777)
+            if instead_of is not None:
+                self._refuse_changed(instead_of)
             os.rename(self._file, self._place)
         else:
             put_new(self._file, self.path)
+        sync(folder_of(self._place))
+
+    def _refuse_changed(self, known: bytes) -> None:
+        with open(self._place, "rb") as file:
+            if file.read() != known:
+                hint = "Run it again: what came into the log stays."
+                raise Conflict(f"{self.path} was written to meanwhile", hint=hint, path=self.path)
 
 
-class TextExport(TextFile, ABC):
+class TextExport(NewFile, ABC):
     """Writes one file, as everything is at one moment. A subclass names its system and writes the text in `write_all`."""
 
     system: ClassVar[str] = ""
@@ -517,11 +543,6 @@ def whole_number(text: object) -> int | None:
     """Parse a number that a database can hold."""
     digits = str(text)
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else None
-
-
-def unless(value: Any, stand_in: Any) -> Any:
-    """Return None for a placeholder of an unknown value, so that a kept column can be restored."""
-    return None if value == stand_in else value
 
 
 def short_time(moment: datetime | None) -> str | None:

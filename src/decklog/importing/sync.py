@@ -12,9 +12,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from decklog.core.clock import from_text, to_text
-from decklog.core.disk import sync, sync_descriptor
 from decklog.core.errors import Conflict, NotFound
-from decklog.importing.exports import folder_of
+from decklog.importing.exports import NewFile
 from decklog.importing.files import MOST_BYTES, opened
 from decklog.importing.row import plain
 from decklog.log import Decklog
@@ -162,6 +161,9 @@ class Sync(ABC):
     fields: ClassVar[tuple[str, ...]]
     # Fields that are sets, each with the key of its members.
     sets: ClassVar[dict[str, Callable[[Any], Any]]]
+    # The importer of what is taken, and the name of a file for it.
+    imports: ClassVar[type[Any]]
+    file_name: ClassVar[str]
 
     # What fields say that can be spelled in several ways.
     meanings: ClassVar[Mapping[str, Callable[[Any], Any]]] = MappingProxyType({})
@@ -188,6 +190,16 @@ class Sync(ABC):
     @abstractmethod
     def give(self, items: Items) -> None:
         """Write items to the other side, over what is there."""
+
+    def import_text(self, text: str, as_here: Items) -> None:
+        """Import a text as the other side would have it; `as_here` has the items as they are in the log."""
+        with tempfile.TemporaryDirectory(prefix="decklog-sync-") as folder:
+            path = os.path.join(folder, self.file_name)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            taking = self.imports(self.log, path, run_id=self.run_id)
+            taking.as_here = as_here
+            self.report.notes += taking.run().notes
 
     def task_of(self, item: str) -> str | None:
         """Return the task id of an item; None if unknown."""
@@ -269,9 +281,7 @@ class Sync(ABC):
 class FileSync(Sync):
     """Syncs a file that is read and written as a whole, by its exporter and importer."""
 
-    file_name: ClassVar[str]
     exports: ClassVar[type[Any]]
-    imports: ClassVar[type[Any]]
     _read: bytes = b""
 
     def export_text(self) -> str | None:
@@ -286,16 +296,6 @@ class FileSync(Sync):
             with open(path, encoding="utf-8") as file:
                 return file.read()
 
-    def import_text(self, text: str, as_here: Items) -> None:
-        """Import a text as the file would have it; `as_here` has the items as they are in the log."""
-        with tempfile.TemporaryDirectory(prefix="decklog-sync-") as folder:
-            path = os.path.join(folder, self.file_name)
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
-            taking = self.imports(self.log, path, run_id=self.run_id)
-            taking.as_here = as_here
-            self.report.notes += taking.run().notes
-
     def read_file(self) -> bytes:
         """Read the file, and remember how it was: it must be the same still when it is replaced."""
         with opened(self.path, MOST_BYTES) as file:
@@ -307,24 +307,10 @@ class FileSync(Sync):
 
     def replace_file(self, text: bytes) -> None:
         """Replace the file atomically, unless it was changed in the meantime."""
-        place = os.path.realpath(self.path)
-        descriptor, made = tempfile.mkstemp(dir=folder_of(place), prefix=".decklog-sync-")
-        try:
-            with os.fdopen(descriptor, "wb") as out:
-                out.write(text)
-                out.flush()
-                sync_descriptor(out.fileno())
-            os.chmod(made, os.stat(place).st_mode & 0o777)
-            with open(place, "rb") as file:
-                if file.read() != self._read:
-                    hint = "Run it again: what came into the log stays."
-                    raise Conflict(f"{self.path} was written to meanwhile", hint=hint, path=self.path)
-            os.rename(made, place)
-            # Before the log records the agreement: a power cut must not bring the old file back after that.
-            sync(folder_of(place))
-        finally:
-            if os.path.exists(made):
-                os.unlink(made)
+        with NewFile(self.path, replace=True) as file:
+            file.write(text)
+            # On disk before the log records the agreement: a power cut must not bring the old file back after that.
+            file.publish(instead_of=self._read)
 
 
 def report_conflicts(log: Decklog, system: str, run_id: str, disputed: list[tuple[dict[str, object], str | None]]) -> None:

@@ -223,6 +223,8 @@ class Tracker(Import):
         """Describe the comment on an item."""
         run_id = row.stream = self.run_of(item)
         self._refuse_elsewhere(item)
+        if not body.strip():
+            raise Invalid("it is empty")
         name = row.id.rpartition("#")[2]
         # One that was said here and written there is known by the id that it has here.
         comment_id = name if is_ours(name) else f"{self.task_of(item)}#{name}"

@@ -10,14 +10,13 @@ from hashlib import sha256
 from typing import Any, TypeVar
 
 from decklog.core.errors import Closed, Damaged, DecklogError, Invalid, NotFound, ReadOnly
-from decklog.importing.exports import every
 from decklog.importing.report import Outcome, Report
 from decklog.importing.row import Row, plain
 from decklog.journal import chain
 from decklog.journal.entry import BOOKKEEPING, COLUMNS_KEPT, IMPORT_KEY, ROW_KEPT, TAKEN, Entry, EntryKind
 from decklog.journal.rows import COLUMNS, load, number_of
 from decklog.log import Decklog
-from decklog.records.record import Record
+from decklog.records.record import Record, every_page
 from decklog.stores.intake import Intake
 from decklog.stores.money.bulk import Bulk
 from decklog.stores.runs.run import Run, RunStatus
@@ -132,7 +131,7 @@ class Versions:
     @cached_property
     def _history(self) -> list[Entry]:
         table, record_id = self._present.table, self._present.id_of(self._present.values())
-        return list(every(lambda **page: self._log.journal.history(table, record_id, **page)))
+        return list(every_page(self._log.journal.history, table, record_id))
 
 
 def is_same_entry(pending: PendingEntry, said: Sequence[Any], present: tuple[Any, ...]) -> bool:

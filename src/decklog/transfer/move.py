@@ -2,8 +2,6 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import dataclass, field
 
 from decklog.core.errors import Conflict, Damaged, Invalid
@@ -22,58 +20,6 @@ Lacking = tuple[str, int, str, int]
 
 
 _HINT = "The source is as it was. Move it into an empty target."
-
-
-class MoveProof:
-    """Compares a log with the one that it came from."""
-
-    def __init__(self, source: Decklog, target: Decklog, progress: Progress = silent) -> None:
-        self._source = source
-        self._target = target
-        self._progress = progress
-
-    def prove(self, heads: list[StreamHead]) -> int:
-        """Prove that the target has all that the source had up to these heads; return how many entries were read."""
-        self._progress("verifying the target", 0, 0)
-        walked = self._target.db.read(lambda: self._walk(heads))
-        _refuse(Verifier(self._target.db, self._target.record_classes()).run_checks(Verifier.check_tables))
-        self._source.db.read(lambda: self._target.db.read(lambda: self._look_for_texts(heads)))
-        self._look_for_blobs(heads)
-        return walked
-
-    def _walk(self, heads: list[StreamHead]) -> int:
-        result = Verifier(self._target.db, self._target.record_classes()).run_checks(Verifier.check_chains)
-        _refuse(result)
-        self.compare(heads)
-        return result.entries
-
-    def compare(self, heads: list[StreamHead]) -> None:
-        """Compare the heads; where every entry was walked, a head's hash covers all of them."""
-        there = {head["stream"]: head["hash"] for head in self._target.journal.heads()}
-        for head in heads:
-            if there.get(head["stream"]) != head["hash"]:
-                raise Damaged(f"{head['stream']} ended differently in the target", hint=_HINT, stream=head["stream"])
-
-    def _look_for_blobs(self, heads: list[StreamHead]) -> None:
-        """Check that the target has all blobs of the source, except of entries after these heads."""
-        for digests in digest_batches_of(self._source):
-            lacking = Replication.of(self._target).lacking_blobs(digests)
-            if lacking and self._source.journal.heads() == heads:
-                raise Damaged(f"blob {lacking[0]} did not arrive in the target", hint=_HINT, digest=lacking[0])
-
-    def _look_for_texts(self, heads: list[StreamHead]) -> None:
-        """Check that the target has every text that the source has."""
-        for head in heads:
-            stream = head["stream"]
-            in_source = Replication.of(self._source).lacking_texts(stream)
-            latest = 0
-            for seq in Replication.of(self._target).lacking_texts(stream):
-                while latest < seq:
-                    latest = next(in_source, seq + 1)
-                if latest != seq:
-                    raise Damaged(
-                        f"a text of entry {stream}:{seq} did not arrive in the target", hint=_HINT, stream=stream, seq=seq
-                    )
 
 
 def _refuse(result: Verification) -> None:
@@ -115,11 +61,10 @@ class Move:
         self._done.streams = len(heads)
         # The running sums of budgets and the memory's index are in no entry: they are made from the records that came.
         self._target.rebuild()
-        proof = MoveProof(self._source, self._target, self._progress)
         if prove:
-            self._done.verified = proof.prove(heads)
+            self._done.verified = self._prove(heads)
         else:
-            proof.compare(heads)
+            self._compare(heads)
         return self._done
 
     def _copy_all(self) -> list[StreamHead]:
@@ -162,23 +107,9 @@ class Move:
         lacking = [(head["stream"], *self._start(head, here.get(head["stream"])), int(head["seq"])) for head in heads]
         already, whole = sum(start for _, start, _, _ in lacking), sum(head["seq"] for head in heads)
         self._done.already = self._done.already or already
-        for new in self._taken(_even(_entry_ranges(self._source, lacking))):
-            self._done.entries += new
+        for batch in _even(_entry_ranges(self._source, lacking)):
+            self._done.entries += Replication.of(self._target).take(batch)
             self._progress("moving entries", self._done.already + self._done.entries, whole)
-
-    def _taken(self, batches: Iterator[list[EntryRange]]) -> Iterator[int]:
-        """Write each batch while the next one is read and checked. Yield the number of entries of each batch.
-
-        The writes run in the other thread, because the reader may be in a transaction.
-        """
-        with ThreadPoolExecutor(1, thread_name_prefix="decklog-move") as writing:
-            pending: Future[int] | None = None
-            for batch in batches:
-                if pending is not None:
-                    yield pending.result()
-                pending = writing.submit(copy_context().run, Replication.of(self._target).take, batch)
-            if pending is not None:
-                yield pending.result()
 
     def _start(self, head: StreamHead, here: StreamHead | None) -> tuple[int, str]:
         """Return the entry to continue after, and its hash. Raise Conflict if the two logs differ there."""
@@ -194,6 +125,51 @@ class Move:
                 target=here["seq"],
             )
         return int(here["seq"]), str(here["hash"])
+
+    # Proof
+
+    def _prove(self, heads: list[StreamHead]) -> int:
+        """Prove that the target has all that the source had up to these heads; return how many entries were read."""
+        self._progress("verifying the target", 0, 0)
+        walked = self._target.db.read(lambda: self._walk(heads))
+        _refuse(Verifier(self._target.db, self._target.record_classes()).run_checks(Verifier.check_tables))
+        self._source.db.read(lambda: self._target.db.read(lambda: self._look_for_texts(heads)))
+        self._look_for_blobs(heads)
+        return walked
+
+    def _walk(self, heads: list[StreamHead]) -> int:
+        result = Verifier(self._target.db, self._target.record_classes()).run_checks(Verifier.check_chains)
+        _refuse(result)
+        self._compare(heads)
+        return result.entries
+
+    def _compare(self, heads: list[StreamHead]) -> None:
+        """Compare the heads; where every entry was walked, a head's hash covers all of them."""
+        there = {head["stream"]: head["hash"] for head in self._target.journal.heads()}
+        for head in heads:
+            if there.get(head["stream"]) != head["hash"]:
+                raise Damaged(f"{head['stream']} ended differently in the target", hint=_HINT, stream=head["stream"])
+
+    def _look_for_blobs(self, heads: list[StreamHead]) -> None:
+        """Check that the target has all blobs of the source, except of entries after these heads."""
+        for digests in digest_batches_of(self._source):
+            lacking = Replication.of(self._target).lacking_blobs(digests)
+            if lacking and self._source.journal.heads() == heads:
+                raise Damaged(f"blob {lacking[0]} did not arrive in the target", hint=_HINT, digest=lacking[0])
+
+    def _look_for_texts(self, heads: list[StreamHead]) -> None:
+        """Check that the target has every text that the source has."""
+        for head in heads:
+            stream = head["stream"]
+            in_source = Replication.of(self._source).lacking_texts(stream)
+            latest = 0
+            for seq in Replication.of(self._target).lacking_texts(stream):
+                while latest < seq:
+                    latest = next(in_source, seq + 1)
+                if latest != seq:
+                    raise Damaged(
+                        f"a text of entry {stream}:{seq} did not arrive in the target", hint=_HINT, stream=stream, seq=seq
+                    )
 
 
 def _entry_ranges(log: Decklog, lacking: Iterable[Lacking]) -> Iterator[EntryRange]:

@@ -1,9 +1,7 @@
 """Retention: old texts go and their digests stay, so that the chain still verifies. What a record was is never dropped."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
-from itertools import pairwise
 from typing import Any
 
 from decklog.core.clock import to_text
@@ -13,14 +11,12 @@ from decklog.journal import chain
 from decklog.journal.entry import EntryKind
 from decklog.journal.rows import STREAM_SIZE, StreamHead, number_of
 from decklog.log import Decklog
-from decklog.transfer.progress import Pace, Progress, WorkResult, silent
+from decklog.transfer.progress import Progress, WorkResult, silent
 from decklog.transfer.reading import NAMED
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_FEWEST, _MOST = 100, 4_000
-# Positions that are counted in one read.
-_COUNTED = 50_000
-_PAGES, _MOST_PAGES = 32, 2_048
+# Entries, and free pages, of one transaction: each is some milliseconds' work, so that others can write in between.
+_ENTRIES, _PAGES = 500, 256
 # To drop the words of one entry from the index costs as much as to index this many entries anew.
 _ENTRIES_PER_WORDS_DROPPED = 40
 # What explains a gap in the texts must outlive them.
@@ -89,7 +85,8 @@ class Prune:
         """Return what would go; with `apply`, drop it. Each stream gets an entry about it before its first text goes."""
         heads = self._log.journal.heads()
         result = Pruned(before=self._bound["before"], applied=apply)
-        self._count(heads, result)
+        self._progress("counting entries", 0, 0)
+        self._count(result)
         unneeded = self._unneeded_blobs()
         result.blobs, result.blob_bytes = len(unneeded), sum(unneeded.values())
         if apply:
@@ -111,9 +108,8 @@ class Prune:
     def _shrink(self) -> None:
         """Return free pages to the system, a few at a time."""
         whole = left = self._db.free_pages()
-        pace = Pace(_PAGES, most=_MOST_PAGES)
         while left:
-            pace.timed(lambda: self._db.write(lambda: self._db.give_back(pace.size)))
+            self._db.write(lambda: self._db.give_back(_PAGES))
             before, left = left, self._db.free_pages()
             if left >= before:
                 break  # others need pages as fast
@@ -122,48 +118,25 @@ class Prune:
 
     # Texts in entries
 
-    def _count(self, heads: list[StreamHead], result: Pruned) -> None:
+    def _count(self, result: Pruned) -> None:
         """Count the entries that go, and their bytes, stream by stream."""
         size_of = self._db.size_of
         sql = f"""
             select stream, count(*), sum(coalesce({size_of("body")}, 0) + coalesce({size_of("payload")}, 0))
               from entries
-             where pos > :place and pos <= :end and {self._matches}
+             where pos > :place and pos < :end and {self._matches}
                and (body is not null or payload is not null)
              group by stream
+             order by stream
         """
-        done, whole = 0, sum(head["seq"] for head in heads)
-        for place, end in self._ranges(heads):
-            bound = {**self._bound, "place": place, "end": end}
-            for stream, count, size in self._db.read(lambda bound=bound: self._db.rows(sql, bound)[1]):  # type: ignore[misc]
-                result.entries, result.bytes = result.entries + count, result.bytes + int(size)
-                result.streams[stream] = result.streams.get(stream, 0) + count
-            done += end - place
-            self._progress("counting entries", min(done, whole), whole)
-
-    def _ranges(self, heads: list[StreamHead]) -> Iterator[tuple[int, int]]:
-        """Cut the streams into ranges of positions; small streams that follow each other are one range."""
-        numbers: dict[str, int] = dict(self._db.read(lambda: self._db.rows("select name, no from streams", {})[1]))
-        start: int | None = None
-        count = 0
-        for number, seq in sorted((numbers[head["stream"]], head["seq"]) for head in heads):
-            first, last = number * STREAM_SIZE, number * STREAM_SIZE + seq
-            if not (self._span[0] <= first < self._span[1]):
-                continue
-            start = first if start is None else start
-            count += seq
-            if count >= _COUNTED:
-                middle = range(max(start, first) + _COUNTED, last, _COUNTED)
-                places = [start, *middle, last]
-                yield from pairwise(places)
-                start, count = None, 0
-            end = last
-        if start is not None:
-            yield start, end
+        bound = {**self._bound, "place": self._span[0], "end": self._span[1]}
+        for stream, count, size in self._db.read(lambda: self._db.rows(sql, bound)[1]):
+            result.entries, result.bytes = result.entries + count, result.bytes + int(size)
+            result.streams[stream] = count
 
     def _drop_texts(self, result: Pruned) -> None:
         place, end = self._span
-        done, pace = 0, Pace(_FEWEST, most=_MOST)
+        done = 0
         sql = f"""
             select pos, stream, body, payload, body_digest, payload_digest
               from entries
@@ -173,13 +146,13 @@ class Prune:
              limit :most
         """
         while True:
-            bound = {**self._bound, "place": place, "end": end, "most": pace.size}
+            bound = {**self._bound, "place": place, "end": end, "most": _ENTRIES}
             rows = self._db.read(lambda bound=bound: self._db.rows(sql, bound)[1])  # type: ignore[misc]
             if not rows:
                 return
             streams = {row[1] for row in rows} - self._notified
             given = _with_digests(rows)
-            pace.timed(lambda given=given, streams=streams: self._db.write(lambda: self._drop(given, streams, result)))  # type: ignore[misc]
+            self._db.write(lambda given=given, streams=streams: self._drop(given, streams, result))  # type: ignore[misc]
             self._notified |= streams
             place, done = rows[-1][0], done + len(rows)
             self._progress("pruning entries", done, max(done, result.entries))

@@ -61,7 +61,7 @@ class _Talk:
         self.sessions: dict[str, _Session] = {}
 
 
-class DecklogSessions:
+class DecklogSessions(EventRecorder):
     """Records sessions of the Claude Agent SDK: `async for message in DecklogSessions(log).query(prompt=…)`.
 
     With `guard`, calls that the policy denies do not run. All sessions belong to `run_id`, or to the run around it (`recorded`).
@@ -72,8 +72,7 @@ class DecklogSessions:
     def __init__(
         self, log: Decklog | AsyncDecklog, *, guard: bool = True, run_id: str | None = None, task_id: str | None = None
     ) -> None:
-        self.log = log.log if isinstance(log, AsyncDecklog) else log
-        self._recorder = EventRecorder(self.log, PROGRAM)
+        super().__init__(log, PROGRAM)
         self._guard = guard
         self._named = {name: value for name, value in (("run", run_id), ("task", task_id)) if value}
         self._talks: list[_Talk] = []
@@ -110,26 +109,14 @@ class DecklogSessions:
             self._record_message(talk, message)
             yield message
 
-    def flush(self, seconds: float = 5.0) -> bool:
-        """Wait until all events so far are in the log; return False when that takes longer. They stay in the spool."""
-        return self._recorder.flush(seconds)
-
     def close(self, problem: BaseException | None = None) -> None:
         """End the sessions that are still open, and take in what waits."""
         for talk in list(self._talks):
             self._end(talk, problem)
-        self._recorder.close()
-
-    def __enter__(self) -> "DecklogSessions":
-        return self
+        super().close()
 
     def __exit__(self, _: object, problem: BaseException | None, _trace: object) -> None:
         self.close(problem)
-
-    @property
-    def trouble(self) -> str | None:
-        """Why not everything is on record yet; None when it is."""
-        return self._recorder.trouble
 
     # Hooks
 
@@ -151,10 +138,10 @@ class DecklogSessions:
         try:
             session = self._session(talk, values)
             facts = {**session.facts, "denied": denied} if denied else session.facts
-            self._recorder.record(session.id, facts, dict(values))
+            self.record(session.id, facts, dict(values))
         except Exception as problem:  # noqa: BLE001
             # A denied call is denied even if it can't be recorded.
-            self._recorder.warn(problem)
+            self.warn(problem)
         if denied is None:
             return {}
         decision = {"permissionDecision": "deny", "permissionDecisionReason": denied}
@@ -167,7 +154,7 @@ class DecklogSessions:
             found: str | None = await to_thread.run_sync(block_reason, values, talk.root)
         except Exception as problem:  # noqa: BLE001
             # As with the hooks of programs: a call that can't be judged is blocked.
-            self._recorder.warn(problem)
+            self.warn(problem)
             return f"Decklog could not judge this call, so it is blocked: {problem}"
         return found
 
@@ -179,7 +166,7 @@ class DecklogSessions:
             session = talk.sessions[session_id] = _Session(session_id, self._named or surrounding_run(self.log))
             begun = {"hook_event_name": "SessionStart", "source": talk.source, "process": own_identity()}
             place = {name: values.get(name) for name in ("session_id", "transcript_path", "model")}
-            self._recorder.record(session_id, session.facts, {**place, **begun, "cwd": values.get("cwd") or talk.root})
+            self.record(session_id, session.facts, {**place, **begun, "cwd": values.get("cwd") or talk.root})
         path = values.get("transcript_path")
         session.transcript = path if isinstance(path, str) and path else session.transcript
         return session
@@ -198,7 +185,7 @@ class DecklogSessions:
                 self._result(self._session(talk, {"session_id": message.session_id}), message)
         except Exception as problem:  # noqa: BLE001
             # The message is the program's in any case.
-            self._recorder.warn(problem)
+            self.warn(problem)
 
     def _result(self, session: _Session, message: ResultMessage) -> None:
         """Record the result of a turn; without a transcript, also its texts and costs."""
@@ -213,8 +200,8 @@ class DecklogSessions:
             values |= {"spent": spent, "said": said}
         for denial in message.permission_denials or ():
             if isinstance(denial, dict):
-                self._recorder.record(session.id, session.facts, {**denial, **place, "hook_event_name": "PermissionDenied"})
-        self._recorder.record(session.id, session.facts, values)
+                self.record(session.id, session.facts, {**denial, **place, "hook_event_name": "PermissionDenied"})
+        self.record(session.id, session.facts, values)
 
     def _spent(self, session: _Session, usage: dict[str, Any]) -> dict[str, dict[str, float]]:
         """Return what this turn took of each model: the program reports sums over all turns."""
@@ -235,8 +222,8 @@ class DecklogSessions:
             outcome = _outcome(session, problem)
             place = {"session_id": session.id, "transcript_path": session.transcript, "cwd": talk.root}
             end = {"reason": outcome.value, "outcome": outcome.value, "text": session.text}
-            self._recorder.record(session.id, session.facts, {**place, **end, "hook_event_name": "SessionEnd"})
-            self._recorder.record(session.id, session.facts, {**place, "hook_event_name": GONE})
+            self.record(session.id, session.facts, {**place, **end, "hook_event_name": "SessionEnd"})
+            self.record(session.id, session.facts, {**place, "hook_event_name": GONE})
         talk.sessions.clear()
 
 

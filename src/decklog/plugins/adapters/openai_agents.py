@@ -67,7 +67,7 @@ class _Traced:
     problem: BaseException | None = field(default_factory=_handled)
 
 
-class DecklogTracing(TracingProcessor):
+class DecklogTracing(EventRecorder, TracingProcessor):
     """Records every trace of this process: `set_trace_processors([DecklogTracing(log)])`.
 
     A trace is a run, or a part of the run around it (`recorded`). Recording problems are logged as warnings of
@@ -75,8 +75,7 @@ class DecklogTracing(TracingProcessor):
     """
 
     def __init__(self, log: Decklog | AsyncDecklog) -> None:
-        self.log = log.log if isinstance(log, AsyncDecklog) else log
-        self._recorder = EventRecorder(self.log, PROGRAM)
+        super().__init__(log, PROGRAM)
         self._traces: dict[str, _Traced] = {}
         self._lock = Lock()
 
@@ -97,7 +96,8 @@ class DecklogTracing(TracingProcessor):
             "process": own_identity(),
             "version": sdk_version,
         }
-        self._record(trace.trace_id, traced, "trace", values)
+        place = {"session_id": trace.trace_id, "hook_event_name": "trace"}
+        self.record(trace.trace_id, traced.facts, {**place, **values})
 
     def on_trace_end(self, trace: Trace) -> None:
         """Note how a trace ended."""
@@ -128,29 +128,15 @@ class DecklogTracing(TracingProcessor):
 
     def force_flush(self) -> None:
         """Wait until all events are in the log, for some seconds at most."""
-        self._recorder.flush()
+        self.flush()
 
     def shutdown(self) -> None:
         """Take in what waits, as far as that is possible, and end."""
-        self._recorder.close()
-
-    def __enter__(self) -> "DecklogTracing":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.shutdown()
-
-    @property
-    def trouble(self) -> str | None:
-        """Why not everything is on record yet; None when it is."""
-        return self._recorder.trouble
+        self.close()
 
     def _later(self, trace_id: str, traced: _Traced, make: Callable[[], list[dict[str, Any]]]) -> None:
         """Record later, when the SDK has completed its objects."""
-        self._recorder.soon(lambda: [(trace_id, traced.facts, values) for values in make()])
-
-    def _record(self, trace_id: str, traced: _Traced, name: str, values: dict[str, Any]) -> None:
-        self._recorder.record(trace_id, traced.facts, {"session_id": trace_id, "hook_event_name": name, **values})
+        self.soon(lambda: [(trace_id, traced.facts, values) for values in make()])
 
 
 def _folder() -> str | None:

@@ -11,11 +11,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Self
 
 from decklog.agents.closing import close_interrupted
 from decklog.agents.intake import take_in
 from decklog.agents.spool import Spool
+from decklog.aio.log import AsyncDecklog
 from decklog.location.locate import LogLocation, locate, spool_folder
 from decklog.log import Decklog
 from decklog.plugins.adapters.loops.calls import as_json
@@ -33,12 +34,15 @@ _LOOKED_AT = 100
 
 
 class EventRecorder:
-    """Records the sessions of one program in this process."""
+    """Records the sessions of one program in this process. Adapters of frameworks derive from it.
 
-    def __init__(self, log: Decklog, program: str) -> None:
-        self._log = log
+    `trouble` is why not everything is on record yet; None when it is.
+    """
+
+    def __init__(self, log: Decklog | AsyncDecklog, program: str) -> None:
+        self.log = log.log if isinstance(log, AsyncDecklog) else log
         self._program = program
-        self._spool = Spool(spool_of(log))
+        self._spool = Spool(spool_of(self.log))
         self._soon: deque[Callable[[], Iterable[RecordedEvent]]] = deque()
         self._wake, self._hurry = threading.Event(), threading.Event()
         self._starting = threading.Lock()
@@ -67,6 +71,12 @@ class EventRecorder:
         if text != self.trouble:
             self.trouble = text
             _logger.warning("not everything is on record yet: %s", text)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: object, _problem: BaseException | None, _trace: object) -> None:
+        self.close()
 
     # Waiting for delivery
 
@@ -126,10 +136,10 @@ class EventRecorder:
             while self._soon:
                 self._note(self._made(self._soon.popleft()))
             try:
-                take_in(self._log, self._spool)
+                take_in(self.log, self._spool)
                 if not self._has_looked:
                     # After what a process that died has left to be taken in.
-                    close_interrupted(self._log, most=_LOOKED_AT)
+                    close_interrupted(self.log, most=_LOOKED_AT)
                     self._has_looked = True
             except Exception as problem:  # noqa: BLE001
                 # Events stay in the spool; `decklog doctor agents` shows why.

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Invalid
-from decklog.importing.exports import TASK_FIELDS, TextExport, each, every, json_text, short_time
+from decklog.importing.exports import TASK_FIELDS, TextExport, each, json_text, short_time
 from decklog.importing.files import file_in, has_markers, json_lines, parsed
 from decklog.importing.importer import Link
 from decklog.importing.report import Outcome
@@ -15,6 +15,7 @@ from decklog.importing.row import EPOCH, Row, plain, plain_json
 from decklog.importing.sync import FileSync, Items
 from decklog.importing.tracker import COMMENTS, LINES, LINKS, WAS_RUNNING, Tracker, link_name, moment_of, set_time
 from decklog.importing.writer import Mapping, PendingRecord, describes
+from decklog.records.record import every_page
 from decklog.stores.tasks.task import Dependency, LinkKind, Task, TaskComment, TaskState
 
 PLACES = (".beads/issues.jsonl", "issues.jsonl")
@@ -204,11 +205,7 @@ class BeadsImport(Tracker):
     @describes
     def comment(self, row: Row) -> PendingRecord:
         """Describe a comment; before version 1.0 its id was a number."""
-        item = str(row.take("issue_id"))
-        row.stream = self.run_of(item)
-        body = row.text("text", "")
-        if not body.strip():
-            raise Invalid("it is empty")
+        item, body = str(row.take("issue_id")), row.text("text", "")
         row.take("id")
         return self.comment_record(row, item, author=row.text("author", ""), body=body, at=row.time("created_at", EPOCH))
 
@@ -263,7 +260,7 @@ class BeadsExport(TextExport):
         for _, row in sorted(self._gone.items()):
             # What was deleted there before it came here.
             self._write_line(ISSUES, row)
-        lessons = every(lambda **page: self.log.memory.find(topic=TOPIC, source_kind="beads", oldest_first=True, **page))
+        lessons = every_page(self.log.memory.find, topic=TOPIC, source_kind="beads", oldest_first=True)
         for key, body in sorted((lesson.source_id or lesson.id, lesson.body) for lesson in lessons):
             self._write_line(MEMORIES, {"_type": "memory", "key": key, "value": body})
         self.report.leave_out(LINES, sum(1 for _ in self.kept.rows(LINES)))

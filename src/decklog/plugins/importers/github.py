@@ -237,11 +237,7 @@ class GithubImport(Tracker):
 
     @describes
     def comment(self, row: Row) -> PendingRecord:
-        item = row.take("issue")
-        row.stream = self.run_of(item)
-        body = row.text("body", "")
-        if not body.strip():
-            raise Invalid("it is empty")
+        item, body = row.take("issue"), row.text("body", "")
         author = row.text("author") or row.text("user") or ""
         at = row.time("created_at", EPOCH)
         # The rest is how GitHub shows it.
@@ -271,6 +267,7 @@ class GithubSync(Sync):
     """Title, text, labels, comments, and whether it is closed."""
 
     system = "github"
+    file_name, imports = "issues.json", GithubImport
     fields = _FIELDS
     # To GitHub labels are the same that differ by case alone.
     sets: ClassVar = {
@@ -319,13 +316,8 @@ class GithubSync(Sync):
     def take(self, items: Items, ours: Items) -> None:
         """Import the issues, as newer than all that is here."""
         at = self.later()
-        with tempfile.TemporaryDirectory(prefix="decklog-sync-") as folder:
-            path = os.path.join(folder, "issues.json")
-            with open(path, "w", encoding="utf-8") as file:
-                json.dump([_issue(name, item, ours.get(name), at) for name, item in items.items()], file)
-            taking = GithubImport(self.log, path, run_id=self.run_id)
-            taking.as_here = {name: {**item[_RAW], **_values_of(ours[name])} for name, item in items.items() if name in ours}
-            self.report.notes += taking.run().notes
+        as_here = {name: {**item[_RAW], **_values_of(ours[name])} for name, item in items.items() if name in ours}
+        self.import_text(json.dumps([_issue(name, item, ours.get(name), at) for name, item in items.items()]), as_here)
 
     def give(self, items: Items) -> None:
         """Write to the issues what differs there, and make those that are not there."""

@@ -155,12 +155,8 @@ class HermesImport(TableTracker):
 
     @describes
     def comment(self, row: Row) -> PendingRecord:
-        item = self.its_item(row)
-        body = row.text("body", "")
-        if not body.strip():
-            raise Invalid("it is empty")
-        row.take("id")
-        row.take("task_id")
+        item, body = self.its_item(row), row.text("body", "")
+        row.ignore(("id", "task_id"))
         return self.comment_record(row, item, author=row.text("author", ""), body=body, at=row.time("created_at", EPOCH))
 
     @describes

@@ -246,7 +246,7 @@ def test_a_log_that_can_not_be_written_stops_nobody_and_gets_it_later(
     set_trace_processors([tracing])
     with caplog.at_level(logging.WARNING, "decklog.plugins.adapters"):
         assert run(agent(model), "lane=tools go").final_output == "All done."
-        assert not tracing._recorder.flush(0.0)
+        assert not tracing.flush(0.0)
     set_trace_processors([])
     assert "not everything is on record yet" in caplog.text
     assert tracing.trouble is not None

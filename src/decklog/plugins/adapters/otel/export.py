@@ -14,13 +14,14 @@ from urllib.parse import urlsplit
 from decklog.agents.events import CallOutcome
 from decklog.core.clock import Clock, from_text, to_text
 from decklog.core.errors import Denied, Invalid, Unreachable
-from decklog.importing.exports import TextFile, every
+from decklog.importing.exports import NewFile
 from decklog.journal.entry import Entry, EntryKind
 from decklog.log import Decklog
 from decklog.plugins.adapters.otel import conventions as names
 from decklog.plugins.adapters.otel import otlp
 from decklog.plugins.adapters.otel.otlp import OtelSpan, nanoseconds_of
 from decklog.plugins.adapters.otel.protobuf import REQUEST, RESPONSE, STATUS
+from decklog.records.record import every_page
 from decklog.stores.runs.run import ENDED, Run, RunStatus
 
 Sink = Callable[[Sequence[OtelSpan]], None]
@@ -458,7 +459,7 @@ class OtlpExport:
             if run.id in found:
                 continue
             found[run.id] = run
-            below = every(lambda run=run, **page: self._log.runs.find(parent_run_id=run.id, oldest_first=True, **page))
+            below = every_page(self._log.runs.find, parent_run_id=run.id, oldest_first=True)
             waiting += [child for child in below if child.parent_seq is None]
         return list(found.values())
 
@@ -475,7 +476,7 @@ class OtlpExport:
 
     def write(self, path: str, *, replace: bool = False) -> dict[str, Any]:
         """Write a file: a line for each batch, as collectors write them."""
-        with TextFile(path, replace=replace) as out:
+        with NewFile(path, replace=replace) as out:
             self._hand_on(lambda spans: out.write(otlp.encoded(REQUEST, otlp.request_of(spans), otlp.JSON).decode() + "\n"))
             out.publish()
         return {"path": path, **self.counts, "left_out": self.left_out}

@@ -114,23 +114,9 @@ class SpanWriter:
             counts.new += self._write(list(parts), counts)
 
     def _write(self, parts: list[SpanPart], counts: SpanCounts) -> int:
+        """Write parts together, or where that fails the halves apart, down to the span that is refused."""
         if not parts:
             return 0
-        problem = self._try(parts)
-        if isinstance(problem, int):
-            return problem
-        spans = list(dict.fromkeys(part.span for part in parts))
-        if len(spans) == 1:
-            counts.refuse(spans[0], problem.message)
-            # The other spans of the run leave it to this one to record their source.
-            source = self._try([part for part in parts if part.values.get("subtype") == SOURCE])
-            return source if isinstance(source, int) else 0
-        first = set(spans[: len(spans) // 2])
-        halves = [part for part in parts if part.span in first], [part for part in parts if part.span not in first]
-        return sum(self._write(half, counts) for half in halves)
-
-    def _try(self, parts: list[SpanPart]) -> int | DecklogError:
-        """Write parts together; return how many were new, or the error that undid all of them."""
         try:
             with self._log.transaction():
                 for part in {part.run_id: part for part in reversed(parts)}.values():
@@ -138,12 +124,20 @@ class SpanWriter:
                 rows = [_with_time(part) for part in parts if part.what != RUN]
                 new = self._bulk.take(rows) if rows else 0
                 return new + sum(self._complete(part.values) for part in parts if part.what == RUN)
-        except Unavailable:
-            raise
         except DecklogError as problem:
-            if problem.retryable:
+            if problem.retryable or isinstance(problem, Unavailable):
                 raise
-            return problem
+            spans = list(dict.fromkeys(part.span for part in parts))
+            if len(spans) == 1:
+                # The other spans of the run leave it to this one to record their source.
+                source = [part for part in parts if part.values.get("subtype") == SOURCE]
+                if source == parts:
+                    return 0
+                counts.refuse(spans[0], problem.message)
+                return self._write(source, counts)
+        first = set(spans[: len(spans) // 2])
+        halves = [part for part in parts if part.span in first], [part for part in parts if part.span not in first]
+        return sum(self._write(half, counts) for half in halves)
 
     # Runs
 

@@ -2,12 +2,12 @@
 
 from typing import Any, TypeVar
 
-from decklog.importing.exports import Export, columns_of, every, number_of, text_of
+from decklog.importing.exports import Export, columns_of, number_of, text_of
 from decklog.journal.entry import BOOKKEEPING, EntryKind
 from decklog.log import Decklog
 from decklog.plugins.importers.bazinga.importer import SCHEMA
 from decklog.plugins.importers.bazinga.rows import criterion_row, group_row, pattern_row, session_row, stamp, strategy_row
-from decklog.records.record import Record
+from decklog.records.record import Record, every_page
 from decklog.stores.intake import Intake
 from decklog.stores.memory.patterns import ErrorPattern
 from decklog.stores.memory.strategies import Strategy
@@ -49,7 +49,7 @@ class BazingaExport(Export):
 
     def _write(self) -> dict[str, Any]:
         self._begin()
-        for run in reversed(list(every(self.log.runs.find))):
+        for run in reversed(list(every_page(self.log.runs.find))):
             self._session(run)
             self._groups(run.id)
             self._logs(run.id)
@@ -74,12 +74,12 @@ class BazingaExport(Export):
             self.report.leave_out(f"that sessions are {run.status.value}: they are {row['status']} there")
 
     def _groups(self, run_id: str) -> None:
-        for group in every(lambda **page: self.log.groups.find(run_id, **page)):
+        for group in every_page(self.log.groups.find, run_id):
             row = group_row(group, text_of)
             self.write("task_groups", f"task_groups {run_id}/{group.group_id}", row)
 
     def _logs(self, run_id: str) -> None:
-        for entry in every(lambda **page: self.log.journal.find(run_id, oldest_first=True, **page)):
+        for entry in every_page(self.log.journal.find, run_id, oldest_first=True):
             if entry.kind in _KINDS and entry.subtype not in BOOKKEEPING:
                 self._log_row(entry)
 
@@ -102,7 +102,7 @@ class BazingaExport(Export):
 
     def _states(self, run_id: str) -> None:
         """Write the newest version of each state: the newest schema has room for one."""
-        for state in every(lambda **page: self.log.states.find(run_id, **page)):
+        for state in every_page(self.log.states.find, run_id):
             found = self.log.states.get(run_id, state.name, group_id=state.group_id)
             row = {"session_id": run_id, **columns_of(state, "group_id state_type=name")}
             row |= {"timestamp": stamp(found.saved_at), "state_data": text_of(found.document) or "null"}
@@ -110,11 +110,11 @@ class BazingaExport(Export):
             self.report.leave_out("older versions of state_snapshots", state.version - 1)
 
     def _figures(self, run_id: str) -> None:
-        for charge in reversed(list(every(lambda **page: self.log.ledger.find(run_id=run_id, **page)))):
+        for charge in reversed(list(every_page(self.log.ledger.find, run_id=run_id))):
             row = columns_of(charge, "session_id=run_id timestamp=occurred_at agent_id tokens_estimated=tokens", stamp)
             row["agent_type"] = charge.agent or "unknown"
             self._number_row("token_usage", row, number_of(charge.key, SYSTEM, "token_usage"))
-        for output in reversed(list(every(lambda **page: self.log.outputs.find(run_id, **page)))):
+        for output in reversed(list(every_page(self.log.outputs.find, run_id))):
             names = "session_id=run_id timestamp=saved_at skill_name=skill agent_type=agent group_id iteration"
             row = columns_of(output, names, stamp)
             row["output_data"] = text_of(self.log.outputs.get(output.id).document) or "null"
@@ -131,13 +131,13 @@ class BazingaExport(Export):
             self.write("development_plans", f"plan {run_id}", row)
 
     def _criteria(self, run_id: str) -> None:
-        for found in every(lambda **page: self.log.criteria.find(run_id, **page)):
+        for found in every_page(self.log.criteria.find, run_id):
             row = criterion_row(found)
             self.write("success_criteria", f"criterion {run_id} {found.criterion}", row)
 
     def _context(self, run_id: str) -> None:
         numbers = {}
-        for package in reversed(list(every(lambda **page: self.log.context.find(run_id, include_superseded=True, **page)))):
+        for package in reversed(list(every_page(self.log.context.find, run_id, include_superseded=True))):
             numbers[package.id] = package.number
             row = columns_of(package, f"{_PACKAGE} scope created_at", stamp)
             row["supersedes_id"] = numbers.get(package.supersedes_id or "")

@@ -17,9 +17,7 @@ from decklog.importing.exports import (
     LeftoverRows,
     columns_of,
     each,
-    every,
     number_of,
-    unless,
     whole_number,
 )
 from decklog.importing.row import EPOCH
@@ -44,6 +42,7 @@ from decklog.plugins.importers.gaia.importer import (
     title_of,
 )
 from decklog.plugins.importers.gaia.trust_files import BINDING, EM, SOURCE, binding_text, em_text
+from decklog.records.record import every_page
 from decklog.stores.approvals.feedback import Feedback
 from decklog.stores.approvals.inbox import Message
 from decklog.stores.approvals.self_edits import SelfEdit
@@ -64,19 +63,18 @@ _TASK = (
     *("summary", "result", "outcome", "failures", "blocker_repeats", "reservation_id", "snapshot"),
 )
 _ASKED = ("objective", "acceptance", "verification", "allowed_paths")
-_CHARGE = ("id", "occurred_at", "model", "cost_microdollars", "call_site", "run_id", "task_id", *TOKENS)
+_CHARGE = f"occurred_at task_id call_site model {' '.join(TOKENS)}"
+_CI_RUN = "workflow_name branch run_id=ci_run_id started_at completed_at duration_s=duration_seconds conclusion"
 _NO_LOOP = 0
-_MESSAGE_COLUMNS = "id received_at from_handle channel severity body state answer escalated_to ack_sent_at answered_at closed_at"
-# With what that system can't hold, and what the other columns say as well.
-_MESSAGE = (*_MESSAGE_COLUMNS.split(), "ack", "is_authorised", "seen_at", "escalated_at")
-_FEEDBACK_COLUMNS = (
+_MESSAGE = "id received_at from_handle channel severity body state answer escalated_to ack_sent_at answered_at closed_at"
+_FEEDBACK = (
     "id received_at from_handle channel severity body context_url fix_class state fix_pr_url regression_test_path root_cause"
-    " success_criterion"
+    " success_criterion notes_json=notes"
 )
-_FEEDBACK = (*_FEEDBACK_COLUMNS.split(), "notes", "message_id", "updated_at", "closed_at")
 _LESSON_COLUMNS = "id topic created_at source_kind source_id confidence last_recalled_at recall_count superseded_by"
 _LESSON = (*_LESSON_COLUMNS.split(), "body", "payload", "last_seen_at", "fingerprint")
 SYSTEM = "gaia"
+_WRITTEN: dict[str, Any] = {"spell": time_text, "dump": json.dumps, "wal": True}
 SNAPSHOTS, EDITS, NOTES = "paused_tasks", "self_edits_log", "learnings_log"
 _LEARNING = ("id", "task_id", "observation", "candidate", "noted_at", "decided_at")
 _DESK = "@desk"
@@ -108,7 +106,7 @@ class GaiaExport:
         self._made, self.kept = made, LeftoverRows(self.log, SYSTEM)
         for table, name in DATABASES.items():
             path = os.path.join(made, name)
-            with Export(self.log, path, SYSTEM, report=self.report, kept=self.kept, spell=time_text, wal=True) as out:
+            with Export(self.log, path, SYSTEM, report=self.report, kept=self.kept, **_WRITTEN) as out:
                 self._table(table, out)
                 out.finish()
         self._write_files()
@@ -144,9 +142,8 @@ class GaiaExport:
         for task in each(self.log, Task, "created_at, id"):
             name = f"tasks {task.id}"
             row = columns_of(task, "id priority state stage current_state_name=state_name trace_file loop_version")
-            row |= {"created_at": unless(task.created_at, EPOCH), "inputs_json": _json(asked_of(task) or None)}
-            row["result_json"] = _json(_came_of(task))
-            row = out.kept.restored(name, row, {"created_at": EPOCH, "inputs_json": "{}", "loop_version": _NO_LOOP})
+            row |= {"created_at": task.created_at, "inputs_json": _json(asked_of(task)), "result_json": _json(_came_of(task))}
+            row = out.restored(name, row, {"created_at": EPOCH, "inputs_json": "{}", "loop_version": _NO_LOOP})
             row["last_heartbeat_at"] = _heartbeat(task, row.get("last_heartbeat_at"))
             row["cost_usd"] = self._cost(task.id, row.get("cost_usd"))
             out.insert("tasks", row)
@@ -177,37 +174,32 @@ class GaiaExport:
         for charge in each(self.log, Charge, "occurred_at, id"):
             imported = (charge.key or "").startswith(prefix)
             charge_id = (charge.key or "").removeprefix(prefix) if imported else charge.id
-            row = {"id": charge_id, **columns_of(charge, f"occurred_at task_id call_site model {' '.join(TOKENS)}")}
-            row["usd"] = (charge.cost_microdollars or 0) / 1_000_000
-            out.write("spend", f"spend {charge_id}", row, {"call_site": charge.agent or "unknown"})
-            out.report.leave_out("charges of unknown price", int(charge.cost_microdollars is None))
+            more = {"id": charge_id, "usd": (charge.cost_microdollars or 0) / 1_000_000}
             # An imported charge counts on the day it was imported: that is this log's bookkeeping, and nothing of the source's.
-            out.report.leave_out_fields("charges", charge, (*_CHARGE, "key", "counted_at") if imported else _CHARGE)
+            placed = ("id", "cost_microdollars", "run_id", *(("key", "counted_at") if imported else ()))
+            defaults = {"call_site": charge.agent or "unknown"}
+            out.write_record("spend", charge, _CHARGE, name=charge_id, defaults=defaults, placed=placed, **more)
+            out.report.leave_out("charges of unknown price", int(charge.cost_microdollars is None))
 
     def ci_history(self, out: Export) -> None:
         """Write the history of CI runs."""
         for run in each(self.log, CiRun, "started_at, ci_run_id, workflow_name, branch"):
-            names = "workflow_name branch run_id=ci_run_id started_at completed_at duration_s=duration_seconds conclusion"
-            row = columns_of(run, names) | {"started_at": unless(run.started_at, EPOCH)}
-            name = f"ci_history {run.workflow_name}/{run.branch}/{run.ci_run_id}"
-            out.write("ci_history", name, row, {"started_at": EPOCH})
+            name, defaults = f"{run.workflow_name}/{run.branch}/{run.ci_run_id}", {"started_at": EPOCH}
+            out.write_record("ci_history", run, _CI_RUN, name=name, defaults=defaults, placed=("updated_at",))
 
     def em_inbox(self, out: Export) -> None:
         """Write every message; whether its sender may give orders is not known there, and is counted."""
         for message in each(self.log, Message, "received_at, id"):
-            row = columns_of(message, _MESSAGE_COLUMNS) | {"received_at": unless(message.received_at, EPOCH)}
-            out.write("em_inbox", f"em_inbox {message.id}", row, {"received_at": EPOCH})
-            out.report.leave_out_fields("messages", message, _MESSAGE)
+            placed = ("ack", "is_authorised", "seen_at", "escalated_at")
+            out.write_record("em_inbox", message, _MESSAGE, defaults={"received_at": EPOCH}, placed=placed)
             # There, such a message looks like the owner's. Of an imported one the sender is unknown.
             out.report.leave_out("messages of senders not authorised", int(not message.is_authorised and message.ack != NO_ACK))
 
     def feedback(self, out: Export) -> None:
         """Write all feedback."""
         for feedback in each(self.log, Feedback, "received_at, id"):
-            row = columns_of(feedback, _FEEDBACK_COLUMNS)
-            row |= {"received_at": unless(feedback.received_at, EPOCH), "notes_json": _json(feedback.notes or None)}
-            out.write("feedback", f"feedback {feedback.id}", row, {"received_at": EPOCH, "notes_json": "[]"})
-            out.report.leave_out_fields("feedback", feedback, _FEEDBACK)
+            placed, defaults = ("message_id", "updated_at", "closed_at"), {"received_at": EPOCH, "notes_json": "[]"}
+            out.write_record("feedback", feedback, _FEEDBACK, defaults=defaults, placed=placed)
 
     def memory(self, out: Export) -> None:
         """Write every lesson of the eight topics; a lesson that was not imported gets its id as the key of its vector."""
@@ -215,9 +207,8 @@ class GaiaExport:
             if lesson.topic not in TOPICS:
                 out.report.leave_out(f"lessons of topic {lesson.topic}")
                 continue
-            row = columns_of(lesson, _LESSON_COLUMNS) | {"created_at": unless(lesson.created_at, EPOCH)}
-            row["payload_json"] = _json(_lesson_payload(lesson) or None)
-            row = out.kept.restored(f"memory {lesson.id}", row, {"created_at": EPOCH, "payload_json": "{}"})
+            row = columns_of(lesson, _LESSON_COLUMNS) | {"payload_json": _json(_lesson_payload(lesson))}
+            row = out.restored(f"memory {lesson.id}", row, {"created_at": EPOCH, "payload_json": "{}"})
             row["embedding_key"] = row.pop(VECTOR, None) or lesson.id
             out.insert("memory", row)
             placed = (*_LESSON, "sightings") if lesson.sightings == 1 else _LESSON
@@ -304,7 +295,7 @@ class GaiaExport:
 
     def _marks(self) -> dict[str, int | None]:
         """Find the number of each line that became a self-edit, by the entry after its mark."""
-        found = every(lambda **page: self.log.journal.find(_DESK, subtype="imported", oldest_first=True, **page))
+        found: Iterator[Any] = every_page(self.log.journal.find, _DESK, subtype="imported", oldest_first=True)
         return {made: whole_number(mark.payload["id"]) for mark in found if (made := self._after(mark)) is not None}
 
     def _after(self, mark: Entry) -> str | None:

@@ -5,11 +5,12 @@ from datetime import datetime
 from typing import Any
 
 from decklog.core.errors import NotFound
-from decklog.importing.exports import TASK_FIELDS, Export, ExportReport, columns_of, each, every, number_of, text_of, unless
+from decklog.importing.exports import TASK_FIELDS, Export, ExportReport, columns_of, each, number_of, text_of
 from decklog.importing.row import EPOCH
 from decklog.journal.entry import Entry, EntryKind
 from decklog.log import Decklog
 from decklog.plugins.importers.runstore.importer import SCHEMA, TABLES, WAS_RUNNING
+from decklog.records.record import every_page
 from decklog.stores.approvals.approval import Approval
 from decklog.stores.artifacts.checkpoints import Checkpoint
 from decklog.stores.runs.run import Agent, Run
@@ -27,27 +28,23 @@ STATUS = {
     TaskState.DONE: "completed",
     TaskState.ABANDONED: "abandoned",
 }
-_LISTS = "acceptance_criteria_json=acceptance verification_steps_json=verification allowed_paths_json=allowed_paths"
+_TASK = (
+    "id title objective attempt_count=attempts implementation_summary=summary blocker_signature=blocker created_at updated_at"
+    " acceptance_criteria_json=acceptance verification_steps_json=verification allowed_paths_json=allowed_paths"
+)
+_LISTS = dict.fromkeys(("acceptance_criteria_json", "verification_steps_json", "allowed_paths_json"), "[]")
 # Its program has one word for success; other words are the caller's.
 _OUTCOMES = {AttemptOutcome.DONE: "completed"}
-# Fields with a column, and fields without meaning where there are no leases.
-_PLACED = (
-    *(*TASK_FIELDS, "verification", "allowed_paths", "attempts", "summary", "blocker", "result", "outcome", "failures"),
-    *("blocker_repeats", "reservation_id"),
-)
+# Fields that other tables have, and fields without meaning where there are no leases.
+_PLACED = (*TASK_FIELDS, "result", "outcome", "failures", "blocker_repeats", "reservation_id")
 
 
 def write_tasks(out: Export, run_id: str, there: str) -> None:
     """Write a run's tasks; the run is called `there` in RunStore."""
     for task in each(out.log, Task, "created_at, id", "where run_id = :run_id", run_id=run_id):
-        names = "id title objective attempt_count=attempts implementation_summary=summary blocker_signature=blocker"
-        row = columns_of(task, names) | {"run_id": there, "status": STATUS[task.state]}
-        row |= {name: text_of(value or None) for name, value in columns_of(task, _LISTS).items()}
-        row |= {"created_at": unless(task.created_at, EPOCH), "updated_at": unless(task.updated_at, task.created_at)}
-        defaults = {**dict.fromkeys(columns_of(task, _LISTS), "[]"), "created_at": EPOCH, "updated_at": task.created_at}
-        out.write("tasks", f"tasks {task.id}", row, defaults)
-        known = (*_PLACED, "reason") if task.reason == WAS_RUNNING else _PLACED
-        out.report.leave_out_fields("tasks", task, known)
+        defaults = {**_LISTS, "created_at": EPOCH, "updated_at": task.created_at}
+        placed = (*_PLACED, "reason") if task.reason == WAS_RUNNING else _PLACED
+        out.write_record("tasks", task, _TASK, defaults=defaults, placed=placed, run_id=there, status=STATUS[task.state])
 
 
 class AttemptTrail:
@@ -91,12 +88,14 @@ def write_attempt(out: Export, attempt: Attempt, name: str | None, there: str) -
 
 
 SYSTEM = "runstore"
-# The kinds of record that have a table there, and of each the fields that have a column or are derived from others.
+# The kinds of record that have a table there.
 _TABLES = ("runs", "agents", "tasks", "artifacts", "checkpoints", "approvals")
-_RUN = ("id", "goal", "repo", "status", "summary", "cycles", "replans", "current_task_id", "started_at", "updated_at", "ended_at")
+_RUN = (
+    "id goal repo_path=repo status summary cycle_count=cycles replan_count=replans current_task_id created_at=started_at"
+    " updated_at"
+)
+_AGENT = "role session_id=session turns rotation_count=rotations last_prompt_path last_response_path updated_at"
 _EVENT = ("agent_id", "group_id", "task_id", "iteration", "phase", "confidence", "refs")
-_ARTIFACT = ("id", "run_id", "role", "kind", "path", "created_at", "metadata", "number", "media_type")
-_CHECKPOINT = ("id", "run_id", "status", "payload", "created_at", "number", "digest", "seq", "redacted")
 _APPROVAL = ("id", "run_id", "source", "verdict", "rationale", "payload", "asked_at", "decided_at", "state", "number")
 
 
@@ -128,23 +127,18 @@ class RunStoreExport(Export):
 
     def _run(self, run: Run) -> str:
         """Write a run; give what it is called there, which is something else where no run here can be called so."""
-        names = "id goal repo_path=repo status summary cycle_count=cycles replan_count=replans current_task_id"
-        row = columns_of(run, names)
-        row |= {"created_at": unless(run.started_at, EPOCH), "updated_at": unless(run.updated_at, run.started_at)}
         defaults = {"repo_path": "", "created_at": EPOCH, "updated_at": run.started_at}
-        self.report.leave_out_fields("runs", run, _RUN)
-        return str(self.write("runs", f"runs {run.id}", row, defaults)["id"])
+        return str(self.write_record("runs", run, _RUN, defaults=defaults, placed=("ended_at",))["id"])
 
     def _agents(self, run_id: str, there: str) -> None:
         for agent in each(self.log, Agent, "role", "where run_id = :run_id", run_id=run_id):
-            names = "role session_id=session turns rotation_count=rotations last_prompt_path last_response_path"
-            row = columns_of(agent, names) | {"run_id": there, "updated_at": unless(agent.updated_at, EPOCH)}
-            self.write("agents", f"agents {there}/{agent.role}", row, {"updated_at": EPOCH})
+            name, defaults = f"{there}/{agent.role}", {"updated_at": EPOCH}
+            self.write_record("agents", agent, _AGENT, name=name, defaults=defaults, placed=("run_id",), run_id=there)
 
     def _journal(self, run_id: str, there: str) -> None:
         """Write a run's events, and the attempts at its tasks from the same entries."""
         trail = AttemptTrail()
-        for entry in every(lambda **page: self.log.journal.find(run_id, oldest_first=True, **page)):
+        for entry in every_page(self.log.journal.find, run_id, oldest_first=True):
             ended = trail.follow(entry)
             if ended is not None:
                 write_attempt(self, *ended, there)
@@ -161,11 +155,10 @@ class RunStoreExport(Export):
                 self.report.leave_out(f"entries.{name}")
 
     def _artifacts(self, run_id: str, there: str) -> None:
-        for artifact in every(lambda **page: self.log.artifacts.find(run_id=run_id, oldest_first=True, **page)):
-            row = columns_of(artifact, "id role kind path") | {"run_id": there}
-            row |= {"created_at": unless(artifact.created_at, EPOCH), "metadata_json": text_of(artifact.metadata or None)}
-            self.write("artifacts", f"artifacts {artifact.id}", row, {"created_at": EPOCH, "metadata_json": "{}"})
-            self.report.leave_out_fields("artifacts", artifact, _ARTIFACT)
+        for artifact in every_page(self.log.artifacts.find, run_id=run_id, oldest_first=True):
+            columns, placed = "id role kind path created_at metadata_json=metadata", ("run_id", "number", "media_type")
+            defaults = {"created_at": EPOCH, "metadata_json": "{}"}
+            self.write_record("artifacts", artifact, columns, defaults=defaults, placed=placed, run_id=there)
 
     def _checkpoints(self, run_id: str, there: str) -> None:
         for found in each(self.log, Checkpoint, "number", "where run_id = :run_id", run_id=run_id):
@@ -174,14 +167,13 @@ class RunStoreExport(Export):
             except NotFound as problem:
                 self.report.refuse(f"checkpoints {found.id}", problem.message)
                 continue
-            row = columns_of(checkpoint, "id status created_at") | {"run_id": there}
-            row["payload_json"] = unless(text_of(checkpoint.payload), "{}")
+            more: Columns = {"run_id": there, "payload_json": text_of(checkpoint.payload)}
             defaults = {"status": checkpoint.name or "", "payload_json": "{}"}
-            self.write("checkpoints", f"checkpoints {checkpoint.id}", row, defaults)
-            self.report.leave_out_fields("checkpoints", found, _CHECKPOINT)
+            placed = ("run_id", "payload", "number", "digest", "seq", "redacted")
+            self.write_record("checkpoints", found, "id status created_at", defaults=defaults, placed=placed, **more)
 
     def _approvals(self, run_id: str, there: str) -> None:
-        for approval in every(lambda **page: self.log.approvals.find(run_id=run_id, oldest_first=True, **page)):
+        for approval in every_page(self.log.approvals.find, run_id=run_id, oldest_first=True):
             if approval.verdict is None:
                 # There an approval is a verdict: its program would take the newest question for an answer.
                 self.report.leave_out("approvals without a verdict")

@@ -5,7 +5,6 @@ from typing import Any
 from decklog.core.errors import Damaged, DecklogError
 from decklog.plugins.importers.bazinga.rows import group_row
 from decklog.plugins.legacy.bazinga.base import (
-    BazingaBase,
     answers,
     error_text,
     filled,
@@ -13,10 +12,9 @@ from decklog.plugins.legacy.bazinga.base import (
     validate_scope_global_or_group,
     validate_task_group_id,
 )
-from decklog.plugins.legacy.bazinga.knowledge import BazingaPatterns, BazingaStrategies, Consumptions, Packages
-from decklog.plugins.legacy.bazinga.logs import BazingaOutputs, Events, Logs, Reasoning
+from decklog.plugins.legacy.bazinga.knowledge import BazingaKnowledge
 from decklog.plugins.legacy.bazinga.query import ask, ask_file, faults_of
-from decklog.plugins.legacy.bazinga.sessions import BazingaGroups, BazingaPlans, Dashboard, groups_of
+from decklog.plugins.legacy.bazinga.sessions import BazingaSessions, groups_of
 from decklog.stores.workflow.router import TestingMode
 
 # In the order in which the router has always answered; what is new comes after.
@@ -29,33 +27,6 @@ _NAMED = {
     "run_id": "session_id",
     "include_context": "include_context",
 }
-
-
-class Router(BazingaGroups):
-    """Routes by the workflow and by what is known of the session's groups."""
-
-    @answers
-    def route(
-        self, current_agent: str, status: str, session_id: str, group_id: str | None = None, testing_mode: str = "full"
-    ) -> dict[str, Any]:
-        """Decide who comes next; a report that the workflow does not know is answered with a way out."""
-        filled("current_agent", current_agent)
-        filled("status", status)
-        mode = TestingMode(testing_mode)
-        try:
-            decided = self.log.db.read(lambda: self._decide(current_agent, status, session_id, group_id, mode))
-        except DecklogError as problem:
-            return _refused(problem)
-        answer = {"success": True, **{new: decided.pop(old) for old, new in _NAMED.items()}, **decided}
-        return {**answer, "group_id": group_id}
-
-    def _decide(self, agent: str, status: str, session_id: str, group_id: str | None, mode: TestingMode) -> dict[str, Any]:
-        self.expect_session(session_id)
-        groups = [
-            group_row(group, json_text) | {"security_sensitive": group.security_sensitive}
-            for group in groups_of(self, session_id)
-        ]
-        return {**self.log.workflow.route(agent, status, run_id=session_id, group_id=group_id, testing_mode=mode, groups=groups)}
 
 
 def _refused(problem: DecklogError) -> dict[str, Any]:
@@ -81,8 +52,44 @@ _HOLDERS = {
 _KEPT = "the journal keeps what was written; write new records under a valid id"
 
 
-class Upkeep(BazingaBase):
-    """Looks after a log, and never changes what it finds."""
+class BazingaDB(BazingaSessions, BazingaKnowledge):
+    """A bazinga database that is a Decklog log: `BazingaDB(db_path, quiet=False)`.
+
+    What is refused raises ValueError; the methods that always answered `{"success": False, …}` still do.
+    """
+
+    # Texts of errors that mean a damaged file, and of those that never do.
+    CORRUPTION_ERRORS = ("database disk image is malformed", "malformed database schema", "file is not a database")
+    QUERY_ERRORS = ("no such column", "no such table", "syntax error", "constraint failed")
+    # Tables in the order in which rows refer to each other.
+    SALVAGE_TABLE_ORDER = (
+        *("sessions", "task_groups", "orchestration_logs", "state_snapshots", "token_usage", "skill_outputs"),
+        *("development_plans", "success_criteria", "context_packages", "context_package_consumers", "consumption_scope"),
+        *("error_patterns", "strategies"),
+    )
+
+    @answers
+    def route(
+        self, current_agent: str, status: str, session_id: str, group_id: str | None = None, testing_mode: str = "full"
+    ) -> dict[str, Any]:
+        """Decide who comes next; a report that the workflow does not know is answered with a way out."""
+        filled("current_agent", current_agent)
+        filled("status", status)
+        mode = TestingMode(testing_mode)
+        try:
+            decided = self.log.db.read(lambda: self._decide(current_agent, status, session_id, group_id, mode))
+        except DecklogError as problem:
+            return _refused(problem)
+        answer = {"success": True, **{new: decided.pop(old) for old, new in _NAMED.items()}, **decided}
+        return {**answer, "group_id": group_id}
+
+    def _decide(self, agent: str, status: str, session_id: str, group_id: str | None, mode: TestingMode) -> dict[str, Any]:
+        self.expect_session(session_id)
+        groups = [
+            group_row(group, json_text) | {"security_sensitive": group.security_sensitive}
+            for group in groups_of(self, session_id)
+        ]
+        return {**self.log.workflow.route(agent, status, run_id=session_id, group_id=group_id, testing_mode=mode, groups=groups)}
 
     @answers
     def query(self, sql: str, params: tuple[Any, ...] = ()) -> list[dict[str, Any]]:
@@ -122,33 +129,3 @@ class Upkeep(BazingaBase):
                 if problem is not None
             ][:_MOST_ISSUES]
         return issues
-
-
-class BazingaDB(
-    Dashboard,
-    Logs,
-    Reasoning,
-    Events,
-    BazingaPlans,
-    BazingaOutputs,
-    Packages,
-    Consumptions,
-    BazingaPatterns,
-    BazingaStrategies,
-    Router,
-    Upkeep,
-):
-    """A bazinga database that is a Decklog log: `BazingaDB(db_path, quiet=False)`.
-
-    What is refused raises ValueError; the methods that always answered `{"success": False, …}` still do.
-    """
-
-    # Texts of errors that mean a damaged file, and of those that never do.
-    CORRUPTION_ERRORS = ("database disk image is malformed", "malformed database schema", "file is not a database")
-    QUERY_ERRORS = ("no such column", "no such table", "syntax error", "constraint failed")
-    # Tables in the order in which rows refer to each other.
-    SALVAGE_TABLE_ORDER = (
-        *("sessions", "task_groups", "orchestration_logs", "state_snapshots", "token_usage", "skill_outputs"),
-        *("development_plans", "success_criteria", "context_packages", "context_package_consumers", "consumption_scope"),
-        *("error_patterns", "strategies"),
-    )

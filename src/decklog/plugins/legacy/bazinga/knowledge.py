@@ -31,8 +31,10 @@ from decklog.stores.memory.strategies import MOST_CREDIT, StrategyTopic
 from decklog.stores.workflow.context import ConsumingAgent, ContextAgent, PackagePriority, PackageType
 
 
-class Packages(BazingaBase):
-    """Saves packages, offers them to those they are for, and marks them as read."""
+class BazingaKnowledge(BazingaBase):
+    """Context packages and their use, error patterns and strategies."""
+
+    # Packages
 
     @answers
     def save_context_package(
@@ -117,18 +119,7 @@ class Packages(BazingaBase):
             raise CallRefused("package_ids must be a list of integers")
         self.log.groups.update(session_id, group_id, context_references=[str(number) for number in package_ids])
 
-
-def _agent(name: str, given: object) -> str:
-    agent = given.strip().lower() if isinstance(given, str) else given
-    one_of(name, agent, ContextAgent)
-    return str(agent)
-
-
-_USED = "resource_consumed"
-
-
-class Consumptions(BazingaBase):
-    """Records what was used once, and lists it."""
+    # What was used
 
     @answers
     def save_consumption(
@@ -199,9 +190,7 @@ class Consumptions(BazingaBase):
         ]
         return [row for row in rows if agent in (None, row["agent_type"]) and kind in (None, row["resource_type"])][:limit]
 
-
-class BazingaPatterns(BazingaBase):
-    """Counts errors, and how sure their solutions are."""
+    # Error patterns
 
     @answers
     def save_error_pattern(
@@ -288,17 +277,7 @@ class BazingaPatterns(BazingaBase):
         bound: dict[str, Any] = {"oldest": oldest, "project": project or "", "any_project": project is None}
         return len(self.log.db.write(lambda: intake.remove(ErrorPattern, sql, note=f"not seen for {days} days", **bound)))
 
-
-def project_of(db: BazingaBase, session_id: str) -> str:
-    """Return the project in a session's metadata, or the session itself."""
-    try:
-        return str(db.log.runs.get(session_id).metadata.get("project_id") or session_id)
-    except NotFound:
-        return session_id
-
-
-class BazingaStrategies(BazingaBase):
-    """Saves insights, counts how often they helped, and extracts new ones."""
+    # Strategies
 
     @answers
     def save_strategy(
@@ -371,3 +350,20 @@ class BazingaStrategies(BazingaBase):
             "group_id": group_id,
             "project_id": project_id,
         }
+
+
+def _agent(name: str, given: object) -> str:
+    agent = given.strip().lower() if isinstance(given, str) else given
+    one_of(name, agent, ContextAgent)
+    return str(agent)
+
+
+_USED = "resource_consumed"
+
+
+def project_of(db: BazingaBase, session_id: str) -> str:
+    """Return the project in a session's metadata, or the session itself."""
+    try:
+        return str(db.log.runs.get(session_id).metadata.get("project_id") or session_id)
+    except NotFound:
+        return session_id

@@ -1,9 +1,10 @@
 """Interactions, events, reasoning, tokens and skill outputs of a session."""
 
 import json
+from itertools import islice
 from typing import Any
 
-from decklog.importing.exports import columns_of, every
+from decklog.importing.exports import columns_of
 from decklog.journal.entry import BOOKKEEPING, IMPORT_KEY, Confidence, Entry, EntryKind, ReasoningPhase
 from decklog.plugins.importers.bazinga.rows import stamp
 from decklog.plugins.legacy.bazinga.base import (
@@ -23,14 +24,17 @@ from decklog.plugins.legacy.bazinga.base import (
     reports,
     validate_scope_global_or_group,
 )
+from decklog.records.record import every_page
 from decklog.stores.money.ledger import SpendBy
 from decklog.stores.money.records import TOKENS
 
 GROUPINGS = ("agent_type", "agent_id")
 
 
-class Tokens(BazingaBase):
-    """Counts the tokens that agents used, and adds them up."""
+class BazingaLogs(BazingaBase):
+    """What agents did and said: tokens, interactions, events, outputs of skills and reasoning."""
+
+    # Tokens
 
     @answers
     def log_tokens(
@@ -52,41 +56,7 @@ class Tokens(BazingaBase):
         sums = {_key(row["key"]): sum(int(row[name]) for name in TOKENS) for row in summed["rows"]}
         return dict(sorted(sums.items())) | {"total": sum(sums.values())}
 
-
-def charge(
-    db: BazingaBase,
-    session_id: str,
-    agent: str,
-    tokens: int,
-    agent_id: str | None = None,
-    model: str | None = None,
-    *,
-    call_site: str | None = None,
-) -> None:
-    """Charge tokens of an unknown kind as input tokens."""
-    db.expect_session(session_id)
-    db.log.ledger.charge(
-        given(model) or "unknown",
-        input_tokens=tokens,
-        run_id=session_id,
-        agent=agent,
-        agent_id=given(agent_id),
-        call_site=call_site,
-        enforce=False,
-    )
-
-
-def _key(name: str | None) -> str:
-    if name is None:
-        return "null"
-    return f"agent:{name}" if name in ("total", "null") else name
-
-
-KINDS = ("interaction", "reasoning", "event")
-
-
-class Logs(BazingaBase):
-    """Writes what agents said, and reads it back in the order in which it happened."""
+    # Interactions
 
     # The number in its session of what was logged last.
     _last = 0
@@ -131,50 +101,7 @@ class Logs(BazingaBase):
         entries = newest(self, session_id, KINDS, limit, offset)
         return "\n".join(_log_section(entry) for entry in reversed(entries)) if entries else "No logs found."
 
-
-def newest(db: BazingaBase, session_id: str, kinds: tuple[str, ...], limit: int, offset: int = 0, **filters: Any) -> list[Entry]:
-    """Read the newest entries of some kinds, without what an import noted for itself; a negative limit means all."""
-    skipped = max(offset, 0)
-    wanted = None if limit < 0 else skipped + limit
-    found: list[Entry] = []
-    after = None
-    while wanted is None or len(found) < wanted:
-        size = MOST_ROWS if wanted is None else min(MOST_ROWS, 2 * (wanted - len(found)) + 20)
-        page = db.log.journal.find(session_id, limit=size, after=after, **filters)
-        found += [entry for entry in page if entry.kind in kinds and entry.subtype not in BOOKKEEPING]
-        after = page.next
-        if after is None:
-            break
-    return found[skipped:wanted]
-
-
-_LOG = (
-    "session_id=stream timestamp=at iteration agent_type=agent agent_id content=body log_type=kind reasoning_phase=phase"
-    " confidence_level=confidence"
-)
-
-
-def log_row(db: BazingaBase, entry: Entry) -> dict[str, Any]:
-    """Return an entry as a row of bazinga's table of logs."""
-    return {
-        "id": db.number(entry.stream, entry.seq),
-        **columns_of(entry, _LOG, stamp),
-        "references_json": json_text(entry.refs),
-        "redacted": int(db.is_redacted(entry)),
-        "group_id": entry.group_id,
-        "event_subtype": entry.subtype,
-        "event_payload": json_text(entry.payload),
-        "idempotency_key": None if (entry.key or "").startswith(IMPORT_KEY) else entry.key,
-    }
-
-
-def _log_section(entry: Entry) -> str:
-    iteration = entry.iteration or "?"
-    return f"## [{stamp(entry.at)}] Iteration {iteration} - {(entry.agent or '?').upper()}\n\n{entry.body or ''}\n\n---"
-
-
-class Events(BazingaBase):
-    """Saves events and lists them."""
+    # Events
 
     @reports
     def save_event(
@@ -215,22 +142,7 @@ class Events(BazingaBase):
         wanted: dict[str, Any] = {"kind": EntryKind.EVENT, "subtype": event_subtype, "group_id": group_id}
         return [event_row(self, entry) for entry in newest(self, session_id, (EntryKind.EVENT,), limit, **wanted)]
 
-
-def payload_of(payload: str | dict[str, Any] | list[Any]) -> dict[str, Any] | list[Any]:
-    """Read a payload, which is a JSON object or list."""
-    value = from_json_text("payload", payload) if isinstance(payload, str) else payload
-    if not isinstance(value, (dict, list)):
-        raise CallRefused("payload must be a JSON object or list")
-    return value
-
-
-def event_row(db: BazingaBase, entry: Entry) -> dict[str, Any]:
-    row = columns_of(entry, "session_id=stream timestamp=at event_subtype=subtype event_payload=payload group_id", stamp)
-    return {"id": db.number(entry.stream, entry.seq), **row}
-
-
-class BazingaOutputs(BazingaBase):
-    """Keeps every output of every skill, numbered by skill, agent and group."""
+    # Outputs of skills, every one of each
 
     @answers
     def save_skill_output(
@@ -257,7 +169,7 @@ class BazingaOutputs(BazingaBase):
     ) -> list[dict[str, Any]]:
         """List the outputs of a skill, or of all of them, newest first."""
         wanted: dict[str, Any] = {"skill": skill_name, "agent": given(agent_type), "group_id": given(group_id)}
-        found = every(lambda **page: self.log.outputs.find(session_id, **wanted, **page))
+        found = every_page(self.log.outputs.find, session_id, **wanted)
         names = "iteration agent_type=agent group_id timestamp=saved_at output_data=document"
         names = f"skill_name=skill {names}" if skill_name is None else names
         return [columns_of(output, names, stamp) for output in found]
@@ -276,69 +188,7 @@ class BazingaOutputs(BazingaBase):
         agent = given(agent_type)
         return dict(self.log.outputs.check_evidence(session_id, mandatory_skills, agent=agent, since_minutes=since_minutes))
 
-
-SHOWN = 5
-LONGEST = 300
-_SUMMARY_HEAD = """## Previous Agent Reasoning
-
-| Agent | Phase | Confidence | Key Points |
-|---|---|---|---|"""
-_SUMMARY_END = """
-- Build on what was found out before; do not find it out again.
-- Say so when you decide otherwise, and why.
-- Take up the risks and blockers that are still open."""
-
-
-def summary(entries: list[Entry]) -> str:
-    """Write the newest entries, which come first, as a table for a prompt."""
-    if not entries:
-        return "No previous reasoning found for this context."
-    lines = [_SUMMARY_HEAD, *(_summary_line(entry) for entry in entries[:SHOWN])]
-    if len(entries) > SHOWN:
-        lines += ["", f"*{len(entries) - SHOWN} more entries are in the log.*"]
-    return "\n".join([*lines, _SUMMARY_END])
-
-
-def _summary_line(entry: Entry) -> str:
-    points = " ".join((entry.body or "").splitlines())
-    if len(points) > LONGEST:
-        points = points[: LONGEST - 3] + "..."
-    points = points.replace("|", "\\|")
-    return f"| {entry.agent} | {entry.phase} | {entry.confidence or '-'} | {points} |"
-
-
-def timeline(session_id: str, entries: list[Entry]) -> str:
-    """Write entries, oldest first, as Markdown with a heading for every change of group."""
-    lines = [f"# Reasoning Timeline: {session_id}", ""]
-    group: str | None = None
-    for entry in entries:
-        if entry.group_id != group:
-            group = entry.group_id
-            lines += [f"## Group: {group}", ""]
-        lines += _timeline_entry(entry)
-    if not entries:
-        lines.append("No reasoning found.")
-    return "\n".join(lines)
-
-
-def _timeline_entry(entry: Entry) -> list[str]:
-    name = f"{entry.agent} ({entry.agent_id})" if entry.agent_id else f"{entry.agent}"
-    confidence = f" [{entry.confidence}]" if entry.confidence else ""
-    lock = " \U0001f512" if entry.redacted else ""
-    content = entry.body or ""
-    if len(content) > LONGEST:
-        content = content[:LONGEST] + "..."
-    # A fence inside the text would end ours.
-    content = content.replace("```", "`\u200b`\u200b`")
-    return [f"### [{stamp(entry.at)}] {name} - {entry.phase}{confidence}{lock}", "", "```text", content, "```", "", "---", ""]
-
-
-FORMATS = ("json", "prompt-summary")
-TIMELINE_FORMATS = ("json", "markdown")
-
-
-class Reasoning(BazingaBase):
-    """Keeps reasoning entries, and reports which mandatory phases are documented."""
+    # Reasoning
 
     @reports
     def save_reasoning(
@@ -438,7 +288,153 @@ class Reasoning(BazingaBase):
         """Read reasoning entries, page by page where there are more than one page holds."""
         if limit is not None and limit < 1:
             raise CallRefused(f"limit must be 1 or more, got {limit}")
-        return list(every(lambda **page: self.log.journal.find(session_id, kind=EntryKind.REASONING, **filters, **page), limit))
+        return list(islice(every_page(self.log.journal.find, session_id, kind=EntryKind.REASONING, **filters), limit))
+
+
+def charge(
+    db: BazingaBase,
+    session_id: str,
+    agent: str,
+    tokens: int,
+    agent_id: str | None = None,
+    model: str | None = None,
+    *,
+    call_site: str | None = None,
+) -> None:
+    """Charge tokens of an unknown kind as input tokens."""
+    db.expect_session(session_id)
+    db.log.ledger.charge(
+        given(model) or "unknown",
+        input_tokens=tokens,
+        run_id=session_id,
+        agent=agent,
+        agent_id=given(agent_id),
+        call_site=call_site,
+        enforce=False,
+    )
+
+
+def _key(name: str | None) -> str:
+    if name is None:
+        return "null"
+    return f"agent:{name}" if name in ("total", "null") else name
+
+
+KINDS = ("interaction", "reasoning", "event")
+
+
+def newest(db: BazingaBase, session_id: str, kinds: tuple[str, ...], limit: int, offset: int = 0, **filters: Any) -> list[Entry]:
+    """Read the newest entries of some kinds, without what an import noted for itself; a negative limit means all."""
+    skipped = max(offset, 0)
+    wanted = None if limit < 0 else skipped + limit
+    found: list[Entry] = []
+    after = None
+    while wanted is None or len(found) < wanted:
+        size = MOST_ROWS if wanted is None else min(MOST_ROWS, 2 * (wanted - len(found)) + 20)
+        page = db.log.journal.find(session_id, limit=size, after=after, **filters)
+        found += [entry for entry in page if entry.kind in kinds and entry.subtype not in BOOKKEEPING]
+        after = page.next
+        if after is None:
+            break
+    return found[skipped:wanted]
+
+
+_LOG = (
+    "session_id=stream timestamp=at iteration agent_type=agent agent_id content=body log_type=kind reasoning_phase=phase"
+    " confidence_level=confidence"
+)
+
+
+def log_row(db: BazingaBase, entry: Entry) -> dict[str, Any]:
+    """Return an entry as a row of bazinga's table of logs."""
+    return {
+        "id": db.number(entry.stream, entry.seq),
+        **columns_of(entry, _LOG, stamp),
+        "references_json": json_text(entry.refs),
+        "redacted": int(db.is_redacted(entry)),
+        "group_id": entry.group_id,
+        "event_subtype": entry.subtype,
+        "event_payload": json_text(entry.payload),
+        "idempotency_key": None if (entry.key or "").startswith(IMPORT_KEY) else entry.key,
+    }
+
+
+def _log_section(entry: Entry) -> str:
+    iteration = entry.iteration or "?"
+    return f"## [{stamp(entry.at)}] Iteration {iteration} - {(entry.agent or '?').upper()}\n\n{entry.body or ''}\n\n---"
+
+
+def payload_of(payload: str | dict[str, Any] | list[Any]) -> dict[str, Any] | list[Any]:
+    """Read a payload, which is a JSON object or list."""
+    value = from_json_text("payload", payload) if isinstance(payload, str) else payload
+    if not isinstance(value, (dict, list)):
+        raise CallRefused("payload must be a JSON object or list")
+    return value
+
+
+def event_row(db: BazingaBase, entry: Entry) -> dict[str, Any]:
+    row = columns_of(entry, "session_id=stream timestamp=at event_subtype=subtype event_payload=payload group_id", stamp)
+    return {"id": db.number(entry.stream, entry.seq), **row}
+
+
+SHOWN = 5
+LONGEST = 300
+_SUMMARY_HEAD = """## Previous Agent Reasoning
+
+| Agent | Phase | Confidence | Key Points |
+|---|---|---|---|"""
+_SUMMARY_END = """
+- Build on what was found out before; do not find it out again.
+- Say so when you decide otherwise, and why.
+- Take up the risks and blockers that are still open."""
+
+
+def summary(entries: list[Entry]) -> str:
+    """Write the newest entries, which come first, as a table for a prompt."""
+    if not entries:
+        return "No previous reasoning found for this context."
+    lines = [_SUMMARY_HEAD, *(_summary_line(entry) for entry in entries[:SHOWN])]
+    if len(entries) > SHOWN:
+        lines += ["", f"*{len(entries) - SHOWN} more entries are in the log.*"]
+    return "\n".join([*lines, _SUMMARY_END])
+
+
+def _summary_line(entry: Entry) -> str:
+    points = " ".join((entry.body or "").splitlines())
+    if len(points) > LONGEST:
+        points = points[: LONGEST - 3] + "..."
+    points = points.replace("|", "\\|")
+    return f"| {entry.agent} | {entry.phase} | {entry.confidence or '-'} | {points} |"
+
+
+def timeline(session_id: str, entries: list[Entry]) -> str:
+    """Write entries, oldest first, as Markdown with a heading for every change of group."""
+    lines = [f"# Reasoning Timeline: {session_id}", ""]
+    group: str | None = None
+    for entry in entries:
+        if entry.group_id != group:
+            group = entry.group_id
+            lines += [f"## Group: {group}", ""]
+        lines += _timeline_entry(entry)
+    if not entries:
+        lines.append("No reasoning found.")
+    return "\n".join(lines)
+
+
+def _timeline_entry(entry: Entry) -> list[str]:
+    name = f"{entry.agent} ({entry.agent_id})" if entry.agent_id else f"{entry.agent}"
+    confidence = f" [{entry.confidence}]" if entry.confidence else ""
+    lock = " \U0001f512" if entry.redacted else ""
+    content = entry.body or ""
+    if len(content) > LONGEST:
+        content = content[:LONGEST] + "..."
+    # A fence inside the text would end ours.
+    content = content.replace("```", "`\u200b`\u200b`")
+    return [f"### [{stamp(entry.at)}] {name} - {entry.phase}{confidence}{lock}", "", "```text", content, "```", "", "---", ""]
+
+
+FORMATS = ("json", "prompt-summary")
+TIMELINE_FORMATS = ("json", "markdown")
 
 
 def _references(references: object) -> list[str] | None:

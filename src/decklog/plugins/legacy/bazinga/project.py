@@ -10,7 +10,7 @@ from typing import Any, Self
 from decklog.core.clock import Clock
 from decklog.plugins.bazinga_project import log_of
 from decklog.plugins.legacy.bazinga.base import PROGRAM, SHIPPED, BazingaBase, CallRefused, DatabaseInitError, answers
-from decklog.plugins.legacy.bazinga.logs import Logs, newest
+from decklog.plugins.legacy.bazinga.logs import BazingaLogs, newest
 from decklog.stores.workflow.bazinga_workflow import from_markers_file, from_transitions_file
 from decklog.stores.workflow.workflow import Workflow
 
@@ -151,7 +151,7 @@ class Readiness:
         self.close()
 
 
-class AutoLogger(Logs):
+class AutoLogger(BazingaLogs):
     """One session's logger. Failures are counted and returned, and work goes on."""
 
     def __init__(

@@ -1,9 +1,10 @@
 """Sessions, which are runs: their states, task groups, success criteria and plans, and the dashboard of one."""
 
+from itertools import islice
 from typing import Any
 
 from decklog.core.errors import DecklogError, NotFound
-from decklog.importing.exports import columns_of, every
+from decklog.importing.exports import columns_of
 from decklog.journal.rows import number_of
 from decklog.plugins.importers.bazinga.rows import criterion_row, group_row, session_row, stamp
 from decklog.plugins.legacy.bazinga.base import (
@@ -27,7 +28,8 @@ from decklog.plugins.legacy.bazinga.base import (
     validate_scope_group_only,
     validate_task_group_id,
 )
-from decklog.plugins.legacy.bazinga.logs import KINDS, Tokens, log_row, newest
+from decklog.plugins.legacy.bazinga.logs import KINDS, BazingaLogs, log_row, newest
+from decklog.records.record import every_page
 from decklog.stores.artifacts.states import InvestigationStatus
 from decklog.stores.intake import Intake
 from decklog.stores.runs.run import ENDED, RunMode, RunStatus
@@ -39,8 +41,8 @@ MODES = ("simple", "parallel")
 _SHORT = ("session_id", "mode", "status", "start_time", "created_at")
 
 
-class BazingaSessions(BazingaBase):
-    """Starts sessions and follows their status."""
+class BazingaSessions(BazingaLogs):
+    """Sessions with their states, groups, criteria and plans."""
 
     @answers
     def create_session(
@@ -84,19 +86,10 @@ class BazingaSessions(BazingaBase):
     @answers
     def list_sessions(self, limit: int = 10) -> list[dict[str, Any]]:
         """List sessions, newest first; a negative limit means all of them."""
-        found = every(self.log.runs.find, None if limit < 0 else limit)
+        found = islice(every_page(self.log.runs.find), None if limit < 0 else limit)
         return [session_row(run, json_text) for run in found]
 
-
-def _metadata(given: str | dict[str, Any] | None) -> dict[str, Any] | None:
-    value = _document("metadata", given)
-    if value is not None and not isinstance(value, dict):
-        raise CallRefused("metadata must be a JSON object")
-    return value
-
-
-class BazingaStates(BazingaBase):
-    """Saves states, of which every version is kept, and reads the newest."""
+    # States, of which every version is kept
 
     @answers
     def save_state(self, session_id: str, state_type: str, state_data: Any, group_id: str = "global") -> dict[str, Any]:
@@ -145,17 +138,7 @@ class BazingaStates(BazingaBase):
             "redacted": saved["redacted"],
         }
 
-
-def _document(name: str, given: Any) -> Any:
-    return from_json_text(name, given) if isinstance(given, str) else given
-
-
-_BLANK_MEANS_NONE = ("status", "assigned_to", "name", "last_review_status", "initial_tier", "component_path")
-_MAY_FALL_BELOW_ZERO = ("no_progress_count", "blocking_issues_count")
-
-
-class BazingaGroups(BazingaBase):
-    """Creates groups, changes what is given of them, and lists them."""
+    # Groups
 
     @reports
     def create_task_group(
@@ -229,40 +212,7 @@ class BazingaGroups(BazingaBase):
         """List a session's groups in the order in which they were made."""
         return [group_row(group, json_text) for group in groups_of(self, session_id, given(status))]
 
-
-_NOT_FIELDS = ("self", "group_id", "session_id", "auto_create")
-
-
-def groups_of(db: BazingaBase, session_id: str, status: str | None = None) -> list[Group]:
-    """Read all groups of a session, of one status or of all."""
-    wanted: Any = status
-    return list(every(lambda **page: db.log.groups.find(session_id, status=wanted, **page)))
-
-
-def _fields(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields among a method's arguments that were given, checked as bazinga checks them."""
-    fields = {name: value for name, value in arguments.items() if value is not None and name not in _NOT_FIELDS}
-    for name in _BLANK_MEANS_NONE:
-        if name in fields and not str(fields[name]).strip():
-            del fields[name]
-    check(validate_complexity(fields.get("complexity")))
-    if "initial_tier" in fields:
-        one_of("initial_tier", fields["initial_tier"], GroupTier)
-    if fields.get("item_count", 1) < 1:
-        raise CallRefused(f"item_count must be 1 or more, got {fields['item_count']}")
-    if "security_sensitive" in fields:
-        fields["security_sensitive"] = bool(fields["security_sensitive"])
-    for name in _MAY_FALL_BELOW_ZERO:
-        if name in fields:
-            fields[name] = max(fields[name], 0)
-    return fields
-
-
-_KEYS = ("criterion", "status", "actual", "evidence", "required_for_completion")
-
-
-class BazingaCriteria(BazingaBase):
-    """Saves criteria and their status."""
+    # Criteria
 
     @answers
     def save_success_criteria(self, session_id: str, criteria: list[dict[str, Any]]) -> None:
@@ -301,7 +251,7 @@ class BazingaCriteria(BazingaBase):
         )
 
     def _all(self, session_id: str) -> list[Criterion]:
-        return list(every(lambda **page: self.log.criteria.find(session_id, **page)))
+        return list(every_page(self.log.criteria.find, session_id))
 
     @answers
     def get_success_criteria(self, session_id: str) -> list[dict[str, Any]]:
@@ -326,28 +276,7 @@ class BazingaCriteria(BazingaBase):
         known_status = None if status is None else CriterionStatus(status)
         self.log.criteria.update(session_id, criterion, status=known_status, actual=actual, evidence=evidence)
 
-
-def _read_criterion(item: object) -> dict[str, Any]:
-    if not isinstance(item, dict):
-        raise CallRefused(f"each criterion is an object with the key criterion, got {item!r}")
-    filled("criterion", item.get("criterion"))
-    if item.get("status") is not None:
-        one_of("status", item["status"], CriterionStatus)
-    fields = {name: item[name] for name in _KEYS if item.get(name) is not None}
-    if "required_for_completion" in fields:
-        fields["required_for_completion"] = bool(fields["required_for_completion"])
-    return fields
-
-
-def _criterion_row(db: BazingaBase, criterion: Criterion) -> dict[str, Any]:
-    """Return a criterion as a row of bazinga's table."""
-    row = criterion_row(criterion)
-    known_by = {name: row[name] for name in ("session_id", "criterion")}
-    return {"id": db.id_where("success_criteria", criterion.number, **known_by), **row}
-
-
-class BazingaPlans(BazingaBase):
-    """Saves a session's plan and follows its phases."""
+    # Plans
 
     @answers
     def save_development_plan(
@@ -398,6 +327,93 @@ class BazingaPlans(BazingaBase):
             if phase.status is PhaseStatus.IN_PROGRESS:
                 self.log.plans.update(session_id, current_phase=phase.number)
 
+    # What a person looks at
+
+    @answers
+    def get_dashboard_snapshot(self, session_id: str) -> dict[str, Any]:
+        """Return a session, its states, groups, tokens, criteria and newest entries, as they were at one moment.
+
+        `recent_logs` are the newest entries of all three kinds.
+        """
+        return self.log.db.read(lambda: self._snapshot(session_id))
+
+    def _snapshot(self, session_id: str) -> dict[str, Any]:
+        recent = [log_row(self, entry) for entry in newest(self, session_id, KINDS, _RECENT)]
+        return {
+            "session": self.get_session(session_id),
+            "orchestrator_state": self.get_latest_state(session_id, "orchestrator"),
+            "pm_state": self.get_latest_state(session_id, "pm"),
+            "task_groups": self.get_task_groups(session_id),
+            "token_summary": self.get_token_summary(session_id),
+            "recent_logs": recent,
+            "criteria": self.get_success_criteria(session_id),
+        }
+
+
+def _metadata(given: str | dict[str, Any] | None) -> dict[str, Any] | None:
+    value = _document("metadata", given)
+    if value is not None and not isinstance(value, dict):
+        raise CallRefused("metadata must be a JSON object")
+    return value
+
+
+def _document(name: str, given: Any) -> Any:
+    return from_json_text(name, given) if isinstance(given, str) else given
+
+
+_BLANK_MEANS_NONE = ("status", "assigned_to", "name", "last_review_status", "initial_tier", "component_path")
+_MAY_FALL_BELOW_ZERO = ("no_progress_count", "blocking_issues_count")
+
+
+_NOT_FIELDS = ("self", "group_id", "session_id", "auto_create")
+
+
+def groups_of(db: BazingaBase, session_id: str, status: str | None = None) -> list[Group]:
+    """Read all groups of a session, of one status or of all."""
+    wanted: Any = status
+    return list(every_page(db.log.groups.find, session_id, status=wanted))
+
+
+def _fields(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields among a method's arguments that were given, checked as bazinga checks them."""
+    fields = {name: value for name, value in arguments.items() if value is not None and name not in _NOT_FIELDS}
+    for name in _BLANK_MEANS_NONE:
+        if name in fields and not str(fields[name]).strip():
+            del fields[name]
+    check(validate_complexity(fields.get("complexity")))
+    if "initial_tier" in fields:
+        one_of("initial_tier", fields["initial_tier"], GroupTier)
+    if fields.get("item_count", 1) < 1:
+        raise CallRefused(f"item_count must be 1 or more, got {fields['item_count']}")
+    if "security_sensitive" in fields:
+        fields["security_sensitive"] = bool(fields["security_sensitive"])
+    for name in _MAY_FALL_BELOW_ZERO:
+        if name in fields:
+            fields[name] = max(fields[name], 0)
+    return fields
+
+
+_KEYS = ("criterion", "status", "actual", "evidence", "required_for_completion")
+
+
+def _read_criterion(item: object) -> dict[str, Any]:
+    if not isinstance(item, dict):
+        raise CallRefused(f"each criterion is an object with the key criterion, got {item!r}")
+    filled("criterion", item.get("criterion"))
+    if item.get("status") is not None:
+        one_of("status", item["status"], CriterionStatus)
+    fields = {name: item[name] for name in _KEYS if item.get(name) is not None}
+    if "required_for_completion" in fields:
+        fields["required_for_completion"] = bool(fields["required_for_completion"])
+    return fields
+
+
+def _criterion_row(db: BazingaBase, criterion: Criterion) -> dict[str, Any]:
+    """Return a criterion as a row of bazinga's table."""
+    row = criterion_row(criterion)
+    known_by = {name: row[name] for name in ("session_id", "criterion")}
+    return {"id": db.id_where("success_criteria", criterion.number, **known_by), **row}
+
 
 def _anew(phases: Any) -> Any:
     """Return phases in which one without a status is reset to pending."""
@@ -419,27 +435,3 @@ def phase_row(phase: PlanPhase) -> dict[str, Any]:
 
 
 _RECENT = 10
-
-
-class Dashboard(BazingaSessions, BazingaStates, BazingaGroups, Tokens, BazingaCriteria):
-    """Puts together what a person looks at."""
-
-    @answers
-    def get_dashboard_snapshot(self, session_id: str) -> dict[str, Any]:
-        """Return a session, its states, groups, tokens, criteria and newest entries, as they were at one moment.
-
-        `recent_logs` are the newest entries of all three kinds.
-        """
-        return self.log.db.read(lambda: self._snapshot(session_id))
-
-    def _snapshot(self, session_id: str) -> dict[str, Any]:
-        recent = [log_row(self, entry) for entry in newest(self, session_id, KINDS, _RECENT)]
-        return {
-            "session": self.get_session(session_id),
-            "orchestrator_state": self.get_latest_state(session_id, "orchestrator"),
-            "pm_state": self.get_latest_state(session_id, "pm"),
-            "task_groups": self.get_task_groups(session_id),
-            "token_summary": self.get_token_summary(session_id),
-            "recent_logs": recent,
-            "criteria": self.get_success_criteria(session_id),
-        }
