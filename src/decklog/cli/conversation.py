@@ -66,14 +66,10 @@ def _show_outcome(call: Invocation, outcome: MessageOutcome) -> int:
     if outcome.refusal is not None:
         outcome.refusal.details |= {"message_id": message.id, "intent": understood.intent.value}
         raise outcome.refusal
-    if call.json:
-        show(outcome.as_dict(), as_json=True)
-    elif message.answer:
-        say(message.answer)
-    elif message.escalated_to:
-        say(f"It is feedback {message.escalated_to} now: decklog feedback show {message.escalated_to}")
-    else:
-        say(f"Left for the agents to read: {understood.why or understood.intent}.")
+    text = message.answer or f"Left for the agents to read: {understood.why or understood.intent}."
+    if message.escalated_to and not message.answer:
+        text = f"It is feedback {message.escalated_to} now: decklog feedback show {message.escalated_to}"
+    show(outcome, as_json=call.json, text=text)
     return _PENDING if message.state == "pending" else 0
 
 

@@ -3,10 +3,12 @@
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import is_dataclass
 from typing import Any
 
 from decklog.cli import terminal
 from decklog.cli.exits import print_json, shape
+from decklog.cli.lines import Line, print_lines
 from decklog.cli.terminal import DIM, PLAIN, STRONG, of_word, painted
 from decklog.records.record import Page, Record
 
@@ -133,8 +135,15 @@ def plain(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def show(result: Any, *, as_json: bool, warnings: list[str] | None = None, reason: dict[str, Any] | None = None) -> int:
-    """Print a verb's result, or the reason for which there is none; return the exit code."""
+def show(
+    result: Any,
+    *,
+    as_json: bool,
+    text: str | list[Line] | None = None,
+    warnings: list[str] | None = None,
+    reason: dict[str, Any] | None = None,
+) -> int:
+    """Print a result, for people as the `text` if there is one, or the reason for which there is none; return the exit code."""
     if hasattr(result, "__next__"):
         return show_stream(result, as_json=as_json)
     warnings = list(getattr(result, "warnings", ())) if warnings is None else [*warnings]
@@ -142,9 +151,13 @@ def show(result: Any, *, as_json: bool, warnings: list[str] | None = None, reaso
         envelope = {"ok": True, "data": to_data(result), "next": getattr(result, "next", None), "warnings": warnings}
         print_json(envelope if reason is None else {**envelope, "reason": reason})
         return 0
-    text, left_out = as_text(_shaped(result))
+    if text is not None:
+        _print_text(text)
+        print_warnings(warnings)
+        return 0
+    written, left_out = as_text(_shaped(result))
     warnings += shape().warnings
-    sys.stdout.write(text)
+    sys.stdout.write(written)
     if isinstance(result, list) and not result:
         sys.stderr.write("Nothing found.\n")
     if left_out:
@@ -155,6 +168,13 @@ def show(result: Any, *, as_json: bool, warnings: list[str] | None = None, reaso
     if reason is not None:
         sys.stderr.write(f"Nothing: {terminal.visible(reason['message'], sys.stderr)}\n  {reason['hint']}\n")
     return 0
+
+
+def _print_text(text: str | list[Line]) -> None:
+    if isinstance(text, str):
+        terminal.say(text)
+    else:
+        print_lines(text)
 
 
 def print_warnings(warnings: list[str]) -> None:
@@ -216,7 +236,7 @@ def to_data(value: Any) -> Any:
         return [to_data(item) for item in value]
     if isinstance(value, bytes):
         return value.decode(errors="replace")
-    return value
+    return to_data(dict(vars(value))) if is_dataclass(value) else value
 
 
 def as_text(result: Any) -> tuple[str, list[str]]:

@@ -176,10 +176,7 @@ def sign(call: Invocation, statement: IO[str], key: str) -> int:
         sys.stderr.write(f"You sign: {visible(text, sys.stderr)}\n")
     with call.open(writing=False) as log:
         signature = log.trust.sign(text, key, passphrase_of(key))
-    if call.json:
-        return show({"signature": signature}, as_json=True)
-    click.echo(signature)
-    return 0
+    return show({"signature": signature}, as_json=call.json, text=signature)
 
 
 @for_the_owner

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.screens.lines import print_lines
+from decklog.cli.lines import print_lines
 from decklog.cli.screens.timeline import timeline
 from decklog.cli.show import entry_line, show
 from decklog.cli.terminal import ProgressMeter

@@ -43,10 +43,7 @@ def roles(call: Invocation, schema: str) -> int:
     from decklog.transfer.projects import roles_sql
 
     sql = roles_sql(schema)
-    if call.json:
-        return show({"sql": sql}, as_json=True)
-    click.echo(sql, nl=False)
-    return 0
+    return show({"sql": sql}, as_json=call.json, text=sql)
 
 
 @for_the_owner

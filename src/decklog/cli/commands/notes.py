@@ -8,8 +8,7 @@ import click
 
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.groups import SuggestingGroup, for_the_owner
-from decklog.cli.show import print_warnings, show
-from decklog.cli.terminal import say
+from decklog.cli.show import show
 from decklog.cli.worktree import opened
 from decklog.core.figures import counted
 
@@ -54,15 +53,18 @@ def export(
         if form == "agent-trace":
             return _export_traces(call, repo, log, revisions, None if dry_run else out, is_shown=not dry_run)
         found = export_notes(repo, log, None if stash else revisions, prompts=prompts, force=force, dry_run=dry_run)
-    if call.json:
-        return show({"dry_run": dry_run, **found.as_dict()}, as_json=True, warnings=found.left_out)
-    say(f"{'Would write' if dry_run else 'Wrote'} {counted(found.written, 'note')}; {found.unchanged} unchanged.")
+    lines = [f"{'Would write' if dry_run else 'Wrote'} {counted(found.written, 'note')}; {found.unchanged} unchanged."]
     if found.kept_of_others:
-        say(f"{counted(found.kept_of_others, 'note')} of other tools kept; --force replaces them.")
+        lines.append(f"{counted(found.kept_of_others, 'note')} of other tools kept; --force replaces them.")
     if not stash:
-        say("Nothing is published yet. See what a push would publish: decklog notes setup")
-    print_warnings(found.left_out[:_MOST_SHOWN])
-    return 0
+        lines.append("Nothing is published yet. See what a push would publish: decklog notes setup")
+    return _show(call, {"dry_run": dry_run, **found.as_dict()}, "\n".join(lines))
+
+
+def _show(call: Invocation, data: dict[str, Any], text: str) -> int:
+    """Show what was done, with the first reasons for what was left out; programs get all of them."""
+    left_out: list[str] = data["left_out"]
+    return show(data, as_json=call.json, text=text, warnings=left_out if call.json else left_out[:_MOST_SHOWN])
 
 
 def _export_traces(
@@ -79,10 +81,8 @@ def _export_traces(
     with nullcontext() if out is None else open(out, "w", encoding="utf-8") as file:
         if file is not None:
             file.writelines(records)
-    if call.json:
-        return show({"records": len(records), "file": out, **export.summary.as_dict()}, as_json=True)
-    say(f"{'Wrote' if out else 'Would write'} {counted(len(records), 'record')}{f' to {out}' if out else ''}.")
-    return 0
+    text = f"{'Wrote' if out else 'Would write'} {counted(len(records), 'record')}{f' to {out}' if out else ''}."
+    return show({"records": len(records), "file": out, **export.summary.as_dict()}, as_json=call.json, text=text)
 
 
 @notes.command("import")
@@ -99,17 +99,13 @@ def import_notes_command(call: Invocation, file: str | None, form: str, dry_run:
     if (form == "agent-trace") is not (file is not None):
         raise WrongUsage("a FILE is for --format agent-trace, which needs one", hint="decklog notes import --help")
     found = _import(call, form, file, dry_run)
-    left_out: list[str] = found["left_out"]
-    if call.json:
-        return show({"dry_run": dry_run, **found}, as_json=True, warnings=left_out)
     if form == "entire":
         checkpoints, sessions = counted(found["checkpoints"], "checkpoint"), counted(len(found["sessions"]), "session")
-        say(f"{checkpoints} with {sessions}; {counted(found['new_entries'], 'new entry', 'new entries')}.")
+        text = f"{checkpoints} with {sessions}; {counted(found['new_entries'], 'new entry', 'new entries')}."
     else:
         files, lines = counted(found["files"], "file"), counted(sum(found["lines"].values()), "line")
-        say(f"{'Would import' if dry_run else 'Imported'} {files} with {lines}; {found['already']} already known.")
-    print_warnings(left_out[:_MOST_SHOWN])
-    return 0
+        text = f"{'Would import' if dry_run else 'Imported'} {files} with {lines}; {found['already']} already known."
+    return _show(call, {"dry_run": dry_run, **found}, text)
 
 
 def _import(call: Invocation, form: str, file: str | None, dry_run: bool) -> dict[str, Any]:
@@ -146,13 +142,10 @@ def setup(call: Invocation, remote: str, apply: bool) -> int:
         if apply and not is_set:
             repo.call("config", "--add", name, _REFSPEC)
     commands = [f"git push {remote} refs/notes/ai", f"git config --add {name} {_REFSPEC}"]
-    if call.json:
-        return show({**found.as_dict(), "is_set": is_set or apply, "commands": commands}, as_json=True, warnings=found.left_out)
-    say("\n".join(_published(found)))
-    say(f"Publish: {commands[0]}")
-    say("Fetch notes with every git fetch: " + ("is set" if is_set or apply else f"{commands[1]}  (or --apply)"))
-    print_warnings(found.left_out[:_MOST_SHOWN])
-    return 0
+    is_set = is_set or apply
+    lines = [*_published(found), f"Publish: {commands[0]}"]
+    lines.append("Fetch notes with every git fetch: " + ("is set" if is_set else f"{commands[1]}  (or --apply)"))
+    return _show(call, {**found.as_dict(), "is_set": is_set, "commands": commands}, "\n".join(lines))
 
 
 def _published(found: "ExportSummary") -> list[str]:
@@ -179,9 +172,6 @@ def attribute(call: Invocation, merged: str, result: str, dry_run: bool) -> int:
 
     with call.open() if call.place().exists else call.open_temporary() as log, git_failures():
         found = attribute_merged(repository_at(), log, merged, result, dry_run=dry_run)
-    if call.json:
-        return show({"dry_run": dry_run, **found.as_dict()}, as_json=True, warnings=found.left_out)
     lines = ", ".join(f"{kind} {count}" for kind, count in sorted(found.lines.items()))
-    say(f"{'Would write' if dry_run else 'Wrote'} {counted(found.written, 'note')}; lines: {lines or 'none'}.")
-    print_warnings(found.left_out)
-    return 0
+    text = f"{'Would write' if dry_run else 'Wrote'} {counted(found.written, 'note')}; lines: {lines or 'none'}."
+    return show({"dry_run": dry_run, **found.as_dict()}, as_json=call.json, text=text, warnings=found.left_out)

@@ -14,9 +14,7 @@ from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.exits import print_json
 from decklog.cli.groups import SuggestingGroup, for_the_owner
-from decklog.cli.screens.lines import print_lines
 from decklog.cli.show import show
-from decklog.cli.terminal import say
 from decklog.cli.worktree import opened, path_in
 from decklog.core.errors import Invalid, NotFound
 from decklog.core.figures import counted
@@ -45,10 +43,7 @@ def why(call: Invocation, place: str, rev: str | None) -> int:
         raise WrongUsage(f"{place!r} is not FILE:LINE", hint="Such as: decklog why src/app.py:12")
     with opened(call) as (log, repo):
         found = explain_line(repo, log, path_in(repo, name), int(number), rev)
-        if call.json:
-            return show(found.as_dict(), as_json=True)
-        print_lines(line_screen(found, terminal.width()))
-    return 0
+        return show(found, as_json=call.json, text=line_screen(found, terminal.width()))
 
 
 @click.group(cls=SuggestingGroup)
@@ -66,10 +61,7 @@ def show_commit(call: Invocation, rev: str) -> int:
 
     with opened(call) as (log, repo):
         found = explain_commit(repo, log, rev)
-        if call.json:
-            return show(found.as_dict(), as_json=True)
-        print_lines(commit_screen(found, terminal.width()))
-    return 0
+        return show(found, as_json=call.json, text=commit_screen(found, terminal.width()))
 
 
 _KEYS = ("agent", "model", "task", "person", "path")
@@ -92,13 +84,8 @@ def stats(call: Invocation, revisions: str, by: str, markdown: bool) -> int:
 
     with opened(call) as (log, repo):
         found = collect_statistics(repo, log, revisions, StatisticsKey(by))
-    if call.json:
-        return show(found.as_dict(), as_json=True)
-    if markdown:
-        click.echo(found.as_markdown(), nl=False)
-        return 0
-    print_lines(statistics_screen(found, terminal.width()))
-    return 0
+    text = found.as_markdown().rstrip("\n") if markdown else statistics_screen(found, terminal.width())
+    return show(found, as_json=call.json, text=text)
 
 
 _SHOWN_OF_SESSION = 8
@@ -255,10 +242,7 @@ def rewind(call: Invocation, target: str | None, files: tuple[str, ...], dry_run
         if is_listed:
             return _list_snapshots(call, log, repo)
         plan = rewind_worktree(repo, log, target, files=[path_in(repo, name) for name in files], dry_run=dry_run)
-    if call.json:
-        return show({"dry_run": dry_run, **plan.as_dict()}, as_json=True)
-    say("\n".join(_rewind_lines(plan, dry_run=dry_run)))
-    return 0
+    return show({"dry_run": dry_run, **plan.as_dict()}, as_json=call.json, text="\n".join(_rewind_lines(plan, dry_run=dry_run)))
 
 
 for_the_owner(rewind)
@@ -268,13 +252,9 @@ def _list_snapshots(call: Invocation, log: "Decklog", repo: "GitRepository") -> 
     from decklog.agents.origins.rewinding import snapshots_of
 
     found = list(islice(snapshots_of(repo, log), _LISTED))
-    if call.json:
-        return show([one.as_dict() for one in found], as_json=True)
-    for one in found:
-        say(f"{one.id}  {one.taken_at:%Y-%m-%d %H:%M:%S}  {one.moment.value:<5}  {one.session}  {one.turn or ''}".rstrip())
-    if not found:
-        say("No snapshot of this worktree is recorded. Agents that are set up take one at each turn: decklog setup claude")
-    return 0
+    rows = [(one.id, f"{one.taken_at:%Y-%m-%d %H:%M:%S}", f"{one.moment.value:<5}", one.session, one.turn or "") for one in found]
+    none = "No snapshot of this worktree is recorded. Agents that are set up take one at each turn: decklog setup claude"
+    return show(found, as_json=call.json, text="\n".join("  ".join(row).rstrip() for row in rows) or none)
 
 
 def _rewind_lines(plan: "RewindPlan", *, dry_run: bool) -> list[str]:

@@ -10,8 +10,8 @@ from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.derived import acting
 from decklog.cli.groups import for_the_owner
+from decklog.cli.lines import Line, StyledText, print_lines
 from decklog.cli.screens.cost import BY, gather, screen
-from decklog.cli.screens.lines import Line, StyledText, print_lines
 from decklog.cli.screens.now import LISTED, show_now
 from decklog.cli.show import show
 from decklog.cli.terminal import DIM, PLAIN, is_terminal, of_word, visible, width
@@ -130,7 +130,4 @@ def cost(call: Invocation, by: str, days: int | None, agent: str | None) -> int:
     with call.open(writing=False) as log:
         since = None if days is None else log.clock.now() - timedelta(days=days)
         spent = gather(log, by, since=since, agent=agent)
-    if call.json:
-        return show(spent, as_json=True)
-    print_lines(screen(spent, width(_UNLESS_TERMINAL)))
-    return 0
+    return show(spent, as_json=call.json, text=screen(spent, width(_UNLESS_TERMINAL)))

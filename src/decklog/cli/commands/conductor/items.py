@@ -60,10 +60,8 @@ def diff(call: Invocation, item: str, stat: bool) -> int:
             rows = [{"path": path, "added": added, "removed": removed} for path, added, removed in files_of(context, found)]
             return show(rows, as_json=call.json)
         patch = patch_of(context, found)
-    if call.json:
-        return show({"item": found.name, "run_id": context.run_id, "patch": patch}, as_json=True)
-    say(patch.rstrip("\n") or f"{found.name} has changed nothing yet.")
-    return 0
+    text = patch.rstrip("\n") or f"{found.name} has changed nothing yet."
+    return show({"item": found.name, "run_id": context.run_id, "patch": patch}, as_json=call.json, text=text)
 
 
 @click.command()
@@ -83,10 +81,8 @@ def comment(call: Invocation, item: str, where: str, text: str, by: str | None) 
         change = change_of(context, found)
         quoted = located(context.repository, "" if change is None else change.tip, path, line)
         message = Rounds(context).post(found, text, by=person_of(log, context, by), where=(path, line), quoted=quoted)
-    if call.json:
-        return show(message, as_json=True)
-    say(f"{message.id}: {found.name} gets another round. If no conductor works on the run: decklog run continue {item}")
-    return 0
+    text = f"{message.id}: {found.name} gets another round. If no conductor works on the run: decklog run continue {item}"
+    return show(message, as_json=call.json, text=text)
 
 
 def _place(where: str) -> tuple[str, int]:
@@ -109,10 +105,9 @@ def message(call: Invocation, item: str, text: str, by: str | None) -> int:
     with call.open() as log:
         context, found = found_item(log, item)
         posted = Rounds(context).post(found, text, by=person_of(log, context, by))
-    if call.json:
-        return show(posted, as_json=True)
-    say(f"{posted.id}: {found.name} gets it at its agent's next turn, or in its next round. See: decklog inbox show {posted.id}")
-    return 0
+    when = "at its agent's next turn, or in its next round"
+    said = f"{posted.id}: {found.name} gets it {when}. See: decklog inbox show {posted.id}"
+    return show(posted, as_json=call.json, text=said)
 
 
 @click.command("open")
@@ -128,12 +123,9 @@ def open_item(call: Invocation, item: str, by: str | None) -> int:
     with call.open() as log:
         context, found = found_item(log, item)
         opened = takeover.open_item(context, found, by=person_of(log, context, by))
-    if call.json:
-        return show(dict(vars(opened)), as_json=True)
-    say(opened.folder)
-    if opened.resume is not None:
-        say(opened.resume)
-    click.echo(f"It is yours. Then: decklog run continue {item}", err=True)
+    show(opened, as_json=call.json, text="\n".join(filter(None, (opened.folder, opened.resume))))
+    if not call.json:
+        click.echo(f"It is yours. Then: decklog run continue {item}", err=True)
     return 0
 
 

@@ -16,7 +16,6 @@ from decklog.cli.commands.conductor.items import COMMANDS, person_of, watch_item
 from decklog.cli.groups import for_the_owner
 from decklog.cli.show import show
 from decklog.cli.signing import proving
-from decklog.cli.terminal import say
 from decklog.conductor import landing, starting
 from decklog.conductor.agents.description import known_names, known_program
 from decklog.conductor.cleaning import Cleaner, kept
@@ -170,11 +169,8 @@ def _start(call: Invocation, path: Path, given: Mapping[str, Any]) -> int:
 
 def _check(call: Invocation, commit: str) -> int:
     found = problems(Path.cwd(), commit)
-    if call.json:
-        show({"ready": not found, "problems": found}, as_json=True)
-    else:
-        for problem in found or ["Ready: a run has everything that it needs."]:
-            say(problem)
+    text = "\n".join(found) or "Ready: a run has everything that it needs."
+    show({"ready": not found, "problems": found}, as_json=call.json, text=text)
     return 1 if found else 0
 
 
@@ -203,8 +199,7 @@ def watch(call: Invocation, name: str | None, no_follow: bool) -> int:
         run_id = _find_run(log, name)
         if no_follow:
             status = run_status(log, run_id)
-            _show(call, status)
-            return 0
+            return _show(call, status)
         progress = ProgressPrinter(call, log, run_id)
         # Read before the first update: changes in between are shown again.
         seen = _newest_entry(log, log.runs.get(run_id).id)
@@ -233,14 +228,9 @@ def _newest_entry(log: Decklog, run_id: str) -> int:
     return log.journal.find(run_id, limit=1)[0].seq
 
 
-def _show(call: Invocation, status: ConductorStatus) -> None:
-    if call.json:
-        show(status.as_dict(), as_json=True)
-        return
-    say(f"{status.run_id} · {status.goal} · {status.status}")
-    say(f"{status.counts()}; {status.spent()}")
-    for item in status.items:
-        say(item.line())
+def _show(call: Invocation, status: ConductorStatus) -> int:
+    lines = [f"{status.run_id} · {status.goal} · {status.status}", f"{status.counts()}; {status.spent()}"]
+    return show(status, as_json=call.json, text="\n".join([*lines, *(item.line() for item in status.items)]))
 
 
 @run.command()
@@ -249,9 +239,7 @@ def _show(call: Invocation, status: ConductorStatus) -> None:
 def stop(call: Invocation, run_id: str | None) -> int:
     """Have nothing more of a run claimed: agents finish what they do. `decklog run --plan` goes on with it."""
     with call.open() as log:
-        stopped = log.runs.update(_find_run(log, run_id), status="paused")
-        show(stopped, as_json=call.json)
-    return 0
+        return show(log.runs.update(_find_run(log, run_id), status="paused"), as_json=call.json)
 
 
 @run.command()
@@ -331,8 +319,7 @@ def land(
         if not found.is_done and not dry_run:
             landing.examine(context, found)
             landing.land(context, found, by=who, proof=proof)
-        _show_landed(call, found, is_trial=dry_run)
-    return 0
+        return _show_landed(call, found, is_trial=dry_run)
 
 
 def _publish(
@@ -352,21 +339,17 @@ def _publish(
     wanted = landing.prepare_request(context, cwd=Path.cwd(), **given)
     if not is_trial:
         wanted = replace(wanted, url=landing.publish(context, wanted, by=by, proof=proof, held=held))
-    if call.json:
-        return show({**wanted.as_dict(), "published": not is_trial}, as_json=True)
-    say(wanted.body.rstrip() if is_trial else f"{wanted.branch} is pushed to {wanted.remote}: {wanted.url}")
-    return 0
+    text = wanted.body.rstrip() if is_trial else f"{wanted.branch} is pushed to {wanted.remote}: {wanted.url}"
+    return show({**wanted.as_dict(), "published": not is_trial}, as_json=call.json, text=text)
 
 
-def _show_landed(call: Invocation, found: LandingPlan, *, is_trial: bool) -> None:
-    if call.json:
-        show({**found.as_dict(), "landed": not is_trial, "already": found.is_done}, as_json=True)
-    elif found.is_done:
-        say(f"{found.branch} is up to date.")
-    else:
+def _show_landed(call: Invocation, found: LandingPlan, *, is_trial: bool) -> int:
+    text = f"{found.branch} is up to date."
+    if not found.is_done:
         how = "as a merge, " if found.is_merge else ""
         verb = "would land" if is_trial else "landed"
-        say(f"{counted(found.files, 'file')} {verb} on {found.branch}: {how}{found.old[:12]} -> {found.new[:12]}")
+        text = f"{counted(found.files, 'file')} {verb} on {found.branch}: {how}{found.old[:12]} -> {found.new[:12]}"
+    return show({**found.as_dict(), "landed": not is_trial, "already": found.is_done}, as_json=call.json, text=text)
 
 
 @run.command()
@@ -378,9 +361,8 @@ def rescue(call: Invocation, run_id: str | None) -> int:
     To have one back: git branch NAME COMMIT
     """
     rows = [dict(vars(one)) for one in kept(Repository.find(Path.cwd(), state_home()), run_id)]
-    if call.json:
-        return show(rows, as_json=True)
-    return show([{**row, "commit": row["commit"][:12], "ref": ""} for row in rows], as_json=False)
+    shown = rows if call.json else [{**row, "commit": row["commit"][:12], "ref": ""} for row in rows]
+    return show(shown, as_json=call.json)
 
 
 @run.command()
@@ -393,13 +375,10 @@ def gc(call: Invocation, days: float, unlanded: bool, dry_run: bool) -> int:
     with call.open() as log:
         cleaner = Cleaner(log, Path.cwd(), state_home(), days=days, is_trial=dry_run, unlanded=unlanded)
         cleaned = cleaner.clean()
-    if call.json:
-        return show(cleaned.as_dict(), as_json=True)
     verb = "would be removed" if dry_run else "removed"
-    say(f"{len(cleaned.refs)} refs and {len(cleaned.folders)} folders {verb}.")
-    for what, why in cleaned.stays.items():
-        say(f"Kept {what}: {why}")
-    return 0
+    lines = [f"{len(cleaned.refs)} refs and {len(cleaned.folders)} folders {verb}."]
+    lines += [f"Kept {what}: {why}" for what, why in cleaned.stays.items()]
+    return show(cleaned, as_json=call.json, text="\n".join(lines))
 
 
 @run.command()
@@ -408,8 +387,7 @@ def agents(call: Invocation) -> int:
     """List the agent programs whose description comes with Decklog, and whether each is installed here."""
     rows = [{"name": name, "program": known_program(name)} for name in known_names()]
     found = [{**row, "found": shutil.which(row["program"]) if row["program"] else None} for row in rows]
-    show(found, as_json=call.json)
-    return 0
+    return show(found, as_json=call.json)
 
 
 for _command in COMMANDS:

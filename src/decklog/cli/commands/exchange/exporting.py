@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.groups import SuggestingGroup, for_the_owner
 from decklog.cli.show import show
+from decklog.cli.signing import announce, token_to_show
 from decklog.cli.terminal import ProgressMeter
 
 if TYPE_CHECKING:
     from decklog.importing.sync import Sync
-    from decklog.mcp.token import Token
-    from decklog.plugins.adapters.otel.receiver import Receiver
 
 
 @click.group(cls=SuggestingGroup)
@@ -307,27 +305,14 @@ def receive_otlp(call: Invocation, /, token_file: str | None, certificate: str |
 
     Senders present the token: OTEL_EXPORTER_OTLP_HEADERS="authorization=Bearer%20TOKEN".
     """
-    from decklog.mcp.token import find_token
     from decklog.plugins.adapters.otel.receiver import Receiver
 
     if (certificate is None) != (key is None):
         raise WrongUsage("--tls-cert and --tls-key belong together", hint="Use both.")
     pair = None if certificate is None or key is None else (certificate, key)
-    token = find_token(token_file, os.environ, _TOKEN)
-    if token.is_new and not sys.stderr.isatty():
-        raise WrongUsage(
-            "a new token would be shown to nobody, since this is no terminal",
-            hint=f"Name a file for it: --token-file FILE, or set {_TOKEN}.",
-        )
+    token = token_to_show(token_file, _TOKEN)
     with call.open(create=True) as log:
         receiver = Receiver(log, token, certificate=pair, **settings)
-        _announce(receiver, token)
+        announce(receiver.address, token)
         receiver.serve()
     return 0
-
-
-def _announce(receiver: "Receiver", token: "Token") -> None:
-    terminal.say(receiver.address)
-    sys.stdout.flush()
-    if token.is_new:
-        sys.stderr.write(f"Token, shown only now: {token.text}\n")

@@ -14,7 +14,7 @@ from decklog.cli.call import Invocation
 from decklog.cli.groups import for_the_owner
 from decklog.cli.plugin_group import PluginGroup
 from decklog.cli.projects import Consent, accept_project
-from decklog.cli.show import print_warnings, show
+from decklog.cli.show import show
 from decklog.cli.terminal import ProgressMeter
 from decklog.core.errors import Invalid, NotFound
 from decklog.core.figures import sized
@@ -308,7 +308,6 @@ def _history(call: Invocation, program: str, path: str, dry_run: bool, roots: li
     from decklog.agents.history import HistoryImport
     from decklog.agents.spool import Spool
     from decklog.cli.screens.cost import imported_lines, spent_of
-    from decklog.cli.screens.lines import print_lines
     from decklog.location.locate import locate, spool_folder
 
     begun = time.monotonic()
@@ -319,11 +318,8 @@ def _history(call: Invocation, program: str, path: str, dry_run: bool, roots: li
         if dry_run:
             return show(done.as_dict(), as_json=call.json, warnings=done.warnings)
         spent = spent_of(log, program)
-    if call.json:
-        return show({**done.as_dict(), **spent}, as_json=True, warnings=done.warnings)
-    print_lines(imported_lines(program, done, spent, time.monotonic() - begun))
-    print_warnings(done.warnings)
-    return 0
+    lines = imported_lines(program, done, spent, time.monotonic() - begun)
+    return show({**done.as_dict(), **spent}, as_json=call.json, text=lines, warnings=done.warnings)
 
 
 def _log(call: Invocation, source: str, dry_run: bool) -> "AbstractContextManager[Decklog]":
