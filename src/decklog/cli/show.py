@@ -1,9 +1,11 @@
 """Results: one JSON envelope for programs, plain text for people. On a terminal, tables have the columns that fit."""
 
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import is_dataclass
+from datetime import datetime
 from typing import Any
 
 from decklog.cli import terminal
@@ -236,6 +238,12 @@ def to_data(value: Any) -> Any:
         return [to_data(item) for item in value]
     if isinstance(value, bytes):
         return value.decode(errors="replace")
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     return to_data(dict(vars(value))) if is_dataclass(value) else value
 
 

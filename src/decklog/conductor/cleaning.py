@@ -76,9 +76,6 @@ class Cleaned:
     folders: list[str] = field(default_factory=list)
     stays: dict[str, str] = field(default_factory=dict)
 
-    def as_dict(self) -> dict[str, Any]:
-        return dict(vars(self))
-
 
 class Cleaner:
     """Cleans one repository. `is_trial` only lists what would go; `unlanded` removes unlanded work too."""

@@ -9,9 +9,8 @@ import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.context import RunContext
@@ -43,9 +42,6 @@ class LandingPlan:
     @property
     def is_done(self) -> bool:
         return self.old == self.new
-
-    def as_dict(self) -> dict[str, Any]:
-        return {**vars(self), "worktree": None if self.worktree is None else str(self.worktree)}
 
 
 def prepare(context: RunContext, branch: str | None, *, cwd: Path) -> LandingPlan:
@@ -243,9 +239,6 @@ class Published(PullRequest):
     commit: str
     files: int
     url: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def prepare_request(

@@ -19,7 +19,7 @@ from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, Suppor
 from decklog.cli.agent_settings import find_project, installer, setting_of
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.groups import for_the_owner
-from decklog.cli.plugin_group import PluginGroup
+from decklog.cli.plugin_group import PluginGroup, build_command
 from decklog.cli.show import show
 from decklog.core.errors import DecklogError, NotFound, Unavailable
 from decklog.core.extras import install_hint
@@ -233,10 +233,7 @@ def _command(program: SupportedProgram, text: str, *options: Callable[[Any], Any
     def run(call: Invocation, **asked: Any) -> int:
         return set_up(call, program, asked, **(_editor_settings(asked) if "agents" in asked else {}))
 
-    command: Any = _with_options(run)
-    for option in reversed(options):
-        command = option(command)
-    return click.command(program.name, help=text)(command)
+    return build_command(program.name, text, run, *options, *_OPTIONS)
 
 
 def _editor_settings(asked: dict[str, Any]) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def export(
         lines.append(f"{counted(found.kept_of_others, 'note')} of other tools kept; --force replaces them.")
     if not stash:
         lines.append("Nothing is published yet. See what a push would publish: decklog notes setup")
-    return _show(call, {"dry_run": dry_run, **found.as_dict()}, "\n".join(lines))
+    return _show(call, {"dry_run": dry_run, **vars(found)}, "\n".join(lines))
 
 
 def _show(call: Invocation, data: dict[str, Any], text: str) -> int:
@@ -82,7 +82,7 @@ def _export_traces(
         if file is not None:
             file.writelines(records)
     text = f"{'Wrote' if out else 'Would write'} {counted(len(records), 'record')}{f' to {out}' if out else ''}."
-    return show({"records": len(records), "file": out, **export.summary.as_dict()}, as_json=call.json, text=text)
+    return show({"records": len(records), "file": out, **vars(export.summary)}, as_json=call.json, text=text)
 
 
 @notes.command("import")
@@ -114,12 +114,12 @@ def _import(call: Invocation, form: str, file: str | None, dry_run: bool) -> dic
 
     with opened(call, writing=True, create=not dry_run) as (log, repo):
         if form == "entire":
-            return import_entire(repo, log, call.spool(), dry_run=dry_run).as_dict()
+            return vars(import_entire(repo, log, call.spool(), dry_run=dry_run))
         if file is None:
-            return import_notes(repo, log, dry_run=dry_run).as_dict()
+            return vars(import_notes(repo, log, dry_run=dry_run))
         with open(file, encoding="utf-8") as source:
             records = list(parse_traces(source.read()))
-        return import_traces(repo, log, records, dry_run=dry_run).as_dict()
+        return vars(import_traces(repo, log, records, dry_run=dry_run))
 
 
 for_the_owner(import_notes_command)
@@ -145,7 +145,7 @@ def setup(call: Invocation, remote: str, apply: bool) -> int:
     is_set = is_set or apply
     lines = [*_published(found), f"Publish: {commands[0]}"]
     lines.append("Fetch notes with every git fetch: " + ("is set" if is_set else f"{commands[1]}  (or --apply)"))
-    return _show(call, {**found.as_dict(), "is_set": is_set, "commands": commands}, "\n".join(lines))
+    return _show(call, {**vars(found), "is_set": is_set, "commands": commands}, "\n".join(lines))
 
 
 def _published(found: "ExportSummary") -> list[str]:
@@ -174,4 +174,4 @@ def attribute(call: Invocation, merged: str, result: str, dry_run: bool) -> int:
         found = attribute_merged(repository_at(), log, merged, result, dry_run=dry_run)
     lines = ", ".join(f"{kind} {count}" for kind, count in sorted(found.lines.items()))
     text = f"{'Would write' if dry_run else 'Wrote'} {counted(found.written, 'note')}; lines: {lines or 'none'}."
-    return show({"dry_run": dry_run, **found.as_dict()}, as_json=call.json, text=text, warnings=found.left_out)
+    return show({"dry_run": dry_run, **vars(found)}, as_json=call.json, text=text, warnings=found.left_out)

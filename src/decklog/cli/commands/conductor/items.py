@@ -7,7 +7,7 @@ import click
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.commands.conductor.conducting import conduct
 from decklog.cli.exits import print_json
-from decklog.cli.show import show
+from decklog.cli.show import show, to_data
 from decklog.cli.terminal import say
 from decklog.conductor import starting
 from decklog.conductor.context import RunContext
@@ -41,7 +41,7 @@ def watch_item(call: Invocation, name: str, *, follow: bool) -> int:
         context, item = found_item(log, name)
         watch = ItemWatch(context, item)
         for seen in watch.follow() if follow else watch.look():
-            print_json({"run_id": context.run_id, "item": item.name, **seen.as_dict()}) if call.json else say(seen.line())
+            print_json({"run_id": context.run_id, "item": item.name, **to_data(seen)}) if call.json else say(seen.line())
         return {"landed": 0, "blocked": 1, "given up": 1}.get(watch.state.state, 7) if follow else 0
 
 

@@ -340,7 +340,7 @@ def _publish(
     if not is_trial:
         wanted = replace(wanted, url=landing.publish(context, wanted, by=by, proof=proof, held=held))
     text = wanted.body.rstrip() if is_trial else f"{wanted.branch} is pushed to {wanted.remote}: {wanted.url}"
-    return show({**wanted.as_dict(), "published": not is_trial}, as_json=call.json, text=text)
+    return show({**vars(wanted), "published": not is_trial}, as_json=call.json, text=text)
 
 
 def _show_landed(call: Invocation, found: LandingPlan, *, is_trial: bool) -> int:
@@ -349,7 +349,7 @@ def _show_landed(call: Invocation, found: LandingPlan, *, is_trial: bool) -> int
         how = "as a merge, " if found.is_merge else ""
         verb = "would land" if is_trial else "landed"
         text = f"{counted(found.files, 'file')} {verb} on {found.branch}: {how}{found.old[:12]} -> {found.new[:12]}"
-    return show({**found.as_dict(), "landed": not is_trial, "already": found.is_done}, as_json=call.json, text=text)
+    return show({**vars(found), "landed": not is_trial, "already": found.is_done}, as_json=call.json, text=text)
 
 
 @run.command()

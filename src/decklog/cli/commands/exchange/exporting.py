@@ -3,13 +3,13 @@
 import os
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.groups import SuggestingGroup, for_the_owner
+from decklog.cli.plugin_group import build_command, tracker_class
 from decklog.cli.show import show
 from decklog.cli.signing import announce, token_to_show
 from decklog.cli.terminal import ProgressMeter
@@ -54,16 +54,13 @@ def _tracker_export(
     """Add and return the command of an exporter; `exporter` names its class below `decklog.plugins.importers`."""
 
     def run(call: Invocation, /, **given: Any) -> int:
-        module, _, kind = exporter.partition(":")
-        made = getattr(import_module(f"decklog.plugins.importers.{module}"), kind)
         with call.open(writing=False) as log, ProgressMeter() as meter:
             progress = {"progress": meter} if has_progress else {}
-            return _show_written(call, made(log, given.pop(argument), **given, **progress).run())
+            return _show_written(call, tracker_class(exporter)(log, given.pop(argument), **given, **progress).run())
 
-    command: Any = click.pass_obj(run)
-    for option in reversed([click.argument(argument), *options]):
-        command = option(command)
-    return export.command(name, help=text)(command)
+    command = build_command(name, text, run, click.argument(argument), *options)
+    export.add_command(command)
+    return command
 
 
 def _run(text: str, **settings: Any) -> Callable[[Any], Any]:
@@ -146,15 +143,11 @@ def _tracker_sync(name: str, syncer: str, text: str, argument: Callable[[Any], A
     """Add the command that syncs with a tracker; `syncer` names its class below `decklog.plugins.importers`."""
 
     def run(call: Invocation, /, path: str, **settings: Any) -> int:
-        module, _, kind = syncer.partition(":")
-        return _sync(call, getattr(import_module(f"decklog.plugins.importers.{module}"), kind), path, **settings)
+        return _sync(call, tracker_class(syncer), path, **settings)
 
     run_option = _run("the run that has the tasks", default=name, show_default=True)
     dry_run = click.option("--dry-run", is_flag=True, help="show what would happen, and change nothing")
-    command: Any = click.pass_obj(run)
-    for option in reversed([argument, run_option, dry_run, *options]):
-        command = option(command)
-    sync.command(name, help=f"{text}\n\n{_BOTH_SIDES}")(command)
+    sync.add_command(build_command(name, f"{text}\n\n{_BOTH_SIDES}", run, argument, run_option, dry_run, *options))
 
 
 _BOTH_SIDES = """Each side gets what only the other changed since the last time. What both changed stays as it is on either side,
