@@ -7,9 +7,10 @@ from functools import cached_property
 from pathlib import Path
 
 from decklog.conductor.git import changes
-from decklog.conductor.git.changes import DiffLine, PathChange
+from decklog.conductor.git.changes import DiffLine
 from decklog.conductor.git.repository import Repository, starting_commit
 from decklog.core.errors import Conflict, Invalid
+from decklog.provenance.git_output import RawChange
 
 _PLAIN = ("--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
 # Branches to publish against, where the settings name none.
@@ -50,7 +51,7 @@ class Change:
         return hashlib.sha256(b"\n".join(kept)).hexdigest()
 
     @cached_property
-    def paths(self) -> Sequence[PathChange]:
+    def paths(self) -> Sequence[RawChange]:
         return changes.changes(self.repository, self.base, self.head)
 
     @cached_property

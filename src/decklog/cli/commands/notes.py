@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from decklog.cli.call import Invocation, WrongUsage
+from decklog.cli.commands.origins import opened
 from decklog.cli.groups import SuggestingGroup, for_the_owner
 from decklog.cli.show import show
-from decklog.cli.worktree import opened
 from decklog.core.figures import counted
 
 if TYPE_CHECKING:

@@ -3,6 +3,8 @@
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -10,20 +12,38 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from decklog.agents.intake import take_in
+from decklog.agents.origins.rewinding import catch_up
 from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.exits import print_json
 from decklog.cli.groups import SuggestingGroup, for_the_owner
 from decklog.cli.show import show
-from decklog.cli.worktree import opened, path_in
 from decklog.core.errors import Invalid, NotFound
 from decklog.core.figures import counted
 from decklog.log import Decklog
 from decklog.provenance.blame import BlamedLine, blame_file
 from decklog.provenance.git import GitFailed, GitRepository
+from decklog.provenance.settings import git_failures, repository_at
 
 if TYPE_CHECKING:
     from decklog.agents.origins.rewinding import RewindPlan
+
+
+@contextmanager
+def opened(call: Invocation, *, writing: bool = False, create: bool = False) -> Iterator[tuple[Decklog, GitRepository]]:
+    """Open the log with everything that hooks have reported, and find the repository of this folder."""
+    with call.open(writing=writing, create=create) as log, git_failures():
+        repo = repository_at()
+        catch_up(log, call.spool())
+        yield log, repo
+
+
+def path_in(repo: GitRepository, name: str) -> str:
+    """Return a path as git names it; raise NotFound for one outside of the repository."""
+    found = repo.relative(os.path.abspath(name))
+    if found is None:
+        raise NotFound(f"{name} is not in the repository {repo.top}", path=name)
+    return found
 
 
 @click.command()
