@@ -2,7 +2,6 @@
 
 import os
 import sys
-from pathlib import Path
 
 from decklog.agents.caller import is_agent
 from decklog.cli.call import Invocation, WrongUsage
@@ -12,7 +11,6 @@ from decklog.cli.terminal import say
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.settings import require_consent
 from decklog.core.errors import DecklogError, Denied
-from decklog.core.folders import state_home
 from decklog.log import Decklog
 from decklog.models.asking import ModelSetup, read_setup
 from decklog.models.conversation import Conversation, MessageOutcome
@@ -76,8 +74,8 @@ def _show_outcome(call: Invocation, outcome: MessageOutcome) -> int:
 def voices_here(log: Decklog) -> ModelSetup:
     """Return the models that the repository of this folder names in its newest commit; without one there are none."""
     try:
-        repository = Repository.find(Path.cwd(), state_home())
-        commit = repository.resolve("HEAD", cwd=Path.cwd())
+        repository = Repository.here()
+        commit = repository.resolve("HEAD")
     except DecklogError:
         # Outside of a repository there are no settings that could name a model.
         return ModelSetup()

@@ -44,12 +44,12 @@ class LandingPlan:
         return self.old == self.new
 
 
-def prepare(context: RunContext, branch: str | None, *, cwd: Path) -> LandingPlan:
+def prepare(context: RunContext, branch: str | None) -> LandingPlan:
     """Return what would land on a branch, by default the checked-out one. Raise Conflict if nothing can."""
     repository = context.repository
     refuse_unstarted(context)
     branches = Branches(repository)
-    name = branch or branches.current(cwd)
+    name = branch or branches.current()
     old, target = branches.commit(name), context.target_commit()
     worktree = branches.worktree(name)
     if worktree is not None:
@@ -242,12 +242,12 @@ class Published(PullRequest):
 
 
 def prepare_request(
-    context: RunContext, *, cwd: Path, remote: str = "origin", branch: str | None = None, base: str | None = None
+    context: RunContext, *, remote: str = "origin", branch: str | None = None, base: str | None = None
 ) -> Published:
     """Return what would be published: the target of the run, against a branch, by default the checked-out one."""
     refuse_unstarted(context)
     Remote(context.repository, remote).check()
-    into = base or Branches(context.repository).current(cwd)
+    into = base or Branches(context.repository).current()
     commit, old = context.target_commit(), Branches(context.repository).commit(into)
     if context.repository.is_ancestor(commit, old):
         raise Conflict(f"{into} has everything already", hint="There is nothing to request.", branch=into)

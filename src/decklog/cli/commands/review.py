@@ -15,7 +15,6 @@ from decklog.cli.show import show
 from decklog.cli.terminal import say, visible
 from decklog.conductor.git.repository import Repository, starting_commit
 from decklog.core.errors import NotFound
-from decklog.core.folders import state_home
 from decklog.log import Decklog
 from decklog.models.composer import Composed, Composer, known_sites, read_settings
 from decklog.review.agent_tool import markdown, sarif
@@ -163,10 +162,10 @@ def _reviewed(log: Decklog, name: str | None) -> "Review":
 def _find_change(words: str | None, worktree: bool, base: str) -> Change:
     if worktree and words:
         raise WrongUsage("give either BASE..HEAD or --worktree, not both")
-    repository = Repository.find(Path.cwd(), state_home())
+    repository = Repository.here()
     if worktree:
-        return of_worktree(repository, base=base, cwd=Path.cwd())
-    return find_change(repository, words, base=base, cwd=Path.cwd())
+        return of_worktree(repository, base=base)
+    return find_change(repository, words, base=base)
 
 
 def _show_stage(result: StageResult) -> None:
@@ -226,8 +225,8 @@ def show_(call: Invocation, site: str | None, commit: str, task_id: str | None) 
             "missing argument: SITE",
             hint=f"Name a call site, such as: decklog prompt show review.6. There are: {', '.join(known_sites())}",
         )
-    repository = Repository.find(Path.cwd(), state_home())
-    first = starting_commit(repository, commit, cwd=Path.cwd())
+    repository = Repository.here()
+    first = starting_commit(repository, commit)
     settings = read_settings(repository.read(first, "decklog.toml") or b"")
     composer = Composer(settings, lambda path: repository.read(first, path))
     task, prime = _read_task(call, task_id) if task_id else ("", "")

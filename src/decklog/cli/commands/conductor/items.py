@@ -1,7 +1,5 @@
 """Work items of a run: show, comment on, message, take over and continue them."""
 
-from pathlib import Path
-
 import click
 
 from decklog.cli.call import Invocation, WrongUsage
@@ -11,10 +9,10 @@ from decklog.cli.show import show, to_data
 from decklog.cli.terminal import say
 from decklog.conductor import starting
 from decklog.conductor.context import RunContext
+from decklog.conductor.git.repository import Repository
 from decklog.conductor.items import takeover
 from decklog.conductor.items.item import Item, Rounds, change_of, find_item, located, patch_of, split_name
 from decklog.conductor.items.watching import ItemWatch, files_of
-from decklog.core.folders import state_home
 from decklog.log import Decklog
 
 _item = click.argument("item", metavar="ITEM")
@@ -24,9 +22,9 @@ _by = click.option("--by", metavar="NAME", help="who acts, default your name in 
 def found_item(log: Decklog, name: str) -> tuple[RunContext, Item]:
     """Find a work item that is named as ITEM, of the newest run of this repository, or as RUN.ITEM."""
     run_id, item = split_name(name)
-    run_id = run_id or starting.newest(log, cwd=Path.cwd(), state=state_home())
+    run_id = run_id or starting.newest(log, Repository.here())
     found = find_item(log, run_id, item)
-    return starting.open_run(log, run_id, cwd=Path.cwd(), state=state_home()), found
+    return starting.open_run(log, run_id, Repository.here()), found
 
 
 def person_of(log: Decklog, context: RunContext, by: str | None) -> str:
@@ -149,7 +147,7 @@ def continue_item(call: Invocation, item: str, by: str | None, text: str | None,
             Rounds(context).post(found_item(log, item)[1], text, by=who)
         if no_work:
             return show({"item": found.name, "files": files}, as_json=True) if call.json else 0
-        context = starting.resume(log, context.run_id, cwd=Path.cwd(), state=state_home())
+        context = starting.resume(log, context.run_id, Repository.here())
         starting.check_agents(context.configuration)
         return conduct(call, context)
 

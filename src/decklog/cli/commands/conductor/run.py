@@ -136,7 +136,7 @@ def _start_tracker(call: Invocation, name: str, query: str, given: Mapping[str, 
     """Work on items of a tracker; it learns their states before and after, also when the run is interrupted in between."""
     from decklog.plugins.trackers import RepositoryTracker
 
-    tracker = RepositoryTracker.of(name, Path.cwd(), state_home())
+    tracker = RepositoryTracker.of(name, Repository.here())
 
     def wanted(log: Decklog) -> RunRequest:
         tracker.sync(log)
@@ -154,7 +154,7 @@ def _begin(call: Invocation, wanted: Callable[[Decklog], RunRequest], given: Map
     with call.open() as log:
         asked = wanted(log)
         asked = replace(asked, known_red=given["from_red"], is_again=asked.is_again or given["again"])
-        context = starting.begin(log, asked, cwd=Path.cwd(), state=state_home(), commit=given["commit"], say=say_aside)
+        context = starting.begin(log, asked, Repository.here(), commit=given["commit"], say=say_aside)
         return conduct(call, context)
 
 
@@ -180,7 +180,7 @@ def _find_run(log: Decklog, run_id: str | None) -> str:
         return run_id
     from decklog.conductor.starting import newest
 
-    return newest(log, cwd=Path.cwd(), state=state_home())
+    return newest(log, Repository.here())
 
 
 @run.command()
@@ -253,7 +253,7 @@ def work(call: Invocation, run_id: str, remote: str | None) -> int:
     what attempts leave, and what has landed, travels through refs/decklog/ of that. Each machine has its own agents and places.
     """
     with call.open() as log:
-        context = starting.resume(log, run_id, cwd=Path.cwd(), state=state_home(), remote=remote)
+        context = starting.resume(log, run_id, Repository.here(), remote=remote)
         starting.check_agents(context.configuration)
         return conduct(call, context)
 
@@ -271,9 +271,7 @@ def fork(call: Invocation, run_id: str, at: str | None, new_run: str | None, bud
     """
     money = None if budget is None else round(budget * 1_000_000)
     with call.open() as log:
-        context = starting.fork(
-            log, run_id, at=at, new_run_id=new_run, budget_microdollars=money, cwd=Path.cwd(), state=state_home()
-        )
+        context = starting.fork(log, run_id, Repository.here(), at=at, new_run_id=new_run, budget_microdollars=money)
         starting.check_agents(context.configuration)
         say_aside(f"run {context.run_id} goes on from {context.target_commit()[:12]}")
         return conduct(call, context)
@@ -310,12 +308,12 @@ def land(
     as about every push.
     """
     with call.open() as log:
-        context = starting.open_run(log, _find_run(log, run_id), cwd=Path.cwd(), state=state_home())
+        context = starting.open_run(log, _find_run(log, run_id), Repository.here())
         who, proof = person_of(log, context, by), proving(log, key)
         if pr:
             pushed = {"remote": remote, "branch": new_branch, "base": branch}
             return _publish(call, context, pushed, is_trial=dry_run, by=who, proof=proof)
-        found = landing.prepare(context, branch, cwd=Path.cwd())
+        found = landing.prepare(context, branch)
         if not found.is_done and not dry_run:
             landing.examine(context, found)
             landing.land(context, found, by=who, proof=proof)
@@ -336,7 +334,7 @@ def _publish(
         push = Publication("git", (one.remote, refspec), frozenset(), (), str(Path.cwd()))
         return push_block_reason(context.log, [push], root=str(Path.cwd()), state=state_home())
 
-    wanted = landing.prepare_request(context, cwd=Path.cwd(), **given)
+    wanted = landing.prepare_request(context, **given)
     if not is_trial:
         wanted = replace(wanted, url=landing.publish(context, wanted, by=by, proof=proof, held=held))
     text = wanted.body.rstrip() if is_trial else f"{wanted.branch} is pushed to {wanted.remote}: {wanted.url}"
@@ -360,7 +358,7 @@ def rescue(call: Invocation, run_id: str | None) -> int:
 
     To have one back: git branch NAME COMMIT
     """
-    rows = [dict(vars(one)) for one in kept(Repository.find(Path.cwd(), state_home()), run_id)]
+    rows = [dict(vars(one)) for one in kept(Repository.here(), run_id)]
     shown = rows if call.json else [{**row, "commit": row["commit"][:12], "ref": ""} for row in rows]
     return show(shown, as_json=call.json)
 
@@ -373,7 +371,7 @@ def rescue(call: Invocation, run_id: str | None) -> int:
 def gc(call: Invocation, days: float, unlanded: bool, dry_run: bool) -> int:
     """Clean up after runs that are over: their places, and the refs of what is in a branch of yours."""
     with call.open() as log:
-        cleaner = Cleaner(log, Path.cwd(), state_home(), days=days, is_trial=dry_run, unlanded=unlanded)
+        cleaner = Cleaner(log, Repository.here(), days=days, is_trial=dry_run, unlanded=unlanded)
         cleaned = cleaner.clean()
     verb = "would be removed" if dry_run else "removed"
     lines = [f"{len(cleaned.refs)} refs and {len(cleaned.folders)} folders {verb}."]
