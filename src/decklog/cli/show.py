@@ -12,6 +12,7 @@ from decklog.cli import terminal
 from decklog.cli.exits import print_json, shape
 from decklog.cli.lines import Line, print_lines
 from decklog.cli.terminal import DIM, PLAIN, STRONG, of_word, painted
+from decklog.core.errors import Invalid
 from decklog.records.record import Page, Record
 
 _WIDEST = 60
@@ -144,19 +145,24 @@ def show(
     text: str | list[Line] | None = None,
     warnings: list[str] | None = None,
     reason: dict[str, Any] | None = None,
+    problem: Invalid | None = None,
 ) -> int:
-    """Print a result, for people as the `text` if there is one, or the reason for which there is none; return the exit code."""
+    """Print a result, for people as the `text` if there is one, or the reason for which there is none; return the exit code.
+
+    A check passes the `problem` that it found.
+    """
     if hasattr(result, "__next__"):
         return show_stream(result, as_json=as_json)
     warnings = list(getattr(result, "warnings", ())) if warnings is None else [*warnings]
     if as_json:
-        envelope = {"ok": True, "data": to_data(result), "next": getattr(result, "next", None), "warnings": warnings}
-        print_json(envelope if reason is None else {**envelope, "reason": reason})
-        return 0
+        envelope = {"ok": problem is None, "data": to_data(result), "next": getattr(result, "next", None), "warnings": warnings}
+        more = {"reason": reason, "error": problem and problem.as_dict()}
+        print_json({**envelope, **{name: value for name, value in more.items() if value is not None}})
+        return int(problem is not None)
     if text is not None:
         _print_text(text)
         print_warnings(warnings)
-        return 0
+        return int(problem is not None)
     written, left_out = as_text(_shaped(result))
     warnings += shape().warnings
     sys.stdout.write(written)

@@ -166,5 +166,5 @@ def board(call: Invocation, run_id: str, width: int | None, limit: int) -> int:
 def timeline(call: Invocation, run_id: str, width: int | None) -> int:
     """Draw who worked on which task when, and how each attempt ended."""
     with call.open(writing=False) as log:
-        attempts = log.runs.snapshot(run_id).attempts
-        return show(attempts, as_json=call.json, text=draw_timeline(log, run_id, width))
+        snapshot = log.runs.snapshot(run_id)
+        return show(snapshot.attempts, as_json=call.json, text=draw_timeline(snapshot, log.clock.now(), width))

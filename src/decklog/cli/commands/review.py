@@ -95,7 +95,7 @@ def change_(call: Invocation, /, words: str | None, worktree: bool, base: str, f
     change = _find_change(words, worktree, base)
     is_shown = form == "text" and not call.json
     with call.open() as log:
-        found = run_gate(log, change, on_stage=_show_stage if is_shown else lambda _: None, **given)
+        found = run_gate(log, change, on_stage=lambda one: say(_stage_text(one)) if is_shown else None, **given)
     _write(call, found, form, out)
     return _EXITS[found.verdict.value]
 
@@ -109,10 +109,7 @@ def _stage_command(name: str, number: int) -> click.Command:
         change = _find_change(words, worktree, base)
         with call.open() as log:
             result = run_stage(log, change, number, feedback_id=feedback_id, is_mending=mending)
-        if call.json:
-            show(result.as_dict(), as_json=True)
-        else:
-            _show_stage(result)
+        show(result, as_json=call.json, text=_stage_text(result))
         return _STAGE_EXITS[result.status.value]
 
     text = f"Run stage {number} alone: {_STAGES[name]}. It makes no verdict."
@@ -136,11 +133,9 @@ def ask(call: Invocation, name: str | None, by: str) -> int:
     """
     with call.open() as log:
         asked = request_override(log, _reviewed(log, name), by=by)
-    if call.json:
-        return show({"approval_id": asked}, as_json=True)
-    click.echo(f"A person answers: decklog approvals decide {asked} granted --by NAME --rationale WHY", err=True)
-    say(asked)
-    return 0
+    if not call.json:
+        click.echo(f"A person answers: decklog approvals decide {asked} granted --by NAME --rationale WHY", err=True)
+    return show({"approval_id": asked}, as_json=call.json, text=asked)
 
 
 def _reviewed(log: Decklog, name: str | None) -> "Review":
@@ -168,13 +163,14 @@ def _find_change(words: str | None, worktree: bool, base: str) -> Change:
     return find_change(repository, words, base=base)
 
 
-def _show_stage(result: StageResult) -> None:
-    """Print how a stage ended, and what it found."""
-    say(f"{result.number} {result.name:16} {result.status}{f': {result.why}' if result.why else ''}")
+def _stage_text(result: StageResult) -> str:
+    """Describe how a stage ended, and what it found."""
+    lines = [f"{result.number} {result.name:16} {result.status}{f': {result.why}' if result.why else ''}"]
     for one in result.findings:
         if one.severity.value != "info":
             where = ":".join(str(part) for part in (one.file, one.line) if part)
-            say(f"    {one.severity}: {f'{where}: ' if where else ''}{one.text} [{one.kind}]")
+            lines.append(f"    {one.severity}: {f'{where}: ' if where else ''}{one.text} [{one.kind}]")
+    return "\n".join(lines)
 
 
 def _write(call: Invocation, found: "Review", form: str, out: str | None) -> None:
@@ -182,12 +178,9 @@ def _write(call: Invocation, found: "Review", form: str, out: str | None) -> Non
         if call.json and out is not None:
             Path(out).write_text(json.dumps(found.as_dict(), indent=2) + "\n", encoding="utf-8")
             return
-        if call.json:
-            show(found, as_json=True)
-            return
         confidence = "" if found.confidence is None else f", confidence {found.confidence} of 100"
         known = " (on record)" if found.already else ""
-        say(f"{found.verdict}{confidence}: tree {found.tree[:12]}, {found.id}{known}")
+        show(found, as_json=call.json, text=f"{found.verdict}{confidence}: tree {found.tree[:12]}, {found.id}{known}")
         return
     text = markdown(found) if form == "markdown" else json.dumps(sarif(found), indent=2) + "\n"
     if out is None:

@@ -79,7 +79,9 @@ def show(call: Invocation, session: str | None, full: bool, failed: bool) -> int
         steps, now = steps_of(log, found), log.clock.now()
     shown = [step for step in steps if step.is_failed] if failed else steps
     places = terminal.width()
-    lines = [*screen.head(found, steps, now, places), [StyledText("")], *screen.drawn(shown, places, full=full)]
+    # Drawing thousands of steps takes a while.
+    drawn = [] if call.json else screen.drawn(shown, places, full=full)
+    lines = [*screen.head(found, steps, now, places), [StyledText("")], *drawn]
     return show_data({**found.as_dict(), "steps": shown}, as_json=call.json, text=lines)
 
 

@@ -7,10 +7,10 @@ from decklog.cli import terminal
 from decklog.cli.lines import Line, StyledText, fit
 from decklog.cli.terminal import BUSY, DIM, PLAIN, STRONG, of_word
 from decklog.core.figures import span, took
-from decklog.log import Decklog
 
 if TYPE_CHECKING:
     from decklog import BoardCard, BoardColumn
+    from decklog.stores.runs.snapshot import RunSnapshot
     from decklog.stores.tasks.task import Attempt
 
 _MARKS = {
@@ -27,15 +27,14 @@ _LONGEST = 40
 _AROUND = 18
 
 
-def timeline(log: Decklog, run_id: str, width: int | None = None) -> list[Line]:
+def timeline(snapshot: "RunSnapshot", now: datetime, width: int | None = None) -> list[Line]:
     """Draw every attempt at every task of a run as a bar over time, with the times of its beginning and end beneath."""
-    snapshot = log.runs.snapshot(run_id)
-    goal = " ".join(getattr(snapshot.run, "goal", run_id).split())
+    goal = " ".join(getattr(snapshot.run, "goal", snapshot.run_id).split())
     if not snapshot.attempts:
         return [[StyledText(goal, STRONG)], [StyledText("(no task was worked on yet)", DIM)]]
     titles = {task.id: _short(task.title) for task in snapshot.records.get("tasks", [])}  # type: ignore[attr-defined]
     start = min(attempt.started_at for attempt in snapshot.attempts)
-    end = max(attempt.ended_at or log.clock.now() for attempt in snapshot.attempts)
+    end = max(attempt.ended_at or now for attempt in snapshot.attempts)
     seconds = max((end - start).total_seconds(), 0.001)
     label = max(len(titles[attempt.task_id]) for attempt in snapshot.attempts)
     worker = max(len(_short(attempt.worker)) for attempt in snapshot.attempts)
