@@ -82,8 +82,6 @@ def _conductor(call: Invocation) -> int:
 
 
 def _provenance(call: Invocation) -> int:
-    from pathlib import Path
-
     from decklog.demo.origins import OriginDemo
 
     folder = Path(tempfile.mkdtemp(prefix="decklog-demo-"))

@@ -2,21 +2,22 @@
 
 import sys
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from decklog.agents.origins.exporting import ExportSummary, NoteExport, export_notes, what_is_published
+from decklog.agents.origins.importing import import_entire, import_notes, import_traces
+from decklog.agents.origins.statistics import attribute_merged
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.commands.origins import opened
 from decklog.cli.groups import SuggestingGroup, for_the_owner
 from decklog.cli.show import show
 from decklog.core.figures import counted
-
-if TYPE_CHECKING:
-    from decklog.agents.origins.exporting import ExportSummary
-    from decklog.log import Decklog
-    from decklog.provenance.git import GitRepository
-
+from decklog.log import Decklog
+from decklog.provenance.formats.agent_trace import format_trace, parse_traces
+from decklog.provenance.git import GitRepository
+from decklog.provenance.settings import git_failures, repository_at
 
 _MOST_SHOWN = 10
 _REFSPEC = "+refs/notes/ai:refs/notes/ai"
@@ -45,8 +46,6 @@ def export(
 
     Only lines of one session or one known person are attested. Mixed and unknown lines are left out of notes.
     """
-    from decklog.agents.origins.exporting import export_notes
-
     if form == "agent-trace" and (prompts or force or stash):
         raise WrongUsage("--stash, --prompts and --force are for Git AI notes, not for records of Agent Trace")
     with opened(call) as (log, repo):
@@ -70,9 +69,6 @@ def _show(call: Invocation, data: dict[str, Any], text: str) -> int:
 def _export_traces(
     call: Invocation, repo: "GitRepository", log: "Decklog", revisions: str, out: str | None, *, is_shown: bool
 ) -> int:
-    from decklog.agents.origins.exporting import NoteExport
-    from decklog.provenance.formats.agent_trace import format_trace
-
     export = NoteExport(repo, log)
     records = [format_trace(record) for record in export.records(revisions)]
     if out is None and is_shown and not call.json:
@@ -109,9 +105,6 @@ def import_notes_command(call: Invocation, file: str | None, form: str, dry_run:
 
 
 def _import(call: Invocation, form: str, file: str | None, dry_run: bool) -> dict[str, Any]:
-    from decklog.agents.origins.importing import import_entire, import_notes, import_traces
-    from decklog.provenance.formats.agent_trace import parse_traces
-
     with opened(call, writing=True, create=not dry_run) as (log, repo):
         if form == "entire":
             return vars(import_entire(repo, log, call.spool(), dry_run=dry_run))
@@ -131,9 +124,6 @@ for_the_owner(import_notes_command)
 @click.pass_obj
 def setup(call: Invocation, remote: str, apply: bool) -> int:
     """List what a push of refs/notes/ai would publish, and show the commands that share it."""
-    from decklog.agents.origins.exporting import what_is_published
-    from decklog.provenance.settings import git_failures, repository_at
-
     with git_failures():
         repo = repository_at()
         found = what_is_published(repo)
@@ -167,9 +157,6 @@ def attribute(call: Invocation, merged: str, result: str, dry_run: bool) -> int:
 
     It needs no log: without one, the notes of the merged commits are all it knows. Fetch refs/notes/ai before, push it after.
     """
-    from decklog.agents.origins.statistics import attribute_merged
-    from decklog.provenance.settings import git_failures, repository_at
-
     with call.open() if call.place().exists else call.open_temporary() as log, git_failures():
         found = attribute_merged(repository_at(), log, merged, result, dry_run=dry_run)
     lines = ", ".join(f"{kind} {count}" for kind, count in sorted(found.lines.items()))

@@ -7,16 +7,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from decklog.agents.intake import take_in
-from decklog.agents.origins.rewinding import catch_up
+from decklog.agents.origins.commit_story import explain_commit
+from decklog.agents.origins.line_story import explain_line
+from decklog.agents.origins.rewinding import RewindPlan, catch_up, snapshots_of
+from decklog.agents.origins.rewinding import rewind as rewind_worktree
+from decklog.agents.origins.statistics import StatisticsKey, collect_statistics
 from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.exits import print_json
 from decklog.cli.groups import SuggestingGroup, for_the_owner
+from decklog.cli.screens.origins import commit_screen, line_screen, statistics_screen
 from decklog.cli.show import show
 from decklog.core.errors import Invalid, NotFound
 from decklog.core.figures import counted
@@ -24,9 +29,6 @@ from decklog.log import Decklog
 from decklog.provenance.blame import BlamedLine, blame_file
 from decklog.provenance.git import GitFailed, GitRepository
 from decklog.provenance.settings import git_failures, repository_at
-
-if TYPE_CHECKING:
-    from decklog.agents.origins.rewinding import RewindPlan
 
 
 @contextmanager
@@ -55,9 +57,6 @@ def why(call: Invocation, place: str, rev: str | None) -> int:
 
     Without REV the line is that of the file as it is now. With REV, a later change of the line is shown too.
     """
-    from decklog.agents.origins.line_story import explain_line
-    from decklog.cli.screens.origins import line_screen
-
     name, _, number = place.rpartition(":")
     if not name or not (number.isascii() and number.isdecimal()):
         raise WrongUsage(f"{place!r} is not FILE:LINE", hint="Such as: decklog why src/app.py:12")
@@ -76,9 +75,6 @@ def commit() -> None:
 @click.pass_obj
 def show_commit(call: Invocation, rev: str) -> int:
     """Show the files of a commit, who wrote its lines, and the sessions behind them; HEAD unless named."""
-    from decklog.agents.origins.commit_story import explain_commit
-    from decklog.cli.screens.origins import commit_screen
-
     with opened(call) as (log, repo):
         found = explain_commit(repo, log, rev)
         return show(found, as_json=call.json, text=commit_screen(found, terminal.width()))
@@ -99,9 +95,6 @@ def stats(call: Invocation, revisions: str, by: str, markdown: bool) -> int:
     The cost of a session is shared among rows by its lines. Lifetime is the median time from the commit that wrote a line
     to the one that removed it.
     """
-    from decklog.agents.origins.statistics import StatisticsKey, collect_statistics
-    from decklog.cli.screens.origins import statistics_screen
-
     with opened(call) as (log, repo):
         found = collect_statistics(repo, log, revisions, StatisticsKey(by))
     text = found.as_markdown().rstrip("\n") if markdown else statistics_screen(found, terminal.width())
@@ -254,8 +247,6 @@ def rewind(call: Invocation, target: str | None, files: tuple[str, ...], dry_run
     Only files change: HEAD, branches, the index and stashes stay. Ignored and very large files are in no snapshot.
     It is refused during a merge or a rebase.
     """
-    from decklog.agents.origins.rewinding import rewind as rewind_worktree
-
     if is_listed and (target or files or dry_run):
         raise WrongUsage("--list takes no other option")
     with opened(call, writing=True) as (log, repo):
@@ -269,8 +260,6 @@ for_the_owner(rewind)
 
 
 def _list_snapshots(call: Invocation, log: "Decklog", repo: "GitRepository") -> int:
-    from decklog.agents.origins.rewinding import snapshots_of
-
     found = list(islice(snapshots_of(repo, log), _LISTED))
     rows = [(one.id, f"{one.taken_at:%Y-%m-%d %H:%M:%S}", f"{one.moment.value:<5}", one.session, one.turn or "") for one in found]
     none = "No snapshot of this worktree is recorded. Agents that are set up take one at each turn: decklog setup claude"

@@ -176,11 +176,7 @@ def _check(call: Invocation, commit: str) -> int:
 
 def _find_run(log: Decklog, run_id: str | None) -> str:
     """Return the run that is meant: the one that is named, or the newest of this repository."""
-    if run_id is not None:
-        return run_id
-    from decklog.conductor.starting import newest
-
-    return newest(log, Repository.here())
+    return run_id or starting.newest(log, Repository.here())
 
 
 @run.command()
