@@ -25,14 +25,15 @@ from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 
-from benchmarks.consenting import consent
+from benchmarks.consenting import consent, start_plan
 from benchmarks.killing import came_to_its_end, forked, git
 from decklog import Decklog
-from decklog.conductor import commands, starting
+from decklog.conductor import commands
 from decklog.conductor.agents.description import describe
 from decklog.conductor.agents.session import AgentSession, Terms
 from decklog.conductor.commands import Command, Running
 from decklog.conductor.conductor import Conductor
+from decklog.conductor.context import RunContext
 from decklog.core.processes import Identity
 from decklog.guard.sandbox.sandbox import Sandbox
 
@@ -117,8 +118,8 @@ class Ground:
         """Work on the plan in its own process, killed after a while; return whether it finished."""
         return came_to_its_end(self.start(), seconds)
 
-    def _context(self, log: Decklog) -> starting.RunContext:
-        return starting.start(log, self.plan, is_json=True, cwd=self.repository, state=self.state, say=lambda _: None)
+    def _context(self, log: Decklog) -> RunContext:
+        return start_plan(log, self.plan, self.repository, self.state)
 
     def kill_supervisors(self) -> None:
         for note in self.state.glob("**/running.json"):

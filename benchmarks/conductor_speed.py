@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.conductor import processor_seconds
-from benchmarks.consenting import consent
+from benchmarks.consenting import consent, start_plan
 from benchmarks.measure import Row, row, table, write_section
 from decklog import Decklog
 from decklog.conductor import commands, starting
@@ -95,7 +95,7 @@ class Ground:
 
     def context(self, log: Decklog, items: int, *, in_turn: bool = False) -> RunContext:
         content = self.plan(items, in_turn=in_turn)
-        return starting.start(log, content, is_json=True, cwd=self.repository, state=self.folder / "state", say=lambda _: None)
+        return start_plan(log, content, self.repository, self.folder / "state")
 
 
 def conducted(items: int, agents: int, *, in_turn: bool = False) -> tuple[float, float, list[dict[str, float]]]:
@@ -232,11 +232,11 @@ def restarted(agents: int, tasks: int) -> float:
         with Decklog.open(ground.target) as log:
             there = ground.context(log, tasks // 2)
             begun = time.perf_counter()
-            adopted = Recovery(there, there.configuration.lease_seconds).take_over()
+            adopted = Recovery(there).take_over()
             seconds = time.perf_counter() - begun
             assert len(adopted) == agents, len(adopted)
             for claim, fence in adopted:
-                commands.end(there.mark(claim.task.id, fence))
+                commands.end(there.attempt(claim.task.id, fence).mark)
                 claim.release("measured")
         return seconds
 
@@ -252,7 +252,7 @@ def resumed() -> float:
         quiet: Any = {"cwd": ground.repository, "env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         with Decklog.open(ground.target) as log:
             with subprocess.Popen(words, **quiet) as first:
-                while len(log.effects.find(tool="conductor.spawn", state="done")) < 4:  # type: ignore[arg-type]
+                while len(log.effects.find(tool="conductor.spawn", state="done")) < 4:
                     time.sleep(0.05)
                 first.kill()
             (run,) = log.runs.find()
@@ -309,12 +309,12 @@ def idle(seconds: float, agents: int) -> tuple[float, float]:
             now = log.clock.now()
             held = [
                 task for task in log.tasks.find(context.run_id, state="running", limit=200) if (task.leased_until or now) > now
-            ]  # type: ignore[arg-type]
+            ]
             assert len(held) == agents, len(held)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         for number in range(agents):
-            commands.end(context.mark(f"{context.run_id}.p{number}.w1", 1))
+            commands.end(context.attempt(f"{context.run_id}.p{number}.w1", 1).mark)
         return share, memory
 
 

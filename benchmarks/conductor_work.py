@@ -14,9 +14,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from benchmarks.consenting import consent
+from benchmarks.consenting import consent, start_plan
 from decklog import Decklog
-from decklog.conductor import starting
 from decklog.conductor.conductor import Conductor
 
 FAULTS, PAIRS, AGENTS = 40, 50, 4
@@ -154,7 +153,7 @@ class Ground:
         """Work a plan to its end; count what has come of it."""
         plan = json.dumps({"goal": "Work it", "items": items}).encode()
         with Decklog.open(self.target) as log:
-            context = starting.start(log, plan, is_json=True, cwd=self.repository, state=self.state, say=lambda _: None)
+            context = start_plan(log, plan, self.repository, self.state)
             Conductor(context).run()
             tasks = list(log.tasks.find(context.run_id, role="land", limit=200))
             found = Counter({"landed": sum(task.state == "done" for task in tasks)})

@@ -21,7 +21,7 @@ from decklog.agents.events import (
 from decklog.agents.prime import Prime
 from decklog.agents.recorder import Recorder
 from decklog.agents.session_views import SessionSummary, find_session, priced, sessions, short_ids, steps_of
-from decklog.cli.screens.lines import written
+from decklog.cli.lines import written
 from decklog.cli.screens.session import drawn, head, listed
 from tests.agents.test_recorder import AT, at, session
 from tests.conductor.test_sessions import EVENTS, agent, started, task_id, watch

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.cli.screens.lines import cells, fit, wrapped
+from decklog.cli.lines import cells, fit, wrapped
 from decklog.core.figures import span
 from decklog.core.processes import Identity
 from tests.cli.conftest import Program

@@ -2,7 +2,7 @@
 
 import io
 
-from decklog.cli.screens.lines import cells, written
+from decklog.cli.lines import cells, written
 from decklog.cli.screens.session import RunScreen, frame
 from decklog.conductor.status import ConductorStatus, ItemStatus
 

@@ -10,7 +10,7 @@ from decklog import Decklog, Task
 from decklog.conductor import starting
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
-from decklog.conductor.git.repository import HOME, ref_part
+from decklog.conductor.git.repository import HOME, Repository, ref_part
 from decklog.conductor.plan import parse
 from decklog.conductor.starting import RunRequest
 from tests.conductor.repositories import git, make_repository
@@ -75,10 +75,10 @@ def settle(folder: Path, settings: str) -> None:
     git(folder, "commit", "-q", "-a", "-m", "Settings")
 
 
-def start_plan(log: Decklog, content: bytes, **given: Any) -> RunContext:
+def start_plan(log: Decklog, content: bytes, repository: Repository, **given: Any) -> RunContext:
     """Start a run of a plan, or go on with it."""
     plan = parse(content, is_json=True)
-    return starting.begin(log, RunRequest(plan.goal, content, plan), **given)
+    return starting.begin(log, RunRequest(plan.goal, content, plan), repository, **given)
 
 
 class Work:
@@ -92,7 +92,7 @@ class Work:
     def context(self, known_red: tuple[str, ...] = ()) -> RunContext:
         state, plan = self.folder.parent / "state", parse(self.content, is_json=True)
         wanted = RunRequest(plan.goal, self.content, plan, known_red=known_red)
-        return starting.begin(self.log, wanted, cwd=self.folder, state=state, say=lambda _: None)
+        return starting.begin(self.log, wanted, Repository.find(self.folder, state), say=lambda _: None)
 
     def run(self) -> RunContext:
         """Start or go on, until nothing more can be done."""

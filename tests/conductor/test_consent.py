@@ -122,7 +122,7 @@ def test_a_run_with_loosening_settings_starts_nothing_without_consent(
     content = json.dumps({"goal": "g", "items": [{"name": "a", "title": "a"}]}).encode()
     with Decklog.open(sqlite_target) as log:
         with pytest.raises(NotAccepted, match="sandbox") as refused:
-            start_plan(log, content, cwd=checked, state=tmp_path / "state", say=lambda _: None)
+            start_plan(log, content, Repository.find(checked, tmp_path / "state"), say=lambda _: None)
         assert log.runs.find() == []
     commit = git(checked, "rev-parse", "HEAD")
     assert f"decklog accept --settings --commit {commit[:12]}" in str(refused.value.hint)
@@ -167,7 +167,7 @@ def test_a_review_in_a_clone_runs_none_of_its_checks_without_consent(elsewhere: 
     write(folder, {"a.py": "a = 2\n"})
     git(folder, "commit", "-q", "-a", "-m", "Change")
     withdraw(elsewhere)
-    change = between(found(folder), "main..change", cwd=folder)
+    change = between(found(folder), "main..change")
     with Decklog.open(sqlite_target) as log:
         with pytest.raises(NotAccepted):
             review(log, change)

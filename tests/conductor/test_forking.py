@@ -8,6 +8,7 @@ import pytest
 from decklog import Conflict, Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
+from decklog.conductor.git.repository import Repository
 from decklog.conductor.starting import fork
 from decklog.conductor.status import run_status
 from tests.conductor.plans import NO_STRATEGIST, SETTINGS, TRIPLE, Work, landed_titles, settle, target_of, work_item
@@ -17,7 +18,7 @@ from tests.conductor.repositories import everything, git
 def forked(context: RunContext, at: int | None, **given: Any) -> RunContext:
     folder = context.repository.folder
     moment = None if at is None else str(at)
-    return fork(context.log, context.run_id, at=moment, cwd=folder, state=folder.parent / "state", **given)
+    return fork(context.log, context.run_id, Repository.find(folder, folder.parent / "state"), at=moment, **given)
 
 
 def entry_of(context: RunContext, name: str, state: str) -> int:

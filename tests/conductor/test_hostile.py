@@ -183,7 +183,7 @@ def home(tmp_path: Path) -> Path:
 def taken_through(home: Path, folder: Path, name: str, do: Callable[[Ground], None]) -> list[str]:
     """Take a change through all that the conductor does with git; give the reasons for which it does not land by itself."""
     repository = Repository.find(folder, home / "state")
-    start = starting_commit(repository, "HEAD", cwd=folder)
+    start = starting_commit(repository, "HEAD")
     place = workspace(repository, "run_1", f"{name}.w1", 1)
     workspaces.make(repository, place, start, ANA)
     ground = Ground(home, repository, place, start)

@@ -13,6 +13,7 @@ import pytest
 from decklog import Decklog
 from decklog.conductor import kill_points, starting
 from decklog.conductor.context import RunContext
+from decklog.conductor.git.repository import Repository
 from decklog.conductor.plan import FILE as PLAN_FILE
 from decklog.conductor.recovery import Recovery
 from decklog.core.processes import Identity
@@ -67,7 +68,7 @@ def ended(child: int, seconds: float = 60.0) -> int:
 
 def site_of(log: Decklog, folder: Path, items: tuple[dict[str, Any], ...]) -> RunContext:
     (run,) = [one for one in log.runs.find() if one.status == "active"]
-    return starting.resume(log, run.id, cwd=folder, state=folder.parent / "state")
+    return starting.resume(log, run.id, Repository.find(folder, folder.parent / "state"))
 
 
 def is_running(context: RunContext) -> bool:

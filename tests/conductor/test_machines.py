@@ -15,6 +15,7 @@ from decklog.conductor import kill_points, starting
 from decklog.conductor.cleaning import Cleaner
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
+from decklog.conductor.git.repository import Repository
 from decklog.conductor.overlaps import OverlapProbe
 from tests.conductor.hosts import Host, why_not
 from tests.conductor.plans import (
@@ -67,7 +68,7 @@ class World:
 
     def _begin(self, content: bytes) -> None:
         with Decklog.open(self.target) as log:
-            start_plan(log, content, cwd=self.a.clone, state=self.a.state, say=lambda _: None)
+            start_plan(log, content, Repository.find(self.a.clone, self.a.state), say=lambda _: None)
 
     def work(self, host: Host, point: str | None = None) -> None:
         """Have a machine work on the run, which loses its power at a point."""
@@ -75,7 +76,7 @@ class World:
         def program() -> None:
             kill_points.arm(point)
             with Decklog.open(self.target) as log:
-                Conductor(starting.resume(log, self.run_id, cwd=host.clone, state=host.state)).run()
+                Conductor(starting.resume(log, self.run_id, Repository.find(host.clone, host.state))).run()
 
         host.boot(program)
 
@@ -86,7 +87,7 @@ class World:
                 log.tasks.release(task.id, fence=task.fence, reason="its machine is down")
 
     def context(self, log: Decklog) -> RunContext:
-        return starting.resume(log, self.run_id, cwd=self.a.clone, state=self.a.state)
+        return starting.resume(log, self.run_id, Repository.find(self.a.clone, self.a.state))
 
     def check_whole(self, log: Decklog, *titles: str) -> None:
         """Make sure that every item landed once, every commit of the target was green, and both clones and the remote agree."""
@@ -127,7 +128,7 @@ def test_what_another_machine_has_made_is_looked_at_for_what_does_not_merge(worl
     world.work(world.a)
     assert world.a.wait() == 0
     with Decklog.open(world.target) as log:
-        context = starting.resume(log, world.run_id, cwd=world.b.clone, state=world.b.state)
+        context = starting.resume(log, world.run_id, Repository.find(world.b.clone, world.b.state))
         tips = [str(task.inputs["tip"]) for task in log.tasks.find(world.run_id, role="check")]
         assert [context.repository.has(tip) for tip in tips] == [False, False]
         OverlapProbe(context).look()
@@ -250,7 +251,7 @@ def test_a_log_in_a_file_is_not_worked_on_by_another_machine(tmp_path: Path, fir
 
     def join() -> None:
         with Decklog.open(world.target) as log, pytest.raises(Conflict) as refused:
-            starting.resume(log, world.run_id, cwd=world.b.clone, state=world.b.state)
+            starting.resume(log, world.run_id, Repository.find(world.b.clone, world.b.state))
         said.write_text(f"{refused.value.message} {refused.value.hint}")
 
     world.b.boot(join)
@@ -270,13 +271,13 @@ def test_forks_of_a_shared_run_are_at_the_remote_and_what_is_cleaned_up_goes_fro
     with Decklog.open(sqlite_target) as log:
         work = Work(log, clone, ITEM)
         context = work.context()
-        forked = starting.fork(log, context.run_id, cwd=clone, state=tmp_path / "state")
+        forked = starting.fork(log, context.run_id, Repository.find(clone, tmp_path / "state"))
         assert git(remote, "rev-parse", forked.target) == context.target_commit()
         work.run()
         assert "/tip" in git(remote, "for-each-ref", f"refs/decklog/{context.run_id}")
         git(clone, "merge", "-q", "--ff-only", context.target)
         log.runs.finish(context.run_id)
-        gone = Cleaner(log, clone, tmp_path / "state", days=0, is_trial=False, unlanded=False).clean().refs
+        gone = Cleaner(log, Repository.find(clone, tmp_path / "state"), days=0, is_trial=False, unlanded=False).clean().refs
         assert (context.target in gone, git(remote, "for-each-ref", f"refs/decklog/{context.run_id}")) == (True, "")
         assert git(remote, "rev-parse", forked.target)
 

@@ -17,6 +17,7 @@ import pytest
 from decklog import Decklog
 from decklog.conductor import starting
 from decklog.conductor.conductor import Conductor
+from decklog.conductor.git.repository import Repository
 from tests.conductor.hosts import Host
 from tests.conductor.plans import work_item
 from tests.conductor.test_machines import World, first_shared  # noqa: F401 - a fixture
@@ -110,7 +111,7 @@ def work(world: World, host: Host, link: Link) -> None:
     def program() -> None:
         link.wait_in_machine()
         with Decklog.open(link.url, busy_seconds=5) as log:
-            Conductor(starting.resume(log, world.run_id, cwd=host.clone, state=host.state)).run()
+            Conductor(starting.resume(log, world.run_id, Repository.find(host.clone, host.state))).run()
 
     host.boot(program)
     link.plug_in(host.process)

@@ -27,7 +27,7 @@ class Attempt:
 
     def __init__(self, repository: Repository, fence: int = 1) -> None:
         self.repository = repository
-        self.start = starting_commit(repository, "HEAD", cwd=repository.folder)
+        self.start = starting_commit(repository, "HEAD")
         self.place = workspace(repository, "run_1", "lexer.w1", fence)
         workspaces.make(repository, self.place, self.start, ANA)
 
@@ -241,7 +241,7 @@ def test_a_place_that_was_half_made_is_made_anew(repository: Repository) -> None
     place = workspace(repository, "run_1", "lexer.w1", 1)
     write(place.folder / "making", {"calc.py": "half"})
     assert not place.is_made
-    workspaces.make(repository, place, starting_commit(repository, "HEAD", cwd=repository.folder), ANA)
+    workspaces.make(repository, place, starting_commit(repository, "HEAD"), ANA)
     assert git(place.tree, "status", "--porcelain") == ""
 
 
@@ -254,7 +254,7 @@ def test_a_place_is_removed_also_where_an_agent_made_it_unwritable(attempt: Atte
 
 
 def test_forty_places_are_made_at_a_time(repository: Repository) -> None:
-    start = starting_commit(repository, "HEAD", cwd=repository.folder)
+    start = starting_commit(repository, "HEAD")
 
     def one(number: int) -> Workspace:
         place = workspace(repository, "run_1", f"item{number}.w1", 1)
@@ -287,7 +287,7 @@ def test_the_users_own_files_index_branches_and_settings_stay_byte_for_byte(fold
 
 
 def test_a_ref_moves_only_from_where_it_was_seen(repository: Repository) -> None:
-    start = starting_commit(repository, "HEAD", cwd=repository.folder)
+    start = starting_commit(repository, "HEAD")
     target = "refs/decklog/run_1/target"
     one, other = (repository.commit(repository.tree(start), [start], f"{name}\n", ANA, 1) for name in ("one", "other"))
     repository.set_refs({target: start})
@@ -297,7 +297,7 @@ def test_a_ref_moves_only_from_where_it_was_seen(repository: Repository) -> None
 
 
 def test_no_ref_but_our_own_is_written(repository: Repository) -> None:
-    start = starting_commit(repository, "HEAD", cwd=repository.folder)
+    start = starting_commit(repository, "HEAD")
     with pytest.raises(Invalid, match="refs/decklog"):
         repository.set_refs({"refs/heads/main": start})
     with pytest.raises(Invalid, match="refs/decklog"):
@@ -306,7 +306,7 @@ def test_no_ref_but_our_own_is_written(repository: Repository) -> None:
 
 @pytest.mark.parametrize("name", ["run_1", "a.b", "..", "a.lock", "a b~^:?*[\\", "ünï", ".hidden", "end.", "@{1}"])
 def test_any_name_can_be_a_part_of_a_ref(repository: Repository, name: str) -> None:
-    start = starting_commit(repository, "HEAD", cwd=repository.folder)
+    start = starting_commit(repository, "HEAD")
     ref = f"refs/decklog/{ref_part(name)}/target"
     repository.set_refs({ref: start})
     assert repository.ref(ref) == start
@@ -314,7 +314,7 @@ def test_any_name_can_be_a_part_of_a_ref(repository: Repository, name: str) -> N
 
 @pytest.mark.parametrize("name", ["sessions", "Sessions"])
 def test_a_run_named_sessions_has_other_refs_than_sessions_have(repository: Repository, name: str) -> None:
-    start = starting_commit(repository, "HEAD", cwd=repository.folder)
+    start = starting_commit(repository, "HEAD")
     target = f"refs/decklog/{ref_part(name)}/target"
     repository.set_refs({target: start, "refs/decklog/sessions/claude-1": start})
     assert not target.lower().startswith("refs/decklog/sessions/")
@@ -348,6 +348,6 @@ def test_a_folder_that_no_plan_can_be_worked_through_is_refused(folder: Path, tm
     git(tmp_path / "unborn", "init", "-q")
     unborn = Repository.find(tmp_path / "unborn", tmp_path / "state")
     with pytest.raises(Conflict, match="no commit yet"):
-        starting_commit(unborn, "HEAD", cwd=unborn.folder)
+        starting_commit(unborn, "HEAD")
     with pytest.raises(NotFound, match="nowhere"):
-        starting_commit(unborn, "nowhere", cwd=unborn.folder)
+        starting_commit(unborn, "nowhere")

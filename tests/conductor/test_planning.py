@@ -10,6 +10,7 @@ from decklog import Conflict, Decklog, Invalid
 from decklog.conductor import starting
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
+from decklog.conductor.git.repository import Repository
 from decklog.conductor.plan import FILE as PLAN_FILE
 from decklog.conductor.plan import LARGEST, plan_of, read_back, read_proposal
 from decklog.conductor.starting import RunRequest
@@ -19,7 +20,7 @@ from tests.conductor.scripts import script
 
 
 def worked(log: Decklog, folder: Path, wanted: RunRequest) -> RunContext:
-    context = starting.begin(log, wanted, cwd=folder, state=folder.parent / "state", say=lambda _: None)
+    context = starting.begin(log, wanted, Repository.find(folder, folder.parent / "state"), say=lambda _: None)
     Conductor(context).run()
     return context
 

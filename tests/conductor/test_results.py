@@ -11,6 +11,7 @@ from decklog.conductor import landing, starting
 from decklog.conductor.cleaning import Cleaned, Cleaner, kept
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
+from decklog.conductor.git.repository import Repository
 from decklog.conductor.plan import FILE as PLAN_FILE
 from decklog.conductor.starting import RunRequest
 from decklog.core.errors import Denied
@@ -22,7 +23,7 @@ PASSWORD = "correct horse " + "battery staple"
 
 
 def landed(context: RunContext, folder: Path, *, password: str | None = None, branch: str | None = None) -> landing.LandingPlan:
-    found = landing.prepare(context, branch, cwd=folder)
+    found = landing.prepare(context, branch)
     if not found.is_done:
         landing.examine(context, found)
         proof = context.log.proving(password=password) if password else nullcontext()
@@ -101,7 +102,7 @@ def test_a_yes_to_landing_serves_exactly_what_was_asked_about(log: Decklog, chec
     git(checked, "checkout", "-q", "main")
 
     def land_late(*meanwhile: str) -> None:
-        found = landing.prepare(context, "main", cwd=checked)
+        found = landing.prepare(context, "main")
         git(checked, *meanwhile)
         before = git(checked, "for-each-ref", "refs/heads")
         with pytest.raises(Conflict, match="main has gone on meanwhile"):
@@ -122,7 +123,7 @@ def test_a_yes_to_landing_serves_exactly_what_was_asked_about(log: Decklog, chec
 
 def clean(log: Decklog, folder: Path, *, is_trial: bool = False, unlanded: bool = False) -> Cleaned:
     state = folder.parent / "state"
-    return Cleaner(log, folder, state, days=14, is_trial=is_trial, unlanded=unlanded).clean()
+    return Cleaner(log, Repository.find(folder, state), days=14, is_trial=is_trial, unlanded=unlanded).clean()
 
 
 def run_refs(context: RunContext) -> dict[str, str]:
@@ -164,7 +165,7 @@ def test_a_run_that_was_refused_and_what_a_strategist_left_are_cleaned_up_too(
 ) -> None:
     goal = "Better\n" + script(["write", PLAN_FILE, json.dumps({"items": [work_item("triple", TRIPLE)]})])
     wanted = RunRequest(goal, goal.encode(), is_plan_asked=False)
-    context = starting.begin(log, wanted, cwd=checked, state=checked.parent / "state", say=lambda _: None)
+    context = starting.begin(log, wanted, Repository.find(checked, checked.parent / "state"), say=lambda _: None)
     Conductor(context).run()
     landed(context, checked)
     log.runs.finish(context.run_id, summary="1 item landed")

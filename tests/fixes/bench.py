@@ -85,7 +85,7 @@ class Bench:
         git(self.folder, "add", "-A")
         git(self.folder, "commit", "-q", "-m", message)
         git(self.folder, "checkout", "-q", "main")
-        return between(self.repository, f"main..{branch}", cwd=self.folder)
+        return between(self.repository, f"main..{branch}")
 
     def settle(self, change: Callable[[str], str]) -> None:
         """Commit other settings to the base."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import click
 
 from decklog.cli.call import SHORTCUTS
-from decklog.cli.main import COMMANDS, menu, spelled
+from decklog.cli.main import COMMANDS, menu
 from decklog.log import STORES
 from tests.db.processes import ROOT
 
@@ -62,7 +62,7 @@ def commands() -> Iterator[tuple[str, click.Command]]:
                 if (part := command.get_command(ctx, name)) is not None:
                     yield from below(f"{path} {name}", part)
 
-    for name in (*SHORTCUTS, *COMMANDS, *map(spelled, STORES)):
+    for name in (*SHORTCUTS, *COMMANDS, *(name.replace("_", "-") for name in STORES)):
         command = menu.get_command(ctx, name)
         assert command is not None
         yield from below(name, command)

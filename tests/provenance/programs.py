@@ -13,12 +13,13 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from decklog import Decklog
-from decklog.provenance.attribution import Origin, attribute_blob
+from decklog.provenance.attribution import Origin
 from decklog.provenance.blame import blame_file
 from decklog.provenance.capture import Capture
 from decklog.provenance.recording import keep_objects, record_captured
 from decklog.provenance.tool_calls import FileCall
 from tests.provenance.repositories import GitFolder
+from tests.provenance.sessions import attribute_blob
 
 AGENTS = ("claude:1", "codex:2")
 PERSON = "Ana <ana@example.invalid>"

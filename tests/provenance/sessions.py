@@ -3,6 +3,8 @@
 from datetime import datetime
 
 from decklog import Decklog, Edit
+from decklog.provenance.attribution import Attribution, LineRange, ranges_of
+from decklog.provenance.git import GitRepository
 from tests.provenance.repositories import GitFolder
 
 
@@ -70,3 +72,18 @@ def record_text(log: Decklog, folder: GitFolder, path: str, text: str, **given: 
     file.write_text(text)
     new, head = repo.text("hash-object", "-w", "--", path), repo.resolve("HEAD^{commit}")
     return log.edits.record(repo.identity, path, old_blob=old, new_blob=new, head=head, **given)
+
+
+def attribute_blob(repo: GitRepository, log: Decklog, blob: str, path: str, commit: str | None = None) -> list[LineRange]:
+    """Return the origins of all lines of a blob.
+
+    With a commit the blob is that commit's file at the path; without one it is a file of the worktree.
+    """
+    attribution = Attribution(repo, log)
+    if commit is not None:
+        blamed = attribution.blamed(commit, path)
+        attribution.prefetch((one.commit, one.path) for one in blamed.values())
+        return ranges_of({line: attribution.in_commit(one.commit, one.path, one.line, one.text) for line, one in blamed.items()})
+    head = repo.resolve("HEAD^{commit}")
+    lines = range(1, len(repo.lines_of([blob])[blob]) + 1)
+    return ranges_of({line: attribution.in_worktree(blob, path, head, line) for line in lines})

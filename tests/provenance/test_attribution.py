@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.provenance.attribution import attribute_blob
 from decklog.provenance.blame import blame_file
 from tests.provenance.repositories import GitFolder, record_edit
+from tests.provenance.sessions import attribute_blob
 
 
 @pytest.fixture

@@ -104,7 +104,7 @@ class Desk:
             (self.folder / name).unlink()
         git(self.folder, "add", "-A")
         git(self.folder, "commit", "-q", "-m", message)
-        return between(self.repository, "main..change", cwd=self.folder)
+        return between(self.repository, "main..change")
 
     def commit_to_base(self, files: Mapping[str, str]) -> None:
         git(self.folder, "checkout", "-q", "main")
@@ -119,7 +119,7 @@ class Desk:
         return gate.build_gate(self.log, change, gate.settings_of(change), folder, run_id=run_id, **given)
 
     def worktree(self) -> Change:
-        return of_worktree(self.repository, cwd=self.folder)
+        return of_worktree(self.repository)
 
     def provider(self, script: Script = good) -> Callable[[object], Provider]:
         def tell(prompt: Prompt) -> "str | ModelReply":

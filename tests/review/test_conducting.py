@@ -12,6 +12,7 @@ import pytest
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
+from decklog.conductor.git.repository import Repository
 from decklog.core.errors import Invalid
 from decklog.models.composer import Prompt
 from decklog.models.provider import ModelReply, Provider
@@ -38,7 +39,7 @@ class Work:
     def context(self, *items: dict[str, Any]) -> RunContext:
         content = json.dumps({"goal": "Make it better", "items": list(items)}).encode()
         state = self.folder.parent / "state"
-        return start_plan(self.log, content, cwd=self.folder, state=state, say=lambda _: None)
+        return start_plan(self.log, content, Repository.find(self.folder, state), say=lambda _: None)
 
     def run(self, context: RunContext, script: Script = good) -> RunContext:
         made = replace(context, reviewer=partial(review_attempt, make=self._maker(script)))

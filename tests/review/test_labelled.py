@@ -52,7 +52,7 @@ def commit(desk: Desk, files: Mapping[str, tuple[str | None, str | None]]) -> Ch
     git(desk.folder, "add", "-A")
     git(desk.folder, "commit", "-q", "--allow-empty", "-m", "Before")
     desk.commit({path: after for path, (_, after) in files.items()})
-    return between(desk.repository, "main..change", cwd=desk.folder)
+    return between(desk.repository, "main..change")
 
 
 @pytest.mark.slow

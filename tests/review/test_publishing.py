@@ -132,7 +132,7 @@ def test_a_commit_that_a_later_one_undoes_is_not_covered_by_the_review_of_the_su
     git(desk.folder, "rm", "-q", "notes.txt")
     git(desk.folder, "commit", "-q", "-m", "No notes")
     assert "was not reviewed" in str(reason(desk, "git push origin change"))
-    whole = between(desk.repository, "main..change", cwd=desk.folder)
+    whole = between(desk.repository, "main..change")
     assert (whole.tree, whole.patch) == (change.tree, change.patch)
     (found,) = [one for one in rules_of_stage_4(whole).findings if one.kind == "secret"]
     assert (found.severity, found.file, "which is published too" in found.text) == (Severity.BLOCKING, "notes.txt", True)
@@ -172,7 +172,7 @@ def test_a_merge_that_takes_nothing_is_held_and_found(desk: Desk, change: Change
     git(desk.folder, "checkout", "-q", "change")
     git(desk.folder, "merge", "-q", "-s", "ours", "-m", "Merge", "side")
     assert "was not reviewed" in str(reason(desk, "git push origin change"))
-    whole = between(desk.repository, "main..change", cwd=desk.folder)
+    whole = between(desk.repository, "main..change")
     assert [one.severity for one in rules_of_stage_4(whole).findings if one.kind == "discarded-commits"] == [Severity.BLOCKING]
 
 

@@ -7,6 +7,7 @@ from decklog import Decklog
 from decklog.conductor import starting
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
+from decklog.conductor.git.repository import Repository
 from decklog.conductor.plan import parse
 from decklog.conductor.starting import RunRequest
 from decklog.core.folders import state_home
@@ -22,7 +23,9 @@ def conduct(log: Decklog, folder: Path, *items: dict[str, Any], is_worked: bool 
     git(folder, "commit", "-q", "-a", "--allow-empty", "-m", "Settings")
     work = Work(log, folder, *items)
     plan = parse(work.content, is_json=True)
-    context = starting.begin(log, RunRequest(plan.goal, work.content, plan), cwd=folder, state=state_home(), say=lambda _: None)
+    context = starting.begin(
+        log, RunRequest(plan.goal, work.content, plan), Repository.find(folder, state_home()), say=lambda _: None
+    )
     if is_worked:
         Conductor(context).run()
     return context

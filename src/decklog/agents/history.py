@@ -220,7 +220,7 @@ class SessionFileReader:
 
     def _stored(self, path: str, extent: int, marks: dict[str, dict[str, Any]]) -> Iterator[SessionEvent]:
         """Yield all events of a database; those that are known have the same ids."""
-        from decklog.agents.programs.opencode_database import events_in
+        from decklog.agents.programs.opencode import events_in
 
         yield from events_in(path, self._count_unread)
         marks[path] = self._remembered.of_state(extent)

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from pathlib import Path
 
 from decklog.agents.caller import is_agent
 from decklog.cli.call import Invocation, WrongUsage
@@ -12,7 +11,6 @@ from decklog.cli.terminal import say
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.settings import require_consent
 from decklog.core.errors import DecklogError, Denied
-from decklog.core.folders import state_home
 from decklog.log import Decklog
 from decklog.models.asking import ModelSetup, read_setup
 from decklog.models.conversation import Conversation, MessageOutcome
@@ -66,22 +64,18 @@ def _show_outcome(call: Invocation, outcome: MessageOutcome) -> int:
     if outcome.refusal is not None:
         outcome.refusal.details |= {"message_id": message.id, "intent": understood.intent.value}
         raise outcome.refusal
-    if call.json:
-        show(outcome.as_dict(), as_json=True)
-    elif message.answer:
-        say(message.answer)
-    elif message.escalated_to:
-        say(f"It is feedback {message.escalated_to} now: decklog feedback show {message.escalated_to}")
-    else:
-        say(f"Left for the agents to read: {understood.why or understood.intent}.")
+    text = message.answer or f"Left for the agents to read: {understood.why or understood.intent}."
+    if message.escalated_to and not message.answer:
+        text = f"It is feedback {message.escalated_to} now: decklog feedback show {message.escalated_to}"
+    show(outcome, as_json=call.json, text=text)
     return _PENDING if message.state == "pending" else 0
 
 
 def voices_here(log: Decklog) -> ModelSetup:
     """Return the models that the repository of this folder names in its newest commit; without one there are none."""
     try:
-        repository = Repository.find(Path.cwd(), state_home())
-        commit = repository.resolve("HEAD", cwd=Path.cwd())
+        repository = Repository.here()
+        commit = repository.resolve("HEAD")
     except DecklogError:
         # Outside of a repository there are no settings that could name a model.
         return ModelSetup()

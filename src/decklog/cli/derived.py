@@ -108,11 +108,12 @@ def run_operation(call: Invocation) -> int:
 
             close_killed_sessions(log, call.spool())
         result = getattr(getattr(log, store), operation.name)(**arguments)
-        reason = _reason(log, store, operation, arguments) if result is None else None
+        reason = _why_none(log, arguments) if result is None and (store, operation.name) == ("tasks", "claim") else None
         warnings = list(getattr(result, "warnings", ()))
         if operation.writes and isinstance(result, Record) and not (call.json or call.fields):
             return confirm(result, warnings)
-        if (store, operation.name) in _AMOUNTS and not call.json:
+        if (store, operation.name) == ("prices", "quote") and not call.json:
+            # An amount in microdollars, which people read in dollars.
             return show(dollars(result, exact=True), as_json=False)
         if store in ("runs", "tasks") and not operation.writes:
             result = with_words(log, result)
@@ -125,32 +126,19 @@ def _unknown(store: str, verb: str) -> WrongUsage:
     if verb == "undo":
         hint = f"Any record's last change is undone by: decklog journal undo {store} ID"
         return WrongUsage(f"unknown command: {spelled} undo", hint=hint)
-    from decklog.cli.suggestions import meant
+    from decklog.cli.suggestions import unknown_command
 
     verbs = list(dict.fromkeys([*operations(store), *HAND_WRITTEN.get(store, ())]))
-    near = meant(verb, verbs)
-    if near is not None:
-        hint = f"See its options: decklog {spelled} {near} --help"
-        return WrongUsage(f"unknown command: {spelled} {verb} (did you mean {near}?)", hint=hint, known=verbs)
-    sentence = f'A sentence is filed as it is: decklog {spelled} "…". ' if store in SENTENCES else ""
-    hint = f"{sentence}Commands: {', '.join(verbs)}. See: decklog {spelled} --help"
-    return WrongUsage(f"unknown command: {spelled} {verb}", hint=hint, known=verbs)
+    problem = unknown_command(f"decklog {spelled}", verb, verbs, known=verbs)
+    if store in SENTENCES and problem.hint and problem.hint.startswith("Commands"):
+        problem.hint = f'A sentence is filed as it is: decklog {spelled} "…". {problem.hint}'
+    return problem
 
 
-# Verbs that return an amount in microdollars, which people read in dollars.
-_AMOUNTS = {("prices", "quote")}
-# Verbs that may return nothing, and the verb that explains why.
-_REASONS = {("tasks", "claim"): "why_none"}
-
-
-def _reason(log: Decklog, store: str, operation: Operation, arguments: dict[str, Any]) -> dict[str, Any] | None:
-    if (name := _REASONS.get((store, operation.name))) is None:
-        return None
-    taken = {parameter.name for parameter in parameters_of(operations(store)[name.replace("_", "-")])}
-    reason: dict[str, Any] = getattr(getattr(log, store), name)(
-        **{name: value for name, value in arguments.items() if name in taken}
-    )
-    return reason
+def _why_none(log: Decklog, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return why a claim got no task."""
+    taken = {parameter.name for parameter in parameters_of(operations("tasks")["why-none"])}
+    return {**log.tasks.why_none(**{name: value for name, value in arguments.items() if name in taken})}
 
 
 def _proving(

@@ -183,12 +183,3 @@ class Trouble(errors.Invalid):
     """A check found a problem."""
 
     code = "trouble"
-
-
-def print_findings(data: dict[str, object], problem: errors.Invalid | None) -> int:
-    """Print the data of a check as JSON, with a found problem as the error."""
-    envelope: dict[str, object] = {"ok": problem is None, "data": data, "next": None, "warnings": []}
-    if problem is not None:
-        envelope["error"] = problem.as_dict()
-    print_json(envelope)
-    return 0 if problem is None else 1

@@ -5,9 +5,8 @@ from typing import TypeVar
 
 import click
 
-from decklog.cli.call import WrongUsage
 from decklog.cli.examples import EXAMPLES
-from decklog.cli.suggestions import meant
+from decklog.cli.suggestions import unknown_command
 
 Command = TypeVar("Command", bound=click.Command)
 SENTENCE = "Only for the owner; the policy denies it to agents."
@@ -33,19 +32,8 @@ class SuggestingGroup(click.Group):
         if args[0] == "list" and "list" not in self.list_commands(ctx) and "find" in self.list_commands(ctx):
             args = ["find", *args[1:]]
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            raise unknown_command(ctx, args[0], self.list_commands(ctx))
+            raise unknown_command(ctx.command_path, args[0], self.list_commands(ctx), is_listed=ctx.parent is not None)
         return super().resolve_command(ctx, args)
-
-
-def unknown_command(ctx: click.Context, name: str, known: list[str]) -> WrongUsage:
-    """Return the error for an unknown command of a group, with the closest known one."""
-    path = ctx.command_path
-    spelled = f"{path} {name}".removeprefix("decklog ")
-    near = meant(name, known)
-    if near is not None:
-        return WrongUsage(f"unknown command: {spelled} (did you mean {near}?)", hint=f"See its options: {path} {near} --help")
-    listed = f"Commands: {', '.join(known)}. " if ctx.parent else ""
-    return WrongUsage(f"unknown command: {spelled}", hint=f"{listed}See: {path} --help")
 
 
 def with_examples(command: click.Command, path: str) -> click.Command:

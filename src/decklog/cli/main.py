@@ -163,16 +163,20 @@ def find_stores() -> dict[str, str]:
     return STORES
 
 
-def spelled(name: str) -> str:
-    """Spell a name of ours as people type it."""
-    return name.replace("_", "-")
+def _summaries() -> dict[str, str]:
+    return {name: summary for name, (_, summary) in COMMANDS.items()}
+
+
+def _store_summaries() -> dict[str, str]:
+    """Return the stores, spelled as people type them, with their summaries."""
+    return {name.replace("_", "-"): summary for name, summary in find_stores().items()}
 
 
 class Menu(SuggestingGroup):
     """Lists everything, and imports only what is chosen."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        return [*SHORTCUTS, *COMMANDS, *map(spelled, find_stores())]
+        return [*SHORTCUTS, *COMMANDS, *_store_summaries()]
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show the commands that people need first, in groups."""
@@ -196,22 +200,16 @@ class Menu(SuggestingGroup):
 
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
-        summaries = self._summaries()
+        summaries = _summaries() | _store_summaries()
         return [CompletionItem(name, help=summaries.get(name)) for name in self.list_commands(ctx) if name.startswith(incomplete)]
-
-    def _summaries(self) -> dict[str, str]:
-        commands = {name: summary for name, (_, summary) in COMMANDS.items()}
-        return commands | {spelled(name): summary for name, summary in find_stores().items()}
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands with their summaries from a table: importing all of them for one line each takes too long."""
         from decklog.shortcuts.verbs import VERBS
 
         short = {name: (verb.__doc__ or "").partition("\n")[0] for name, verb in VERBS.items()}
-        summaries = {name: summary for name, (_, summary) in COMMANDS.items()}
-        stores = {spelled(name): summary for name, summary in find_stores().items()}
-        sections = {"For agents: run, task, worker and fence are found": short, "Commands": summaries, "What a log keeps": stores}
-        for title, section in sections.items():
+        sections = {"For agents: run, task, worker and fence are found": short, "Commands": _summaries()}
+        for title, section in {**sections, "What a log keeps": _store_summaries()}.items():
             with formatter.section(title):
                 formatter.write_dl(list(section.items()))
 

@@ -1,7 +1,8 @@
-"""Commands that plug-ins add: importers and agent programs."""
+"""Commands that are built from a table or a plug-in: importers, exporters and agent programs."""
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import click
@@ -45,3 +46,17 @@ def _unloadable_command(name: str, problem: Invalid) -> click.Command:
     text = problem.message[problem.message.index(UNLOADABLE) :]
     settings = {"ignore_unknown_options": True, "allow_extra_args": True}
     return click.Command(name, callback=fail, help=f"({text})", add_help_option=False, context_settings=settings)
+
+
+def build_command(name: str, text: str, run: Callable[..., int], *options: Callable[[Any], Any]) -> click.Command:
+    """Build a command of a function, with its arguments and options in the order of the help."""
+    command: Any = click.pass_obj(run)
+    for option in reversed(options):
+        command = option(command)
+    return click.command(name, help=text)(command)
+
+
+def tracker_class(place: str) -> Any:
+    """Return the class at MODULE:CLASS below the importers, which are imported when they are used."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"decklog.plugins.importers.{module}"), name)

@@ -1,13 +1,18 @@
 """Results: one JSON envelope for programs, plain text for people. On a terminal, tables have the columns that fit."""
 
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import is_dataclass
+from datetime import datetime
 from typing import Any
 
 from decklog.cli import terminal
 from decklog.cli.exits import print_json, shape
+from decklog.cli.lines import Line, print_lines
 from decklog.cli.terminal import DIM, PLAIN, STRONG, of_word, painted
+from decklog.core.errors import Invalid
 from decklog.records.record import Page, Record
 
 _WIDEST = 60
@@ -133,18 +138,34 @@ def plain(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def show(result: Any, *, as_json: bool, warnings: list[str] | None = None, reason: dict[str, Any] | None = None) -> int:
-    """Print a verb's result, or the reason for which there is none; return the exit code."""
+def show(
+    result: Any,
+    *,
+    as_json: bool,
+    text: str | list[Line] | None = None,
+    warnings: list[str] | None = None,
+    reason: dict[str, Any] | None = None,
+    problem: Invalid | None = None,
+) -> int:
+    """Print a result, for people as the `text` if there is one, or the reason for which there is none; return the exit code.
+
+    A check passes the `problem` that it found.
+    """
     if hasattr(result, "__next__"):
         return show_stream(result, as_json=as_json)
     warnings = list(getattr(result, "warnings", ())) if warnings is None else [*warnings]
     if as_json:
-        envelope = {"ok": True, "data": to_data(result), "next": getattr(result, "next", None), "warnings": warnings}
-        print_json(envelope if reason is None else {**envelope, "reason": reason})
-        return 0
-    text, left_out = as_text(_shaped(result))
+        envelope = {"ok": problem is None, "data": to_data(result), "next": getattr(result, "next", None), "warnings": warnings}
+        more = {"reason": reason, "error": problem and problem.as_dict()}
+        print_json({**envelope, **{name: value for name, value in more.items() if value is not None}})
+        return int(problem is not None)
+    if text is not None:
+        _print_text(text)
+        print_warnings(warnings)
+        return int(problem is not None)
+    written, left_out = as_text(_shaped(result))
     warnings += shape().warnings
-    sys.stdout.write(text)
+    sys.stdout.write(written)
     if isinstance(result, list) and not result:
         sys.stderr.write("Nothing found.\n")
     if left_out:
@@ -155,6 +176,13 @@ def show(result: Any, *, as_json: bool, warnings: list[str] | None = None, reaso
     if reason is not None:
         sys.stderr.write(f"Nothing: {terminal.visible(reason['message'], sys.stderr)}\n  {reason['hint']}\n")
     return 0
+
+
+def _print_text(text: str | list[Line]) -> None:
+    if isinstance(text, str):
+        terminal.say(text)
+    else:
+        print_lines(text)
 
 
 def print_warnings(warnings: list[str]) -> None:
@@ -216,7 +244,13 @@ def to_data(value: Any) -> Any:
         return [to_data(item) for item in value]
     if isinstance(value, bytes):
         return value.decode(errors="replace")
-    return value
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return to_data(dict(vars(value))) if is_dataclass(value) else value
 
 
 def as_text(result: Any) -> tuple[str, list[str]]:

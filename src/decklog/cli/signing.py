@@ -1,12 +1,16 @@
-"""Signatures of the owner at the terminal, by a password or a key, which are not stored."""
+"""Secrets at the terminal: signatures of the owner, by a password or a key that is not stored, and tokens of servers."""
 
 import os
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
+from decklog.cli.call import WrongUsage
+from decklog.cli.terminal import say
+
 if TYPE_CHECKING:
     from decklog.log import Decklog
+    from decklog.mcp.token import Token
 
     class Asking(Protocol):
         """Asks the person at the terminal; hidden input is not echoed."""
@@ -69,3 +73,24 @@ def _decoded(armoured: bytes) -> bytes:
 
     lines = [line for line in armoured.splitlines() if line and not line.startswith(b"-----")]
     return base64.b64decode(b"".join(lines) + b"==")
+
+
+def token_to_show(file: str | None, variable: str) -> "Token":
+    """Return the token of a server: that of a file or a variable, or a new one if a person at a terminal will see it."""
+    from decklog.mcp.token import find_token
+
+    token = find_token(file, os.environ, variable)
+    if token.is_new and not sys.stderr.isatty():
+        raise WrongUsage(
+            "a new token would be shown to nobody, since this is no terminal",
+            hint=f"Name a file for it: --token-file FILE, or set {variable}.",
+        )
+    return token
+
+
+def announce(address: str, token: "Token") -> None:
+    """Print the address of a server, and its token if it is new."""
+    say(address)
+    sys.stdout.flush()
+    if token.is_new:
+        sys.stderr.write(f"Token, shown only now: {token.text}\n")

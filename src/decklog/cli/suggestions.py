@@ -1,6 +1,9 @@
 """Suggestions for words that do not exist."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from decklog.cli.call import WrongUsage
 
 # What people and other tools call our verbs.
 _ALSO = {
@@ -51,3 +54,13 @@ def hint(word: str, known: Iterable[str], otherwise: str) -> str:
     """Return a hint with the word that was probably meant, or else `otherwise`."""
     near = meant(word, known)
     return otherwise if near is None else f"Did you mean {near}?"
+
+
+def unknown_command(path: str, name: str, names: Sequence[str], *, is_listed: bool = True, **details: Any) -> WrongUsage:
+    """Return the error for an unknown command of a group at `path`, with the closest known one."""
+    message = f"unknown command: {path} {name}".replace("decklog ", "", 1)
+    near = meant(name, names)
+    if near is not None:
+        return WrongUsage(f"{message} (did you mean {near}?)", hint=f"See its options: {path} {near} --help", **details)
+    listed = f"Commands: {', '.join(names)}. " if is_listed else ""
+    return WrongUsage(message, hint=f"{listed}See: {path} --help", **details)

@@ -6,7 +6,6 @@ Workspaces are kept by refs before they are removed, and refs of unlanded work s
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from decklog.conductor import starting
@@ -76,18 +75,13 @@ class Cleaned:
     folders: list[str] = field(default_factory=list)
     stays: dict[str, str] = field(default_factory=dict)
 
-    def as_dict(self) -> dict[str, Any]:
-        return dict(vars(self))
-
 
 class Cleaner:
     """Cleans one repository. `is_trial` only lists what would go; `unlanded` removes unlanded work too."""
 
-    def __init__(self, log: Decklog, cwd: Path, state: Path, *, days: float, is_trial: bool, unlanded: bool) -> None:
+    def __init__(self, log: Decklog, repository: Repository, *, days: float, is_trial: bool, unlanded: bool) -> None:
         self._log = log
-        self._cwd = cwd
-        self._state = state
-        self._repository = Repository.find(cwd, state)
+        self._repository = repository
         self._before = log.clock.now() - timedelta(days=days)
         self._is_trial = is_trial
         self._unlanded = unlanded
@@ -120,7 +114,7 @@ class Cleaner:
         if folder.is_dir():
             self.cleaned.folders.append(str(folder))
             if not self._is_trial:
-                context = starting.open_run(self._log, run.id, cwd=self._cwd, state=self._state)
+                context = starting.open_run(self._log, run.id, self._repository)
                 Recovery(context).clean_up()
                 remove_folder(folder)
         landed = self._landed(run)

@@ -9,9 +9,8 @@ import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.context import RunContext
@@ -44,16 +43,13 @@ class LandingPlan:
     def is_done(self) -> bool:
         return self.old == self.new
 
-    def as_dict(self) -> dict[str, Any]:
-        return {**vars(self), "worktree": None if self.worktree is None else str(self.worktree)}
 
-
-def prepare(context: RunContext, branch: str | None, *, cwd: Path) -> LandingPlan:
+def prepare(context: RunContext, branch: str | None) -> LandingPlan:
     """Return what would land on a branch, by default the checked-out one. Raise Conflict if nothing can."""
     repository = context.repository
     refuse_unstarted(context)
     branches = Branches(repository)
-    name = branch or branches.current(cwd)
+    name = branch or branches.current()
     old, target = branches.commit(name), context.target_commit()
     worktree = branches.worktree(name)
     if worktree is not None:
@@ -244,17 +240,14 @@ class Published(PullRequest):
     files: int
     url: str | None = None
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def prepare_request(
-    context: RunContext, *, cwd: Path, remote: str = "origin", branch: str | None = None, base: str | None = None
+    context: RunContext, *, remote: str = "origin", branch: str | None = None, base: str | None = None
 ) -> Published:
     """Return what would be published: the target of the run, against a branch, by default the checked-out one."""
     refuse_unstarted(context)
     Remote(context.repository, remote).check()
-    into = base or Branches(context.repository).current(cwd)
+    into = base or Branches(context.repository).current()
     commit, old = context.target_commit(), Branches(context.repository).commit(into)
     if context.repository.is_ancestor(commit, old):
         raise Conflict(f"{into} has everything already", hint="There is nothing to request.", branch=into)

@@ -34,7 +34,7 @@ def problems(cwd: Path, commit: str) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="decklog-") as state:
         try:
             repository = Repository.find(cwd, Path(state))
-            first = starting_commit(repository, commit, cwd=cwd)
+            first = starting_commit(repository, commit)
             configuration = settings.read(repository, first)
             Sandbox(kind=configuration.sandbox).settled()
             if configuration.remote is not None:

@@ -42,21 +42,20 @@ class RunRequest:
 
 
 def begin(
-    log: Decklog, wanted: RunRequest, *, cwd: Path, state: Path, commit: str = "HEAD", say: Callable[[str], object]
+    log: Decklog, wanted: RunRequest, repository: Repository, *, commit: str = "HEAD", say: Callable[[str], object]
 ) -> RunContext:
     """Start a run from a commit, or go on with the run of the same request.
 
     All checks that could refuse it come before the first write.
     """
-    repository = Repository.find(cwd, state)
     key = "conductor:" + hashlib.sha256(wanted.identity + os.fsencode(repository.common)).hexdigest()
     earlier = [run for run in every_page(log.runs.find) if (run.key or "").startswith(f"{key}:")]
     for run in (one for one in earlier if one.status.value in ("planning", "active", "paused")):
         say(f"goes on with run {run.id}")
-        context = resume(log, run.id, cwd=cwd, state=state)
+        context = resume(log, run.id, repository)
         return _prepared(context, wanted, first_commit(run), say) if run.status.value == "planning" else context
     _refuse_completed(earlier, is_again=wanted.is_again)
-    first = starting_commit(repository, commit, cwd=cwd)
+    first = starting_commit(repository, commit)
     configuration = replace(settings.read(repository, first), known_red=frozenset(wanted.known_red))
     check_agents(configuration, wanted.plan)
     if wanted.plan is None and not configuration.strategists:
@@ -133,21 +132,18 @@ def _refuse_green(context: RunContext, commit: str) -> None:
         raise Conflict(f"{green[0]} is not red on commit {commit[:12]}", hint="Leave it out of --from-red.", tests=green)
 
 
-def resume(log: Decklog, run_id: str, *, cwd: Path, state: Path, remote: str | None = None) -> RunContext:
+def resume(log: Decklog, run_id: str, repository: Repository, *, remote: str | None = None) -> RunContext:
     """Find a run of this clone, or join one of another clone, and resume it if it was paused."""
-    context = open_run(log, run_id, cwd=cwd, state=state, remote=remote)
+    context = open_run(log, run_id, repository, remote=remote)
     if log.runs.get(run_id).status.value == "paused":
         log.runs.update(run_id, status="active")
     return context
 
 
-def open_run(log: Decklog, run_id: str, *, cwd: Path, state: Path, remote: str | None = None) -> RunContext:
+def open_run(log: Decklog, run_id: str, repository: Repository, *, remote: str | None = None) -> RunContext:
     """Find a run of this clone, or of another that shares a remote with it, without changing it."""
     run = log.runs.get(run_id)
-    facts = run.metadata.get("conductor")
-    if not isinstance(facts, dict):
-        raise NotFound(f"run {run_id} was not started by decklog run", hint="Start one: decklog run --plan plan.toml")
-    repository = Repository.find(cwd, state)
+    facts = _facts(run)
     shared = remote or facts.get("remote")
     _join(log, run, facts, repository, run_refs(repository, run.id, shared))
     known_red = frozenset(facts.get("known_red", ()))
@@ -158,16 +154,23 @@ def open_run(log: Decklog, run_id: str, *, cwd: Path, state: Path, remote: str |
 def open_run_here(log: Decklog, run_id: str, *, state: Path) -> RunContext:
     """Find a run in the repository that it names. Raise Unavailable if this machine does not have that repository."""
     run = log.runs.get(run_id)
-    facts = run.metadata.get("conductor")
-    there = facts.get("machine") if isinstance(facts, dict) else None
-    is_elsewhere = bool(there and machine() and there != machine())
-    if isinstance(facts, dict) and (is_elsewhere or not run.repo or not Path(run.repo).is_dir()):
+    facts = _facts(run)
+    there = facts.get("machine")
+    if (there and machine() and there != machine()) or not run.repo or not Path(run.repo).is_dir():
         raise Unavailable(
             f"the repository of run {run_id} is not on this machine: {facts.get('host_name') or 'another'} has it",
             hint=f"On that machine: cd {shlex.quote(run.repo or 'REPOSITORY')}",
             run_id=run_id,
         )
-    return open_run(log, run_id, cwd=Path(run.repo or "."), state=state)
+    return open_run(log, run_id, Repository.find(run.repo, state))
+
+
+def _facts(run: Run) -> Mapping[str, Any]:
+    """Return what a run recorded when it began. Raise NotFound for a run that the conductor did not start."""
+    facts = run.metadata.get("conductor")
+    if not isinstance(facts, dict):
+        raise NotFound(f"run {run.id} was not started by decklog run", hint="Start one: decklog run --plan plan.toml")
+    return facts
 
 
 def _join(log: Decklog, run: Run, facts: Mapping[str, Any], repository: Repository, tips: RunRefs) -> None:
@@ -205,20 +208,17 @@ def _context(log: Decklog, run_id: str, repository: Repository, configuration: C
     return RunContext(log=log, run_id=run_id, repository=repository, configuration=configuration, person=person, remote=remote)
 
 
-def newest(log: Decklog, *, cwd: Path, state: Path) -> str:
+def newest(log: Decklog, repository: Repository) -> str:
     """Return the run that was started last in this repository."""
-    folder = str(Repository.find(cwd, state).folder)
     for run in every_page(log.runs.find):
-        if run.repo == folder and "conductor" in run.metadata:
+        if run.repo == str(repository.folder) and "conductor" in run.metadata:
             return run.id
     raise NotFound("no run was started in this repository", hint='Start one: decklog run "GOAL"')
 
 
 def first_commit(run: Run) -> str:
     """Return the commit that a run starts from."""
-    facts = run.metadata["conductor"]
-    assert isinstance(facts, dict)
-    return str(facts["commit"])
+    return str(_facts(run)["commit"])
 
 
 def check_agents(settings: Configuration, given: WorkPlan | None = None) -> None:
@@ -239,9 +239,8 @@ def check_agents(settings: Configuration, given: WorkPlan | None = None) -> None
 def fork(
     log: Decklog,
     run_id: str,
+    repository: Repository,
     *,
-    cwd: Path,
-    state: Path,
     at: str | None = None,
     new_run_id: str | None = None,
     budget_microdollars: int | None = None,
@@ -250,8 +249,8 @@ def fork(
     if new_run_id is not None and (known := find_run(log, new_run_id)) is not None:
         if known.parent_run_id != run_id:
             raise Conflict(f"there is a run {new_run_id} already, and it is no fork of {run_id}", hint="Choose another id.")
-        return resume(log, new_run_id, cwd=cwd, state=state)
-    context = open_run(log, run_id, cwd=cwd, state=state)
+        return resume(log, new_run_id, repository)
+    context = open_run(log, run_id, repository)
     limit = budget_microdollars if budget_microdollars is not None else context.configuration.run_microdollars
     with log.transaction():
         made = log.runs.fork(run_id, at=at, new_run_id=new_run_id)
@@ -262,7 +261,7 @@ def fork(
         # Inside of the transaction: a recorded fork has its commits.
         context.repository.set_refs(_refs(log, made, context))
         run_refs(context.repository, made.id, context.remote).publish(home_of(made.id), lambda: "a fork needs the remote")
-    return resume(log, made.id, cwd=cwd, state=state)
+    return resume(log, made.id, repository)
 
 
 def find_run(log: Decklog, run_id: str) -> Run | None:

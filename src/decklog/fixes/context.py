@@ -54,11 +54,11 @@ def read_rules(content: bytes | None) -> MendSettings:
     return settings
 
 
-def newest_base(repository: Repository, cwd: Path) -> str:
+def newest_base(repository: Repository) -> str:
     """Return the commit that a fix starts from: of the branch that changes are published against, or of HEAD."""
-    head = starting_commit(repository, "HEAD", cwd=cwd)
+    head = starting_commit(repository, "HEAD")
     named = review_settings.read(repository.read(head, NAME)).rules.base
-    return (repository.resolve(named, cwd=cwd) if named else None) or head
+    return (repository.resolve(named) if named else None) or head
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +68,6 @@ class FixContext:
     log: Decklog
     repository: Repository
     mend: Mend
-    cwd: Path
-    state: Path
     make: BuildProvider | None = None
     say: Callable[[str], object] = field(default=lambda _: None)
 
@@ -111,7 +109,7 @@ class FixContext:
     @property
     def change(self) -> Change:
         """The change from the base to the commit of the fix."""
-        return between(self.repository, f"{self.base}..{self.mend.head}", cwd=self.cwd)
+        return between(self.repository, f"{self.base}..{self.mend.head}")
 
     def runner(self) -> Runner:
         """Return a runner of checks."""

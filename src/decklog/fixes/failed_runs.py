@@ -130,7 +130,7 @@ def _classified(mending: FixLoop, run_id: str, texts: list[str]) -> tuple[str, i
 
 def _own_file(mending: FixLoop, text: str) -> str | None:
     """Find a file of this repository that a traceback ends in."""
-    base = newest_base(mending.repository, mending.cwd)
+    base = newest_base(mending.repository)
     for path in reversed(_TRACED.findall(text)):
         name = path.rpartition(f"{mending.repository.folder}/")[2].lstrip("/")
         if mending.repository.read(base, name) is not None:
@@ -140,7 +140,7 @@ def _own_file(mending: FixLoop, text: str) -> str | None:
 
 def _by_model(mending: FixLoop, run_id: str, text: str) -> tuple[str, int, str]:
     repository = mending.repository
-    base = newest_base(repository, mending.cwd)
+    base = newest_base(repository)
     settings = review_settings.read(repository.read(base, NAME))
     require_consent(repository, base)
     models = settings.setup(mending.log, repository, base, repository.state / "calls", build=mending.make)

@@ -182,7 +182,7 @@ def _words(review: Review) -> str:
 def verify(context: FixContext, merged: str | None = None) -> Mend:
     """Check whether a fix is merged, and run its test there. A failure needs a person."""
     log, mend = context.log, context.mend
-    commit = starting_commit(context.repository, merged, cwd=context.cwd) if merged else merged_as(context)
+    commit = starting_commit(context.repository, merged) if merged else merged_as(context)
     if commit is None:
         if mend.waits_for is MendWait.MERGE:
             return mend
@@ -206,7 +206,7 @@ def merged_as(context: FixContext) -> str | None:
     repository, head = context.repository, str(context.mend.head)
     named = context.settings.rules.base or "main"
     for name in (f"refs/remotes/{context.rules.remote}/{named}", f"refs/heads/{named}"):
-        tip = repository.resolve(name, cwd=context.cwd)
+        tip = repository.resolve(name)
         if tip is None or tip == context.base:
             continue
         if repository.is_ancestor(head, tip) or _is_taken_over(context, tip):
@@ -247,10 +247,10 @@ def fix(context: FixContext) -> Mend:
 
 def _by_person(context: FixContext, branch: str) -> Mend:
     repository, log = context.repository, context.log
-    tip = repository.resolve(branch, cwd=context.cwd)
+    tip = repository.resolve(branch)
     if tip is None:
         return log.mends.move(context.mend, waits_for=MendWait.FIX, reason=f"there is no commit {branch!r}")
-    found = repository.on_objects("merge-base", newest_base(repository, context.cwd), tip, accepted=(0, 1))
+    found = repository.on_objects("merge-base", newest_base(repository), tip, accepted=(0, 1))
     base = found.text.splitlines()[0] if found.code == 0 else None
     if base is None or repository.tree(base) == repository.tree(tip):
         return log.mends.move(context.mend, waits_for=MendWait.FIX, reason=f"{branch} has nothing beyond the base")
@@ -296,14 +296,13 @@ def _by_agent(context: FixContext) -> Mend:
 def _run_context(context: FixContext) -> RunContext:
     """Find the run of this round, or begin it; the proof replaces its review."""
     log, mend = context.log, context.mend
-    given: dict[str, Any] = {"cwd": context.cwd, "state": context.state}
     if mend.fix_run_id is not None:
-        run_context = starting.open_run(log, mend.fix_run_id, **given)
+        run_context = starting.open_run(log, mend.fix_run_id, context.repository)
     else:
         title = f"Mend: {mend.plan['task']}"
         item = WorkItem(name=_ITEM, title=title, objective=brief(context), acceptance=_ACCEPTANCE)
         wanted = starting.RunRequest(title, f"{mend.id}:{mend.rounds}".encode(), WorkPlan(title, (item,)))
-        run_context = starting.begin(log, wanted, commit=context.base, say=context.say, **given)
+        run_context = starting.begin(log, wanted, context.repository, commit=context.base, say=context.say)
     # A fix is not planned anew: a person decides about a stuck one.
     configuration = replace(run_context.configuration, strategists=(), is_reviewed=True)
     return replace(run_context, configuration=configuration, reviewer=partial(_prove_attempt, context))

@@ -150,7 +150,7 @@ class FixLoop:
         known = next((one for one in earlier if not one.state.is_end), None)
         if known is not None:
             return known
-        base = newest_base(self.repository, self.cwd)
+        base = newest_base(self.repository)
         identity = hashlib.sha256(os.fsencode(self.repository.common)).hexdigest()[:16]
         title = " ".join(feedback.body.split())[:100]
         with log.transaction():
@@ -184,7 +184,7 @@ class FixLoop:
     def _is_otherwise(self, mend: Mend) -> bool:
         """Return whether a fix waits for a model and the base has moved on: its settings may name one now."""
         is_stuck = mend.waits_for is MendWait.MODEL and mend.state is MendState.FILED
-        return is_stuck and newest_base(self.repository, self.cwd) != mend.base
+        return is_stuck and newest_base(self.repository) != mend.base
 
     @property
     def _repo(self) -> str:
@@ -248,7 +248,7 @@ class FixLoop:
 
     def _on_newest(self, mend: Mend) -> Mend:
         """Set the newest base while nothing depends on an older one."""
-        if mend.state is not MendState.FILED or (base := newest_base(self.repository, self.cwd)) == mend.base:
+        if mend.state is not MendState.FILED or (base := newest_base(self.repository)) == mend.base:
             return mend
         return self.log.mends.move(mend, base=base)
 
@@ -285,7 +285,7 @@ class FixLoop:
 
     def _class_of(self, context: FixContext, branch: str) -> FixClass:
         """Return the class of a person's fix by what it changes."""
-        tip = starting_commit(context.repository, branch, cwd=self.cwd)
+        tip = starting_commit(context.repository, branch)
         tests = IgnoreFile(context.settings.tests)
         paths = [one.path for one in changes(context.repository, context.base, tip)]
         others = [path for path in paths if not tests.covers(path)]
@@ -299,8 +299,7 @@ class FixLoop:
         return FixClass.DOC if all(path.endswith((".md", ".rst", ".txt")) for path in others) else FixClass.TOOL
 
     def _context(self, mend: Mend) -> FixContext:
-        given: dict[str, Any] = {"make": self.make, "say": self.say, "cwd": self.cwd, "state": self.state}
-        return FixContext(log=self.log, repository=self.repository, mend=mend, **given)
+        return FixContext(log=self.log, repository=self.repository, mend=mend, make=self.make, say=self.say)
 
     @contextmanager
     def _alone(self, mend_id: str) -> Iterator[None]:

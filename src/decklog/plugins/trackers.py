@@ -42,11 +42,10 @@ class RepositoryTracker:
     path: str
 
     @classmethod
-    def of(cls, name: str, cwd: Path, state: Path) -> "RepositoryTracker":
+    def of(cls, name: str, repository: Repository) -> "RepositoryTracker":
         """Find the tracker of a repository: its files, or the issues of the repository that the remote origin names."""
         if name not in _SYNCS:
             raise Invalid(f"there is no tracker {name!r}", hint=f"Use one of {', '.join(TRACKERS)}.", field="from")
-        repository = Repository.find(cwd, state)
         if name != "github":
             return cls(name, str(repository.folder))
         url = repository.on_refs("config", "--get", "remote.origin.url", accepted=(0, 1)).text

@@ -493,18 +493,3 @@ def ranges_of(origins: "dict[int, Origin]") -> list[LineRange]:
         else:
             found.append(LineRange(line, line, origins[line]))
     return found
-
-
-def attribute_blob(repo: GitRepository, log: Decklog, blob: str, path: str, commit: str | None = None) -> list[LineRange]:
-    """Return the origins of all lines of a blob.
-
-    With a commit the blob is that commit's file at the path; without one it is a file of the worktree.
-    """
-    attribution = Attribution(repo, log)
-    if commit is not None:
-        blamed = attribution.blamed(commit, path)
-        attribution.prefetch((one.commit, one.path) for one in blamed.values())
-        return ranges_of({line: attribution.in_commit(one.commit, one.path, one.line, one.text) for line, one in blamed.items()})
-    head = repo.resolve("HEAD^{commit}")
-    lines = range(1, len(repo.lines_of([blob])[blob]) + 1)
-    return ranges_of({line: attribution.in_worktree(blob, path, head, line) for line in lines})

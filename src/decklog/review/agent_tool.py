@@ -70,7 +70,7 @@ def _find_change(folder: Path, words: str, *, worktree: bool) -> Change:
     if worktree and words:
         raise Invalid("give either `change` or `worktree`, not both", field="worktree")
     repository = Repository.find(folder, state_home())
-    return of_worktree(repository, cwd=folder) if worktree else find_change(repository, words or None, cwd=folder)
+    return of_worktree(repository) if worktree else find_change(repository, words or None)
 
 
 def _shorten(found: list[Any]) -> list[dict[str, Any]]:

@@ -4,12 +4,12 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 
 from decklog.conductor.git import changes
-from decklog.conductor.git.changes import DiffLine, PathChange
+from decklog.conductor.git.changes import DiffLine
 from decklog.conductor.git.repository import Repository, starting_commit
 from decklog.core.errors import Conflict, Invalid
+from decklog.provenance.git_output import RawChange
 
 _PLAIN = ("--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
 # Branches to publish against, where the settings name none.
@@ -50,7 +50,7 @@ class Change:
         return hashlib.sha256(b"\n".join(kept)).hexdigest()
 
     @cached_property
-    def paths(self) -> Sequence[PathChange]:
+    def paths(self) -> Sequence[RawChange]:
         return changes.changes(self.repository, self.base, self.head)
 
     @cached_property
@@ -124,20 +124,20 @@ def _added(diff: str) -> list[DiffLine]:
 # Finding a change
 
 
-def between(repository: Repository, words: str | None, *, base: str = "", cwd: Path) -> Change:
+def between(repository: Repository, words: str | None, *, base: str = "") -> Change:
     """Return the change named by `BASE..HEAD`, by a head alone, or by nothing: what HEAD has beyond its base."""
     first, dots, last = (words or "").replace("...", "..").partition("..")
     named_base = (first if dots else "") or base
-    head = starting_commit(repository, (last if dots else first) or "HEAD", cwd=cwd)
-    start = starting_commit(repository, named_base, cwd=cwd) if named_base else usual_base(repository, cwd)
+    head = starting_commit(repository, (last if dots else first) or "HEAD")
+    start = starting_commit(repository, named_base) if named_base else usual_base(repository)
     if start is None:
         raise Invalid("no branch to compare with was found", hint="Name it: decklog review BASE..HEAD", field="base")
     return _change(repository, start, head)
 
 
-def of_worktree(repository: Repository, *, base: str = "", cwd: Path) -> Change:
+def of_worktree(repository: Repository, *, base: str = "") -> Change:
     """Return the change of the working tree with its uncommitted files; the user's index is not touched."""
-    top = starting_commit(repository, "HEAD", cwd=cwd)
+    top = starting_commit(repository, "HEAD")
     with repository.scratch_index() as variables:
         variables |= {"GIT_WORK_TREE": str(repository.folder)}
         repository.on_objects("-C", str(repository.folder), "add", "--all", ".", variables=variables)
@@ -145,7 +145,7 @@ def of_worktree(repository: Repository, *, base: str = "", cwd: Path) -> Change:
     person = repository.person()
     same = tree == repository.tree(top)
     head = top if same else repository.commit(tree, [top], "The files as they are\n", person, repository.time_of(top))
-    start = starting_commit(repository, base, cwd=cwd) if base else top
+    start = starting_commit(repository, base) if base else top
     if same and start == top:
         raise Conflict("the files are as they were committed", hint="Name the change: decklog review BASE..HEAD", base=top)
     return _change(repository, start, head, own_messages=same)
@@ -169,6 +169,6 @@ def _messages(repository: Repository, base: str, head: str) -> tuple[str, ...]:
     return tuple(text.strip() for text in listed.decode(errors="replace").split("\0") if text.strip())
 
 
-def usual_base(repository: Repository, cwd: Path) -> str | None:
+def usual_base(repository: Repository) -> str | None:
     """Return the commit that changes are most likely published against."""
-    return next((commit for name in _USUAL_BASES if (commit := repository.resolve(name, cwd=cwd)) is not None), None)
+    return next((commit for name in _USUAL_BASES if (commit := repository.resolve(name)) is not None), None)

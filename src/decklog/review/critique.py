@@ -143,7 +143,7 @@ def critic_of(
     """Return the critic that a repository asks for in its newest commit; None where it asks for none."""
     try:
         repository = Repository.find(folder, state)
-        commit = repository.resolve("HEAD", cwd=folder)
+        commit = repository.resolve("HEAD")
         content = None if commit is None else repository.read(commit, NAME)
         settings = CritiqueSettings() if content is None else read_settings(content)
         if commit is None or not settings.enabled:

@@ -280,32 +280,32 @@ def settings_of(change: Change) -> ReviewSettings:
     return review_settings.read(change.repository.read(change.base, NAME))
 
 
-def find_change(repository: Repository, words: str | None, *, base: str = "", cwd: Path) -> Change:
+def find_change(repository: Repository, words: str | None, *, base: str = "") -> Change:
     """Return the change named by words; without a base, against the branch that the settings name."""
-    change = between(repository, words, base=base, cwd=cwd)
+    change = between(repository, words, base=base)
     named = settings_of(change).rules.base
     if base or not named or ".." in (words or ""):
         return change
-    return between(repository, words, base=_published(repository, named, cwd), cwd=cwd)
+    return between(repository, words, base=_published(repository, named))
 
 
-def _published(repository: Repository, branch: str, cwd: Path) -> str:
+def _published(repository: Repository, branch: str) -> str:
     """Return the remote's branch where it is known; a local one may have moved on."""
     remote = f"refs/remotes/origin/{branch}"
-    return remote if repository.resolve(remote, cwd=cwd) is not None else branch
+    return remote if repository.resolve(remote) is not None else branch
 
 
-def base_of(repository: Repository, cwd: Path) -> str | None:
+def base_of(repository: Repository) -> str | None:
     """Return the commit that changes are published against by its own settings; None without one."""
-    usual = usual_base(repository, cwd)
+    usual = usual_base(repository)
     content = None if usual is None else repository.read(usual, NAME)
     named = review_settings.read(content).rules.base if content is not None else ""
-    return repository.resolve(_published(repository, named, cwd), cwd=cwd) if named else usual
+    return repository.resolve(_published(repository, named)) if named else usual
 
 
-def has_gate(repository: Repository, cwd: Path) -> bool:
+def has_gate(repository: Repository) -> bool:
     """Return whether the published branch has a gate, even in settings that can't be parsed."""
-    base = usual_base(repository, cwd)
+    base = usual_base(repository)
     content = repository.read(base, NAME) if base is not None else None
     return content is not None and b"[review" in content
 

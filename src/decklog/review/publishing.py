@@ -59,12 +59,12 @@ def _source_reasons(
     log: Decklog | None, repository: Repository, source: str, folder: Path, publication: Publication
 ) -> Iterator[str]:
     name = "HEAD" if _UNKNOWN in source else source
-    if _is_other_object(repository, name, folder) and has_gate(repository, folder):
+    if _is_other_object(repository, name, folder) and has_gate(repository):
         yield f"{source} is not a commit, so it can't be reviewed. Publish commits and tags of commits."
         return
-    change = _change(repository, name, folder)
+    change = _change(repository, name)
     if change is None:
-        yield from _hidden_commits(repository, name, folder)
+        yield from _hidden_commits(repository, name)
         return
     if not settings_of(change).is_asked_for:
         return
@@ -81,26 +81,26 @@ def _source_reasons(
             yield reason
 
 
-def _change(repository: Repository, source: str, folder: Path) -> Change | None:
+def _change(repository: Repository, source: str) -> Change | None:
     """Return what a source has beyond the branch that it is published against; None if nothing.
 
     Raise Invalid where that is unknown, as with wrong settings or a branch without a common commit.
     """
     try:
-        return find_change(repository, source, cwd=folder)
+        return find_change(repository, source)
     except Conflict:
         return None
     except (Invalid, NotFound) as problem:
-        if not has_gate(repository, folder) or repository.resolve(source, cwd=folder) is None:
+        if not has_gate(repository) or repository.resolve(source) is None:
             return None  # git refuses a source that does not exist
         raise Invalid(problem.message, hint=problem.hint) from problem
 
 
-def _hidden_commits(repository: Repository, source: str, folder: Path) -> Iterator[str]:
+def _hidden_commits(repository: Repository, source: str) -> Iterator[str]:
     """Yield why a source is blocked whose commits change nothing in sum: each of them is published."""
-    if not has_gate(repository, folder):
+    if not has_gate(repository):
         return
-    head, base = repository.resolve(source, cwd=folder), base_of(repository, folder)
+    head, base = repository.resolve(source), base_of(repository)
     if head is None or base is None:
         return
     commits = _commits_between(repository, base, head)
@@ -271,7 +271,7 @@ def _is_other_object(repository: Repository, source: str, folder: Path) -> bool:
     """Return whether a source is an object other than a commit, such as a tag of a file."""
     words = ["rev-parse", "--verify", "--quiet", "--end-of-options", source]
     is_there = call(words, variables={}, cwd=folder, accepted=(0, 1, 128)).code == 0
-    return is_there and repository.resolve(source, cwd=folder) is None
+    return is_there and repository.resolve(source) is None
 
 
 def _commits_between(repository: Repository, base: str, head: str) -> Sequence[str]:

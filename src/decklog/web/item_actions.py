@@ -131,7 +131,7 @@ class _Landing:
 
 def _landing(request: SiteRequest, run_id: str) -> Subject:
     context = context_of(request, run_id)
-    plan = landing.prepare(context, None, cwd=context.repository.folder)
+    plan = landing.prepare(context, None)
     if plan.is_done:
         raise Conflict(f"{plan.branch} has everything of the run already", run_id=run_id)
     goal, state = request.log.runs.get(run_id).goal, f"{plan.branch} {plan.old} {plan.new}"

@@ -64,6 +64,19 @@ def test_lines_are_counted_by_every_key(log: Decklog, folder: TextFolder, by: St
     assert round(found.total.microdollars) == 400_000
 
 
+def test_calls_without_a_price_are_counted_once_in_the_total(log: Decklog, folder: TextFolder) -> None:
+    claude, codex = (RecordedSession(log, folder, *names) for names in (("claude", "s1"), ("codex", "s2")))
+    for session in (claude, codex):
+        log.ledger.charge("unknown-model", run_id=session.run_id, input_tokens=10)
+    claude.edit("a", "one\ntwo\nthree\nfour\n")
+    claude.edit("b", "1\n")
+    codex.edit("c", "2\n")
+    folder.commit()
+    found = collect_statistics(folder.repository, log, "HEAD~1..HEAD", StatisticsKey.PATH)
+    assert {row.key: row.unpriced_calls for row in found.rows} == {"a": 1, "b": 1, "c": 1}
+    assert found.total.unpriced_calls == 2
+
+
 def test_lines_are_counted_by_task(log: Decklog, folder: TextFolder) -> None:
     task = log.tasks.add(log.runs.start("Count").id, "Count further")
     RecordedSession(log, folder, "claude", "s1").edit("a", "one\ntwo\nthree\nfour\n", task_id=task.id)

@@ -14,7 +14,7 @@ from decklog.agents.events import Answered, Called, Returned, Said, SessionEvent
 from decklog.agents.history import files_of
 from decklog.agents.programs import program
 from decklog.agents.programs.base import Reading
-from decklog.agents.programs.opencode_database import events_in
+from decklog.agents.programs.opencode import events_in
 from decklog.agents.transcripts import lines_of
 from decklog.conductor.context import RunContext
 from decklog.guard.sandbox.sandbox import SandboxKind, best_kind

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from decklog.agents.origins.line_story import story_of
@@ -57,10 +56,6 @@ class ExportSummary:
     people: set[str] = field(default_factory=set)
     prompts: int = 0
     left_out: list[str] = field(default_factory=list)
-
-    def as_dict(self) -> dict[str, Any]:
-        lists = {name: sorted(getattr(self, name)) for name in ("sessions", "models", "people")}
-        return {**vars(self), "lines": dict(self.lines), **lists}
 
 
 class NoteExport:

@@ -52,9 +52,6 @@ class ImportSummary:
     sessions: set[str] = field(default_factory=set)
     left_out: list[str] = field(default_factory=list)
 
-    def as_dict(self) -> dict[str, Any]:
-        return {**vars(self), "lines": dict(self.lines), "sessions": sorted(self.sessions)}
-
 
 def import_notes(
     repo: GitRepository, log: Decklog, *, commits: Container[str] | None = None, dry_run: bool = False
@@ -259,9 +256,6 @@ class EntireSummary:
     new_entries: int = 0
     linked_commits: int = 0
     left_out: list[str] = field(default_factory=list)
-
-    def as_dict(self) -> dict[str, Any]:
-        return {**vars(self), "sessions": sorted(self.sessions)}
 
 
 def import_entire(repo: GitRepository, log: Decklog, spool: Spool, *, dry_run: bool = False) -> EntireSummary:

@@ -166,9 +166,9 @@ class _Collector:
         for commit in commits:
             self._count_written(commit)
         self._count_kept(commits, span, end)
-        self._share_costs()
+        unpriced_calls = self._share_costs()
         rows = sorted(self._rows.values(), key=lambda row: (-row.written.total(), row.key))
-        return LineStatistics(span, self._by, len(commits), rows, _total(rows), self._origins.missing)
+        return LineStatistics(span, self._by, len(commits), rows, _total(rows, unpriced_calls), self._origins.missing)
 
     def _count_written(self, commit: CommitChanges) -> None:
         for file in commit.files:
@@ -235,15 +235,18 @@ class _Collector:
         key, _, written_at = label
         self._rows[key].lifetimes[max(0, round((commit.at - written_at).total_seconds()))] += count
 
-    def _share_costs(self) -> None:
-        """Divide the cost of each session or task among rows, in proportion to their lines."""
+    def _share_costs(self) -> int:
+        """Divide the cost of each session or task among rows, in proportion to their lines; return all calls without a price."""
         lines: Counter[Work] = sum((row.work for row in self._rows.values()), Counter())
+        unpriced_calls = 0
         for work, whole in lines.items():
             cost = self._cost(work)
+            unpriced_calls += cost.unpriced_calls
             for row in self._rows.values():
                 if part := row.work[work]:
                     row.microdollars += cost.microdollars * part / whole
                     row.unpriced_calls += cost.unpriced_calls
+        return unpriced_calls
 
     def _cost(self, work: Work) -> WorkCost:
         try:
@@ -252,8 +255,9 @@ class _Collector:
             return NO_COST
 
 
-def _total(rows: list[StatisticsRow]) -> StatisticsRow:
-    total = StatisticsRow("total")
+def _total(rows: list[StatisticsRow], unpriced_calls: int) -> StatisticsRow:
+    # A session with lines in several rows is counted once.
+    total = StatisticsRow("total", unpriced_calls=unpriced_calls)
     for row in rows:
         total.written += row.written
         total.kept += row.kept
@@ -261,7 +265,6 @@ def _total(rows: list[StatisticsRow]) -> StatisticsRow:
         total.work += row.work
         total.lifetimes += row.lifetimes
         total.microdollars += row.microdollars
-    total.unpriced_calls = max((row.unpriced_calls for row in rows), default=0)
     return total
 
 

@@ -18,6 +18,10 @@ Insertion = tuple[int, str]
 
 _SCALAR = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null')
 _BLANK = " \t\r\n"
+_LINE_END = re.compile(r"[ \t]*(?=[\r\n]|\Z)")
+_SPACE = re.compile(f"[{_BLANK}]*")
+# A string, or a comment to the end of its line or of any length.
+_COMMENT = re.compile(r'"(?:[^"\\\r\n]|\\.)*"|(?P<line>//[^\n]*?(?=\r?\n|\r?\Z))|(?P<block>/\*.*?\*/)', re.DOTALL)
 _DEPTH = 200
 
 
@@ -54,6 +58,11 @@ class Node:
         return next((element for element in reversed(self.elements) if element.key == step), None)
 
 
+def _without_comments(text: str) -> str:
+    """Return a text of the same length, with blanks in place of comments."""
+    return _COMMENT.sub(lambda found: found[0] if found[0].startswith('"') else " " * len(found[0]), text)
+
+
 def parse(text: str) -> Node:
     """Parse a whole document."""
     return _Reader(text).document()
@@ -61,12 +70,11 @@ def parse(text: str) -> Node:
 
 class _Reader:
     def __init__(self, text: str) -> None:
-        self._text = text
+        self._whole = text
+        self._text = _without_comments(text)
         # Some editors start a file with a byte order mark.
         self._place = 1 if text.startswith("\ufeff") else 0
         self._depth = 0
-        # End offsets of comments that extend to the end of their line.
-        self.line_comments: set[int] = set()
 
     def document(self) -> Node:
         self._skip()
@@ -137,30 +145,16 @@ class _Reader:
         return self._text[self._place : self._place + 1]
 
     def _skip(self) -> None:
-        """Skip whitespace and comments."""
-        while (self._peek() and self._peek() in _BLANK) or self._text.startswith(("//", "/*"), self._place):
-            if self._peek() != "/":
-                self._place += 1
-            elif (end := _end_of_comment(self._text, self._place)) is None:
-                self._refuse("a comment has no end")
-            else:
-                if self._text.startswith("//", self._place):
-                    self.line_comments.add(end)
-                self._place = end
+        found = _SPACE.match(self._text, self._place)
+        assert found is not None
+        self._place = found.end()
+        if self._text.startswith("/*", self._place):
+            self._refuse("a comment has no end")
 
     def _refuse(self, why: str) -> NoReturn:
-        before = self._text[: self._place]
+        before = self._whole[: self._place]
         line, column = before.count("\n") + 1, self._place - before.rfind("\n")
         raise NotJson(f"{why} at line {line}, column {column}", line=line, column=column)
-
-
-def _end_of_comment(text: str, start: int) -> int | None:
-    """Return the end offset of a comment, without its line break."""
-    if text.startswith("/*", start):
-        end = text.find("*/", start + 2)
-        return None if end < 0 else end + 2
-    end = text.find("\n", start)
-    return len(text) if end < 0 else end - (text[end - 1] == "\r")
 
 
 # Inserting
@@ -192,6 +186,7 @@ class _Style:
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._plain = _without_comments(text)
         self._break = "\r\n" if "\r\n" in text else "\n"
         found = re.search(r'[{\[,]\r?\n([ \t]+)["{\[]', text)
         self._unit = found.group(1) if found else "  "
@@ -248,15 +243,8 @@ class _Style:
 
     def _line_end(self, place: int) -> int:
         """Return the end of the line if only comments follow on it; otherwise the offset itself."""
-        end = place
-        while end < len(self._text) and self._text[end] not in "\r\n":
-            if self._text.startswith(("//", "/*"), end):
-                end = _end_of_comment(self._text, end) or len(self._text)
-            elif self._text[end] in " \t":
-                end += 1
-            else:
-                return place
-        return end
+        rest = _LINE_END.match(self._plain, place)
+        return place if rest is None else rest.end()
 
 
 def with_insertions(text: str, insertions: list[Insertion]) -> str:
@@ -286,15 +274,14 @@ def without_insertions(text: str, insertions: list[Insertion]) -> str | None:
 
 def removed(text: str, path: Path) -> str:
     """Remove the element at a path, with its comma; comments around it stay."""
-    reader = _Reader(text)
-    container = reader.document()
+    container = parse(text)
     for step in path[:-1]:
         found = container.child(step)
         assert found is not None
         container = found.node
     element = container.child(path[-1])
     assert element is not None
-    cut = _around(text, element, reader.line_comments)
+    cut = _around(text, element)
     before = container.elements.index(element)
     cuts = [cut]
     if element.comma is not None and element.comma >= cut[1]:
@@ -306,7 +293,7 @@ def removed(text: str, path: Path) -> str:
     return text
 
 
-def _around(text: str, element: Element, line_comments: set[int]) -> tuple[int, int]:
+def _around(text: str, element: Element) -> tuple[int, int]:
     """Return the range to cut for an element, with the whitespace before it and a directly following comma."""
     end = element.node.end
     if element.comma is not None and not text[end : element.comma].strip(_BLANK):
@@ -314,7 +301,7 @@ def _around(text: str, element: Element, line_comments: set[int]) -> tuple[int, 
     start = element.start
     while text[start - 1] in _BLANK:
         start -= 1
-    if start not in line_comments:
+    if start not in {found.end() for found in _COMMENT.finditer(text) if found["line"]}:
         return start, end
     # A line comment ends before the element, so its line break must stay; cut whole lines instead.
     line = text.rfind("\n", 0, element.start) + 1

@@ -58,7 +58,7 @@ def _accept_settings(call: Invocation, folder: str, commit: str) -> int:
     from decklog.conductor.settings import consent_request, record_consent
 
     repository = Repository.find(Path(folder), state_home())
-    asked = consent_request(repository, starting_commit(repository, commit, cwd=Path(folder)))
+    asked = consent_request(repository, starting_commit(repository, commit))
     facts = {"commit": asked.commit, "digest": asked.digest, "loosens": [one.key for one in asked.settings]}
     if not asked.settings or asked.is_given:
         return show({**facts, "accepted": True}, as_json=call.json)
@@ -176,10 +176,7 @@ def sign(call: Invocation, statement: IO[str], key: str) -> int:
         sys.stderr.write(f"You sign: {visible(text, sys.stderr)}\n")
     with call.open(writing=False) as log:
         signature = log.trust.sign(text, key, passphrase_of(key))
-    if call.json:
-        return show({"signature": signature}, as_json=True)
-    click.echo(signature)
-    return 0
+    return show({"signature": signature}, as_json=call.json, text=signature)
 
 
 @for_the_owner

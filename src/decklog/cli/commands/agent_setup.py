@@ -16,11 +16,10 @@ from decklog.agents.setup.guard_trial import BY_HAND, COMMAND, CodexTrust, Liste
 from decklog.agents.setup.installing import SetupState, SetupStep, state_of
 from decklog.agents.setup.parts import AGENTS, FilePart, WholeFile, entries
 from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, SupportedProgram, codex_folder, has_plugin
-from decklog.cli import terminal
 from decklog.cli.agent_settings import find_project, installer, setting_of
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.groups import for_the_owner
-from decklog.cli.plugin_group import PluginGroup
+from decklog.cli.plugin_group import PluginGroup, build_command
 from decklog.cli.show import show
 from decklog.core.errors import DecklogError, NotFound, Unavailable
 from decklog.core.extras import install_hint
@@ -104,11 +103,8 @@ def _remove(call: Invocation, program: SupportedProgram, setting: Setting, parts
 def _print(call: Invocation, steps: list[SetupStep]) -> int:
     """Show the lines that would be added, with those around them."""
     shown = [{"path": step.path, "change": _difference(step)} for step in steps]
-    if call.json:
-        return show(shown, as_json=True)
-    for one in shown:
-        terminal.say(one["change"] or f"{one['path']} has it already.")
-    return 0
+    text = "\n".join(one["change"] or f"{one['path']} has it already." for one in shown)
+    return show(shown, as_json=call.json, text=text)
 
 
 def _difference(step: SetupStep) -> str:
@@ -122,17 +118,11 @@ def _report(call: Invocation, program: SupportedProgram, setting: Setting, steps
     rows = [{"path": step.path, "state": _done(step)} for step in steps]
     facts = {"program": program.name, "scope": setting.scope.value, "files": rows}
     is_out = all(step.after is None or not step.part.present(step.after) for step in steps)
-    if call.json:
-        return show({**facts, "guard": None if is_out else program.guard}, as_json=True, warnings=warnings)
-    for row in rows:
-        terminal.say(f"{row['path']}: {row['state']}")
-    for warning in warnings:
-        terminal.say(f"Note: {warning}")
+    lines = [f"{row['path']}: {row['state']}" for row in rows] + [f"Note: {warning}" for warning in warnings]
     if not is_out:
-        terminal.say(f"Guard: {program.guard}")
-        for step in program.next:
-            terminal.say(f"Next: {step}")
-    return 0
+        lines += [f"Guard: {program.guard}", *(f"Next: {step}" for step in program.next)]
+    data = {**facts, "guard": None if is_out else program.guard}
+    return show(data, as_json=call.json, text="\n".join(lines), warnings=warnings if call.json else [])
 
 
 def _done(step: SetupStep) -> str:
@@ -237,6 +227,24 @@ def _with_options(function: Callable[..., int]) -> Callable[..., int]:
     return click.pass_obj(function)
 
 
+def _command(program: SupportedProgram, text: str, *options: Callable[[Any], Any]) -> click.Command:
+    """Build the command of a program; `options` are those beyond the common ones."""
+
+    def run(call: Invocation, **asked: Any) -> int:
+        return set_up(call, program, asked, **(_editor_settings(asked) if "agents" in asked else {}))
+
+    return build_command(program.name, text, run, *options, *_OPTIONS)
+
+
+def _editor_settings(asked: dict[str, Any]) -> dict[str, Any]:
+    """Take the options of editors out of those that were given."""
+    agents, enforce = asked.pop("agents"), asked.pop("enforce")
+    if not (agents or asked["remove"] or entries((), (), os.environ)):
+        sources = ", ".join(agent.source for agent in AGENTS.values())
+        raise NotFound("no agent that an editor could start is on the path", hint=f"Install one first: {sources}")
+    return {"is_enforced": enforce, "agents": () if asked["remove"] else agents}
+
+
 def setup_command(name: str, program: "AgentProgram | type[AgentProgram]") -> click.Command:
     """Build the command of an agent program plug-in."""
     made = program() if isinstance(program, type) else program
@@ -247,13 +255,7 @@ def setup_command(name: str, program: "AgentProgram | type[AgentProgram]") -> cl
 
     scopes = tuple(SetupScope(scope) for scope in made.scopes)
     known = SupportedProgram(name, made.title, parts, scopes, executable=made.executable, guard=made.guard)
-
-    @click.command(name, help=f"Set up {made.title}.\n\n{made.guard}")
-    @_with_options
-    def command(call: Invocation, **asked: bool) -> int:
-        return set_up(call, known, asked)
-
-    return command
+    return _command(known, f"Set up {made.title}.\n\n{made.guard}")
 
 
 setup = for_the_owner(
@@ -302,82 +304,52 @@ def codex(call: Invocation, trust: bool, **asked: bool) -> int:
     return set_up(call, PROGRAMS["codex"], asked, is_trusted=trust)
 
 
-@click.command()
-@_SERVER
-@_with_options
-def gemini(call: Invocation, **asked: bool) -> int:
-    """Register hooks with Gemini CLI: in ~/.gemini/settings.json, or --project in .gemini/settings.json of the repository."""
-    return set_up(call, PROGRAMS["gemini"], asked)
-
-
-@click.command()
-@_SERVER
-@_with_options
-def opencode(call: Invocation, **asked: bool) -> int:
+gemini = _command(
+    PROGRAMS["gemini"],
+    "Register hooks with Gemini CLI: in ~/.gemini/settings.json, or --project in .gemini/settings.json of the repository.",
+    _SERVER,
+)
+opencode = _command(
+    PROGRAMS["opencode"],
     """Write a plugin for opencode, which has no hooks: in ~/.config/opencode/plugins, or --project in .opencode/plugins.
 
-    It records prompts, tools and ends of sessions, and blocks what the policy denies.
-    """
-    return set_up(call, PROGRAMS["opencode"], asked)
-
-
-@click.command()
-@_SERVER
-@_with_options
-def cursor(call: Invocation, **asked: bool) -> int:
-    """Write a rule for Cursor, .cursor/rules/decklog.mdc, with the commands that an agent needs. It records nothing."""
-    return set_up(call, PROGRAMS["cursor"], asked)
-
-
-@click.command("agents-md")
-@_with_options
-def agents_md(call: Invocation, **asked: bool) -> int:
+    It records prompts, tools and ends of sessions, and blocks what the policy denies.""",
+    _SERVER,
+)
+cursor = _command(
+    PROGRAMS["cursor"],
+    "Write a rule for Cursor, .cursor/rules/decklog.mdc, with the commands that an agent needs. It records nothing.",
+    _SERVER,
+)
+agents_md = _command(
+    PROGRAMS["agents-md"],
     """Write the commands that an agent needs as a marked block into AGENTS.md, and CLAUDE.md and GEMINI.md if they are there.
 
-    A file that is a link to AGENTS.md, or takes it in with @AGENTS.md, needs no block.
-    """
-    return set_up(call, PROGRAMS["agents-md"], asked)
-
-
-def _of_editors(function: Callable[..., int]) -> Callable[..., int]:
-    named = click.option(
+    A file that is a link to AGENTS.md, or takes it in with @AGENTS.md, needs no block.""",
+)
+_EDITOR_OPTIONS = (
+    click.option(
         "--agent", "agents", multiple=True, type=click.Choice([*AGENTS]), help="For this agent; none named means all on the path."
-    )
-    enforced = click.option("--enforce", is_flag=True, help="Make agents ask before they act, as far as they can be made to.")
-    return named(enforced(_with_options(function)))
-
-
-def _set_up_editor(call: Invocation, name: str, agents: tuple[str, ...], enforce: bool, asked: dict[str, bool]) -> int:
-    is_taken_out = asked["remove"]
-    if not (agents or is_taken_out or entries((), (), os.environ)):
-        sources = ", ".join(agent.source for agent in AGENTS.values())
-        raise NotFound("no agent that an editor could start is on the path", hint=f"Install one first: {sources}")
-    return set_up(call, PROGRAMS[name], asked, is_enforced=enforce, agents=() if is_taken_out else agents)
-
-
-@click.command()
-@_of_editors
-def zed(call: Invocation, agents: tuple[str, ...], enforce: bool, **asked: bool) -> int:
+    ),
+    click.option("--enforce", is_flag=True, help="Make agents ask before they act, as far as they can be made to."),
+)
+zed = _command(
+    PROGRAMS["zed"],
     """Have Zed start agents by `decklog acp`: entries below agent_servers in ~/.config/zed/settings.json.
 
-    They appear in Zed's list of agents as "Claude Code (recorded)" and so on.
-    """
-    return _set_up_editor(call, "zed", agents, enforce, asked)
-
-
-@click.command()
-@_of_editors
-def jetbrains(call: Invocation, agents: tuple[str, ...], enforce: bool, **asked: bool) -> int:
-    """Have JetBrains' editors start agents by `decklog acp`: entries below agent_servers in ~/.jetbrains/acp.json."""
-    return _set_up_editor(call, "jetbrains", agents, enforce, asked)
-
-
-@click.command()
-@_of_editors
-def neovim(call: Invocation, agents: tuple[str, ...], enforce: bool, **asked: bool) -> int:
+    They appear in Zed's list of agents as "Claude Code (recorded)" and so on.""",
+    *_EDITOR_OPTIONS,
+)
+jetbrains = _command(
+    PROGRAMS["jetbrains"],
+    "Have JetBrains' editors start agents by `decklog acp`: entries below agent_servers in ~/.jetbrains/acp.json.",
+    *_EDITOR_OPTIONS,
+)
+neovim = _command(
+    PROGRAMS["neovim"],
     """Write a module for Neovim, lua/decklog_agents.lua, with agents that start by `decklog acp`.
 
     Your own settings use it with one line: for CodeCompanion adapters = { acp = require("decklog_agents").codecompanion() }, for
-    avante acp_providers = require("decklog_agents").avante
-    """
-    return _set_up_editor(call, "neovim", agents, enforce, asked)
+    avante acp_providers = require("decklog_agents").avante""",
+    *_EDITOR_OPTIONS,
+)

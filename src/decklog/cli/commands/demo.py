@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.screens.lines import print_lines
+from decklog.cli.lines import print_lines
 from decklog.cli.screens.timeline import timeline
 from decklog.cli.show import entry_line, show
 from decklog.cli.terminal import ProgressMeter
@@ -74,17 +74,14 @@ def _conductor(call: Invocation) -> int:
     run_id = play.play()
     with Decklog.open(play.target) as log:
         is_whole = log.journal.verify(run_id).ok
-    if call.json:
-        show({"target": play.target, "repository": str(play.repository), "run_id": run_id, "verified": is_whole}, as_json=True)
-    else:
-        click.echo(f"\nVerified: {'whole' if is_whole else 'BROKEN'}. Try next:\n  export DECKLOG_DB={play.target}")
-        click.echo(f"  {_program()} run watch {run_id} --no-follow\n  {_program()} runs timeline {run_id}")
+    facts = {"target": play.target, "repository": play.repository, "run_id": run_id, "verified": is_whole}
+    text = f"\nVerified: {'whole' if is_whole else 'BROKEN'}. Try next:\n  export DECKLOG_DB={play.target}"
+    text += f"\n  {_program()} run watch {run_id} --no-follow\n  {_program()} runs timeline {run_id}"
+    show(facts, as_json=call.json, text=text)
     return 0 if is_whole else 1
 
 
 def _provenance(call: Invocation) -> int:
-    from pathlib import Path
-
     from decklog.demo.origins import OriginDemo
 
     folder = Path(tempfile.mkdtemp(prefix="decklog-demo-"))
@@ -93,13 +90,10 @@ def _provenance(call: Invocation) -> int:
     target = target if "://" in target else os.path.abspath(target)
     play = OriginDemo(folder, target, lambda text: click.echo(text, err=call.json))
     is_same = play.play()
-    if call.json:
-        show({"target": target, "repository": str(play.repository), "unchanged": is_same}, as_json=True)
-        return 0 if is_same else 1
-    click.echo(f"\nOrigins {'unchanged' if is_same else 'CHANGED'} by the rebase. Try next:\n  cd {play.repository}")
-    click.echo(
-        f"  export DECKLOG_DB={target}\n  {_program()} stats\n  {_program()} commit show HEAD~1\n  {_program()} rewind --list"
-    )
+    text = f"\nOrigins {'unchanged' if is_same else 'CHANGED'} by the rebase. Try next:\n  cd {play.repository}"
+    text += f"\n  export DECKLOG_DB={target}"
+    text += "".join(f"\n  {_program()} {words}" for words in ("stats", "commit show HEAD~1", "rewind --list"))
+    show({"target": target, "repository": play.repository, "unchanged": is_same}, as_json=call.json, text=text)
     return 0 if is_same else 1
 
 
@@ -109,11 +103,9 @@ def _big(call: Invocation, target: str, size: int, seed: int, until: datetime | 
     with log, ProgressMeter() as meter:
         runs = Big(log, clock, end, size, seed, lambda done, whole: meter("making entries", done, whole)).run()
         entries = sum(head["seq"] for head in log.journal.heads())
-    if call.json:
-        return show({"target": target, "runs": runs, "entries": entries}, as_json=True)
-    click.echo(f"{runs:,} runs with {entries:,} entries, up to {end:%Y-%m-%d %H:%M} UTC. Try next:\n")
-    click.echo(f"  export DECKLOG_DB={target}\n  {_program()} now\n  {_program()} overview runs")
-    return 0
+    text = f"{runs:,} runs with {entries:,} entries, up to {end:%Y-%m-%d %H:%M} UTC. Try next:\n"
+    text += f"\n  export DECKLOG_DB={target}\n  {_program()} now\n  {_program()} overview runs"
+    return show({"target": target, "runs": runs, "entries": entries}, as_json=call.json, text=text)
 
 
 def _as_data(log: Decklog, target: str, run_id: str, play: Demo, is_whole: bool) -> int:
@@ -124,7 +116,7 @@ def _as_data(log: Decklog, target: str, run_id: str, play: Demo, is_whole: bool)
 
 
 def _show(log: Decklog, run_id: str, play: Demo) -> None:
-    print_lines([[], *timeline(log, run_id), []])
+    print_lines([[], *timeline(log.runs.snapshot(run_id), log.clock.now()), []])
     attempts = log.tasks.attempts(play.killed_task)
     heir = attempts[-1].worker
     click.echo(f"{play.killed}'s lease ran out, and {heir} took '{log.tasks.get(play.killed_task).title}' over:\n")

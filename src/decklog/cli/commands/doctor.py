@@ -20,7 +20,7 @@ from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, Suppor
 from decklog.agents.spool import Spool
 from decklog.cli.agent_settings import find_project, setting_of
 from decklog.cli.call import Invocation
-from decklog.cli.exits import Trouble, print_findings
+from decklog.cli.exits import Trouble
 from decklog.cli.show import show
 from decklog.cli.terminal import ProgressMeter, say
 from decklog.core.errors import Damaged, DecklogError
@@ -54,13 +54,10 @@ def doctor(call: Invocation, part: str | None, deep: bool) -> int:
 
 def _conclude(call: Invocation, facts: dict[str, Any], findings: list[dict[str, str]]) -> int:
     """Print the problems, with --json together with the facts; return the exit code."""
-    if call.json:
-        first = findings[0] if findings else None
-        return print_findings({**facts, "findings": findings}, Trouble(first["what"], hint=first["mend"]) if first else None)
-    for finding in findings:
-        say(f"PROBLEM  {finding['what']}\n         {finding['mend']}")
-    click.echo("No problems found." if not findings else f"{counted(len(findings), 'problem')} found.")
-    return 1 if findings else 0
+    lines = [f"PROBLEM  {finding['what']}\n         {finding['mend']}" for finding in findings]
+    lines.append("No problems found." if not findings else f"{counted(len(findings), 'problem')} found.")
+    problem = Trouble(findings[0]["what"], hint=findings[0]["mend"]) if findings else None
+    return show({**facts, "findings": findings}, as_json=call.json, text="\n".join(lines), problem=problem)
 
 
 def _examine_log(call: Invocation, deep: bool) -> tuple[dict[str, Any], list[dict[str, str]]]:

@@ -40,10 +40,7 @@ def completion(ctx: click.Context, shell: str) -> int:
     assert kind is not None
     script = kind(ctx.find_root().command, {}, "decklog", _COMPLETING).source()
     call: Invocation = ctx.obj
-    if call.json:
-        return show({"shell": shell, "script": script}, as_json=True)
-    click.echo(script)
-    return 0
+    return show({"shell": shell, "script": script}, as_json=call.json, text=script)
 
 
 @click.command()

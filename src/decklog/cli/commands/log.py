@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.exits import print_findings
 from decklog.cli.groups import for_the_owner
 from decklog.cli.show import show, show_stream
-from decklog.cli.terminal import ProgressMeter, say
+from decklog.cli.terminal import ProgressMeter
 from decklog.core.errors import Invalid, NotAccepted, SchemaTooOld
 from decklog.core.figures import counted
 from decklog.location.locate import LogLocation, locate
@@ -43,10 +42,7 @@ def roles(call: Invocation, schema: str) -> int:
     from decklog.transfer.projects import roles_sql
 
     sql = roles_sql(schema)
-    if call.json:
-        return show({"sql": sql}, as_json=True)
-    click.echo(sql, nl=False)
-    return 0
+    return show({"sql": sql}, as_json=call.json, text=sql)
 
 
 @for_the_owner
@@ -122,21 +118,14 @@ def verify(call: Invocation, stream: str | None, anchor: str | None, since_ancho
             archive.verify(result)
         is_derived = all(problem.table in log.derived_tables() or problem.column == "head_seq" for problem in result.problems)
     hint = REBUILD if result.problems and is_derived else None
-    if call.json:
-        return print_findings(result.as_dict(), _failure(result, hint))
-    for problem in result.problems:
-        place = f"{problem.stream}:{problem.seq}  " if problem.stream else ""
-        say(f"WRONG  {place}{problem.what}")
-    for what in result.unchecked:
-        say(f"NOT CHECKED  {what}")
-    if hint:
-        say(hint)
+    lines = [f"WRONG  {f'{one.stream}:{one.seq}  ' if one.stream else ''}{one.what}" for one in result.problems]
+    lines += [*(f"NOT CHECKED  {what}" for what in result.unchecked), *([hint] if hint else [])]
     entries, streams = counted(result.entries, "entry", "entries"), counted(result.streams, "stream")
     since = " since the anchor" if result.since_anchor else ""
     parts = [f"{entries} in {streams} verified{since}", counted(result.records, "record")]
     parts += [counted(result.anchored, "anchor")] if anchor or since_anchor else []
-    click.echo(f"{'OK' if result.ok else 'FAILED'}: {', '.join(parts)}")
-    return 0 if result.ok else 1
+    lines.append(f"{'OK' if result.ok else 'FAILED'}: {', '.join(parts)}")
+    return show(result, as_json=call.json, text="\n".join(lines), warnings=[], problem=_failure(result, hint))
 
 
 @click.command()
@@ -149,10 +138,8 @@ def rebuild(call: Invocation) -> int:
     with call.open(writing=True) as log:
         log.rebuild(words=True)
         result = log.journal.verify()
-    if call.json:
-        return print_findings(result.as_dict(), _failure(result))
-    click.echo("Rebuilt. The log verifies." if result.ok else "Rebuilt, but problems remain. List them: decklog verify")
-    return 0 if result.ok else 1
+    text = "Rebuilt. The log verifies." if result.ok else "Rebuilt, but problems remain. List them: decklog verify"
+    return show(result, as_json=call.json, text=text, warnings=[], problem=_failure(result))
 
 
 @click.command()

@@ -10,7 +10,6 @@ import click
 from decklog import Busy, FixClass, Mend
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.show import show
-from decklog.cli.terminal import say
 from decklog.core.folders import state_home
 from decklog.fixes.failed_runs import UNKNOWN, take_up
 from decklog.fixes.fixing import asked_about
@@ -130,12 +129,8 @@ def _mend_all(call: Invocation, mending: FixLoop, every: float | None) -> int:
 def _failed_run(call: Invocation, mending: FixLoop, run_id: str, whose: str | None) -> int:
     found = take_up(mending, run_id, whose)
     is_unknown = found.whose == UNKNOWN
-    if call.json:
-        show(found.as_dict(), as_json=True)
-    else:
-        known = "cause unknown" if is_unknown else f"{found.whose}, {found.confidence} of 100 sure"
-        say(f"run {run_id}: {known}: {found.evidence}")
-        say(found.next)
+    known = "cause unknown" if is_unknown else f"{found.whose}, {found.confidence} of 100 sure"
+    show(found, as_json=call.json, text=f"run {run_id}: {known}: {found.evidence}\n{found.next}")
     return 7 if is_unknown or found.mend_id is not None else 0
 
 
@@ -144,37 +139,26 @@ def _show_open_fixes(call: Invocation, log: Decklog) -> int:
     found = list(log.mends.find(open_only=True, limit=200))
     begun = {one.feedback_id for one in found}
     pending = [one for one in log.feedback.find(state="pending", limit=200) if one.id not in begun]
-    if call.json:
-        fixes = [_as_dict(log, one) for one in found]
-        return show([*fixes, *({"feedback_id": one.id, "state": "pending"} for one in pending)], as_json=True)
-    for one in found:
-        _show_line(log, one)
-    for feedback in pending:
-        say(f"{feedback.id} is pending: {' '.join(feedback.body.split())[:80]}")
-        say(f"    decklog mend {feedback.id}")
-    if not found and not pending:
-        say('Nothing to fix. To report a problem: decklog feedback "…"')
-    return 0
+    data = [*(_as_dict(log, one) for one in found), *({"feedback_id": one.id, "state": "pending"} for one in pending)]
+    texts = [_described(log, one) for one in found]
+    texts += [f"{one.id} is pending: {' '.join(one.body.split())[:80]}\n    decklog mend {one.id}" for one in pending]
+    return show(data, as_json=call.json, text="\n".join(texts) or 'Nothing to fix. To report a problem: decklog feedback "…"')
 
 
 def _as_dict(log: Decklog, mend: Mend) -> dict[str, Any]:
     return {**mend.as_dict(), "proven": STAGES[mend.state].proven, "ways_out": ways_out(mend, asked_about(log, mend))}
 
 
-def _show_line(log: Decklog, mend: Mend) -> None:
+def _described(log: Decklog, mend: Mend) -> str:
     asked = asked_about(log, mend)
     reason = f": {mend.reason}" if mend.reason else ""
     waits = f", waits for {'an answer' if asked else mend.waits_for}" if mend.waits_for else ""
-    say(f"{mend.feedback_id} is {mend.state} ({STAGES[mend.state].proven}){waits}{reason}")
-    for way in ways_out(mend, asked):
-        say(f"    {way}")
+    head = f"{mend.feedback_id} is {mend.state} ({STAGES[mend.state].proven}){waits}{reason}"
+    return "\n    ".join([head, *ways_out(mend, asked)])
 
 
 def _show_fix(call: Invocation, log: Decklog, mend: Mend) -> int:
-    if call.json:
-        show(_as_dict(log, mend), as_json=True)
-    else:
-        _show_line(log, mend)
+    show(_as_dict(log, mend), as_json=call.json, text=_described(log, mend))
     if mend.state.is_end or mend.waits_for is None:
         return 0
     return 6 if mend.waits_for.value in _REFUSED and asked_about(log, mend) is None else 7
@@ -197,7 +181,4 @@ def file_feedback(
     given = {"severity": severity, "context_url": context_url, "feedback_id": feedback_id}
     with call.open() as log:
         filed = log.feedback.file(from_handle or getpass.getuser(), body, **given)  # type: ignore[arg-type]
-    if call.json:
-        return show(filed, as_json=True)
-    say(f"{filed.id} is {filed.state}. To have it fixed: decklog mend {filed.id}")
-    return 0
+    return show(filed, as_json=call.json, text=f"{filed.id} is {filed.state}. To have it fixed: decklog mend {filed.id}")

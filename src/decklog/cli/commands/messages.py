@@ -10,8 +10,9 @@ import click
 from decklog.cli.call import Invocation
 from decklog.cli.conversation import send_message, voices_here
 from decklog.cli.groups import SuggestingGroup, for_the_owner
+from decklog.cli.lines import StyledText
 from decklog.cli.show import show
-from decklog.cli.terminal import STRONG, painted, put, say, visible
+from decklog.cli.terminal import PLAIN, STRONG, visible
 from decklog.core.errors import NotFound
 from decklog.models.standup import prose_of, standup_of
 from decklog.notify import Round
@@ -48,12 +49,11 @@ def standup(call: Invocation, prose: bool) -> int:
         now = log.clock.now()
         found = standup_of(log, now)
         text, why = prose_of(log, voices_here(log), found, at=now) if prose else (None, "")
-    if call.json:
-        return show({**found.as_dict(), "markdown": found.markdown, "prose": text}, as_json=True, warnings=[why] if why else [])
-    if why:
+    if why and not call.json:
         sys.stderr.write(f"No prose: {why}\n")
-    say((text or found.markdown).rstrip("\n"))
-    return 0
+    data = {**found.as_dict(), "markdown": found.markdown, "prose": text}
+    shown = (text or found.markdown).rstrip("\n")
+    return show(data, as_json=call.json, text=shown, warnings=[why] if why and call.json else [])
 
 
 @click.group(cls=SuggestingGroup)
@@ -78,11 +78,8 @@ def week(call: Invocation, day: str | None, path: str | None, overwrite: bool) -
         found = week_of(log, day_of_week_option(day, now.date()))
     if path is not None:
         return show(_write_page(found, path, now, overwrite=overwrite), as_json=call.json)
-    if call.json:
-        return show(found, as_json=True)
-    lines = (visible(line) for line in markdown(found))
-    put("\n".join(painted(line, STRONG) if line.startswith("#") else line for line in lines))
-    return 0
+    lines = [[StyledText(visible(line), STRONG if line.startswith("#") else PLAIN)] for line in markdown(found)]
+    return show(found, as_json=call.json, text=lines)
 
 
 def _write_page(found: Any, path: str, now: Any, *, overwrite: bool) -> dict[str, Any]:
@@ -127,13 +124,9 @@ def run(call: Invocation, watch: bool) -> int:
 
 
 def _show_round(call: Invocation, summary: RoundSummary) -> None:
-    if call.json:
-        show(summary, as_json=True)
-        return
-    say(f"{summary.made} new, {summary.sent} sent, {summary.failed} failed, {summary.unknown} of unknown outcome")
-    for notice in summary.notices:
-        if notice.error:
-            say(f"  {notice.id}  {notice.state}  {notice.error}")
+    lines = [f"{summary.made} new, {summary.sent} sent, {summary.failed} failed, {summary.unknown} of unknown outcome"]
+    lines += [f"  {notice.id}  {notice.state}  {notice.error}" for notice in summary.notices if notice.error]
+    show(summary, as_json=call.json, text="\n".join(lines))
 
 
 @notify.command()
@@ -146,11 +139,8 @@ def test(call: Invocation, rule_id: str | None) -> int:
         if rule_id is None and not rules:
             raise NotFound("there are no notification rules", hint="Add one: decklog notices add-rule needs_attention desktop")
         notices = [Round(log).test(one) for one in ([rule_id] if rule_id else rules)]
-    if call.json:
-        show(notices if rule_id is None else notices[0], as_json=True)
-    else:
-        for notice in notices:
-            say(_sent(rules[notice.rule_id], notice))
+    data = notices if rule_id is None else notices[0]
+    show(data, as_json=call.json, text="\n".join(_sent(rules[notice.rule_id], notice) for notice in notices))
     return 0 if all(notice.state.value == "sent" for notice in notices) else 1
 
 

@@ -2,22 +2,22 @@
 
 import sys
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from decklog.agents.origins.exporting import ExportSummary, NoteExport, export_notes, what_is_published
+from decklog.agents.origins.importing import import_entire, import_notes, import_traces
+from decklog.agents.origins.statistics import attribute_merged
 from decklog.cli.call import Invocation, WrongUsage
+from decklog.cli.commands.origins import opened
 from decklog.cli.groups import SuggestingGroup, for_the_owner
-from decklog.cli.show import print_warnings, show
-from decklog.cli.terminal import say
-from decklog.cli.worktree import opened
+from decklog.cli.show import show
 from decklog.core.figures import counted
-
-if TYPE_CHECKING:
-    from decklog.agents.origins.exporting import ExportSummary
-    from decklog.log import Decklog
-    from decklog.provenance.git import GitRepository
-
+from decklog.log import Decklog
+from decklog.provenance.formats.agent_trace import format_trace, parse_traces
+from decklog.provenance.git import GitRepository
+from decklog.provenance.settings import git_failures, repository_at
 
 _MOST_SHOWN = 10
 _REFSPEC = "+refs/notes/ai:refs/notes/ai"
@@ -46,31 +46,29 @@ def export(
 
     Only lines of one session or one known person are attested. Mixed and unknown lines are left out of notes.
     """
-    from decklog.agents.origins.exporting import export_notes
-
     if form == "agent-trace" and (prompts or force or stash):
         raise WrongUsage("--stash, --prompts and --force are for Git AI notes, not for records of Agent Trace")
     with opened(call) as (log, repo):
         if form == "agent-trace":
             return _export_traces(call, repo, log, revisions, None if dry_run else out, is_shown=not dry_run)
         found = export_notes(repo, log, None if stash else revisions, prompts=prompts, force=force, dry_run=dry_run)
-    if call.json:
-        return show({"dry_run": dry_run, **found.as_dict()}, as_json=True, warnings=found.left_out)
-    say(f"{'Would write' if dry_run else 'Wrote'} {counted(found.written, 'note')}; {found.unchanged} unchanged.")
+    lines = [f"{'Would write' if dry_run else 'Wrote'} {counted(found.written, 'note')}; {found.unchanged} unchanged."]
     if found.kept_of_others:
-        say(f"{counted(found.kept_of_others, 'note')} of other tools kept; --force replaces them.")
+        lines.append(f"{counted(found.kept_of_others, 'note')} of other tools kept; --force replaces them.")
     if not stash:
-        say("Nothing is published yet. See what a push would publish: decklog notes setup")
-    print_warnings(found.left_out[:_MOST_SHOWN])
-    return 0
+        lines.append("Nothing is published yet. See what a push would publish: decklog notes setup")
+    return _show(call, {"dry_run": dry_run, **vars(found)}, "\n".join(lines))
+
+
+def _show(call: Invocation, data: dict[str, Any], text: str) -> int:
+    """Show what was done, with the first reasons for what was left out; programs get all of them."""
+    left_out: list[str] = data["left_out"]
+    return show(data, as_json=call.json, text=text, warnings=left_out if call.json else left_out[:_MOST_SHOWN])
 
 
 def _export_traces(
     call: Invocation, repo: "GitRepository", log: "Decklog", revisions: str, out: str | None, *, is_shown: bool
 ) -> int:
-    from decklog.agents.origins.exporting import NoteExport
-    from decklog.provenance.formats.agent_trace import format_trace
-
     export = NoteExport(repo, log)
     records = [format_trace(record) for record in export.records(revisions)]
     if out is None and is_shown and not call.json:
@@ -79,10 +77,8 @@ def _export_traces(
     with nullcontext() if out is None else open(out, "w", encoding="utf-8") as file:
         if file is not None:
             file.writelines(records)
-    if call.json:
-        return show({"records": len(records), "file": out, **export.summary.as_dict()}, as_json=True)
-    say(f"{'Wrote' if out else 'Would write'} {counted(len(records), 'record')}{f' to {out}' if out else ''}.")
-    return 0
+    text = f"{'Wrote' if out else 'Would write'} {counted(len(records), 'record')}{f' to {out}' if out else ''}."
+    return show({"records": len(records), "file": out, **vars(export.summary)}, as_json=call.json, text=text)
 
 
 @notes.command("import")
@@ -99,31 +95,24 @@ def import_notes_command(call: Invocation, file: str | None, form: str, dry_run:
     if (form == "agent-trace") is not (file is not None):
         raise WrongUsage("a FILE is for --format agent-trace, which needs one", hint="decklog notes import --help")
     found = _import(call, form, file, dry_run)
-    left_out: list[str] = found["left_out"]
-    if call.json:
-        return show({"dry_run": dry_run, **found}, as_json=True, warnings=left_out)
     if form == "entire":
         checkpoints, sessions = counted(found["checkpoints"], "checkpoint"), counted(len(found["sessions"]), "session")
-        say(f"{checkpoints} with {sessions}; {counted(found['new_entries'], 'new entry', 'new entries')}.")
+        text = f"{checkpoints} with {sessions}; {counted(found['new_entries'], 'new entry', 'new entries')}."
     else:
         files, lines = counted(found["files"], "file"), counted(sum(found["lines"].values()), "line")
-        say(f"{'Would import' if dry_run else 'Imported'} {files} with {lines}; {found['already']} already known.")
-    print_warnings(left_out[:_MOST_SHOWN])
-    return 0
+        text = f"{'Would import' if dry_run else 'Imported'} {files} with {lines}; {found['already']} already known."
+    return _show(call, {"dry_run": dry_run, **found}, text)
 
 
 def _import(call: Invocation, form: str, file: str | None, dry_run: bool) -> dict[str, Any]:
-    from decklog.agents.origins.importing import import_entire, import_notes, import_traces
-    from decklog.provenance.formats.agent_trace import parse_traces
-
     with opened(call, writing=True, create=not dry_run) as (log, repo):
         if form == "entire":
-            return import_entire(repo, log, call.spool(), dry_run=dry_run).as_dict()
+            return vars(import_entire(repo, log, call.spool(), dry_run=dry_run))
         if file is None:
-            return import_notes(repo, log, dry_run=dry_run).as_dict()
+            return vars(import_notes(repo, log, dry_run=dry_run))
         with open(file, encoding="utf-8") as source:
             records = list(parse_traces(source.read()))
-        return import_traces(repo, log, records, dry_run=dry_run).as_dict()
+        return vars(import_traces(repo, log, records, dry_run=dry_run))
 
 
 for_the_owner(import_notes_command)
@@ -135,9 +124,6 @@ for_the_owner(import_notes_command)
 @click.pass_obj
 def setup(call: Invocation, remote: str, apply: bool) -> int:
     """List what a push of refs/notes/ai would publish, and show the commands that share it."""
-    from decklog.agents.origins.exporting import what_is_published
-    from decklog.provenance.settings import git_failures, repository_at
-
     with git_failures():
         repo = repository_at()
         found = what_is_published(repo)
@@ -146,13 +132,10 @@ def setup(call: Invocation, remote: str, apply: bool) -> int:
         if apply and not is_set:
             repo.call("config", "--add", name, _REFSPEC)
     commands = [f"git push {remote} refs/notes/ai", f"git config --add {name} {_REFSPEC}"]
-    if call.json:
-        return show({**found.as_dict(), "is_set": is_set or apply, "commands": commands}, as_json=True, warnings=found.left_out)
-    say("\n".join(_published(found)))
-    say(f"Publish: {commands[0]}")
-    say("Fetch notes with every git fetch: " + ("is set" if is_set or apply else f"{commands[1]}  (or --apply)"))
-    print_warnings(found.left_out[:_MOST_SHOWN])
-    return 0
+    is_set = is_set or apply
+    lines = [*_published(found), f"Publish: {commands[0]}"]
+    lines.append("Fetch notes with every git fetch: " + ("is set" if is_set else f"{commands[1]}  (or --apply)"))
+    return _show(call, {**vars(found), "is_set": is_set, "commands": commands}, "\n".join(lines))
 
 
 def _published(found: "ExportSummary") -> list[str]:
@@ -174,14 +157,8 @@ def attribute(call: Invocation, merged: str, result: str, dry_run: bool) -> int:
 
     It needs no log: without one, the notes of the merged commits are all it knows. Fetch refs/notes/ai before, push it after.
     """
-    from decklog.agents.origins.statistics import attribute_merged
-    from decklog.provenance.settings import git_failures, repository_at
-
     with call.open() if call.place().exists else call.open_temporary() as log, git_failures():
         found = attribute_merged(repository_at(), log, merged, result, dry_run=dry_run)
-    if call.json:
-        return show({"dry_run": dry_run, **found.as_dict()}, as_json=True, warnings=found.left_out)
     lines = ", ".join(f"{kind} {count}" for kind, count in sorted(found.lines.items()))
-    say(f"{'Would write' if dry_run else 'Wrote'} {counted(found.written, 'note')}; lines: {lines or 'none'}.")
-    print_warnings(found.left_out)
-    return 0
+    text = f"{'Would write' if dry_run else 'Wrote'} {counted(found.written, 'note')}; lines: {lines or 'none'}."
+    return show({"dry_run": dry_run, **vars(found)}, as_json=call.json, text=text, warnings=found.left_out)

@@ -3,29 +3,49 @@
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from decklog.agents.intake import take_in
+from decklog.agents.origins.commit_story import explain_commit
+from decklog.agents.origins.line_story import explain_line
+from decklog.agents.origins.rewinding import RewindPlan, catch_up, snapshots_of
+from decklog.agents.origins.rewinding import rewind as rewind_worktree
+from decklog.agents.origins.statistics import StatisticsKey, collect_statistics
 from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.exits import print_json
 from decklog.cli.groups import SuggestingGroup, for_the_owner
-from decklog.cli.screens.lines import print_lines
+from decklog.cli.screens.origins import commit_screen, line_screen, statistics_screen
 from decklog.cli.show import show
-from decklog.cli.terminal import say
-from decklog.cli.worktree import opened, path_in
 from decklog.core.errors import Invalid, NotFound
 from decklog.core.figures import counted
 from decklog.log import Decklog
 from decklog.provenance.blame import BlamedLine, blame_file
 from decklog.provenance.git import GitFailed, GitRepository
+from decklog.provenance.settings import git_failures, repository_at
 
-if TYPE_CHECKING:
-    from decklog.agents.origins.rewinding import RewindPlan
+
+@contextmanager
+def opened(call: Invocation, *, writing: bool = False, create: bool = False) -> Iterator[tuple[Decklog, GitRepository]]:
+    """Open the log with everything that hooks have reported, and find the repository of this folder."""
+    with call.open(writing=writing, create=create) as log, git_failures():
+        repo = repository_at()
+        catch_up(log, call.spool())
+        yield log, repo
+
+
+def path_in(repo: GitRepository, name: str) -> str:
+    """Return a path as git names it; raise NotFound for one outside of the repository."""
+    found = repo.relative(os.path.abspath(name))
+    if found is None:
+        raise NotFound(f"{name} is not in the repository {repo.top}", path=name)
+    return found
 
 
 @click.command()
@@ -37,18 +57,12 @@ def why(call: Invocation, place: str, rev: str | None) -> int:
 
     Without REV the line is that of the file as it is now. With REV, a later change of the line is shown too.
     """
-    from decklog.agents.origins.line_story import explain_line
-    from decklog.cli.screens.origins import line_screen
-
     name, _, number = place.rpartition(":")
     if not name or not (number.isascii() and number.isdecimal()):
         raise WrongUsage(f"{place!r} is not FILE:LINE", hint="Such as: decklog why src/app.py:12")
     with opened(call) as (log, repo):
         found = explain_line(repo, log, path_in(repo, name), int(number), rev)
-        if call.json:
-            return show(found.as_dict(), as_json=True)
-        print_lines(line_screen(found, terminal.width()))
-    return 0
+        return show(found, as_json=call.json, text=line_screen(found, terminal.width()))
 
 
 @click.group(cls=SuggestingGroup)
@@ -61,15 +75,9 @@ def commit() -> None:
 @click.pass_obj
 def show_commit(call: Invocation, rev: str) -> int:
     """Show the files of a commit, who wrote its lines, and the sessions behind them; HEAD unless named."""
-    from decklog.agents.origins.commit_story import explain_commit
-    from decklog.cli.screens.origins import commit_screen
-
     with opened(call) as (log, repo):
         found = explain_commit(repo, log, rev)
-        if call.json:
-            return show(found.as_dict(), as_json=True)
-        print_lines(commit_screen(found, terminal.width()))
-    return 0
+        return show(found, as_json=call.json, text=commit_screen(found, terminal.width()))
 
 
 _KEYS = ("agent", "model", "task", "person", "path")
@@ -87,18 +95,10 @@ def stats(call: Invocation, revisions: str, by: str, markdown: bool) -> int:
     The cost of a session is shared among rows by its lines. Lifetime is the median time from the commit that wrote a line
     to the one that removed it.
     """
-    from decklog.agents.origins.statistics import StatisticsKey, collect_statistics
-    from decklog.cli.screens.origins import statistics_screen
-
     with opened(call) as (log, repo):
         found = collect_statistics(repo, log, revisions, StatisticsKey(by))
-    if call.json:
-        return show(found.as_dict(), as_json=True)
-    if markdown:
-        click.echo(found.as_markdown(), nl=False)
-        return 0
-    print_lines(statistics_screen(found, terminal.width()))
-    return 0
+    text = found.as_markdown().rstrip("\n") if markdown else statistics_screen(found, terminal.width())
+    return show(found, as_json=call.json, text=text)
 
 
 _SHOWN_OF_SESSION = 8
@@ -247,34 +247,23 @@ def rewind(call: Invocation, target: str | None, files: tuple[str, ...], dry_run
     Only files change: HEAD, branches, the index and stashes stay. Ignored and very large files are in no snapshot.
     It is refused during a merge or a rebase.
     """
-    from decklog.agents.origins.rewinding import rewind as rewind_worktree
-
     if is_listed and (target or files or dry_run):
         raise WrongUsage("--list takes no other option")
     with opened(call, writing=True) as (log, repo):
         if is_listed:
             return _list_snapshots(call, log, repo)
         plan = rewind_worktree(repo, log, target, files=[path_in(repo, name) for name in files], dry_run=dry_run)
-    if call.json:
-        return show({"dry_run": dry_run, **plan.as_dict()}, as_json=True)
-    say("\n".join(_rewind_lines(plan, dry_run=dry_run)))
-    return 0
+    return show({"dry_run": dry_run, **plan.as_dict()}, as_json=call.json, text="\n".join(_rewind_lines(plan, dry_run=dry_run)))
 
 
 for_the_owner(rewind)
 
 
 def _list_snapshots(call: Invocation, log: "Decklog", repo: "GitRepository") -> int:
-    from decklog.agents.origins.rewinding import snapshots_of
-
     found = list(islice(snapshots_of(repo, log), _LISTED))
-    if call.json:
-        return show([one.as_dict() for one in found], as_json=True)
-    for one in found:
-        say(f"{one.id}  {one.taken_at:%Y-%m-%d %H:%M:%S}  {one.moment.value:<5}  {one.session}  {one.turn or ''}".rstrip())
-    if not found:
-        say("No snapshot of this worktree is recorded. Agents that are set up take one at each turn: decklog setup claude")
-    return 0
+    rows = [(one.id, f"{one.taken_at:%Y-%m-%d %H:%M:%S}", f"{one.moment.value:<5}", one.session, one.turn or "") for one in found]
+    none = "No snapshot of this worktree is recorded. Agents that are set up take one at each turn: decklog setup claude"
+    return show(found, as_json=call.json, text="\n".join("  ".join(row).rstrip() for row in rows) or none)
 
 
 def _rewind_lines(plan: "RewindPlan", *, dry_run: bool) -> list[str]:

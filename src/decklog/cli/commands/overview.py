@@ -10,8 +10,8 @@ from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.derived import acting
 from decklog.cli.groups import for_the_owner
+from decklog.cli.lines import Line, StyledText
 from decklog.cli.screens.cost import BY, gather, screen
-from decklog.cli.screens.lines import Line, StyledText, print_lines
 from decklog.cli.screens.now import LISTED, show_now
 from decklog.cli.show import show
 from decklog.cli.terminal import DIM, PLAIN, is_terminal, of_word, visible, width
@@ -70,13 +70,10 @@ def burn(call: Invocation) -> int:
     """Show what every budget has spent, reserved and left, with the last days as a small chart."""
     with call.open(writing=False) as log:
         budgets = log.budgets.burn()
-    if call.json:
-        return show(budgets, as_json=True)
-    if not budgets:
-        print_lines([[StyledText("No budget is set. To set one: decklog budgets set all --period day --limit 25.00")]])
+    none = "No budget is set. To set one: decklog budgets set all --period day --limit 25.00"
     size = max((len(_scope_of(budget)) for budget in budgets), default=0)
-    print_lines([line for budget in budgets for line in _budget_lines(budget, size)])
-    return 0
+    lines = [line for budget in budgets for line in _budget_lines(budget, size)]
+    return show(budgets, as_json=call.json, text=lines or none)
 
 
 def _scope_of(budget: "BudgetUsage") -> str:
@@ -130,7 +127,4 @@ def cost(call: Invocation, by: str, days: int | None, agent: str | None) -> int:
     with call.open(writing=False) as log:
         since = None if days is None else log.clock.now() - timedelta(days=days)
         spent = gather(log, by, since=since, agent=agent)
-    if call.json:
-        return show(spent, as_json=True)
-    print_lines(screen(spent, width(_UNLESS_TERMINAL)))
-    return 0
+    return show(spent, as_json=call.json, text=screen(spent, width(_UNLESS_TERMINAL)))

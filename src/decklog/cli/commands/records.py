@@ -11,7 +11,7 @@ from decklog.cli import terminal
 from decklog.cli.call import Invocation
 from decklog.cli.derived import of_records
 from decklog.cli.screens.approval import lines
-from decklog.cli.screens.lines import draw, print_lines
+from decklog.cli.screens.timeline import board_lines
 from decklog.cli.screens.timeline import timeline as draw_timeline
 from decklog.cli.show import fitted, painted_entry, plain, show
 from decklog.cli.terminal import STRONG, painted, put, say, width
@@ -119,16 +119,12 @@ def diff(call: Invocation, before: str, after: str) -> int:
     """
     with call.open(writing=False) as log:
         changes = log.runs.diff(before, after)
-    if call.json:
-        return show(changes, as_json=True)
+    lines = []
     for change in changes:
-        say(f"{change['table']} {change['record_id']} {change['change']}")
-        for name, (old, new) in change["fields"].items():
-            if name != "updated_at":
-                say(f"  {name}: {_value(old)} -> {_value(new)}")
-    if not changes:
-        say("No differences.")
-    return 0
+        lines.append(f"{change['table']} {change['record_id']} {change['change']}")
+        fields = ((name, values) for name, values in change["fields"].items() if name != "updated_at")
+        lines += [f"  {name}: {_value(old)} -> {_value(new)}" for name, (old, new) in fields]
+    return show(changes, as_json=call.json, text="\n".join(lines) or "No differences.")
 
 
 def _value(value: Any) -> str:
@@ -145,10 +141,7 @@ def show_approval(call: Invocation, approval_id: str) -> int:
     """
     with call.open(writing=False) as log:
         approval, now = log.approvals.show(approval_id), log.clock.now()
-    if call.json:
-        return show(approval, as_json=True)
-    print_lines(lines(approval, now, width(100)))
-    return 0
+    return show(approval, as_json=call.json, text=lines(approval, now, width(100)))
 
 
 _COLUMNS = 4
@@ -163,10 +156,7 @@ def board(call: Invocation, run_id: str, width: int | None, limit: int) -> int:
     """Show a run's tasks as a board: to do, in progress, blocked or paused, and finished."""
     with call.open(writing=False) as log:
         columns = log.overview.board(run_id, per_column=limit)
-    if call.json:
-        return show(columns, as_json=True)
-    print_lines(draw(columns, width or max(16, (terminal.width() + 3) // _COLUMNS - 3)))
-    return 0
+    return show(columns, as_json=call.json, text=board_lines(columns, width or max(16, (terminal.width() + 3) // _COLUMNS - 3)))
 
 
 @click.command()
@@ -176,7 +166,5 @@ def board(call: Invocation, run_id: str, width: int | None, limit: int) -> int:
 def timeline(call: Invocation, run_id: str, width: int | None) -> int:
     """Draw who worked on which task when, and how each attempt ended."""
     with call.open(writing=False) as log:
-        if call.json:
-            return show(log.runs.snapshot(run_id).attempts, as_json=True)
-        print_lines(draw_timeline(log, run_id, width))
-    return 0
+        snapshot = log.runs.snapshot(run_id)
+        return show(snapshot.attempts, as_json=call.json, text=draw_timeline(snapshot, log.clock.now(), width))

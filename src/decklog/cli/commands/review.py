@@ -15,7 +15,6 @@ from decklog.cli.show import show
 from decklog.cli.terminal import say, visible
 from decklog.conductor.git.repository import Repository, starting_commit
 from decklog.core.errors import NotFound
-from decklog.core.folders import state_home
 from decklog.log import Decklog
 from decklog.models.composer import Composed, Composer, known_sites, read_settings
 from decklog.review.agent_tool import markdown, sarif
@@ -96,7 +95,7 @@ def change_(call: Invocation, /, words: str | None, worktree: bool, base: str, f
     change = _find_change(words, worktree, base)
     is_shown = form == "text" and not call.json
     with call.open() as log:
-        found = run_gate(log, change, on_stage=_show_stage if is_shown else lambda _: None, **given)
+        found = run_gate(log, change, on_stage=lambda one: say(_stage_text(one)) if is_shown else None, **given)
     _write(call, found, form, out)
     return _EXITS[found.verdict.value]
 
@@ -110,10 +109,7 @@ def _stage_command(name: str, number: int) -> click.Command:
         change = _find_change(words, worktree, base)
         with call.open() as log:
             result = run_stage(log, change, number, feedback_id=feedback_id, is_mending=mending)
-        if call.json:
-            show(result.as_dict(), as_json=True)
-        else:
-            _show_stage(result)
+        show(result, as_json=call.json, text=_stage_text(result))
         return _STAGE_EXITS[result.status.value]
 
     text = f"Run stage {number} alone: {_STAGES[name]}. It makes no verdict."
@@ -137,11 +133,9 @@ def ask(call: Invocation, name: str | None, by: str) -> int:
     """
     with call.open() as log:
         asked = request_override(log, _reviewed(log, name), by=by)
-    if call.json:
-        return show({"approval_id": asked}, as_json=True)
-    click.echo(f"A person answers: decklog approvals decide {asked} granted --by NAME --rationale WHY", err=True)
-    say(asked)
-    return 0
+    if not call.json:
+        click.echo(f"A person answers: decklog approvals decide {asked} granted --by NAME --rationale WHY", err=True)
+    return show({"approval_id": asked}, as_json=call.json, text=asked)
 
 
 def _reviewed(log: Decklog, name: str | None) -> "Review":
@@ -163,19 +157,20 @@ def _reviewed(log: Decklog, name: str | None) -> "Review":
 def _find_change(words: str | None, worktree: bool, base: str) -> Change:
     if worktree and words:
         raise WrongUsage("give either BASE..HEAD or --worktree, not both")
-    repository = Repository.find(Path.cwd(), state_home())
+    repository = Repository.here()
     if worktree:
-        return of_worktree(repository, base=base, cwd=Path.cwd())
-    return find_change(repository, words, base=base, cwd=Path.cwd())
+        return of_worktree(repository, base=base)
+    return find_change(repository, words, base=base)
 
 
-def _show_stage(result: StageResult) -> None:
-    """Print how a stage ended, and what it found."""
-    say(f"{result.number} {result.name:16} {result.status}{f': {result.why}' if result.why else ''}")
+def _stage_text(result: StageResult) -> str:
+    """Describe how a stage ended, and what it found."""
+    lines = [f"{result.number} {result.name:16} {result.status}{f': {result.why}' if result.why else ''}"]
     for one in result.findings:
         if one.severity.value != "info":
             where = ":".join(str(part) for part in (one.file, one.line) if part)
-            say(f"    {one.severity}: {f'{where}: ' if where else ''}{one.text} [{one.kind}]")
+            lines.append(f"    {one.severity}: {f'{where}: ' if where else ''}{one.text} [{one.kind}]")
+    return "\n".join(lines)
 
 
 def _write(call: Invocation, found: "Review", form: str, out: str | None) -> None:
@@ -183,12 +178,9 @@ def _write(call: Invocation, found: "Review", form: str, out: str | None) -> Non
         if call.json and out is not None:
             Path(out).write_text(json.dumps(found.as_dict(), indent=2) + "\n", encoding="utf-8")
             return
-        if call.json:
-            show(found, as_json=True)
-            return
         confidence = "" if found.confidence is None else f", confidence {found.confidence} of 100"
         known = " (on record)" if found.already else ""
-        say(f"{found.verdict}{confidence}: tree {found.tree[:12]}, {found.id}{known}")
+        show(found, as_json=call.json, text=f"{found.verdict}{confidence}: tree {found.tree[:12]}, {found.id}{known}")
         return
     text = markdown(found) if form == "markdown" else json.dumps(sarif(found), indent=2) + "\n"
     if out is None:
@@ -226,8 +218,8 @@ def show_(call: Invocation, site: str | None, commit: str, task_id: str | None) 
             "missing argument: SITE",
             hint=f"Name a call site, such as: decklog prompt show review.6. There are: {', '.join(known_sites())}",
         )
-    repository = Repository.find(Path.cwd(), state_home())
-    first = starting_commit(repository, commit, cwd=Path.cwd())
+    repository = Repository.here()
+    first = starting_commit(repository, commit)
     settings = read_settings(repository.read(first, "decklog.toml") or b"")
     composer = Composer(settings, lambda path: repository.read(first, path))
     task, prime = _read_task(call, task_id) if task_id else ("", "")

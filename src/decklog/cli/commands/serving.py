@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.groups import for_the_owner
 from decklog.cli.show import show
+from decklog.cli.signing import announce, token_to_show
 from decklog.core.errors import Unavailable
 from decklog.core.extras import install_hint
 from decklog.location.locate import LogLocation
@@ -117,23 +117,11 @@ def _prepare() -> None:
 
 def _over_http(server: object, port: int, token_file: str | None) -> int:
     from decklog.mcp.http import listen, serve
-    from decklog.mcp.token import VARIABLE, find_token
+    from decklog.mcp.token import VARIABLE
 
-    token = find_token(token_file, os.environ)
-    if token.is_new and not sys.stderr.isatty():
-        raise WrongUsage(
-            "a new token would be shown to nobody, since this is no terminal",
-            hint=f"Name a file for it: --token-file FILE, or set {VARIABLE}.",
-        )
-    serve(server, listen(port), token, lambda address: _announce(address, token))  # type: ignore[arg-type]
+    token = token_to_show(token_file, VARIABLE)
+    serve(server, listen(port), token, lambda address: announce(address, token))  # type: ignore[arg-type]
     return 0
-
-
-def _announce(address: str, token: "Token") -> None:
-    terminal.say(address)
-    sys.stdout.flush()
-    if token.is_new:
-        sys.stderr.write(f"Token, shown only now: {token.text}\n")
 
 
 @for_the_owner

@@ -14,10 +14,10 @@ from decklog.agents.session_views import SessionSummary, find_session, hits_by_s
 from decklog.agents.session_views import sessions as all_sessions
 from decklog.cli import terminal
 from decklog.cli.call import Invocation
+from decklog.cli.lines import Line, StyledText, fit
 from decklog.cli.screens import session as screen
-from decklog.cli.screens.lines import Line, StyledText, fit, print_lines
 from decklog.cli.show import show as show_data
-from decklog.cli.terminal import DIM, say
+from decklog.cli.terminal import DIM
 from decklog.core.errors import NotFound
 from decklog.log import Decklog
 
@@ -62,12 +62,8 @@ def _list(call: Invocation, limit: int, program: str | None, here: bool) -> int:
         close_killed_sessions(log, call.spool())
         found = [priced(log, one) for one in islice(all_sessions(log, program=program, folder=folder), limit)]
         now = log.clock.now()
-    if call.json:
-        return show_data([one.as_dict() for one in found], as_json=True)
-    if not found:
-        say("No sessions are recorded. To record new ones: decklog setup claude")
-    print_lines(screen.listed(found, now, terminal.width()))
-    return 0
+    none = "No sessions are recorded. To record new ones: decklog setup claude"
+    return show_data(found, as_json=call.json, text=screen.listed(found, now, terminal.width()) or none)
 
 
 @sessions.command()
@@ -82,11 +78,11 @@ def show(call: Invocation, session: str | None, full: bool, failed: bool) -> int
         found = priced(log, _named(log, session))
         steps, now = steps_of(log, found), log.clock.now()
     shown = [step for step in steps if step.is_failed] if failed else steps
-    if call.json:
-        return show_data({**found.as_dict(), "steps": [step.as_dict() for step in shown]}, as_json=True)
     places = terminal.width()
-    print_lines([*screen.head(found, steps, now, places), [StyledText("")], *screen.drawn(shown, places, full=full)])
-    return 0
+    # Drawing thousands of steps takes a while.
+    drawn = [] if call.json else screen.drawn(shown, places, full=full)
+    lines = [*screen.head(found, steps, now, places), [StyledText("")], *drawn]
+    return show_data({**found.as_dict(), "steps": shown}, as_json=call.json, text=lines)
 
 
 @sessions.command()
@@ -99,13 +95,9 @@ def search(call: Invocation, words: tuple[str, ...], limit: int) -> int:
         hits = hits_by_session(log, " ".join(words))
         found = [(priced(log, one), hits[one.session]) for one in islice(_having(log, hits), limit)]
         now = log.clock.now()
-    if call.json:
-        data = [{**one.as_dict(), "hits": [entry.body for entry in entries]} for one, entries in found]
-        return show_data(data, as_json=True)
-    if not found:
-        say("Nothing found.")
-    print_lines([line for one, entries in found for line in _found(one, entries, now)])
-    return 0
+    data = [{**one.as_dict(), "hits": [entry.body for entry in entries]} for one, entries in found]
+    lines = [line for one, entries in found for line in _found(one, entries, now)]
+    return show_data(data, as_json=call.json, text=lines or "Nothing found.")
 
 
 @sessions.command()
@@ -128,10 +120,7 @@ def resume(call: Invocation, session: str | None) -> int:
     folder = found.folder
     is_here = not folder or os.path.realpath(folder) == os.path.realpath(os.getcwd())
     whole = command if is_here else f"cd {quote(str(folder))} && {command}"
-    if call.json:
-        return show_data({"session": found.session, "command": whole}, as_json=True)
-    say(whole)
-    return 0
+    return show_data({"session": found.session, "command": whole}, as_json=call.json, text=whole)
 
 
 def _named(log: Decklog, session: str | None) -> SessionSummary:

@@ -135,14 +135,9 @@ def _point(meant: LogLocation, has: LogLocation | None, home: str, *, switch: bo
 
 def _made(call: Invocation, meant: LogLocation, *, already: bool, warnings: list[str]) -> int:
     facts = {"target": meant.shown, "already": already, "because": meant.reason}
-    if call.json:
-        return show(facts, as_json=True, warnings=warnings)
-    terminal.say(f"{'Using the log' if already or meant.is_server else 'Created a log'}: {meant.shown}")
-    for warning in warnings:
-        terminal.say(f"Note: {warning}")
-    for line in _next_steps():
-        terminal.say(line)
-    return 0
+    lines = [f"{'Using the log' if already or meant.is_server else 'Created a log'}: {meant.shown}"]
+    lines += [*(f"Note: {warning}" for warning in warnings), *_next_steps()]
+    return show(facts, as_json=call.json, text="\n".join(lines), warnings=warnings if call.json else [])
 
 
 def _next_steps() -> list[str]:

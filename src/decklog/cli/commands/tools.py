@@ -154,9 +154,8 @@ def list_tools(call: Invocation) -> int:
     from decklog.review.agent_tool import REVIEW
 
     every = (*TOOLS, REVIEW)
-    if call.json:
-        return show([tool.as_dict() for tool in every], as_json=True)
-    return show([{"tool": tool.name, "changes": tool.changes, "does": tool.summary} for tool in every], as_json=False)
+    rows = [{"tool": tool.name, "changes": tool.changes, "does": tool.summary} for tool in every]
+    return show(every if call.json else rows, as_json=call.json)
 
 
 @tools.command("call")

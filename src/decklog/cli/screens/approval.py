@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from decklog.cli.screens.lines import Line, StyledText, wrapped, written
+from decklog.cli.lines import Line, StyledText, wrapped, written
 from decklog.cli.terminal import DIM, LOUD, PLAIN, STRONG, width
 from decklog.core.characters import revealed
 from decklog.core.clock import from_text

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from decklog.agents.sessions import HISTORIES
-from decklog.cli.screens.lines import Line, StyledText, cells, clipped, fit
+from decklog.cli.lines import Line, StyledText, cells, clipped, fit
 from decklog.cli.terminal import BUSY, DIM, STRONG, width
 from decklog.core.characters import revealed
 from decklog.core.errors import NotFound

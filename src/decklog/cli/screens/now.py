@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from decklog.agents.closing import close_killed_sessions
 from decklog.cli import terminal
 from decklog.cli.call import Invocation
-from decklog.cli.screens.lines import Line, StyledText, cells, clipped, fit, print_lines, wrapped
+from decklog.cli.lines import Line, StyledText, cells, clipped, fit, wrapped
 from decklog.cli.show import show
 from decklog.cli.terminal import DIM, LOUD, PLAIN, STRONG, of_word
 from decklog.core.figures import bar, counted, dollars, span, sparkline
@@ -43,13 +43,9 @@ def show_now(call: Invocation, limit: int = LISTED) -> int:
         close_killed_sessions(log, call.spool())
         summary = log.overview.now(limit=limit)
         strips = None if call.json or call.brief else log.overview.activity([run.id for run in summary.runs])
-    if call.json:
-        data = summary.as_dict()
-        show({name: data[name] for name in _IN_BRIEF} if call.brief else summary, as_json=True)
-    elif call.brief:
-        terminal.say(summary.sentence)
-    else:
-        print_lines(screen(summary, terminal.width(_UNLESS_TERMINAL), strips))
+    data = summary.as_dict()
+    text = summary.sentence if call.brief else screen(summary, terminal.width(_UNLESS_TERMINAL), strips)
+    show({name: data[name] for name in _IN_BRIEF} if call.brief else summary, as_json=call.json, text=text)
     return _PENDING if summary.decisions else 0
 
 
@@ -159,18 +155,13 @@ def welcome(call: Invocation) -> int:
     """Show the first steps, or a short form of `decklog now`."""
     place = call.place()
     if not place.exists:
-        if call.json:
-            return show({"target": place.shown, "exists": False, "next": "decklog start"}, as_json=True)
-        terminal.put("\n".join(_NO_LOG))
-        return 0
+        facts = {"target": place.shown, "exists": False, "next": "decklog start"}
+        return show(facts, as_json=call.json, text="\n".join(_NO_LOG))
     with call.open(writing=False) as log:
         close_killed_sessions(log)
         summary = log.overview.now(limit=_LISTED)
         spent = log.ledger.summary()["total"]
-    if call.json:
-        return show(summary, as_json=True)
-    print_lines(_screen(summary, spent, terminal.width(_WELCOME_UNLESS_TERMINAL)))
-    return 0
+    return show(summary, as_json=call.json, text=_screen(summary, spent, terminal.width(_WELCOME_UNLESS_TERMINAL)))
 
 
 def _screen(summary: "Summary", spent: "SpendTotal", width: int) -> list[Line]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from decklog.agents.origins.commit_story import KINDS, CommitStory, SessionShare
 from decklog.agents.origins.line_story import LineStory, cost_text, facts_of
 from decklog.agents.origins.statistics import HEADS, LineStatistics, cells_of
-from decklog.cli.screens.lines import Line, StyledText, cells, fit, wrapped
+from decklog.cli.lines import Line, StyledText, cells, fit, wrapped
 from decklog.cli.terminal import BAD, DIM, GOOD, PLAIN, STRONG
 from decklog.core.characters import revealed
 from decklog.core.figures import counted

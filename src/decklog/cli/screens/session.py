@@ -8,7 +8,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, TextIO
 
 from decklog.agents.session_views import SessionSummary, Step, short_ids
-from decklog.cli.screens.lines import Line, StyledText, cells, clipped, fit, written
+from decklog.cli.lines import Line, StyledText, cells, clipped, fit, written
 from decklog.cli.terminal import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_shown, of_word
 from decklog.core.characters import revealed
 from decklog.core.figures import counted, dollars, span, took

@@ -1,15 +1,16 @@
-"""A run's attempts as bars over time."""
+"""The tasks of a run: attempts as bars over time, and a board."""
 
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from decklog.cli import terminal
-from decklog.cli.screens.lines import Line, StyledText, fit
-from decklog.cli.terminal import BUSY, DIM, STRONG, of_word
-from decklog.core.figures import took
-from decklog.log import Decklog
+from decklog.cli.lines import Line, StyledText, fit
+from decklog.cli.terminal import BUSY, DIM, PLAIN, STRONG, of_word
+from decklog.core.figures import span, took
 
 if TYPE_CHECKING:
+    from decklog import BoardCard, BoardColumn
+    from decklog.stores.runs.snapshot import RunSnapshot
     from decklog.stores.tasks.task import Attempt
 
 _MARKS = {
@@ -26,15 +27,14 @@ _LONGEST = 40
 _AROUND = 18
 
 
-def timeline(log: Decklog, run_id: str, width: int | None = None) -> list[Line]:
+def timeline(snapshot: "RunSnapshot", now: datetime, width: int | None = None) -> list[Line]:
     """Draw every attempt at every task of a run as a bar over time, with the times of its beginning and end beneath."""
-    snapshot = log.runs.snapshot(run_id)
-    goal = " ".join(getattr(snapshot.run, "goal", run_id).split())
+    goal = " ".join(getattr(snapshot.run, "goal", snapshot.run_id).split())
     if not snapshot.attempts:
         return [[StyledText(goal, STRONG)], [StyledText("(no task was worked on yet)", DIM)]]
     titles = {task.id: _short(task.title) for task in snapshot.records.get("tasks", [])}  # type: ignore[attr-defined]
     start = min(attempt.started_at for attempt in snapshot.attempts)
-    end = max(attempt.ended_at or log.clock.now() for attempt in snapshot.attempts)
+    end = max(attempt.ended_at or now for attempt in snapshot.attempts)
     seconds = max((end - start).total_seconds(), 0.001)
     label = max(len(titles[attempt.task_id]) for attempt in snapshot.attempts)
     worker = max(len(_short(attempt.worker)) for attempt in snapshot.attempts)
@@ -76,3 +76,51 @@ def _bar(attempt: "Attempt", start: datetime, span: float, width: int) -> str:
     length = max(1, round(ended * (width - 1)) - begin + 1)
     mark = _MARKS.get(attempt.outcome or "", "▒")
     return (" " * begin + mark * length)[:width].ljust(width)
+
+
+_NAMES = {"to_do": "To do", "doing": "Doing", "blocked_or_paused": "Blocked or paused", "over": "Done"}
+_USUAL_PRIORITY = 50
+
+
+def board_lines(columns: "list[BoardColumn]", size: int) -> list[Line]:
+    """Draw columns of a width side by side."""
+    cards = [_cards(column, size) for column in columns]
+    lines: list[Line] = [
+        _row([[StyledText(fit(f"{_NAMES[column.name]} ({column.count:,})", size), STRONG)] for column in columns])
+    ]
+    lines.append([StyledText("─┼─".join("─" * size for _ in columns), DIM)])
+    for number in range(max(map(len, cards), default=0)):
+        lines.append(_row([column[number] if number < len(column) else [StyledText(" " * size)] for column in cards]))
+    return lines
+
+
+def _row(cells: list[Line]) -> Line:
+    return [piece for place, cell in enumerate(cells) for piece in ([StyledText(" │ ", DIM)] if place else []) + cell]
+
+
+def _cards(column: "BoardColumn", size: int) -> list[Line]:
+    lines = [line for card in column.cards for line in _card(card, size)]
+    left_out = column.count - len(column.cards)
+    return [*lines, [StyledText(fit(f"and {left_out:,} more: --limit", size), DIM)]] if left_out > 0 else lines
+
+
+def _card(card: "BoardCard", size: int) -> list[Line]:
+    """Return the lines of a task: its status, its title and details."""
+    style = of_word(card.status)
+    title = StyledText(fit(card.title, size - 2), style if card.status.value == "needs attention" else PLAIN)
+    head = [StyledText(f"{card.status.shape} ", style), title]
+    details = ", ".join(_details(card))
+    return [head, [StyledText("  " + fit(details, size - 2), DIM)]] if details else [head]
+
+
+def _details(card: "BoardCard") -> list[str]:
+    if card.worker:
+        left = card.lease_seconds_left or 0
+        lease = f"{span(timedelta(seconds=left))} left" if left > 0 else "lease ended"
+        again = [f"attempt {card.attempts} of {card.max_attempts}"] if card.attempts > 1 else []
+        return [card.worker, *([card.stage] if card.stage else []), lease, *again]
+    if card.state != "pending":
+        return [card.why] if card.why else []
+    role = [card.role] if card.role and not card.assigned_to else []
+    urgency = [f"priority {card.priority}"] if card.priority != _USUAL_PRIORITY else []
+    return [*([card.why] if card.why else []), *role, *urgency]

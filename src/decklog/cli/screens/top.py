@@ -9,8 +9,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from decklog.cli.lines import Line, StyledText, cells, clipped, fit, wrapped
 from decklog.cli.screens import approval as approvals
-from decklog.cli.screens.lines import Line, StyledText, cells, clipped, fit, wrapped
 from decklog.cli.screens.now import START, doing, facts, money_lines, run_line
 from decklog.cli.show import entry_line
 from decklog.cli.signing import proving

@@ -13,12 +13,13 @@ from typing import Any
 
 from decklog.conductor.checks.lost_tests import RemovedTests, TestFile, hidden, moved, python_files, test_files
 from decklog.conductor.checks.running import MOST_RUNS, OUT_OF_DISK, CheckOutput, Runner, census
-from decklog.conductor.git.changes import PathChange, added_lines, changes
+from decklog.conductor.git.changes import added_lines, changes
 from decklog.conductor.git.repository import fixed_settings, version
 from decklog.conductor.settings import Check, Configuration
 from decklog.core.errors import Conflict, Unavailable
 from decklog.guard.files.gitignore import IgnoreFile
 from decklog.log import Decklog
+from decklog.provenance.git_output import RawChange
 from decklog.records.values import to_json
 from decklog.stores.workflow.verdicts import CheckOutcome, CheckVerdict
 
@@ -196,7 +197,7 @@ class Examiner:
         return [{"check": "tests", "kind": "census", "text": text, "tests": found[:MOST_SHOWN]}] if found else []
 
     def _by_old_tests(
-        self, base: str, tip: str, old: Sequence[PathChange], paths: Sequence[str], removed: RemovedTests
+        self, base: str, tip: str, old: Sequence[RawChange], paths: Sequence[str], removed: RemovedTests
     ) -> list[dict[str, Any]]:
         """Check the new code with the old versions of changed test files; a person decides about failures.
 
@@ -223,7 +224,7 @@ class Examiner:
         entry = b"%s blob %s\t%s\0" % (mode, blob.encode(), os.fsencode(path))
         return self._repository.commit_with(tip, entry, "With a file otherwise\n", self._runner.person)
 
-    def _questions(self, base: str, tip: str, changed: Sequence[PathChange]) -> list[dict[str, Any]]:
+    def _questions(self, base: str, tip: str, changed: Sequence[RawChange]) -> list[dict[str, Any]]:
         """List the findings that only a person may accept."""
         found: list[dict[str, Any]] = []
         protected = [one.path for one in changed if self._protected.covers(one.path)]

@@ -8,22 +8,13 @@ from itertools import pairwise
 
 from decklog.conductor.git.repository import Repository
 from decklog.guard.files.gitignore import IgnoreFile
+from decklog.provenance.git_output import RawChange, parse_raw
 
 LINK, SUBMODULE = "120000", "160000"
 NO_CHANGE = "no-change"
 LARGEST_FILE = 10 * 1024 * 1024
 _DIFF = ("diff-tree", "-r", "--no-renames")
 _MARKERS = ("<<<<<<< ", ">>>>>>> ")
-
-
-@dataclass(frozen=True)
-class PathChange:
-    """One path that differs. `status` is A, M, D or T, as git has it."""
-
-    path: str
-    status: str
-    mode: str
-    blob: str
 
 
 @dataclass(frozen=True)
@@ -35,15 +26,10 @@ class Fault:
     paths: tuple[str, ...] = ()
 
 
-def changes(repository: Repository, base: str, tip: str) -> list[PathChange]:
+def changes(repository: Repository, base: str, tip: str) -> list[RawChange]:
     """List the paths that differ between two commits."""
-    raw = repository.on_objects(*_DIFF, "-z", "--raw", base, tip).out
-    parts = [part.decode(errors="surrogateescape") for part in raw.split(b"\0")]
-    found = []
-    for head, path in zip(parts[::2], parts[1::2], strict=False):
-        _, mode, _, blob, status = head.split()
-        found.append(PathChange(path, status[0], mode, blob))
-    return found
+    raw = repository.on_objects(*_DIFF, "-z", "--raw", "--no-abbrev", base, tip).out
+    return list(parse_raw(raw.decode(errors="surrogateescape").split("\0")))
 
 
 def is_only_space(repository: Repository, base: str, tip: str) -> bool:
@@ -74,27 +60,27 @@ def faults(repository: Repository, base: str, start: str, tip: str, allowed: Seq
     return [fault for fault in found if fault.paths]
 
 
-def _outside(changed: Sequence[PathChange], allowed: Sequence[str]) -> tuple[str, ...]:
+def _outside(changed: Sequence[RawChange], allowed: Sequence[str]) -> tuple[str, ...]:
     if not allowed:
         return ()
     patterns = IgnoreFile(tuple(allowed))
     return tuple(one.path for one in changed if not patterns.covers(one.path))
 
 
-def _links_out(repository: Repository, changed: Sequence[PathChange]) -> tuple[str, ...]:
+def _links_out(repository: Repository, changed: Sequence[RawChange]) -> tuple[str, ...]:
     found = []
     for one in changed:
         if one.mode == LINK:
-            target = repository.on_objects("cat-file", "blob", one.blob).out.decode(errors="surrogateescape")
+            target = repository.on_objects("cat-file", "blob", str(one.new)).out.decode(errors="surrogateescape")
             leads_to = posixpath.normpath(posixpath.join(posixpath.dirname(one.path), target))
             if target.startswith("/") or leads_to == ".." or leads_to.startswith("../"):
                 found.append(one.path)
     return tuple(found)
 
 
-def _too_large(repository: Repository, changed: Sequence[PathChange]) -> tuple[str, ...]:
+def _too_large(repository: Repository, changed: Sequence[RawChange]) -> tuple[str, ...]:
     files = [one for one in changed if one.status != "D" and one.mode not in (LINK, SUBMODULE)]
-    sizes = repository.sizes([one.blob for one in files])
+    sizes = repository.sizes([str(one.new) for one in files])
     return tuple(one.path for one, size in zip(files, sizes, strict=True) if int(size) > LARGEST_FILE)
 
 

@@ -39,9 +39,9 @@ class Branches:
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
 
-    def current(self, cwd: Path) -> str:
-        """Return the branch that is checked out in a folder."""
-        found = call(["symbolic-ref", "--quiet", "--short", "HEAD"], variables={}, cwd=cwd, accepted=(0, 1))
+    def current(self) -> str:
+        """Return the branch that is checked out in the repository's folder."""
+        found = call(["symbolic-ref", "--quiet", "--short", "HEAD"], variables={}, cwd=self._repository.folder, accepted=(0, 1))
         if found.code:
             raise Conflict("no branch is checked out here", hint="Name one: decklog run land RUN --branch main")
         return found.text

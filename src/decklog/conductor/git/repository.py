@@ -16,6 +16,7 @@ from pathlib import Path
 
 from decklog.conductor import kill_points
 from decklog.core.errors import Conflict, Invalid, NotFound, TimedOut, Unavailable
+from decklog.core.folders import state_home
 
 HOME = "refs/decklog"
 # The part of it that keeps files of sessions; `decklog prune` releases them.
@@ -173,6 +174,11 @@ class Repository:
             raise Invalid(f"{path} is a shallow clone; merges need its history", hint="Run: git fetch --unshallow")
         return cls(Path(top), Path(os.path.realpath(os.path.join(os.fspath(path), common))), state)
 
+    @classmethod
+    def here(cls) -> "Repository":
+        """Find the repository that the current folder is in."""
+        return cls.find(Path.cwd(), state_home())
+
     # The two ways of calling git
 
     @cached_property
@@ -219,10 +225,10 @@ class Repository:
 
     # Names
 
-    def resolve(self, name: str, *, cwd: Path | None = None) -> str | None:
+    def resolve(self, name: str) -> str | None:
         """Return the commit that a name means to the user; None if there is none."""
         words = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
-        found = call(words, variables={}, cwd=cwd or self.folder, accepted=(0, 1, 128))
+        found = call(words, variables={}, cwd=self.folder, accepted=(0, 1, 128))
         return found.text if found.code == 0 else None
 
     def person(self) -> Person:
@@ -390,9 +396,9 @@ def _listed(objects: Path) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' if ":" in text or text.startswith('"') else text
 
 
-def starting_commit(repository: Repository, name: str, *, cwd: Path) -> str:
+def starting_commit(repository: Repository, name: str) -> str:
     """Return the commit of a name. Raise Conflict for a repository without commits, and NotFound for an unknown name."""
-    found = repository.resolve(name, cwd=cwd)
+    found = repository.resolve(name)
     if found is None and name == "HEAD":
         raise Conflict("this repository has no commit yet", hint="Make one: git add . && git commit")
     if found is None:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -39,9 +39,6 @@ class WatchedStep:
         """Return it in one line."""
         clock = f"{self.at:%H:%M:%S}" if self.at is not None else " " * 8
         return f"{clock}  {self.kind:<6} {' '.join(self.text.split())}"
-
-    def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "at": None if self.at is None else self.at.isoformat()}
 
 
 class ItemWatch:

@@ -1,20 +1,18 @@
 """Work items of a run: show, comment on, message, take over and continue them."""
 
-from pathlib import Path
-
 import click
 
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.commands.conductor.conducting import conduct
 from decklog.cli.exits import print_json
-from decklog.cli.show import show
+from decklog.cli.show import show, to_data
 from decklog.cli.terminal import say
 from decklog.conductor import starting
 from decklog.conductor.context import RunContext
+from decklog.conductor.git.repository import Repository
 from decklog.conductor.items import takeover
 from decklog.conductor.items.item import Item, Rounds, change_of, find_item, located, patch_of, split_name
 from decklog.conductor.items.watching import ItemWatch, files_of
-from decklog.core.folders import state_home
 from decklog.log import Decklog
 
 _item = click.argument("item", metavar="ITEM")
@@ -24,9 +22,9 @@ _by = click.option("--by", metavar="NAME", help="who acts, default your name in 
 def found_item(log: Decklog, name: str) -> tuple[RunContext, Item]:
     """Find a work item that is named as ITEM, of the newest run of this repository, or as RUN.ITEM."""
     run_id, item = split_name(name)
-    run_id = run_id or starting.newest(log, cwd=Path.cwd(), state=state_home())
+    run_id = run_id or starting.newest(log, Repository.here())
     found = find_item(log, run_id, item)
-    return starting.open_run(log, run_id, cwd=Path.cwd(), state=state_home()), found
+    return starting.open_run(log, run_id, Repository.here()), found
 
 
 def person_of(log: Decklog, context: RunContext, by: str | None) -> str:
@@ -41,7 +39,7 @@ def watch_item(call: Invocation, name: str, *, follow: bool) -> int:
         context, item = found_item(log, name)
         watch = ItemWatch(context, item)
         for seen in watch.follow() if follow else watch.look():
-            print_json({"run_id": context.run_id, "item": item.name, **seen.as_dict()}) if call.json else say(seen.line())
+            print_json({"run_id": context.run_id, "item": item.name, **to_data(seen)}) if call.json else say(seen.line())
         return {"landed": 0, "blocked": 1, "given up": 1}.get(watch.state.state, 7) if follow else 0
 
 
@@ -60,10 +58,8 @@ def diff(call: Invocation, item: str, stat: bool) -> int:
             rows = [{"path": path, "added": added, "removed": removed} for path, added, removed in files_of(context, found)]
             return show(rows, as_json=call.json)
         patch = patch_of(context, found)
-    if call.json:
-        return show({"item": found.name, "run_id": context.run_id, "patch": patch}, as_json=True)
-    say(patch.rstrip("\n") or f"{found.name} has changed nothing yet.")
-    return 0
+    text = patch.rstrip("\n") or f"{found.name} has changed nothing yet."
+    return show({"item": found.name, "run_id": context.run_id, "patch": patch}, as_json=call.json, text=text)
 
 
 @click.command()
@@ -83,10 +79,8 @@ def comment(call: Invocation, item: str, where: str, text: str, by: str | None) 
         change = change_of(context, found)
         quoted = located(context.repository, "" if change is None else change.tip, path, line)
         message = Rounds(context).post(found, text, by=person_of(log, context, by), where=(path, line), quoted=quoted)
-    if call.json:
-        return show(message, as_json=True)
-    say(f"{message.id}: {found.name} gets another round. If no conductor works on the run: decklog run continue {item}")
-    return 0
+    text = f"{message.id}: {found.name} gets another round. If no conductor works on the run: decklog run continue {item}"
+    return show(message, as_json=call.json, text=text)
 
 
 def _place(where: str) -> tuple[str, int]:
@@ -109,10 +103,9 @@ def message(call: Invocation, item: str, text: str, by: str | None) -> int:
     with call.open() as log:
         context, found = found_item(log, item)
         posted = Rounds(context).post(found, text, by=person_of(log, context, by))
-    if call.json:
-        return show(posted, as_json=True)
-    say(f"{posted.id}: {found.name} gets it at its agent's next turn, or in its next round. See: decklog inbox show {posted.id}")
-    return 0
+    when = "at its agent's next turn, or in its next round"
+    said = f"{posted.id}: {found.name} gets it {when}. See: decklog inbox show {posted.id}"
+    return show(posted, as_json=call.json, text=said)
 
 
 @click.command("open")
@@ -128,12 +121,9 @@ def open_item(call: Invocation, item: str, by: str | None) -> int:
     with call.open() as log:
         context, found = found_item(log, item)
         opened = takeover.open_item(context, found, by=person_of(log, context, by))
-    if call.json:
-        return show(dict(vars(opened)), as_json=True)
-    say(opened.folder)
-    if opened.resume is not None:
-        say(opened.resume)
-    click.echo(f"It is yours. Then: decklog run continue {item}", err=True)
+    show(opened, as_json=call.json, text="\n".join(filter(None, (opened.folder, opened.resume))))
+    if not call.json:
+        click.echo(f"It is yours. Then: decklog run continue {item}", err=True)
     return 0
 
 
@@ -157,7 +147,7 @@ def continue_item(call: Invocation, item: str, by: str | None, text: str | None,
             Rounds(context).post(found_item(log, item)[1], text, by=who)
         if no_work:
             return show({"item": found.name, "files": files}, as_json=True) if call.json else 0
-        context = starting.resume(log, context.run_id, cwd=Path.cwd(), state=state_home())
+        context = starting.resume(log, context.run_id, Repository.here())
         starting.check_agents(context.configuration)
         return conduct(call, context)
 

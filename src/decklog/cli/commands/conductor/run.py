@@ -16,7 +16,6 @@ from decklog.cli.commands.conductor.items import COMMANDS, person_of, watch_item
 from decklog.cli.groups import for_the_owner
 from decklog.cli.show import show
 from decklog.cli.signing import proving
-from decklog.cli.terminal import say
 from decklog.conductor import landing, starting
 from decklog.conductor.agents.description import known_names, known_program
 from decklog.conductor.cleaning import Cleaner, kept
@@ -137,7 +136,7 @@ def _start_tracker(call: Invocation, name: str, query: str, given: Mapping[str, 
     """Work on items of a tracker; it learns their states before and after, also when the run is interrupted in between."""
     from decklog.plugins.trackers import RepositoryTracker
 
-    tracker = RepositoryTracker.of(name, Path.cwd(), state_home())
+    tracker = RepositoryTracker.of(name, Repository.here())
 
     def wanted(log: Decklog) -> RunRequest:
         tracker.sync(log)
@@ -155,7 +154,7 @@ def _begin(call: Invocation, wanted: Callable[[Decklog], RunRequest], given: Map
     with call.open() as log:
         asked = wanted(log)
         asked = replace(asked, known_red=given["from_red"], is_again=asked.is_again or given["again"])
-        context = starting.begin(log, asked, cwd=Path.cwd(), state=state_home(), commit=given["commit"], say=say_aside)
+        context = starting.begin(log, asked, Repository.here(), commit=given["commit"], say=say_aside)
         return conduct(call, context)
 
 
@@ -170,21 +169,14 @@ def _start(call: Invocation, path: Path, given: Mapping[str, Any]) -> int:
 
 def _check(call: Invocation, commit: str) -> int:
     found = problems(Path.cwd(), commit)
-    if call.json:
-        show({"ready": not found, "problems": found}, as_json=True)
-    else:
-        for problem in found or ["Ready: a run has everything that it needs."]:
-            say(problem)
+    text = "\n".join(found) or "Ready: a run has everything that it needs."
+    show({"ready": not found, "problems": found}, as_json=call.json, text=text)
     return 1 if found else 0
 
 
 def _find_run(log: Decklog, run_id: str | None) -> str:
     """Return the run that is meant: the one that is named, or the newest of this repository."""
-    if run_id is not None:
-        return run_id
-    from decklog.conductor.starting import newest
-
-    return newest(log, cwd=Path.cwd(), state=state_home())
+    return run_id or starting.newest(log, Repository.here())
 
 
 @run.command()
@@ -203,8 +195,7 @@ def watch(call: Invocation, name: str | None, no_follow: bool) -> int:
         run_id = _find_run(log, name)
         if no_follow:
             status = run_status(log, run_id)
-            _show(call, status)
-            return 0
+            return _show(call, status)
         progress = ProgressPrinter(call, log, run_id)
         # Read before the first update: changes in between are shown again.
         seen = _newest_entry(log, log.runs.get(run_id).id)
@@ -233,14 +224,9 @@ def _newest_entry(log: Decklog, run_id: str) -> int:
     return log.journal.find(run_id, limit=1)[0].seq
 
 
-def _show(call: Invocation, status: ConductorStatus) -> None:
-    if call.json:
-        show(status.as_dict(), as_json=True)
-        return
-    say(f"{status.run_id} · {status.goal} · {status.status}")
-    say(f"{status.counts()}; {status.spent()}")
-    for item in status.items:
-        say(item.line())
+def _show(call: Invocation, status: ConductorStatus) -> int:
+    lines = [f"{status.run_id} · {status.goal} · {status.status}", f"{status.counts()}; {status.spent()}"]
+    return show(status, as_json=call.json, text="\n".join([*lines, *(item.line() for item in status.items)]))
 
 
 @run.command()
@@ -249,9 +235,7 @@ def _show(call: Invocation, status: ConductorStatus) -> None:
 def stop(call: Invocation, run_id: str | None) -> int:
     """Have nothing more of a run claimed: agents finish what they do. `decklog run --plan` goes on with it."""
     with call.open() as log:
-        stopped = log.runs.update(_find_run(log, run_id), status="paused")
-        show(stopped, as_json=call.json)
-    return 0
+        return show(log.runs.update(_find_run(log, run_id), status="paused"), as_json=call.json)
 
 
 @run.command()
@@ -265,7 +249,7 @@ def work(call: Invocation, run_id: str, remote: str | None) -> int:
     what attempts leave, and what has landed, travels through refs/decklog/ of that. Each machine has its own agents and places.
     """
     with call.open() as log:
-        context = starting.resume(log, run_id, cwd=Path.cwd(), state=state_home(), remote=remote)
+        context = starting.resume(log, run_id, Repository.here(), remote=remote)
         starting.check_agents(context.configuration)
         return conduct(call, context)
 
@@ -283,9 +267,7 @@ def fork(call: Invocation, run_id: str, at: str | None, new_run: str | None, bud
     """
     money = None if budget is None else round(budget * 1_000_000)
     with call.open() as log:
-        context = starting.fork(
-            log, run_id, at=at, new_run_id=new_run, budget_microdollars=money, cwd=Path.cwd(), state=state_home()
-        )
+        context = starting.fork(log, run_id, Repository.here(), at=at, new_run_id=new_run, budget_microdollars=money)
         starting.check_agents(context.configuration)
         say_aside(f"run {context.run_id} goes on from {context.target_commit()[:12]}")
         return conduct(call, context)
@@ -322,17 +304,16 @@ def land(
     as about every push.
     """
     with call.open() as log:
-        context = starting.open_run(log, _find_run(log, run_id), cwd=Path.cwd(), state=state_home())
+        context = starting.open_run(log, _find_run(log, run_id), Repository.here())
         who, proof = person_of(log, context, by), proving(log, key)
         if pr:
             pushed = {"remote": remote, "branch": new_branch, "base": branch}
             return _publish(call, context, pushed, is_trial=dry_run, by=who, proof=proof)
-        found = landing.prepare(context, branch, cwd=Path.cwd())
+        found = landing.prepare(context, branch)
         if not found.is_done and not dry_run:
             landing.examine(context, found)
             landing.land(context, found, by=who, proof=proof)
-        _show_landed(call, found, is_trial=dry_run)
-    return 0
+        return _show_landed(call, found, is_trial=dry_run)
 
 
 def _publish(
@@ -349,24 +330,20 @@ def _publish(
         push = Publication("git", (one.remote, refspec), frozenset(), (), str(Path.cwd()))
         return push_block_reason(context.log, [push], root=str(Path.cwd()), state=state_home())
 
-    wanted = landing.prepare_request(context, cwd=Path.cwd(), **given)
+    wanted = landing.prepare_request(context, **given)
     if not is_trial:
         wanted = replace(wanted, url=landing.publish(context, wanted, by=by, proof=proof, held=held))
-    if call.json:
-        return show({**wanted.as_dict(), "published": not is_trial}, as_json=True)
-    say(wanted.body.rstrip() if is_trial else f"{wanted.branch} is pushed to {wanted.remote}: {wanted.url}")
-    return 0
+    text = wanted.body.rstrip() if is_trial else f"{wanted.branch} is pushed to {wanted.remote}: {wanted.url}"
+    return show({**vars(wanted), "published": not is_trial}, as_json=call.json, text=text)
 
 
-def _show_landed(call: Invocation, found: LandingPlan, *, is_trial: bool) -> None:
-    if call.json:
-        show({**found.as_dict(), "landed": not is_trial, "already": found.is_done}, as_json=True)
-    elif found.is_done:
-        say(f"{found.branch} is up to date.")
-    else:
+def _show_landed(call: Invocation, found: LandingPlan, *, is_trial: bool) -> int:
+    text = f"{found.branch} is up to date."
+    if not found.is_done:
         how = "as a merge, " if found.is_merge else ""
         verb = "would land" if is_trial else "landed"
-        say(f"{counted(found.files, 'file')} {verb} on {found.branch}: {how}{found.old[:12]} -> {found.new[:12]}")
+        text = f"{counted(found.files, 'file')} {verb} on {found.branch}: {how}{found.old[:12]} -> {found.new[:12]}"
+    return show({**vars(found), "landed": not is_trial, "already": found.is_done}, as_json=call.json, text=text)
 
 
 @run.command()
@@ -377,10 +354,9 @@ def rescue(call: Invocation, run_id: str | None) -> int:
 
     To have one back: git branch NAME COMMIT
     """
-    rows = [dict(vars(one)) for one in kept(Repository.find(Path.cwd(), state_home()), run_id)]
-    if call.json:
-        return show(rows, as_json=True)
-    return show([{**row, "commit": row["commit"][:12], "ref": ""} for row in rows], as_json=False)
+    rows = [dict(vars(one)) for one in kept(Repository.here(), run_id)]
+    shown = rows if call.json else [{**row, "commit": row["commit"][:12], "ref": ""} for row in rows]
+    return show(shown, as_json=call.json)
 
 
 @run.command()
@@ -391,15 +367,12 @@ def rescue(call: Invocation, run_id: str | None) -> int:
 def gc(call: Invocation, days: float, unlanded: bool, dry_run: bool) -> int:
     """Clean up after runs that are over: their places, and the refs of what is in a branch of yours."""
     with call.open() as log:
-        cleaner = Cleaner(log, Path.cwd(), state_home(), days=days, is_trial=dry_run, unlanded=unlanded)
+        cleaner = Cleaner(log, Repository.here(), days=days, is_trial=dry_run, unlanded=unlanded)
         cleaned = cleaner.clean()
-    if call.json:
-        return show(cleaned.as_dict(), as_json=True)
     verb = "would be removed" if dry_run else "removed"
-    say(f"{len(cleaned.refs)} refs and {len(cleaned.folders)} folders {verb}.")
-    for what, why in cleaned.stays.items():
-        say(f"Kept {what}: {why}")
-    return 0
+    lines = [f"{len(cleaned.refs)} refs and {len(cleaned.folders)} folders {verb}."]
+    lines += [f"Kept {what}: {why}" for what, why in cleaned.stays.items()]
+    return show(cleaned, as_json=call.json, text="\n".join(lines))
 
 
 @run.command()
@@ -408,8 +381,7 @@ def agents(call: Invocation) -> int:
     """List the agent programs whose description comes with Decklog, and whether each is installed here."""
     rows = [{"name": name, "program": known_program(name)} for name in known_names()]
     found = [{**row, "found": shutil.which(row["program"]) if row["program"] else None} for row in rows]
-    show(found, as_json=call.json)
-    return 0
+    return show(found, as_json=call.json)
 
 
 for _command in COMMANDS:

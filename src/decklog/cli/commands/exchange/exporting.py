@@ -3,21 +3,19 @@
 import os
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.groups import SuggestingGroup, for_the_owner
+from decklog.cli.plugin_group import build_command, tracker_class
 from decklog.cli.show import show
+from decklog.cli.signing import announce, token_to_show
 from decklog.cli.terminal import ProgressMeter
 
 if TYPE_CHECKING:
     from decklog.importing.sync import Sync
-    from decklog.mcp.token import Token
-    from decklog.plugins.adapters.otel.receiver import Receiver
 
 
 @click.group(cls=SuggestingGroup)
@@ -56,16 +54,13 @@ def _tracker_export(
     """Add and return the command of an exporter; `exporter` names its class below `decklog.plugins.importers`."""
 
     def run(call: Invocation, /, **given: Any) -> int:
-        module, _, kind = exporter.partition(":")
-        made = getattr(import_module(f"decklog.plugins.importers.{module}"), kind)
         with call.open(writing=False) as log, ProgressMeter() as meter:
             progress = {"progress": meter} if has_progress else {}
-            return _show_written(call, made(log, given.pop(argument), **given, **progress).run())
+            return _show_written(call, tracker_class(exporter)(log, given.pop(argument), **given, **progress).run())
 
-    command: Any = click.pass_obj(run)
-    for option in reversed([click.argument(argument), *options]):
-        command = option(command)
-    return export.command(name, help=text)(command)
+    command = build_command(name, text, run, click.argument(argument), *options)
+    export.add_command(command)
+    return command
 
 
 def _run(text: str, **settings: Any) -> Callable[[Any], Any]:
@@ -148,15 +143,11 @@ def _tracker_sync(name: str, syncer: str, text: str, argument: Callable[[Any], A
     """Add the command that syncs with a tracker; `syncer` names its class below `decklog.plugins.importers`."""
 
     def run(call: Invocation, /, path: str, **settings: Any) -> int:
-        module, _, kind = syncer.partition(":")
-        return _sync(call, getattr(import_module(f"decklog.plugins.importers.{module}"), kind), path, **settings)
+        return _sync(call, tracker_class(syncer), path, **settings)
 
     run_option = _run("the run that has the tasks", default=name, show_default=True)
     dry_run = click.option("--dry-run", is_flag=True, help="show what would happen, and change nothing")
-    command: Any = click.pass_obj(run)
-    for option in reversed([argument, run_option, dry_run, *options]):
-        command = option(command)
-    sync.command(name, help=f"{text}\n\n{_BOTH_SIDES}")(command)
+    sync.add_command(build_command(name, f"{text}\n\n{_BOTH_SIDES}", run, argument, run_option, dry_run, *options))
 
 
 _BOTH_SIDES = """Each side gets what only the other changed since the last time. What both changed stays as it is on either side,
@@ -307,27 +298,14 @@ def receive_otlp(call: Invocation, /, token_file: str | None, certificate: str |
 
     Senders present the token: OTEL_EXPORTER_OTLP_HEADERS="authorization=Bearer%20TOKEN".
     """
-    from decklog.mcp.token import find_token
     from decklog.plugins.adapters.otel.receiver import Receiver
 
     if (certificate is None) != (key is None):
         raise WrongUsage("--tls-cert and --tls-key belong together", hint="Use both.")
     pair = None if certificate is None or key is None else (certificate, key)
-    token = find_token(token_file, os.environ, _TOKEN)
-    if token.is_new and not sys.stderr.isatty():
-        raise WrongUsage(
-            "a new token would be shown to nobody, since this is no terminal",
-            hint=f"Name a file for it: --token-file FILE, or set {_TOKEN}.",
-        )
+    token = token_to_show(token_file, _TOKEN)
     with call.open(create=True) as log:
         receiver = Receiver(log, token, certificate=pair, **settings)
-        _announce(receiver, token)
+        announce(receiver.address, token)
         receiver.serve()
     return 0
-
-
-def _announce(receiver: "Receiver", token: "Token") -> None:
-    terminal.say(receiver.address)
-    sys.stdout.flush()
-    if token.is_new:
-        sys.stderr.write(f"Token, shown only now: {token.text}\n")

@@ -5,16 +5,15 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from decklog.cli.call import Invocation
 from decklog.cli.groups import for_the_owner
-from decklog.cli.plugin_group import PluginGroup
+from decklog.cli.plugin_group import PluginGroup, build_command, tracker_class
 from decklog.cli.projects import Consent, accept_project
-from decklog.cli.show import print_warnings, show
+from decklog.cli.show import show
 from decklog.cli.terminal import ProgressMeter
 from decklog.core.errors import Invalid, NotFound
 from decklog.core.figures import sized
@@ -76,20 +75,15 @@ def _tracker_command(
     """
 
     def run(call: Invocation, /, dry_run: bool, **given: Any) -> int:
-        module, _, kind = importer.partition(":")
         source = given.pop(argument) or (default() if default else "")
         with _log(call, source, dry_run) as log, ProgressMeter() as meter:
-            made = getattr(import_module(f"decklog.plugins.importers.{module}"), kind)
-            done = made(log, source, dry_run=dry_run, progress=meter, **given).run()
+            done = tracker_class(importer)(log, source, dry_run=dry_run, progress=meter, **given).run()
         return _show(call, done)
 
     options: list[Any] = [click.argument(argument, required=default is None)]
     options += [_run(name if name != "gaia" else "gaia-coder")] if takes.get("run_id") else []
     options += [_dry_run, _seconds] if takes.get("seconds") else [_dry_run]
-    command: Any = click.pass_obj(run)
-    for option in reversed(options):
-        command = option(command)
-    return click.command(name, help=text)(command)
+    return build_command(name, text, run, *options)
 
 
 _AGAIN = "Run it again at any time"
@@ -249,11 +243,8 @@ def _agent_command(name: str, text: str, folder: Callable[[], str] | None = None
             return _history(call, name, path or folder(), dry_run)
         return _sessions(call, name, path, everywhere, dry_run)
 
-    command: Any = click.pass_obj(run)
-    options = [click.argument("path", required=False), *([_everywhere] if folder is None else []), _dry_run]
-    for option in reversed(options):
-        command = option(command)
-    return click.command(name, help=text)(command)
+    everywhere = [_everywhere] if folder is None else []
+    return build_command(name, text, run, click.argument("path", required=False), *everywhere, _dry_run)
 
 
 import_claude = _agent_command(
@@ -308,7 +299,6 @@ def _history(call: Invocation, program: str, path: str, dry_run: bool, roots: li
     from decklog.agents.history import HistoryImport
     from decklog.agents.spool import Spool
     from decklog.cli.screens.cost import imported_lines, spent_of
-    from decklog.cli.screens.lines import print_lines
     from decklog.location.locate import locate, spool_folder
 
     begun = time.monotonic()
@@ -319,11 +309,8 @@ def _history(call: Invocation, program: str, path: str, dry_run: bool, roots: li
         if dry_run:
             return show(done.as_dict(), as_json=call.json, warnings=done.warnings)
         spent = spent_of(log, program)
-    if call.json:
-        return show({**done.as_dict(), **spent}, as_json=True, warnings=done.warnings)
-    print_lines(imported_lines(program, done, spent, time.monotonic() - begun))
-    print_warnings(done.warnings)
-    return 0
+    lines = imported_lines(program, done, spent, time.monotonic() - begun)
+    return show({**done.as_dict(), **spent}, as_json=call.json, text=lines, warnings=done.warnings)
 
 
 def _log(call: Invocation, source: str, dry_run: bool) -> "AbstractContextManager[Decklog]":
