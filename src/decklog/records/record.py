@@ -165,16 +165,17 @@ class Record:
             value = own[name] = None if raw is None else self._decoded(name, raw)
             return value
 
-        def _decoded(self, name: str, raw: Any) -> Any:
-            try:
-                return self._decoders()[name](raw)
-            except (ValueError, TypeError):
-                raise Damaged(
-                    f"the {name} of a {self.noun()} can't be read: {str(raw)[:80]!r}",
-                    hint="The rest of the record can. See: decklog verify",
-                    table=self.table,
-                    column=name,
-                ) from None
+    def _decoded(self, name: str, raw: Any) -> Any:
+        """Decode a column; a record that stores a value in another form overrides this."""
+        try:
+            return self._decoders()[name](raw)
+        except (ValueError, TypeError):
+            raise Damaged(
+                f"the {name} of a {self.noun()} can't be read: {str(raw)[:80]!r}",
+                hint="The rest of the record can. See: decklog verify",
+                table=self.table,
+                column=name,
+            ) from None
 
     @classmethod
     def upcast(cls, image: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,10 +1,10 @@
 """Side effects: actions of tools on the outside world, recorded before and finalized after."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from decklog.core.errors import Invalid, Unproven
 from decklog.db.where import Where, enum_of
@@ -83,13 +83,10 @@ class Effect(Record):
     note: str | None = None
     settled_at: datetime | None = None
 
-    @classmethod
-    def from_row(cls, names: Iterable[str], row: Sequence[Any]) -> Self:
-        effect = super().from_row(names, row)
+    def _decoded(self, name: str, raw: Any) -> Any:
+        value = super()._decoded(name, raw)
         # Stored in a list, so that the column is always JSON.
-        if isinstance(effect.result, list):
-            effect.__dict__["result"] = effect.result[0]
-        return effect
+        return value[0] if name == "result" and isinstance(value, list) else value
 
     @classmethod
     def needs_proof(cls, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> bool:

@@ -1,11 +1,11 @@
 """Criteria: what must be true for a run to succeed, with evidence that becomes stale when commits or files change."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from decklog.core.errors import Conflict, Invalid
 from decklog.db.where import Where, enum_of
@@ -53,13 +53,11 @@ class Criterion(Record):
     is_stale: bool = False
     stale_reason: str | None = None
 
-    @classmethod
-    def from_row(cls, names: Iterable[str], row: Sequence[Any]) -> Self:
-        record = super().from_row(names, row)
-        files: Any = record.evidence_files
-        if isinstance(files, list):
-            record.__dict__["evidence_files"] = {file["path"]: file["sha256"] for file in files}
-        return record
+    def _decoded(self, name: str, raw: Any) -> Any:
+        value = super()._decoded(name, raw)
+        if name == "evidence_files" and isinstance(value, list):
+            return {file["path"]: file["sha256"] for file in value}
+        return value
 
     def stale_because(self, commit: str | None, files: Mapping[str, object]) -> str | None:
         """Return why the evidence is stale for the present commit and file digests; None if it may still be valid."""
