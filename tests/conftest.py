@@ -75,7 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail when a test has said yes to a log in the settings of whoever runs it: it would count for the next one there."""
-    folder: Path = session.config._tmp_path_factory.getbasetemp().resolve()  # type: ignore[attr-defined]
+    folder: Path = session.config._tmp_path_factory.getbasetemp().resolve()
     if written := session.config.stash[_homes].accepted_below(folder):
         pytest.exit("tests wrote to the home of whoever runs them:\n" + "\n".join(written), returncode=1)
 

@@ -29,7 +29,7 @@ def every(
 
         taken = {names} if single else set(names)
         kept = [one for name, one in inspect.signature(test).parameters.items() if name not in taken]
-        try_all.__signature__ = inspect.Signature(kept)  # type: ignore[attr-defined]
+        try_all.__signature__ = inspect.Signature(kept)
         try_all.__name__, try_all.__doc__, try_all.__module__ = test.__name__, test.__doc__, test.__module__
         return try_all
 

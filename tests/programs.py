@@ -49,7 +49,7 @@ def _import_everything() -> None:
     import tests.imported  # noqa: F401
 
     for name in decklog.cli.main.COMMANDS:
-        decklog.cli.main.menu.get_command(None, name)  # type: ignore[arg-type]
+        decklog.cli.main.menu.get_command(None, name)
     import decklog.agents.intake
     import decklog.cli.derived
     import decklog.cli.exits

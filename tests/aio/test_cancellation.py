@@ -244,7 +244,7 @@ def test_a_cancelled_use_of_a_grant_leaves_it_unused_or_hands_it_out(drive: Driv
 
     async def attempt(alog: AsyncDecklog, delay: float) -> None:
         asked = log.approvals.ask("run_1", "Deploy?", by="agent", about=f"plan {len(outcomes)}")
-        log.approvals.decide(asked.id, "granted", by="owner")  # type: ignore[arg-type]
+        log.approvals.decide(asked.id, "granted", by="owner")
         got: list[Any] = []
 
         async def use() -> None:
@@ -268,7 +268,7 @@ def test_a_cancelled_use_of_a_grant_leaves_it_unused_or_hands_it_out(drive: Driv
 @pytest.mark.slow
 def test_a_use_cancelled_before_its_commit_is_rolled_back(drive: Drive, log: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = log.approvals.ask("run_1", "Deploy?", by="agent", about="plan")
-    log.approvals.decide(asked.id, "granted", by="owner")  # type: ignore[arg-type]
+    log.approvals.decide(asked.id, "granted", by="owner")
     written, cancelled = threading.Event(), threading.Event()
     use = log.approvals._used
 

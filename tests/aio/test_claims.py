@@ -144,7 +144,7 @@ def test_an_end_that_is_undone_leaves_the_claim_held_and_kept_alive(drive: Drive
             extended = claim.task.leased_until
             with anyio.fail_after(10):
                 while claim.task.leased_until == extended:
-                    log.clock.advance(seconds=0.01)  # type: ignore[attr-defined]
+                    log.clock.advance(seconds=0.01)
                     await anyio.sleep(0.01)
             await claim.finish("done")
 

@@ -95,7 +95,7 @@ def test_a_block_cancelled_while_it_begins_is_recorded_or_can_begin_again(drive:
 def test_a_plain_function_is_refused(drive: Drive) -> None:
     async def program(alog: AsyncDecklog) -> None:
         with pytest.raises(Invalid, match=r"Decklog\.once"):
-            alog.once(len)  # type: ignore[arg-type]
+            alog.once(len)
         with pytest.raises(Invalid, match=r"AsyncDecklog\.once"):
             alog.log.once(anyio.sleep)
 

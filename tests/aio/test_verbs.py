@@ -49,13 +49,13 @@ def test_errors_come_as_they_are(drive: Drive) -> None:
         with pytest.raises(NotFound):
             await alog.tasks.get("nobody")
         with pytest.raises(Invalid, match="knows no"):
-            await alog.tasks.claim("run_1", worker="w", waits=3)  # type: ignore[call-arg]
+            await alog.tasks.claim("run_1", worker="w", waits=3)
         with pytest.raises(Invalid, match="lease_seconds"):
             await alog.tasks.claim("run_1", worker="w", lease_seconds=1e300)
         with pytest.raises(AttributeError, match="no verb 'ad'"):
-            alog.tasks.ad  # type: ignore[attr-defined]  # noqa: B018
+            alog.tasks.ad  # noqa: B018
         with pytest.raises(AttributeError, match="stores are"):
-            alog.task  # type: ignore[attr-defined]  # noqa: B018
+            alog.task  # noqa: B018
 
     drive(program)
 

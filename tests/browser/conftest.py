@@ -12,7 +12,7 @@ import pytest
 from decklog import Decklog
 from tests.pictures import sample_log, sample_parts
 from tests.waiting import wait_until
-from tests.web.asking import PASSWORD
+from tests.web.client import PASSWORD
 from tests.web.serving import Server
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -12,7 +12,7 @@ from decklog import Decklog
 from decklog.web.pages.run import TABS
 from tests.browser.conftest import MISSING, REBOUND, Tab, Tabs
 from tests.waiting import wait_until
-from tests.web.asking import PASSWORD
+from tests.web.client import PASSWORD
 from tests.web.payloads import PAYLOADS, fill
 from tests.web.serving import Server
 from tests.web.test_text_of_agents import PLACES
@@ -60,7 +60,7 @@ SEQS = "[...document.querySelectorAll('#tail li[id^=\"e-\"]')].map(row => Number
 
 def open_approval(path: Path) -> Any:
     with Decklog.open(path) as log:
-        return log.approvals.find(state="open")[0]  # type: ignore[arg-type]
+        return log.approvals.find(state="open")[0]
 
 
 def test_a_link_of_the_terminal_logs_in_and_leaves_no_trace(tab: Tab, server: Server) -> None:
@@ -249,7 +249,7 @@ def test_the_slider_shows_the_run_as_of_any_entry(tab: Tab, path: Path) -> None:
     tab.page.keyboard.press("[")
     tab.page.wait_for_selector("text=AS OF ENTRY 40")
     with Decklog.open(path) as log:
-        done = sum(task.state.value == "done" for task in log.runs.snapshot("commas", at="40").records["tasks"])  # type: ignore[attr-defined]
+        done = sum(task.state.value == "done" for task in log.runs.snapshot("commas", at="40").records["tasks"])
     assert f"{done} of 6 tasks done" in tab.page.inner_text(".facts")
     tab.check()
 

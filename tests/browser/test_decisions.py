@@ -7,7 +7,7 @@ import pytest
 from decklog import Decklog
 from tests.browser.conftest import MISSING, Tab
 from tests.browser.test_dashboard import open_approval
-from tests.web.asking import PASSWORD
+from tests.web.client import PASSWORD
 
 if MISSING:
     pytest.skip(MISSING, allow_module_level=True)

@@ -10,7 +10,7 @@ from decklog import Decklog
 from tests.browser.conftest import MISSING, Tab, Tabs
 from tests.browser.test_dashboard import found_by_axe
 from tests.waiting import wait_until
-from tests.web.asking import PASSWORD
+from tests.web.client import PASSWORD
 from tests.web.serving import Server
 
 if MISSING:
@@ -144,8 +144,8 @@ def test_no_key_does_anything_where_single_keys_are_switched_off_or_somebody_typ
 
 def prove(log: Decklog) -> None:
     with log.proving(password=PASSWORD):
-        (asked, *_) = log.approvals.find(state="open", oldest_first=True)  # type: ignore[arg-type]
-        log.approvals.decide(asked.id, "denied", by="ana", rationale="not now")  # type: ignore[arg-type]
+        (asked, *_) = log.approvals.find(state="open", oldest_first=True)
+        log.approvals.decide(asked.id, "denied", by="ana", rationale="not now")
 
 
 def hold(log: Decklog) -> None:

@@ -15,7 +15,7 @@ from tests.browser.conftest import CHROMIUM, MISSING, Tab, Tabs
 from tests.browser.wire import Wire
 from tests.searches import FULL
 from tests.waiting import wait_until
-from tests.web.asking import PASSWORD
+from tests.web.client import PASSWORD
 from tests.web.serving import Server
 
 if MISSING:

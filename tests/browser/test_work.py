@@ -13,7 +13,7 @@ from tests.browser.test_dashboard import AXE, TAGS
 from tests.browser.test_places import press_on
 from tests.conductor.plans import work_item
 from tests.waiting import wait_until
-from tests.web.asking import PASSWORD
+from tests.web.client import PASSWORD
 from tests.web.payloads import PAYLOADS
 from tests.web.serving import Server
 

@@ -75,7 +75,7 @@ class Wire:
                 if number != self._number:
                     # As a wire that ends nowhere: it takes what is sent and answers nothing.
                     threading.Event().wait()
-                data = key.fileobj.recv(1 << 16)  # type: ignore[union-attr]
+                data = key.fileobj.recv(1 << 16)
                 if not data:
                     return
                 key.data.sendall(data)

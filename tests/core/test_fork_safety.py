@@ -144,7 +144,7 @@ def test_ids_are_made_in_a_child_whose_parent_has_threads_that_make_them() -> No
         child = os.fork()
         if child == 0:
             os._exit(len(ids.new("x")) != 28)
-        wait_until(lambda child=child: os.waitpid(child, os.WNOHANG) == (child, 0), 20)  # type: ignore[misc]
+        wait_until(lambda child=child: os.waitpid(child, os.WNOHANG) == (child, 0), 20)
     stop.set()
     for thread in threads:
         thread.join(20)

@@ -33,13 +33,13 @@ def test_a_real_nul_is_refused_wherever_it_hides(log: Decklog, run_id: str, payl
 def test_a_run_whose_id_begins_with_a_digit_can_be_seen_as_of_an_entry(log: Decklog, run_id: str) -> None:
     log.runs.start("x", run_id=run_id)
     log.runs.update(run_id, summary="later")
-    assert log.journal.at("runs", run_id, f"{run_id}:1").summary is None  # type: ignore[attr-defined]
-    assert log.journal.at("runs", run_id, f"{run_id}:2").summary == "later"  # type: ignore[attr-defined]
+    assert log.journal.at("runs", run_id, f"{run_id}:1").summary is None
+    assert log.journal.at("runs", run_id, f"{run_id}:2").summary == "later"
 
 
 def test_a_time_is_never_taken_for_an_entry(log: Decklog, run_id: str) -> None:
     for time in ("2026-01-01T00:00", "2026-01-01T00:00:30", "2026-01-01T00:00:30Z", "2026-01-01T00:00:30-01:00", "2027-01-01"):
-        assert log.journal.at("runs", run_id, time).goal == "Make the parser faster"  # type: ignore[attr-defined]
+        assert log.journal.at("runs", run_id, time).goal == "Make the parser faster"
 
 
 @pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**30])

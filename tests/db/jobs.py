@@ -17,6 +17,7 @@ from decklog.core.errors import Busy, Conflict, DecklogError, LeaseLost
 from decklog.db.sqlite.clock import BootClock
 from decklog.journal import journal, tail, verify  # noqa: F401
 from tests.db.processes import say
+from tests.stores.claiming import claimed
 
 
 def in_processes(order: str) -> None:
@@ -198,8 +199,7 @@ def work(number: int, target: str, run_id: str, lease_seconds: float, die: float
 def claim_and_hold(target: str, run_id: str, lease_seconds: float) -> None:
     """Claim a task, say which, and try to finish it when told to."""
     with Decklog.open(target) as log:
-        claim = log.tasks.claim(run_id, worker=f"holder {os.getpid()}", lease_seconds=lease_seconds)
-        assert claim is not None
+        claim = claimed(log, run_id, worker=f"holder {os.getpid()}", lease_seconds=lease_seconds)
         say({"task": claim.task.id, "fence": claim.task.fence, "pid": os.getpid()})
         sys.stdin.readline()
         try:
@@ -220,7 +220,7 @@ def claim_an_hour_ahead(_number: int, target: str, run_id: str) -> str | None:
         def now(cls, tz: Any = UTC) -> Any:
             return datetime.now(tz) + timedelta(hours=1)
 
-    clock.datetime = Ahead  # type: ignore[misc]
+    clock.datetime = Ahead
     with Decklog.open(target) as log:
         claim = log.tasks.claim(run_id, worker="early")
         return None if claim is None else claim.task.id
@@ -511,7 +511,7 @@ def disk_full(_number: int, target: str, pages: int) -> dict[str, Any]:
     """Fill a log up to a limit of pages, then lift the limit and go on."""
     log = Decklog.open(target)
     kept = log.journal.append("run_1", "before").seq
-    connection = log.db.connections.writing()  # type: ignore[attr-defined]
+    connection = log.db.connections.writing()
     now = connection.execute("pragma page_count").fetchone()[0]
     connection.execute(f"pragma max_page_count = {now + pages}")
     problems = []
@@ -581,8 +581,8 @@ def move_until_killed(_number: int, source: str, target: str, phase: str, calls:
 
 def _set_clock(hours: float) -> None:
     """Let this process see the machine's clock set ahead or back."""
-    Clock.now = lambda _clock: datetime.now(UTC) + timedelta(hours=hours)  # type: ignore[method-assign]
-    BootClock.now_text = Clock.now_text  # type: ignore[method-assign]
+    Clock.now = lambda _clock: datetime.now(UTC) + timedelta(hours=hours)
+    BootClock.now_text = Clock.now_text
 
 
 def claim_with_a_clock_ahead(_number: int, target: str, hours: float, wait_seconds: float) -> str | None:
@@ -626,7 +626,7 @@ def assign_and_claim(number: int, target: str, run_id: str, count: int) -> dict[
                 log.tasks.assign(f"t{place}", f"w{number}")
             if (claim := log.tasks.claim(run_id, worker=f"w{number}")) is not None:
                 claimed.append(claim.task.id)
-        while log.tasks.find(run_id, state="pending", limit=1):  # type: ignore[arg-type]
+        while log.tasks.find(run_id, state="pending", limit=1):
             if (claim := log.tasks.claim(run_id, worker=f"w{number}")) is not None:
                 claimed.append(claim.task.id)
     return {"claimed": claimed}

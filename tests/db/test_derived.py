@@ -35,11 +35,11 @@ def change(log: Decklog, target: str) -> Change:
 def told(log: Decklog, clock: ManualClock) -> Decklog:
     """A run with texts of two months ago, and some of today."""
     log.runs.start("goal", run_id="run_1")
-    log.journal.append("run_1", "old words", kind="tool", payload={"a": 1})  # type: ignore[arg-type]
-    log.journal.append("run_1", LONG, kind="tool")  # type: ignore[arg-type]
+    log.journal.append("run_1", "old words", kind="tool", payload={"a": 1})
+    log.journal.append("run_1", LONG, kind="tool")
     clock.advance(days=60)
-    log.journal.append("run_1", "new words", kind="tool")  # type: ignore[arg-type]
-    log.journal.append("run_1", "other " + LONG, kind="tool")  # type: ignore[arg-type]
+    log.journal.append("run_1", "new words", kind="tool")
+    log.journal.append("run_1", "other " + LONG, kind="tool")
     return log
 
 
@@ -72,7 +72,7 @@ def test_pruning_covers_what_it_dropped_and_nothing_else(told: Decklog, change: 
 
 
 def test_pruning_of_one_kind_does_not_cover_another(told: Decklog, change: Change, clock: ManualClock) -> None:
-    told.journal.append("run_1", "a thought", kind="reasoning")  # type: ignore[arg-type]
+    told.journal.append("run_1", "a thought", kind="reasoning")
     clock.advance(days=60)
     Prune(told, MONTH, kind="tool").run(apply=True)
     assert told.journal.verify().ok
@@ -303,7 +303,7 @@ def test_moved_lessons_are_recalled_in_their_new_home(taught: Decklog, tmp_path:
 @pytest.fixture
 def spent(log: Decklog, clock: ManualClock) -> Decklog:
     log.runs.start("goal", run_id="run_1")
-    log.budgets.set("run", scope_id="run_1", limit_microdollars=100)  # type: ignore[arg-type]
+    log.budgets.set("run", scope_id="run_1", limit_microdollars=100)
     log.ledger.charge("m", cost_microdollars=60, run_id="run_1")
     clock.advance(days=1)
     log.reservations.reserve(clock.now() + timedelta(hours=1), amount_microdollars=5, run_id="run_1")
@@ -334,7 +334,7 @@ def test_a_changed_sum_of_a_budget_is_found(spent: Decklog, change: Change, colu
 
 def test_sums_that_were_counted_anew_are_whole(spent: Decklog) -> None:
     spent.budgets.rebuild()
-    spent.budgets.set("all", limit_microdollars=9)  # type: ignore[arg-type]
+    spent.budgets.set("all", limit_microdollars=9)
     assert spent.journal.verify().ok
 
 
@@ -464,7 +464,7 @@ def test_a_value_of_another_kind_is_a_finding_and_no_traceback(tmp_path: Path, t
         log.runs.start("goal", run_id="run_1")
         log.tasks.add("run_1", "one", task_id="task_1", tags=["t"])
         log.journal.append("run_1", LONG)
-        log.budgets.set("all", limit_microdollars=9)  # type: ignore[arg-type]
+        log.budgets.set("all", limit_microdollars=9)
         log.ledger.charge("m", cost_microdollars=1, run_id="run_1")
         log.journal.index()
     victim = SqliteVictim(path)

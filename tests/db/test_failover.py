@@ -15,7 +15,7 @@ from tests.db.standby import Pair, pair
 from tests.pgbouncer import MISSING, PROGRAM, PgBouncer
 from tests.pictures import sample_log, sample_parts
 from tests.waiting import wait_until
-from tests.web.asking import made
+from tests.web.client import logged_in
 from tests.web.test_states import addresses, forms
 
 
@@ -30,7 +30,7 @@ class Rewinding:
     def _run(self, *statements: str) -> None:
         with psycopg.connect(self._server, autocommit=True) as connection:
             for statement in statements:
-                wait_until(lambda statement=statement: self._is_done(connection, statement))  # type: ignore[misc]
+                wait_until(lambda statement=statement: self._is_done(connection, statement))
 
     def _is_done(self, connection: psycopg.Connection[Any], statement: str) -> bool:
         """Run a statement that needs the databases for itself; a client may connect again meanwhile."""
@@ -179,11 +179,8 @@ def test_every_page_of_the_dashboard_opens_on_a_standby(servers: Pair) -> None:
         sample_log.write(log, clock)
         sample_parts.write(log, clock)
     servers.wait_for_standby()
-    with Decklog.open(servers.standby_url, clock=clock) as log:
-        browser = made(log)
-        with browser.runner:
-            browser.log_in()
-            answers = {url: browser.get(url) for url in addresses(log)}
+    with Decklog.open(servers.standby_url, clock=clock) as log, logged_in(log) as browser:
+        answers = {url: browser.get(url) for url in addresses(log)}
         assert {url for url, answer in answers.items() if answer.status != 200 or forms(answer.text)} == set()
 
 

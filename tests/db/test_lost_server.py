@@ -17,6 +17,7 @@ from decklog.core.errors import Busy, OutcomeUnknown, SchemaTooNew, Unreachable
 from decklog.db.postgres import session
 from decklog.journal.verify import Verifier
 from tests.db.processes import alone, hear, start
+from tests.stores.claiming import claimed
 
 
 @pytest.fixture
@@ -81,7 +82,7 @@ def test_a_read_whose_connection_is_lost_is_asked_again(log: Decklog, postgres_u
 
 
 def test_a_long_read_is_done_again_though_the_next_connection_is_lost_too(log: Decklog, postgres_url: str) -> None:
-    connections = log.db.connections  # type: ignore[attr-defined]
+    connections = log.db.connections
     with connections.pool().connection():
         log.runs.get("run_1")  # on a second connection
     connections.busy_seconds = 0.1
@@ -173,8 +174,8 @@ def test_the_reason_why_the_server_ended_a_session_leaves_no_doubt(
     monkeypatch.setattr(session, "_QUIET_SECONDS", 60)
     with pytest.raises(Unreachable, match="terminating connection") as lost, log.transaction():
         log.journal.append("run_1", "gone")
-        connection = log.db.connection()  # type: ignore[attr-defined]
-        log.db.connections.keep_alive.remove(connection)  # type: ignore[attr-defined]
+        connection = log.db.connection()
+        log.db.connections.keep_alive.remove(connection)
         log.journal.append("run_1", "gone too")
         end_connections(postgres_url)
         if is_read:
@@ -187,8 +188,7 @@ def test_the_reason_why_the_server_ended_a_session_leaves_no_doubt(
 @pytest.mark.slow
 def test_a_lease_is_kept_though_connections_are_lost(log: Decklog, postgres_url: str) -> None:
     log.tasks.add("run_1", "t")
-    claim = log.tasks.claim("run_1", worker="ada", lease_seconds=2)
-    assert claim is not None
+    claim = claimed(log, "run_1", worker="ada", lease_seconds=2)
     with claim:
         for _ in range(4):
             time.sleep(0.8)
@@ -386,8 +386,7 @@ def test_sessions_from_when_the_database_took_no_writes_write_once_it_does(postg
 
 def test_a_worker_whose_clock_is_an_hour_ahead_takes_no_live_lease(log: Decklog, postgres_url: str) -> None:
     log.tasks.add("run_1", "t")
-    claim = log.tasks.claim("run_1", worker="ada", lease_seconds=600)
-    assert claim is not None
+    claimed(log, "run_1", worker="ada", lease_seconds=600)
     assert alone("claim_an_hour_ahead", postgres_url, "run_1") is None
     log.tasks.add("run_1", "u", task_id="task_u")
     assert alone("claim_an_hour_ahead", postgres_url, "run_1") == "task_u"

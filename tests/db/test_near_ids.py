@@ -29,7 +29,7 @@ def test_a_run_that_was_mistyped_is_named(many: Decklog, typed: str) -> None:
         lambda: many.runs.snapshot(typed),
         lambda: many.overview.run(typed),
         lambda: many.ledger.charge("m", run_id=typed, cost_microdollars=1),
-        lambda: many.budgets.set("run", scope_id=typed, limit_tokens=1),  # type: ignore[arg-type]
+        lambda: many.budgets.set("run", scope_id=typed, limit_tokens=1),
         lambda: list(many.journal.tail(typed, follow=False)),
         lambda: many.journal.verify(typed),
     ):

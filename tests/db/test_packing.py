@@ -41,7 +41,7 @@ def test_what_is_no_packed_value_comes_back_as_it_is() -> None:
 
 
 def test_a_long_output_is_kept_at_a_third_of_its_length_at_most(log: Decklog, run_id: str) -> None:
-    entry = log.journal.append(run_id, OUTPUT, kind="tool")  # type: ignore[arg-type]
+    entry = log.journal.append(run_id, OUTPUT, kind="tool")
     size, kept = stored(log, entry.body_digest)
     assert size == len(OUTPUT)
     assert kept * 3 < size
@@ -50,16 +50,16 @@ def test_a_long_output_is_kept_at_a_third_of_its_length_at_most(log: Decklog, ru
 
 
 def test_a_value_that_was_kept_before_any_was_compressed_reads_as_it_did(log: Decklog, run_id: str) -> None:
-    entry = log.journal.append(run_id, OUTPUT, kind="tool")  # type: ignore[arg-type]
+    entry = log.journal.append(run_id, OUTPUT, kind="tool")
     plain = {"digest": entry.body_digest, "plain": OUTPUT.encode()}
     log.db.write(lambda: log.db.count("update blobs set bytes = :plain where digest = :digest", plain))
     assert log.journal.get(entry.id).body == OUTPUT
-    assert log.journal.append(run_id, OUTPUT, kind="tool").body_digest == entry.body_digest  # type: ignore[arg-type]
+    assert log.journal.append(run_id, OUTPUT, kind="tool").body_digest == entry.body_digest
     assert log.journal.verify().ok
 
 
 def test_a_packed_value_goes_with_a_move_and_is_read_in_sql(log: Decklog, run_id: str, tmp_path: Path) -> None:
-    entry = log.journal.append(run_id, OUTPUT, kind="tool")  # type: ignore[arg-type]
+    entry = log.journal.append(run_id, OUTPUT, kind="tool")
     with Decklog.open(tmp_path / "other.db") as other:
         Move(log, other).run()
         assert other.journal.get(entry.id).body == OUTPUT
@@ -70,7 +70,7 @@ def test_a_packed_value_goes_with_a_move_and_is_read_in_sql(log: Decklog, run_id
 
 @pytest.mark.slow
 def test_a_changed_byte_of_a_packed_value_is_found_and_told(log: Decklog, run_id: str) -> None:
-    entry = log.journal.append(run_id, OUTPUT, kind="tool")  # type: ignore[arg-type]
+    entry = log.journal.append(run_id, OUTPUT, kind="tool")
     row = log.db.read(lambda: log.db.one("select bytes from blobs", {}))
     assert row is not None
     for place in (0, 2, 700, -3):

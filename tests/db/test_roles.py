@@ -15,6 +15,7 @@ from tests.db import whole_log
 from tests.db.processes import ROOT
 from tests.registry import arguments, operations
 from tests.stores.approvals.trust.trust_desk import Key, make_keys
+from tests.stores.claiming import claimed
 
 LOGINS = dict(zip(("reads", "works", "decides"), roles.role_names(), strict=True))
 # Agents' verbs that need more than an agent's role, and why: whoever may write the tier down may write it up.
@@ -92,9 +93,8 @@ def refused(log: Decklog, store: str, verb: str, given: dict[str, Any]) -> str |
 def test_an_agent_can_use_every_verb_of_agents(owner: Decklog, agent: Decklog, clock: ManualClock) -> None:
     run_id = agent.runs.start("work", run_id="run_1").id
     agent.tasks.add(run_id, "one", task_id="task_1", tags=["t"])
-    owner.budgets.set("run", scope_id=run_id, limit_tokens=10**9)  # type: ignore[arg-type]
-    claim = agent.tasks.claim(run_id, worker="w", lease_seconds=10_000)
-    assert claim is not None
+    owner.budgets.set("run", scope_id=run_id, limit_tokens=10**9)
+    claim = claimed(agent, run_id, worker="w", lease_seconds=10_000)
     known = {"run_id": run_id, "stream": run_id, "task_id": "task_1", "fence": claim.task.fence}
     found = []
     for store, operation in operations():
@@ -113,7 +113,7 @@ def test_an_agent_can_live_through_whole_runs(owner: Decklog, agent: Decklog, cl
     agent.runs.start("first", run_id="run_1")
     agent.runs.start("another", run_id="run_2", key="second")
     owner.prices.set("m", 1_000_000, 2_000_000)
-    owner.budgets.set("run", scope_id="run_2", limit_tokens=10**6, period="day")  # type: ignore[arg-type]
+    owner.budgets.set("run", scope_id="run_2", limit_tokens=10**6, period="day")
     whole_log._journal(agent, clock)
     whole_log._work(agent, clock)
     whole_log._memory(agent)
@@ -135,7 +135,7 @@ def test_the_server_keeps_an_agent_from_what_is_not_its_own(owner: Decklog) -> N
 def test_an_agent_decides_nothing_that_is_the_managers(owner: Decklog, agent: Decklog, keys: dict[str, Key]) -> None:
     agent.runs.start("work", run_id="run_1")
     for call in (
-        lambda: agent.budgets.set("all", limit_tokens=9),  # type: ignore[arg-type]
+        lambda: agent.budgets.set("all", limit_tokens=9),
         lambda: agent.prices.set("m", 1, 1),
         lambda: agent.trust.bind("agent", "cli", keys["owner"].public),
     ):
@@ -145,7 +145,7 @@ def test_an_agent_decides_nothing_that_is_the_managers(owner: Decklog, agent: De
     asked = agent.approvals.ask("run_1", "May I?", by="dev", about="the diff")
     # The table of questions is the agents' too: here it is the proof that is missing, not the right.
     with pytest.raises(Denied, match="ana"):
-        agent.approvals.decide(asked.id, "granted", by="ana")  # type: ignore[arg-type]
+        agent.approvals.decide(asked.id, "granted", by="ana")
 
 
 def test_a_grant_that_an_agent_wrote_past_decklog_lets_nothing_pass(owner: Decklog, agent: Decklog, keys: dict[str, Key]) -> None:
@@ -168,9 +168,9 @@ def test_a_manager_decides_and_prunes(owner: Decklog, clock: ManualClock, keys: 
         asked = log.approvals.ask("run_1", "May I?", by="dev", about="the diff")
         log.journal.append("run_1", "an old story " * 9000)
         with log.proving(key=keys["owner"].path):
-            log.trust.apply(log.trust.propose("promote", "good work").statement)  # type: ignore[arg-type]
-            log.approvals.decide(asked.id, "granted", by="ana")  # type: ignore[arg-type]
-            log.budgets.lift(log.budgets.set("all", limit_tokens=9).id)  # type: ignore[arg-type]
+            log.trust.apply(log.trust.propose("promote", "good work").statement)
+            log.approvals.decide(asked.id, "granted", by="ana")
+            log.budgets.lift(log.budgets.set("all", limit_tokens=9).id)
             log.prices.set("m", 1, 1)
         log.trust.demote(reason="not yet")
         clock.advance(days=60)

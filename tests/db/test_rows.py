@@ -18,12 +18,12 @@ def test_rows_that_nobody_wants_any_more_leave_the_read_as_it_was(log: Decklog) 
     def read() -> object:
         first = log.db.each(MANY, {})
         assert next(first) == (1,)
-        first.close()  # type: ignore[attr-defined]
+        first.close()
         log.db.rows("savepoint here", {})
         second = log.db.each(MANY, {})
         assert next(second) == (1,)
         log.db.rows("rollback to here", {})
-        second.close()  # type: ignore[attr-defined]
+        second.close()
         return log.db.one("select 7", {})
 
     assert log.db.read(read) == (7,)

@@ -10,6 +10,7 @@ import pytest
 from decklog import Decklog
 from decklog.core.errors import Invalid, NotFound, Unreachable
 from decklog.db.postgres import session
+from tests.stores.claiming import claimed
 
 pytestmark = pytest.mark.parametrize("target", ["postgres"], indirect=True)
 _PREPARED = "select count(*) from pg_prepared_statements where name like 'decklog%'"
@@ -60,7 +61,7 @@ def test_a_statement_that_is_refused_leaves_the_connection_as_it_was(target: str
         with pytest.raises(Invalid, match="can't be stored"):
             read(log, "select :word as word", word="\ud800")
         assert read(log, "select 1 / :by", by=1)[1] == [(1,)]
-        assert log.db.connections.pool().get_stats()["connections_num"] <= 2  # type: ignore[attr-defined]
+        assert log.db.connections.pool().get_stats()["connections_num"] <= 2
 
 
 def test_a_signal_interrupts_a_long_read_and_the_next_read_is_answered(target: str) -> None:
@@ -130,8 +131,7 @@ def test_a_task_is_claimed_in_two_round_trips_and_finished_in_two(
         if is_listened_to:
             log.db.wait_for_change(0, "run_1")
         monkeypatch.setattr(session.Session, "_exchange", counted)
-        claim = log.tasks.claim("run_1", worker="bo")
-        assert claim is not None
+        claim = claimed(log, "run_1", worker="bo")
         assert round_trips == 2
         fused = log.tasks.finish_and_claim(claim.task.id, fence=claim.task.fence)
         assert fused is not None
@@ -235,7 +235,7 @@ def test_a_log_with_one_caller_has_one_connection_for_it_and_one_for_indexing(ta
     with Decklog.open(target) as log:
         log.runs.start("Make the parser faster", run_id="run_1")
         assert log.runs.get("run_1").id == "run_1"
-        assert log.db.connections.pool().get_stats()["connections_num"] <= 2  # type: ignore[attr-defined]
+        assert log.db.connections.pool().get_stats()["connections_num"] <= 2
 
 
 def connections_of(log: Any) -> Any:

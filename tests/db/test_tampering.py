@@ -12,6 +12,7 @@ from decklog import Decklog, Invalid, NotFound, Record
 from decklog.journal.verify import Verification
 from tests.conftest import ENGINES
 from tests.db.tampering import PostgresVictim, SqliteVictim, database_for
+from tests.stores.claiming import claimed
 
 ENTRY_COLUMNS = [
     *("pos", "stream", "seq", "at", "hash", "kind", "subtype", "agent", "agent_id", "group_id", "task_id", "iteration", "phase"),
@@ -52,8 +53,7 @@ def fill(target: str) -> None:
         )
         log.tasks.add("run_1", "first", task_id="task_1")
         log.tasks.add("run_1", "second", task_id="task_2", depends_on=["task_1"])
-        claim = log.tasks.claim("run_1", worker="w")
-        assert claim is not None
+        claim = claimed(log, "run_1", worker="w")
         claim.finish("done", {"ok": True})
         log.runs.start("another", run_id="run_2")
         log.journal.append("run_2", "elsewhere")
@@ -272,7 +272,7 @@ def test_a_rewritten_tail_shows_against_the_anchor(victim: Victim, tmp_path: Pat
     anchor = str(tmp_path / "anchors")
     victim.verify(anchor=anchor)
     cut_off(victim)
-    with Decklog.open(victim.path if isinstance(victim, SqliteVictim) else victim.url) as log:  # type: ignore[attr-defined]
+    with Decklog.open(victim.path if isinstance(victim, SqliteVictim) else victim.url) as log:
         log.journal.append("run_2", "a more convenient truth")
     assert victim.verify().ok
     first = victim.verify(anchor=anchor).first

@@ -64,7 +64,7 @@ def test_a_run_goes_on_when_what_the_agent_is_made_of_is_mended(bench: Bench, tm
     found = take_up(bench.mending, run_id)
     assert (found.whose, found.snapshots) == ("own-code", (f"{run_id}.a",))
     kept = bench.log.states.get_snapshot(run_id, f"{run_id}.a").document
-    assert (kept["original_prompt"], kept["state_at_pause"]) == ("As it is written", "blocked")  # type: ignore[index]
+    assert (kept["original_prompt"], kept["state_at_pause"]) == ("As it is written", "blocked")
     assert take_up(bench.mending, run_id).mend_id == found.mend_id, "the same failure is mended once"
     bench.commit("by-hand", files(FAULT, "true", tmp_path / "c"))
     mend = bench.mend(str(found.mend_id), branch="by-hand")

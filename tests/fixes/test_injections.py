@@ -81,7 +81,7 @@ def test_an_order_in_feedback_changes_no_class_and_calls_nothing(order: str, pla
     assert bench.repository.refs("refs/heads") == {"refs/heads/main": mend.base}
     assert not list(bench.folder.glob("pwned*"))
     assert git(bench.folder, "status", "--porcelain") == ""
-    assert all(str(spot["path"]).startswith(("shop/", "tests/", "AGENTS", "decklog")) for spot in mend.places)  # type: ignore[index]
+    assert all(str(spot["path"]).startswith(("shop/", "tests/", "AGENTS", "decklog")) for spot in mend.places)
     _check_message(bench, mend.id, order)
 
 
@@ -90,7 +90,7 @@ def _check_message(bench: Bench, mend_id: str, order: str) -> None:
     mending: FixLoop = bench.mending
     context = mending._context(bench.log.mends.get(mend_id))
     text = fixing._message(context, Change(bench.repository, context.base, context.base), order)
-    found = run_prose(Change(bench.repository, context.base, context.base, (text,)), Rules(), lambda *_: None)  # type: ignore[arg-type,return-value]
+    found = run_prose(Change(bench.repository, context.base, context.base, (text,)), Rules(), lambda *_: None)
     assert "\x1b" not in text
     assert text.rstrip().endswith(f"Feedback: {context.mend.feedback_id}")
     assert [one.kind for one in found.findings] == [], found.findings

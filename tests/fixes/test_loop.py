@@ -66,7 +66,7 @@ def test_a_person_mends_it_without_any_model_and_the_proof_counts_as_well(bench:
     assert "no model is configured for review.6" in mend.reason
     review = bench.log.reviews.get(str(mend.review_id))
     asked = request_override(bench.log, review, by="mend")
-    bench.log.approvals.decide(asked, "granted", by="ana", rationale="I have read it")  # type: ignore[arg-type]
+    bench.log.approvals.decide(asked, "granted", by="ana", rationale="I have read it")
     mend = bench.mend(feedback)
     assert (mend.state, mend.waits_for) == ("published", "merge"), mend.reason
     assert bench.asked == []
@@ -97,7 +97,7 @@ def test_a_large_plan_waits_for_a_yes_to_exactly_it(bench: Bench, tmp_path: Path
     (message,) = bench.log.inbox.find()
     assert "Large because: it is architectural" in message.body
     assert bench.mend(feedback).waits_for == "approval", "nothing goes on without an answer"
-    bench.log.approvals.decide(str(mend.plan["approval"]), "granted", by="ana")  # type: ignore[arg-type]
+    bench.log.approvals.decide(str(mend.plan["approval"]), "granted", by="ana")
     assert bench.mend(feedback).state == "published"
 
 
@@ -105,7 +105,7 @@ def test_a_plan_that_is_not_allowed_ends_the_matter(bench: Bench) -> None:
     bench.script = answering(mend_triage={**TRIAGE, "fix_class": "state-machine"})
     feedback = bench.file(FAULT.said)
     mend = bench.mend(feedback)
-    bench.log.approvals.decide(str(mend.plan["approval"]), "denied", by="ana", rationale="Too risky now")  # type: ignore[arg-type]
+    bench.log.approvals.decide(str(mend.plan["approval"]), "denied", by="ana", rationale="Too risky now")
     mend = bench.mend(feedback)
     assert (mend.state, mend.reason) == ("dropped", "the plan was not allowed: Too risky now")
     assert bench.log.feedback.get(feedback).state == "rejected"
@@ -137,7 +137,7 @@ def test_what_the_gate_wants_changed_is_published_by_a_persons_yes_or_another_br
     assert asked_about(bench.log, mend) == asked
     assert ways_out(mend, asked)[0] == f"decklog approvals decide {asked} granted --by NAME --rationale WHY"
     assert bench.mend(mend.id).moves == mend.moves
-    bench.log.approvals.decide(asked, "denied", by="ana", rationale="Say why")  # type: ignore[arg-type]
+    bench.log.approvals.decide(asked, "denied", by="ana", rationale="Say why")
     with pytest.raises(Conflict, match="ana was asked about review"):
         request_override(bench.log, said, by="dev-1")
     assert ways_out(mend, asked_about(bench.log, mend))[:2] == [
@@ -147,7 +147,7 @@ def test_what_the_gate_wants_changed_is_published_by_a_persons_yes_or_another_br
     bench.commit("better", files(FAULT, "true", tmp_path / "c"), "Give the last item, since the list is counted from its end")
     mend = bench.mend(mend.id, branch="better")
     asked = request_override(bench.log, bench.log.reviews.get(str(mend.review_id)), by="dev-1")
-    bench.log.approvals.decide(asked, "granted", by="ana", rationale="It does")  # type: ignore[arg-type]
+    bench.log.approvals.decide(asked, "granted", by="ana", rationale="It does")
     assert bench.mend(mend.id).state == "published"
 
 

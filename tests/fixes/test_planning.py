@@ -110,8 +110,8 @@ def test_what_a_large_plan_asks_is_answered_wherever_the_matter_is_decided(targe
         granted, denied, dropped, by_hand = [bench.mend(one) for one in fb]
         assert [one.kind for one in log.overview.waiting()] == ["approval"] * 4, "each matter is one"
         assert {one.cause["rule"] for one in log.overview.waiting()} == {"large-change"}
-        log.approvals.decide(str(granted.plan["approval"]), "granted", by="ana")  # type: ignore[arg-type]
-        log.approvals.decide(str(denied.plan["approval"]), "denied", by="ana", rationale="not now")  # type: ignore[arg-type]
+        log.approvals.decide(str(granted.plan["approval"]), "granted", by="ana")
+        log.approvals.decide(str(denied.plan["approval"]), "denied", by="ana", rationale="not now")
         # Nobody has to call the loop for that.
         assert [one.state for one in log.inbox.find()].count("answered") == 2
         bench.mending.drop(dropped.id, "we live with it", by="bo")

@@ -137,7 +137,7 @@ def test_two_at_once_work_on_one_mend_in_turn(bench: Bench) -> None:
 def test_after_it_was_published_another_fix_can_take_its_place(bench: Bench, tmp_path: Path) -> None:
     feedback = bench.file("It is still wrong")
     mend = bench.mending.named(feedback)
-    bench.log.feedback.triage(feedback, "tool")  # type: ignore[arg-type]
+    bench.log.feedback.triage(feedback, "tool")
     bench.log.feedback.start_fix(feedback)
     bench.log.feedback.open_pr(feedback, "branch mend/x")
     bench.log.mends.move(mend, MendState.PUBLISHED, head=mend.base, waits_for=MendWait.PERSON, reason="red after the merge")

@@ -68,7 +68,7 @@ def test_a_batch_that_was_prepared_elsewhere_is_what_it_is_in_small_pieces(log: 
             given = [_prepared(stream, one) for one in told]
             size = len(given) if stream == run_id else 10
             parts = [given[start : start + size] for start in range(0, len(given), size)]
-            counts = [log.db.write(lambda part=part: bulk.take(part)) for part in parts]  # type: ignore[misc]
+            counts = [log.db.write(lambda part=part: bulk.take(part)) for part in parts]
             assert sum(counts) == len(given) - 1
     ours, others = (_without_names(log, stream) for stream in (run_id, "run_2"))
     assert len(ours) > 900

@@ -54,7 +54,7 @@ def test_a_transaction_finds_the_heads_it_has_moved_itself(log: Decklog) -> None
     assert log.journal.verify().ok
 
 
-def test_received_entries_move_the_head(log: Decklog, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_received_entries_move_the_head(log: Decklog, tmp_path) -> None:
     fill(log)
     with Decklog.open(tmp_path / "other.db") as other:
         replication = Replication.of(other)

@@ -5,6 +5,7 @@ from contextlib import suppress
 import pytest
 
 from decklog import Decklog, EntryKind, Invalid
+from tests.paging import all_pages
 
 
 class Undone(Exception):
@@ -103,13 +104,8 @@ def test_cursor_of_a_history_that_was_rolled_back_is_refused(log: Decklog, run_i
         log.tasks.edit(task.id, title=f"real {number}", reason="do")
     with pytest.raises(Invalid, match="rolled back"):
         log.journal.history("tasks", task.id, after=page.next)
-    titles, after = [], None
-    while True:
-        page = log.journal.history("tasks", task.id, limit=1, after=after)
-        titles += [entry.payload["title"] for entry in page]
-        if (after := page.next) is None:
-            break
-    assert titles == ["work", "real 0", "real 1", "real 2"]
+    history = all_pages(lambda after: log.journal.history("tasks", task.id, limit=1, after=after))
+    assert [entry.payload["title"] for entry in history] == ["work", "real 0", "real 1", "real 2"]
 
 
 @pytest.mark.parametrize("cursor", ["x", "-1-2-3x", "12-", "12-abc"])

@@ -10,7 +10,9 @@ import pytest
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound, Task
 from decklog.core.errors import TooLarge
 from tests.every import every
+from tests.paging import all_pages
 from tests.statements import statements
+from tests.stores.claiming import claimed
 from tests.waiting import wait_until
 
 
@@ -131,14 +133,9 @@ def test_a_rare_kind_is_found_far_back(log: Decklog, run_id: str) -> None:
 @pytest.mark.parametrize("oldest_first", [False, True])
 def test_pages_follow_each_other_without_gap_or_repeat(log: Decklog, run_id: str, oldest_first: bool) -> None:
     log.journal.append_many([{"stream": run_id, "body": str(number)} for number in range(47)])
-    seen, after = [], None
-    while True:
-        page = log.journal.find(run_id, limit=10, after=after, oldest_first=oldest_first)
-        seen += [entry.seq for entry in page]
-        if (after := page.next) is None:
-            break
+    entries = all_pages(lambda after: log.journal.find(run_id, limit=10, after=after, oldest_first=oldest_first))
     expected = list(range(1, 49))
-    assert seen == (expected if oldest_first else expected[::-1])
+    assert [entry.seq for entry in entries] == (expected if oldest_first else expected[::-1])
 
 
 def test_a_span_of_time_is_found_whether_times_grow_or_not(log: Decklog, run_id: str, clock: ManualClock) -> None:
@@ -248,7 +245,7 @@ def test_a_long_text_is_kept_when_its_transaction_is_tried_again(log: Decklog, r
 
 def _are_waiting(log: Decklog, count: int) -> bool:
     """Tell whether so many wait for the one who writes; on PostgreSQL nobody does."""
-    return log.db.engine != "sqlite" or len(log.db._group._waiting) == count  # type: ignore[attr-defined]
+    return log.db.engine != "sqlite" or len(log.db._group._waiting) == count
 
 
 def test_everything_in_a_block_is_one_transaction(log: Decklog, run_id: str) -> None:
@@ -333,7 +330,7 @@ def test_one_bad_write_does_not_spoil_those_beside_it(log: Decklog, run_id: str)
 )
 def test_bad_input_is_refused_and_nothing_is_written(log: Decklog, run_id: str, bad: dict[str, object]) -> None:
     with pytest.raises(Invalid):
-        log.journal.append(run_id, **bad)  # type: ignore[arg-type]
+        log.journal.append(run_id, **bad)
     assert len(log.journal.find(run_id)) == 1
 
 
@@ -364,7 +361,7 @@ def test_an_unknown_stream_or_filter_is_an_error(log: Decklog, run_id: str) -> N
     with pytest.raises(NotFound):
         list(log.journal.tail("nobody", follow=False))
     with pytest.raises(Invalid, match="colour"):
-        log.journal.find(run_id, colour="red")  # type: ignore[call-arg]
+        log.journal.find(run_id, colour="red")
     with pytest.raises(Invalid):
         log.journal.find(run_id, limit=0)
     with pytest.raises(Invalid):
@@ -400,8 +397,7 @@ def test_a_long_text_can_be_read_from_what_was_written_with_others(log: Decklog,
 def test_what_a_task_became_and_what_was_said_of_it_come_in_one_order(log: Decklog, run_id: str) -> None:
     task = log.tasks.add(run_id, "one", task_id="one")
     log.tasks.add(run_id, "another", task_id="other")
-    claim = log.tasks.claim(run_id, worker="w")
-    assert claim is not None
+    claim = claimed(log, run_id, worker="w")
     log.journal.append(run_id, "I begin", task_id=task.id)
     log.journal.append(run_id, "about the other", task_id="other")
     log.artifacts.add(run_id, "report", "out.txt", content="text", task_id=task.id)
@@ -417,7 +413,7 @@ def test_what_a_task_became_and_what_was_said_of_it_come_in_one_order(log: Deckl
 def test_what_a_record_became_is_written_without_its_nulls(log: Decklog, run_id: str) -> None:
     task = log.tasks.add(run_id, "one")
     (entry,) = log.journal.history("tasks", task.id)
-    assert None not in entry.payload.values()  # type: ignore[attr-defined]
+    assert None not in entry.payload.values()
     assert log.journal.at("tasks", task.id, entry.id) == task
     assert log.journal.verify().ok
 

@@ -9,6 +9,7 @@ import pytest
 from decklog import Decklog, EntryKind
 from decklog.db.search import entries, marks
 from decklog.db.text_search import entry_words, words_of
+from tests.paging import all_pages
 from tests.statements import statements
 from tests.waiting import wait_for_background, wait_until
 
@@ -255,22 +256,14 @@ def test_pages_of_a_search_go_on_through_entries_that_are_not_indexed(log: Deckl
     _fill(log, run_id, 3_000)
     seen, after = [], None
     for _ in range(40):
-        page = log.db.read(lambda after=after: log.journal.find(run_id, text="needle", limit=200, after=after))  # type: ignore[misc]
+        page = log.db.read(lambda after=after: log.journal.find(run_id, text="needle", limit=200, after=after))
         seen += [entry.seq for entry in page]
         if (after := page.next) is None:
             break
     log.journal.index()
     assert seen == sorted(seen, reverse=True)
-    assert seen == [entry.seq for entry in _every(log, run_id)][: len(seen)]
-
-
-def _every(log: Decklog, run_id: str) -> "list[object]":
-    found, after = [], None
-    while True:
-        page = log.journal.search("needle", stream=run_id, limit=200, after=after)
-        found += page
-        if (after := page.next) is None:
-            return found
+    hits = all_pages(lambda after: log.journal.search("needle", stream=run_id, limit=200, after=after))
+    assert seen == [entry.seq for entry in hits][: len(seen)]
 
 
 @pytest.mark.slow
@@ -307,7 +300,7 @@ def test_a_search_in_a_run_does_not_walk_the_words_of_other_runs(log: Decklog, r
     _fill(log, run_id, 100)
     asked: list[str] = []
     rows = log.db.rows
-    log.db.rows = lambda sql, bound: (asked.append(sql), rows(sql, bound))[1]  # type: ignore[method-assign, assignment]
+    log.db.rows = lambda sql, bound: (asked.append(sql), rows(sql, bound))[1]
     log.journal.search("needle", stream=run_id)
     [sql] = {one for one in asked if "match :match" in one}
     bound = {"match": "words : needle", "start": 0, "end": 1, "after": None, "limit": 1}
@@ -331,7 +324,7 @@ def test_a_prefix_reads_the_newest_hits_only(log: Decklog, run_id: str) -> None:
     log.journal.append_many([{"stream": run_id, "body": "parser parsing"} for _ in range(70)])
     asked: list[str] = []
     rows = log.db.rows
-    log.db.rows = lambda sql, bound: (asked.append(bound.get("match", "")), rows(sql, bound))[1]  # type: ignore[method-assign, assignment]
+    log.db.rows = lambda sql, bound: (asked.append(bound.get("match", "")), rows(sql, bound))[1]
     log.journal.index()
     log.journal.search("pars*")
     assert 'words : ("parser" OR "parsing")' in asked
@@ -347,7 +340,7 @@ def _rows_read(log: Decklog) -> list[int]:
         counts.append(len(found[1]))
         return found
 
-    log.db.rows = counted  # type: ignore[method-assign]
+    log.db.rows = counted
     return counts
 
 
@@ -383,13 +376,8 @@ def test_broad_prefix_reads_at_most_2000_entries_and_the_page_tells_so(broad: De
 
 @pytest.mark.slow
 def test_pages_of_a_broad_prefix_find_every_entry_once_newest_first(broad: Decklog, run_id: str) -> None:
-    found, after = [], None
-    while True:
-        page = broad.journal.search("zq*", stream=run_id, limit=200, after=after)
-        found += [entry.body for entry in page]
-        if (after := page.next) is None:
-            break
-    assert found == [f"needle zq{number}" for number in reversed(range(4_000))]
+    hits = all_pages(lambda after: broad.journal.search("zq*", stream=run_id, limit=200, after=after))
+    assert [entry.body for entry in hits] == [f"needle zq{number}" for number in reversed(range(4_000))]
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import pytest
 
 from decklog import Conflict, Decklog, Denied, Invalid, LinkKind, ManualClock, NotFound, Record, Schedule, Task
+from tests.stores.claiming import claimed
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def test_a_task_is_what_it_was_before_its_edit_and_the_journal_says_so(log: Deck
 
 def test_an_undo_is_undone_as_any_change(log: Decklog, task: Task) -> None:
     for title in ("Read words", "Read all words", "Read words"):
-        assert log.journal.undo("tasks", "t1", reason="to and fro").title == title  # type: ignore[attr-defined]
+        assert log.journal.undo("tasks", "t1", reason="to and fro").title == title
     assert len(log.journal.history("tasks", "t1")) == 5
 
 
@@ -33,31 +34,29 @@ def test_a_task_that_was_paused_or_given_up_is_taken_up_again(log: Decklog, run_
     log.tasks.abandon("t1", reason="a slip")
     before = log.tasks.get("t1").fence
     back = log.journal.undo("tasks", "t1", reason="not that one")
-    assert (back.state, back.reason, back.fence) == ("paused", "lunch", before)  # type: ignore[attr-defined]
+    assert (back.state, back.reason, back.fence) == ("paused", "lunch", before)
     log.tasks.resume("t1")
     log.journal.undo("tasks", "t1", reason="not yet")
     assert log.tasks.claim(run_id, worker="w") is None
     log.tasks.assign("t1", "ana")
-    assert log.journal.undo("tasks", "t1", reason="x").assigned_to is None  # type: ignore[attr-defined]
+    assert log.journal.undo("tasks", "t1", reason="x").assigned_to is None
     assert log.journal.verify().ok
 
 
 def test_leases_and_what_is_done_stay(log: Decklog, run_id: str, task: Task) -> None:
-    claim = log.tasks.claim(run_id, worker="w")
-    assert claim is not None
+    claim = claimed(log, run_id, worker="w")
     for end in (lambda: None, claim.release):
         end()
         with pytest.raises(Conflict, match="a lease is not restored"):
             log.journal.undo("tasks", "t1", reason="x")
-    with log.tasks.claim(run_id, worker="w"):  # type: ignore[union-attr]
+    with log.tasks.claim(run_id, worker="w"):
         pass
     with pytest.raises(Conflict, match="a lease is not restored"):
         log.journal.undo("tasks", "t1", reason="x")
 
 
 def test_edit_of_a_running_task_is_undone_and_its_worker_keeps_it(log: Decklog, run_id: str, task: Task) -> None:
-    claim = log.tasks.claim(run_id, worker="w")
-    assert claim is not None
+    claim = claimed(log, run_id, worker="w")
     log.tasks.edit("t1", reason="x", priority=5, tags=["fast"])
 
     back = log.journal.undo("tasks", "t1", reason="not so")
@@ -77,7 +76,7 @@ def test_what_depends_on_a_change_since_is_a_conflict(log: Decklog, run_id: str,
     whole = log.tasks.add(run_id, "whole", task_id="whole")
     log.tasks.add(run_id, "part", task_id="part", parent_id=whole.id)
     log.tasks.abandon("part", reason="x")
-    with log.tasks.claim(task_id="whole", worker="w"):  # type: ignore[union-attr]
+    with log.tasks.claim(task_id="whole", worker="w"):
         pass
     with pytest.raises(Conflict, match="whole, of which it is a part, is done since"):
         log.journal.undo("tasks", "part", reason="x")
@@ -88,7 +87,7 @@ def test_only_the_change_that_is_meant_is_undone(log: Decklog, task: Task) -> No
     log.tasks.edit("t1", reason="x", priority=1)
     with pytest.raises(Conflict, match="is not its last change"):
         log.journal.undo("tasks", "t1", reason="x", entry=seq)
-    assert log.journal.undo("tasks", "t1", reason="x", entry=seq + 1).priority == 90  # type: ignore[attr-defined]
+    assert log.journal.undo("tasks", "t1", reason="x", entry=seq + 1).priority == 90
 
 
 def test_runs_groups_and_plans_can_be_undone_too(log: Decklog, run_id: str) -> None:
@@ -96,8 +95,8 @@ def test_runs_groups_and_plans_can_be_undone_too(log: Decklog, run_id: str) -> N
     log.groups.add(run_id, "A", name="Lexer")
     log.groups.update(run_id, "A", name="Parser")
     log.plans.record(run_id, "do", "it", ["first"])
-    assert log.journal.undo("runs", run_id, reason="x").goal == "Make the parser faster"  # type: ignore[attr-defined]
-    assert log.journal.undo("groups", f'["{run_id}","A"]', reason="x").name == "Lexer"  # type: ignore[attr-defined]
+    assert log.journal.undo("runs", run_id, reason="x").goal == "Make the parser faster"
+    assert log.journal.undo("groups", f'["{run_id}","A"]', reason="x").name == "Lexer"
     log.runs.update(run_id, status="paused")
     with pytest.raises(Conflict, match="status too"):
         log.journal.undo("runs", run_id, reason="x")
@@ -133,10 +132,10 @@ def test_what_was_only_added_or_does_not_exist_has_nothing_to_go_back_to(log: De
 
 
 def test_money_decisions_and_evidence_are_never_undone(log: Decklog, run_id: str) -> None:
-    budget = log.budgets.set("all", limit_microdollars=5)  # type: ignore[arg-type]
-    log.budgets.set("all", limit_microdollars=9)  # type: ignore[arg-type]
+    budget = log.budgets.set("all", limit_microdollars=5)
+    log.budgets.set("all", limit_microdollars=9)
     asked = log.approvals.ask(run_id, "May I?", by="dev", about="x")
-    log.approvals.decide(asked.id, "granted", by="ana")  # type: ignore[arg-type]
+    log.approvals.decide(asked.id, "granted", by="ana")
     for record in (budget, asked):
         with pytest.raises(Denied, match="is not undone: only the owner"):
             log.journal.undo(record.table, record.id, reason="x")

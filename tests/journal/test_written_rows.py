@@ -9,6 +9,7 @@ from decklog import Decklog, Invalid, Task
 from decklog.journal import chain
 from decklog.journal.rows import COLUMNS
 from decklog.records.values import to_json
+from tests.stores.claiming import claimed
 
 OFTEN: dict[str, tuple[Any, ...]] = {
     "kind": ("change", "interaction"),
@@ -51,12 +52,11 @@ def test_an_image_is_canonical_json_and_says_what_it_can_t_hold() -> None:
 
 def test_a_record_is_the_same_whatever_of_it_was_looked_at_first(log: Decklog, run_id: str) -> None:
     added = log.tasks.add(run_id, "one", tags=["a"])
-    claim = log.tasks.claim(run_id, worker="w")
-    assert claim is not None
+    claim = claimed(log, run_id, worker="w")
     assert claim.task.raw("state") == "running"
     assert (claim.task.id, claim.task.fence, claim.task.worker) == (added.id, 1, "w")
     assert claim.task == log.tasks.get(added.id)
     assert claim.task.raw("tags") == '["a"]'
     assert claim.task.raw("fence") == 1
     with pytest.raises(AttributeError, match="has no 'colour'"):
-        claim.task.colour  # type: ignore[attr-defined]  # noqa: B018
+        claim.task.colour  # noqa: B018

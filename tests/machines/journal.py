@@ -315,7 +315,7 @@ class JournalMachine(LogMachine[JournalWorld]):
         seq = pick(self.steps * 5, range(1, len(self.world.streams[name]) + 1))
         at_entry = [line.value for number, line in changes if number <= seq][-1]
         assert self.log.journal.at(Run, name, str(seq)).summary == at_entry
-        assert self.log.runs.snapshot(name, at=str(seq)).run.summary == at_entry  # type: ignore[attr-defined]
+        assert self.log.runs.snapshot(name, at=str(seq)).run.summary == at_entry
         then = self.clock.now() - timedelta(hours=31)
         at_time = [line.value for _, line in changes if line.at <= then]
         for ask in (partial(self.log.journal.at, Run, name), lambda when: self.log.runs.snapshot(name, at=when).run):

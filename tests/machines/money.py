@@ -316,7 +316,7 @@ class MoneyMachine(LogMachine[MoneyWorld]):
         assert stands == {one.budget.id: (one.budget.ceiling, one.spent, one.reserved) for one in due}
         total = self.log.ledger.summary()["total"]
         costs = [one.amount.microdollars for one in self.world.spent.values()]
-        found = (total["cost_microdollars"], total["unpriced_calls"], total["calls"])  # type: ignore[index]
+        found = (total["cost_microdollars"], total["unpriced_calls"], total["calls"])
         assert found == (sum(cost or 0 for cost in costs), costs.count(None), len(costs))
 
     def at_end(self) -> None:

@@ -14,6 +14,7 @@ from tests.conftest import on_both
 from tests.mcp.conftest import Agent
 from tests.registry import operations
 from tests.searches import FULL
+from tests.stores.claiming import claimed
 
 Agents = Callable[..., Agent]
 
@@ -188,8 +189,7 @@ def test_several_runs_are_told_apart_by_naming_one(log: Decklog, run_id: str, ag
 
 def test_a_run_and_a_task_that_the_environment_names_are_meant(log: Decklog, run_id: str, agent: Agents) -> None:
     task = log.tasks.add(run_id, "one")
-    claim = log.tasks.claim(run_id, worker="conductor")
-    assert claim is not None
+    claim = claimed(log, run_id, worker="conductor")
     named = {"DECKLOG_RUN_ID": run_id, "DECKLOG_TASK_ID": task.id, "DECKLOG_FENCE": str(claim.task.fence)}
     assert agent("helper", DECKLOG_TASK_ID=task.id).data("show", id=run_id)["kind"] == "run"
     me = agent("helper", **named)

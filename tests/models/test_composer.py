@@ -41,12 +41,12 @@ def test_a_repository_has_words_of_its_own_and_their_digest_is_another() -> None
 
 def test_what_is_too_much_goes_in_the_stated_order_and_a_change_is_never_cut() -> None:
     given = {"task": "Mend it", "data": [("diff", "+ x" * 500)], "prime": "p" * 400}
-    whole = composer().compose("review.6", **given)  # type: ignore[arg-type]
+    whole = composer().compose("review.6", **given)
     assert (whole.left_out, whole.fits) == ((), True)
     order = ["prime", "skills/b.md", "skills/a.md", "MAP.md", "AGENTS.md"]
     for most in (whole.prompt.tokens - 1, whole.prompt.tokens - 150, 1):
         settings = PromptSettings(identity=SETTINGS.identity, skills=SETTINGS.skills, most_tokens=most)
-        found = composer(settings).compose("review.6", **given)  # type: ignore[arg-type]
+        found = composer(settings).compose("review.6", **given)
         assert list(found.left_out) == order[: len(found.left_out)]
         assert found.left_out
         assert [part.name for part in found.prompt.parts][-3:] == ["instructions review.6", "task", "diff"]

@@ -119,7 +119,7 @@ def test_the_nearest_name_of_a_call_chooses_its_model() -> None:
         "review.5" = "local"
         """
     )
-    chosen = {site: str(found.choice_for(site) and found.choice_for(site).name) for site in ("review.6", "review.5", "triage")}  # type: ignore[union-attr]
+    chosen = {site: str(found.choice_for(site) and found.choice_for(site).name) for site in ("review.6", "review.5", "triage")}
     assert chosen == {"review.6": "strong", "review.5": "local", "triage": "local"}
     assert settings.read(b"").choice_for("review.6") is None
 

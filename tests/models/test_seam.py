@@ -30,7 +30,7 @@ def test_a_call_is_paid_for_by_the_providers_own_figures_and_is_on_record(log: D
     (held,) = log.reservations.find("run_1")
     assert (held.state, held.microdollars > 0, held.holder) == ("settled", True, "review.6")
     (entry,) = log.journal.find("run_1", subtype="model.call")
-    assert (entry.body, entry.payload["prompt"], entry.id) == (GOOD, PROMPT.digest, said.entries[0])  # type: ignore[index]
+    assert (entry.body, entry.payload["prompt"], entry.id) == (GOOD, PROMPT.digest, said.entries[0])
 
 
 def test_no_model_is_a_state_that_is_told_and_costs_nothing(log: Decklog) -> None:
@@ -64,7 +64,7 @@ def test_weather_that_will_be_over_in_time_is_waited_for_and_no_other(log: Deckl
     for error_class, stated in (("quota", 3600.0), ("login", None), ("refused", None), ("timeout", None)):
         waits.clear()
         reply = ModelReply(error_class=error_class, error="words of the provider", retry_seconds=stated)
-        said = models(log, lambda _, reply=reply: reply, waits=waits).ask(CALL)  # type: ignore[misc]
+        said = models(log, lambda _, reply=reply: reply, waits=waits).ask(CALL)
         assert (said.is_given, waits) == (False, []), error_class
         assert f"met {error_class}: words of the provider" in said.why
 
@@ -78,7 +78,7 @@ def test_weather_that_goes_on_is_given_up_after_three_tries(log: Decklog) -> Non
 
 @on_both
 def test_without_money_nobody_is_asked(log: Decklog) -> None:
-    log.budgets.set("run", scope_id="run_1", limit_microdollars=100)  # type: ignore[arg-type]
+    log.budgets.set("run", scope_id="run_1", limit_microdollars=100)
 
     def never(_: Prompt) -> str:
         raise AssertionError("asked")

@@ -18,6 +18,7 @@ from decklog import Decklog, Invalid, ManualClock, NotifyRule, Unproven
 from decklog.notify import Round
 from tests.conftest import on_both
 from tests.stores.approvals.trust.trust_desk import make_keys
+from tests.stores.claiming import claimed
 
 SECRET = "not a secret at all"
 
@@ -66,7 +67,7 @@ def hook() -> Iterator[Hook]:
 
 
 def rule(log: Decklog, hook: Hook, event: str = "needs_attention", **more: Any) -> NotifyRule:
-    return log.notices.add_rule(event, "webhook", target=[hook.address], **more)  # type: ignore[arg-type]
+    return log.notices.add_rule(event, "webhook", target=[hook.address], **more)
 
 
 def test_what_needs_a_person_is_told_once(log: Decklog, run_id: str, hook: Hook) -> None:
@@ -151,7 +152,7 @@ def test_a_sender_that_was_killed_leaves_an_unknown_outcome(log: Decklog, run_id
     left = log.notices.get(taken.id)
     assert left.state == "unknown"
     assert "elsewhere:1 took it" in str(left.error)
-    late = log.notices.settle(taken.id, attempts=taken.attempts, state="sent")  # type: ignore[arg-type]
+    late = log.notices.settle(taken.id, attempts=taken.attempts, state="sent")
     assert (late.state, late.already) == ("unknown", True)
 
 
@@ -205,19 +206,18 @@ def test_a_sender_that_is_killed_in_the_middle_tells_nothing_twice(
 
 def fail(log: Decklog, run_id: str) -> None:
     log.tasks.add(run_id, "Change the lexer", max_attempts=1)
-    claim = log.tasks.claim(run_id, worker="ada")
-    assert claim is not None
+    claim = claimed(log, run_id, worker="ada")
     claim.fail("no module lark")
 
 
 def spend(log: Decklog, run_id: str) -> None:
-    log.budgets.set("run", scope_id=run_id, limit_microdollars=100)  # type: ignore[arg-type]
+    log.budgets.set("run", scope_id=run_id, limit_microdollars=100)
     log.ledger.charge("m", cost_microdollars=85, run_id=run_id)
 
 
 EVENTS: dict[str, tuple[str, Callable[[Decklog, str], object], str]] = {
     "done": ("done", lambda log, run_id: log.runs.finish(run_id, summary="fast"), "Done: Make the parser faster"),
-    "failed run": ("failure", lambda log, run_id: log.runs.finish(run_id, status="failed"), "Failed: Make the parser faster"),  # type: ignore[arg-type]
+    "failed run": ("failure", lambda log, run_id: log.runs.finish(run_id, status="failed"), "Failed: Make the parser faster"),
     "failed task": ("failure", fail, "All attempts failed: Change the lexer"),
     "budget": ("budget", spend, "The budget of run run_1 has burned 85 %: $0.000085 of $0.0001 in all"),
 }
@@ -244,7 +244,7 @@ def test_every_kind_of_event_is_told_once_and_no_other(
 def test_a_command_gets_the_notice_and_no_shell_reads_it(log: Decklog, run_id: str, tmp_path: Path) -> None:
     program = "import os, sys; open(sys.argv[1], 'w').write(os.environ['DECKLOG_NOTICE_WHAT'] + sys.stdin.read())"
     out = tmp_path / "told; rm -rf x"
-    log.notices.add_rule("needs_attention", "command", target=[sys.executable, "-c", program, str(out)])  # type: ignore[arg-type]
+    log.notices.add_rule("needs_attention", "command", target=[sys.executable, "-c", program, str(out)])
     log.approvals.ask(run_id, "$(touch owned)", by="ada", about="x")
     assert Round(log).run().sent == 1
     what, _, body = out.read_text().partition("{")
@@ -253,8 +253,8 @@ def test_a_command_gets_the_notice_and_no_shell_reads_it(log: Decklog, run_id: s
 
 
 def test_a_command_that_is_not_there_or_fails_says_why(log: Decklog, run_id: str) -> None:
-    log.notices.add_rule("needs_attention", "command", target=["/nowhere/program"])  # type: ignore[arg-type]
-    log.notices.add_rule("needs_attention", "command", target=[sys.executable, "-c", "import sys; sys.exit('no luck')"])  # type: ignore[arg-type]
+    log.notices.add_rule("needs_attention", "command", target=["/nowhere/program"])
+    log.notices.add_rule("needs_attention", "command", target=[sys.executable, "-c", "import sys; sys.exit('no luck')"])
     log.approvals.ask(run_id, "Push?", by="ada", about="x")
     errors = [str(notice.error) for notice in Round(log).run().notices]
     assert len(errors) == 2
@@ -265,7 +265,7 @@ def test_a_command_that_is_not_there_or_fails_says_why(log: Decklog, run_id: str
 def test_the_desktop_is_told_by_the_program_that_is_there(
     log: Decklog, run_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log.notices.add_rule("needs_attention", "desktop")  # type: ignore[arg-type]
+    log.notices.add_rule("needs_attention", "desktop")
     log.approvals.ask(run_id, "--urgency=critical", by="ada", about="x")
     monkeypatch.setenv("PATH", str(tmp_path))
     program = tmp_path / "notify-send"
@@ -301,7 +301,7 @@ def test_a_test_is_sent_at_once(log: Decklog, hook: Hook) -> None:
 )
 def test_a_target_that_can_not_be_is_refused(log: Decklog, channel: Any, words: list[str]) -> None:
     with pytest.raises(Invalid):
-        log.notices.add_rule("done", channel, target=words)  # type: ignore[arg-type]
+        log.notices.add_rule("done", channel, target=words)
 
 
 @pytest.mark.slow

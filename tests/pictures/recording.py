@@ -47,7 +47,7 @@ def recorded(dashboard: Path) -> str:
 def _output(command: str, project: Path) -> list[Sequence[Any]]:
     """Run a command on a terminal; return its lines, with a usual name for the folder."""
     size = {"columns": COLUMNS, "lines": LINES + 10, "TERM": "xterm-256color", "HOME": str(project.parent)}
-    with Terminal(*command.split(), cwd=project, **size) as shown:  # type: ignore[arg-type]
+    with Terminal(*command.split(), cwd=project, **size) as shown:
         wait_until(lambda: "[y/N]" in shown.shown or (bool(shown.shown) and shown.process.poll() is not None))
         if "[y/N]" in shown.shown:
             shown.press("n\n")

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from decklog import Decklog, ManualClock
+from tests.stores.claiming import claimed
 
 RUN = "commas"
 PLAN: list[dict[str, Any]] = [
@@ -76,8 +77,7 @@ def _work(
     role: str | None = None,
 ) -> None:
     """Have a worker take the next task, run commands, pay for the thinking, and finish."""
-    claim = log.tasks.claim(run_id, worker=worker, role=role, lease_seconds=7200)
-    assert claim is not None
+    claim = claimed(log, run_id, worker=worker, role=role, lease_seconds=7200)
     with log.acting(worker), claim:
         log.journal.append(run_id, summary, kind="reasoning", phase="approach")
         for command, code, seconds in commands:

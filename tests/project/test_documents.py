@@ -11,7 +11,6 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.generate import _commands
 from tests.pictures import history
 from tests.plugins.importers.bazinga import bazinga_files
 from tests.plugins.importers.beads import beads_files
@@ -36,6 +35,7 @@ from tests.project.documents import (
     steps_of,
     variables,
 )
+from tests.registry import commands
 
 BLOCKS = [block for page in pages() for block in blocks_of(page) if block.page not in GENERATED]
 POSTGRES = "postgresql://you@host/agents"
@@ -67,7 +67,7 @@ def daily_calls() -> list[str]:
 def test_a_command_for_every_day_can_be_called_as_it_is_written() -> None:
     calls = daily_calls()
     assert len(calls) > 10
-    known = {path.removeprefix("decklog "): command for path, command, _ in _commands()}
+    known = {path.removeprefix("decklog "): command for path, command, _ in commands()}
     for call in calls:
         words = shlex.split(call)
         length = max(number for number in range(1, len(words) + 1) if " ".join(words[:number]) in known)

@@ -91,7 +91,7 @@ def is_of_random(node: ast.AST, name: str | None = None) -> bool:
 
 
 def left_to_chance(text: str) -> list[str]:
-    return [f"{node.lineno}: {ast.unparse(node)}" for node in ast.walk(ast.parse(text)) if has_no_seed(node)]  # type: ignore[attr-defined]
+    return [f"{node.lineno}: {ast.unparse(node)}" for node in ast.walk(ast.parse(text)) if has_no_seed(node)]
 
 
 @pytest.mark.parametrize("text", ["random.Random()", "Random()", "random.choice([1])", "random.SystemRandom()"])

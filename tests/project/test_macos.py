@@ -54,7 +54,7 @@ def test_store_hooks_import_and_screens_work_without_proc(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     "start",
-    [lambda: order_for(None, None, ".", None), lambda: start_command(None)],  # type: ignore[arg-type]
+    [lambda: order_for(None, None, ".", None), lambda: start_command(None)],
     ids=["tool", "conductor"],
 )
 def test_a_guarded_command_says_that_it_needs_linux(start: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ def listed(navigation: object) -> list[str]:
         return [navigation]
     items = navigation.values() if isinstance(navigation, dict) else navigation
     assert not isinstance(items, (str, bytes))
-    return [name for item in items for name in listed(item)]  # type: ignore[attr-defined]
+    return [name for item in items for name in listed(item)]
 
 
 def test_every_page_is_in_the_navigation_once() -> None:

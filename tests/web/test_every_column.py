@@ -4,12 +4,12 @@ import re
 
 import pytest
 
-from decklog import Decklog, ManualClock
+from decklog import Decklog
 from decklog.web.pages.run import TABS
 from tests.conftest import on_both
-from tests.pictures import sample_log, sample_parts
+from tests.pictures import sample_parts
 from tests.searches import FULL
-from tests.web.asking import Browser
+from tests.web.client import Browser
 from tests.web.payloads import PAYLOADS
 from tests.web.poison import poison
 from tests.web.test_text_of_agents import shape
@@ -28,13 +28,6 @@ PLACES = (
 # What is in a page of plain words or not, by chance: the second page of a list, what is folded, what failed.
 _ALSO = {("a", "rel"), ("p", "role"), ("p", "class"), ("b", "class"), ("details", "open"), ("a", "href"), ("div", "class")}
 HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
-
-
-@pytest.fixture
-def filled(log: Decklog, clock: ManualClock, browser: Browser) -> Browser:
-    sample_log.write(log, clock)
-    sample_parts.write(log, clock)
-    return browser
 
 
 @pytest.mark.slow

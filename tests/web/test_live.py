@@ -16,13 +16,13 @@ Streams = list[AsyncIterator[str]]
 
 def parsed(text: str) -> tuple[str, dict[str, int]]:
     fields = dict(line.split(": ", 1) for line in text.strip().splitlines())
-    told: dict[str, dict[str, int]] = json.loads(fields["data"])
-    return next(iter(told.items()), ("", {}))
+    event: dict[str, dict[str, int]] = json.loads(fields["data"])
+    return next(iter(event.items()), ("", {}))
 
 
-def listening(log: Decklog, count: int, job: Callable[[Feed, Streams], Awaitable[None]], **given: Any) -> Feed:
+def listening(log: Decklog, count: int, job: Callable[[Feed, Streams], Awaitable[None]], **options: Any) -> Feed:
     """Open so many streams, greet each, and do something with them."""
-    feed = Feed(log, **given)
+    feed = Feed(log, **options)
 
     async def run() -> None:
         streams = [feed.stream(lambda: True) for _ in range(count)]
@@ -30,46 +30,46 @@ def listening(log: Decklog, count: int, job: Callable[[Feed, Streams], Awaitable
             assert parsed(await anext(stream))[0] == "reset"
         await asyncio.wait_for(job(feed, streams), 30)
         for stream in streams:
-            await stream.aclose()  # type: ignore[attr-defined]
+            await stream.aclose()
 
     asyncio.run(run())
     return feed
 
 
-async def told_of(stream: AsyncIterator[str], run_id: str, seq: int) -> None:
+async def wait_for_entry(stream: AsyncIterator[str], run_id: str, seq: int) -> None:
     """Wait until a stream says that a run came as far as an entry."""
     while parsed(await anext(stream))[1].get(run_id, 0) < seq:
         pass
 
 
 @on_both
-def test_every_commit_is_told_to_everybody_who_listens(log: Decklog, run_id: str) -> None:
+def test_every_commit_reaches_every_stream(log: Decklog, run_id: str) -> None:
     async def job(_: Feed, streams: Streams) -> None:
         for _ in range(3):
             entry = await asyncio.to_thread(log.journal.append, run_id, "hello")
             for stream in streams:
-                await told_of(stream, run_id, entry.seq)
+                await wait_for_entry(stream, run_id, entry.seq)
 
     listening(log, 3, job)
 
 
 @on_both
-def test_what_another_process_would_write_is_told_too(target: str, log: Decklog, run_id: str) -> None:
+def test_commit_of_another_connection_reaches_a_stream(target: str, log: Decklog, run_id: str) -> None:
     async def job(_: Feed, streams: Streams) -> None:
         def write() -> int:
             with Decklog.open(target) as other:
                 return other.journal.append(run_id, "hello").seq
 
-        await told_of(streams[0], run_id, await asyncio.to_thread(write))
+        await wait_for_entry(streams[0], run_id, await asyncio.to_thread(write))
 
     listening(log, 1, job)
 
 
-def test_a_hundred_pages_cost_no_more_looks_than_one(log: Decklog, run_id: str) -> None:
+def test_hundred_streams_share_one_query(log: Decklog, run_id: str) -> None:
     async def job(_: Feed, streams: Streams) -> None:
         entry = await asyncio.to_thread(log.journal.append, run_id, "hello")
         for stream in streams:
-            await told_of(stream, run_id, entry.seq)
+            await wait_for_entry(stream, run_id, entry.seq)
 
     assert listening(log, 100, job).looks <= listening(log, 1, job).looks + 2
 
@@ -92,19 +92,17 @@ class Pauses:
         self.has_begun.clear()
 
 
-def test_commits_that_follow_each_other_are_told_together_ten_times_a_second_at_most(
-    log: Decklog, run_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commits_are_batched_ten_times_a_second_at_most(log: Decklog, run_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # It is never time to look at runs that are over, and the feed hears of a commit when the test says so.
     monkeypatch.setattr("decklog.web.live.monotonic", lambda: 0.0)
-    heard: list[Callable[[], None]] = []
-    monkeypatch.setattr(log.db, "watch", lambda _, wake: [heard.append(wake), lambda: None][1])
+    wakers: list[Callable[[], None]] = []
+    monkeypatch.setattr(log.db, "watch", lambda _, wake: [wakers.append(wake), lambda: None][1])
     pauses = Pauses()
 
     async def job(_: Feed, streams: Streams) -> None:
         def write(count: int = 1) -> int:
             last = [log.journal.append(run_id, "hello") for _ in range(count)][-1].seq
-            heard[0]()
+            wakers[0]()
             return last
 
         async def is_told(last: int) -> bool:
@@ -128,7 +126,7 @@ def test_commits_that_follow_each_other_are_told_together_ten_times_a_second_at_
     listening(log, 1, job, sleep=pauses)
 
 
-def test_nobody_looks_when_nobody_listens(log: Decklog, run_id: str) -> None:
+def test_feed_without_streams_does_not_query(log: Decklog, run_id: str) -> None:
     async def job(_: Feed, __: Streams) -> None:
         pass
 
@@ -152,7 +150,7 @@ def test_a_stream_ends_with_the_server_and_with_its_session(log: Decklog) -> Non
     listening(log, 1, job)
 
 
-def test_a_reader_that_does_not_read_holds_no_memory_and_reads_anew() -> None:
+def test_slow_reader_has_bounded_memory_and_is_reset() -> None:
     async def run() -> None:
         listener = LiveListener()
         for number in range(3 * MOST_RUNS):
@@ -164,7 +162,7 @@ def test_a_reader_that_does_not_read_holds_no_memory_and_reads_anew() -> None:
     asyncio.run(run())
 
 
-def test_a_log_that_can_not_be_read_just_now_makes_pages_ask_for_themselves(log: Decklog) -> None:
+def test_unreadable_log_resets_streams(log: Decklog) -> None:
     async def job(feed: Feed, streams: Streams) -> None:
         log.close()
         await feed._tell()
@@ -173,7 +171,7 @@ def test_a_log_that_can_not_be_read_just_now_makes_pages_ask_for_themselves(log:
     listening(log, 1, job)
 
 
-def test_who_has_no_news_gets_a_sign_of_life_now_and_then(log: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_stream_gets_heartbeats(log: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("decklog.web.live.BEAT_SECONDS", 0.01)
 
     async def job(_: Feed, streams: Streams) -> None:
@@ -183,7 +181,7 @@ def test_who_has_no_news_gets_a_sign_of_life_now_and_then(log: Decklog, monkeypa
     listening(log, 2, job)
 
 
-def test_one_message_of_several_looks_has_all_of_them() -> None:
+def test_pending_message_collects_all_changes() -> None:
     async def run() -> None:
         quick, slow = LiveListener(), LiveListener()
         for listener in (quick, slow):
@@ -198,7 +196,7 @@ def test_one_message_of_several_looks_has_all_of_them() -> None:
     asyncio.run(run())
 
 
-def test_who_logs_out_while_nothing_comes_is_told_nothing_more(log: Decklog, run_id: str) -> None:
+def test_idle_stream_ends_after_logout(log: Decklog, run_id: str) -> None:
     async def run() -> None:
         feed, is_in = Feed(log), [True]
         stream = feed.stream(lambda: is_in[0])

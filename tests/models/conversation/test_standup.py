@@ -6,6 +6,7 @@ from decklog import Decklog, ManualClock
 from decklog.models.standup import prose_of, standup_of
 from tests.conftest import on_both
 from tests.models.conversation.talks import Person
+from tests.stores.claiming import claimed
 
 
 @pytest.fixture
@@ -16,8 +17,7 @@ def two_days(log: Decklog, clock: ManualClock) -> Decklog:
     log.tasks.add_many(
         "commas", [{"title": name, "task_id": name.lower()} for name in ("Docs", "Lexer", "Old", "Parser", "Tests")]
     )
-    first = log.tasks.claim("commas", worker="dev-1")
-    assert first is not None
+    first = claimed(log, "commas", worker="dev-1")
     log.tasks.finish(first.task.id, fence=first.task.fence, summary="done")
     log.ledger.charge("a-model", cost_microdollars=900_000, run_id="commas")
     log.tasks.abandon("old", reason="nobody needs it")
@@ -65,7 +65,7 @@ def test_a_change_that_the_gate_holds_is_named_once_by_its_last_review(log: Deck
     bound = {"base": "b", "head": "h", "patch": "p", "settings": "s"}
     for tree in ("first", "first", "second", "second"):
         clock.advance(minutes=1)
-        log.reviews.record(run_id, "pass" if tree == "second" else "unproven", tree=tree, **bound)  # type: ignore[arg-type]
+        log.reviews.record(run_id, "pass" if tree == "second" else "unproven", tree=tree, **bound)
     (told,) = standup_of(log, clock.now()).blockers
     assert told.startswith("the gate's verdict: unproven of tree first")
 

@@ -210,9 +210,9 @@ def test_orders_in_messages_do_nothing_even_where_they_fool_the_model(ana: Perso
     assert (shown["tier"], shown["is_dev_mode"], ana.log.approvals.get("ask").state) == (0, False, "open")
     # Nothing but the question to the model and its answer was done in the runs that were made for it.
     made = [run for run in ana.log.runs.find(limit=200) if run.id not in before]
-    kinds = {entry.subtype for run in made for entry in ana.log.journal.find(run.id, kind="interaction")}  # type: ignore[arg-type]
+    kinds = {entry.subtype for run in made for entry in ana.log.journal.find(run.id, kind="interaction")}
     assert (len(made), kinds) == (len(INJECTIONS), {"model.call"})
-    assert not [entry for run in made for entry in ana.log.journal.find(run.id, kind="tool")]  # type: ignore[arg-type]
+    assert not [entry for run in made for entry in ana.log.journal.find(run.id, kind="tool")]
 
 
 def test_model_that_guesses_an_intent_is_asked_with_temperature_zero(ana: Person, monkeypatch: pytest.MonkeyPatch) -> None:
