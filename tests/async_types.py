@@ -21,7 +21,7 @@ _AIO = {"AsyncClaim": "decklog.aio.stores", "AsyncIterator": "collections.abc", 
 
 
 def async_types() -> str:
-    """Give the stub of every store, formatted as all code is."""
+    """Return the stub of every store, formatted."""
     homes: dict[str, str] = {}
     stores = [_store(store_class(name), homes) for name in STORES]
     names = "".join(f"    {name}: Async{store_class(name).__name__}\n" for name in STORES)
@@ -45,7 +45,7 @@ def _store(kind: type, homes: dict[str, str]) -> str:
 
 
 def nodes_of(operation: Operation) -> list[ast.FunctionDef]:
-    """Give the definition of a verb; of one with several signatures, those."""
+    """Return the definition of a verb, or all of its overloads."""
     function = inspect.unwrap(operation.function)
     class_name = function.__qualname__.partition(".")[0]
     tree = parse_module(function.__module__)

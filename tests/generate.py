@@ -35,7 +35,7 @@ ASYNC_TYPES = DOCS.parent / "src/decklog/aio/typed.pyi"
 
 
 def schema_sql() -> str:
-    """Give the schema of both engines as it is applied."""
+    """Return the schema of both engines as it is applied."""
     parts = [
         "-- The schema of a Decklog log. Written by `make docs`; a test keeps it true.",
         "-- First as SQLite holds it after all migrations, then the migrations as PostgreSQL gets them.",
@@ -58,7 +58,7 @@ def _sqlite_statements() -> list[str]:
     with tempfile.TemporaryDirectory() as folder, Decklog.open(Path(folder) / "decklog.db") as log:
         sql = "select name, tbl_name, sql from sqlite_schema where sql is not null order by rowid"
         rows = log.db.read(lambda: log.db.rows(sql, {}))[1]
-    # A full-text table has tables of its own, which SQLite makes and names after it.
+    # A full-text table has shadow tables, named after it.
     texts = [name for name, _, statement in rows if statement.lower().startswith("create virtual table")]
     shadows = {f"{name}_{part}" for name in texts for part in ("data", "idx", "content", "docsize", "config")}
     return [f"{statement.strip()};" for name, table, statement in rows if name not in shadows and table not in shadows]
@@ -71,7 +71,7 @@ def _postgres_steps() -> list[str]:
 
 
 def checksums_py() -> str:
-    """Give the digest of each shipped migration, by engine and name."""
+    """Return the digest of each shipped migration, by engine and name."""
     from decklog.db import schema
 
     parts = ['"""The digests of the shipped migrations, by engine and name. Written by `make docs`; a test keeps them true."""']

@@ -39,7 +39,7 @@ _EXITS = {
 
 
 def errors_md() -> str:
-    """Give every error with its code, its exit code and what it means, by root."""
+    """Return every error with its code, exit code and meaning, by base class."""
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.DecklogError)]
     parts = [
         "# Errors and exit codes",
@@ -70,7 +70,7 @@ def _again(kind: type[errors.DecklogError]) -> str:
 
 
 def python_md() -> str:
-    """Give the log, every store with its verbs, every record with its fields, and every enumeration with its values."""
+    """Return the log, every store with its verbs, every record with its fields, and every enumeration with its values."""
     parts = [
         "# Python",
         _WRITTEN,
@@ -92,7 +92,7 @@ def python_md() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-# What is said of results before they are listed.
+# The text above the list of results.
 _OF_RESULTS = "A verb that returns no record returns a dictionary of JSON values. Each is a `TypedDict`."
 
 _OF_THE_LOG = ("open", "acting", "proving", "transaction", "submit", "close")
@@ -173,7 +173,7 @@ def _enumeration(kind: type[Enum]) -> list[str]:
 
 
 def _spelled(annotation: object) -> str:
-    """Write a type as it stands in the source: without the modules that its names come from."""
+    """Write a type as in the source, without module names."""
     text = annotation.__name__ if isinstance(annotation, type) else str(annotation)
     return re.sub(r"\b[a-z_]\w*\.", "", text).replace("|", "\\|")
 

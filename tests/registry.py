@@ -26,8 +26,8 @@ def named(pairs: list[tuple[str, Operation]]) -> dict[str, Any]:
 
 
 def records() -> list[type[Record]]:
-    kept = [record for store in STORES for record in store_class(store).records]
-    return [Entry, *dict.fromkeys(kept)]
+    found = [record for store in STORES for record in store_class(store).records]
+    return [Entry, *dict.fromkeys(found)]
 
 
 def commands() -> Iterator[tuple[str, click.Command, int]]:

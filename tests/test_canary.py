@@ -1,4 +1,4 @@
-"""A secret sent through every operation is nowhere in the database, and no operation fails in a way of its own."""
+"""A secret sent through every operation is nowhere in the database, and all errors are Decklog's."""
 
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,7 @@ def test_no_text_makes_an_operation_fail_in_a_way_of_its_own(log: Decklog, text:
     known = known_ids(log)
     strange = []
     for number, (store, operation) in enumerate(operations()):
-        # An operation gets half of the texts beside ids that there are, and half as ids that there are not; in full both.
+        # Half of the texts go with existing ids, and half as ids; in the full run both.
         turn = (number + NASTY.index(text)) % 2
         for ids in (known, {}) if FULL else ((known, {})[turn],):
             for given in arguments(operation, text, ids):

@@ -51,7 +51,7 @@ def loop(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def drive(log: Decklog, loop: str) -> Iterator[Drive]:
-    """Runs a program with the log as tasks see it; whatever it did, no thread of it is left."""
+    """Runs a program with an asynchronous log; afterwards no thread may be left."""
     log.runs.start("Make the parser faster", run_id="run_1")
 
     def run(program: Program) -> Any:

@@ -42,25 +42,25 @@ def interrupted(program: Coroutine[Any, Any, Any], place: int, act: Callable[[],
 
 
 class Worker:
-    """Does a bit of everything, and remembers what it was told."""
+    """Does a bit of everything, and records what was acknowledged."""
 
     def __init__(self, alog: AsyncDecklog, run_id: str) -> None:
         self.alog = alog
         self.run_id = run_id
-        self.heard: list[str] = []
+        self.done: list[str] = []
 
     async def work(self) -> None:
-        await self.say("first")
+        await self.append("first")
         claim = await self.alog.tasks.claim(self.run_id, worker="w", recall=True)
         assert claim is not None
         async with claim:
-            await self.say("claimed")
-        self.heard.append("finished")
+            await self.append("claimed")
+        self.done.append("finished")
         async with self.alog.transaction():
             await self.alog.journal.append(self.run_id, "left")
             async with self.alog.transaction():
                 await self.alog.journal.append(self.run_id, "right")
-        self.heard.append("both")
+        self.done.append("both")
         await anext(self.alog.journal.tail(self.run_id))
         next_one = await self.alog.tasks.claim(self.run_id, worker="w", wait_seconds=20)
         assert next_one is not None
@@ -69,9 +69,9 @@ class Worker:
         assert last is not None
         assert await self.alog.tasks.finish_and_claim(last.task.id, fence=last.task.fence) is not None
 
-    async def say(self, body: str) -> None:
+    async def append(self, body: str) -> None:
         await self.alog.journal.append(self.run_id, body)
-        self.heard.append(body)
+        self.done.append(body)
 
 
 def prepare(log: Decklog, run_id: str) -> None:
@@ -83,13 +83,13 @@ def prepare(log: Decklog, run_id: str) -> None:
 def check(log: Decklog, worker: Worker) -> None:
     found = [entry.body for entry in log.journal.find(worker.run_id, kind=EntryKind.INTERACTION, limit=100)]
     tasks = [log.tasks.get(f"{worker.run_id}.{number}") for number in range(4)]
-    for body in worker.heard:
+    for body in worker.done:
         assert {"both": "left" in found, "finished": tasks[0].state is TaskState.DONE}.get(body, body in found), body
     assert ("left" in found) == ("right" in found)
     assert len(found) == len(set(found))
-    held = [task for task in tasks if task.state is TaskState.RUNNING]
+    running = [task for task in tasks if task.state is TaskState.RUNNING]
     # What a program has in its hands without a block is its own to give back.
-    assert len(held) <= 1, held
+    assert len(running) <= 1, running
     assert all(task.failures == 0 for task in tasks)
     with log.transaction():
         log.journal.append(worker.run_id, "nobody holds anything")
@@ -97,7 +97,7 @@ def check(log: Decklog, worker: Worker) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("late", LATE)
-def test_at_every_await(drive: Drive, log: Decklog, late: float) -> None:
+def test_task_cancelled_at_every_await(drive: Drive, log: Decklog, late: float) -> None:
     async def program(alog: AsyncDecklog) -> int:
         place = 0
         while True:
@@ -121,7 +121,7 @@ def test_at_every_await(drive: Drive, log: Decklog, late: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("late", LATE)
-def test_of_a_task_of_asyncio_at_every_await_and_the_one_after(log: Decklog, late: float) -> None:
+def test_asyncio_task_cancelled_at_every_await_and_the_next(log: Decklog, late: float) -> None:
     async def main() -> int:
         place = 0
         async with AsyncDecklog(log) as alog:
@@ -243,18 +243,18 @@ def test_a_cancelled_use_of_a_grant_leaves_it_unused_or_hands_it_out(drive: Driv
     outcomes: list[tuple[bool, int]] = []
 
     async def attempt(alog: AsyncDecklog, delay: float) -> None:
-        asked = log.approvals.ask("run_1", "Deploy?", by="agent", about=f"plan {len(outcomes)}")
-        log.approvals.decide(asked.id, "granted", by="owner")
-        got: list[Any] = []
+        approval = log.approvals.ask("run_1", "Deploy?", by="agent", about=f"plan {len(outcomes)}")
+        log.approvals.decide(approval.id, "granted", by="owner")
+        used: list[Any] = []
 
         async def use() -> None:
-            got.append(await alog.approvals.use("run_1", asked.subject_digest or ""))
+            used.append(await alog.approvals.use("run_1", approval.subject_digest or ""))
 
         async with anyio.create_task_group() as group:
             group.start_soon(use)
             await anyio.sleep(delay)
             group.cancel_scope.cancel()
-        outcomes.append((bool(got), log.approvals.get(asked.id).uses or 0))
+        outcomes.append((bool(used), log.approvals.get(approval.id).uses or 0))
 
     async def program(alog: AsyncDecklog) -> None:
         for delay in (0.0, 0.0, 0.0001, 0.0003, 0.001, 0.002, 0.003, 0.005, 1.0):
@@ -267,8 +267,8 @@ def test_a_cancelled_use_of_a_grant_leaves_it_unused_or_hands_it_out(drive: Driv
 
 @pytest.mark.slow
 def test_a_use_cancelled_before_its_commit_is_rolled_back(drive: Drive, log: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = log.approvals.ask("run_1", "Deploy?", by="agent", about="plan")
-    log.approvals.decide(asked.id, "granted", by="owner")
+    approval = log.approvals.ask("run_1", "Deploy?", by="agent", about="plan")
+    log.approvals.decide(approval.id, "granted", by="owner")
     written, cancelled = threading.Event(), threading.Event()
     use = log.approvals._used
 
@@ -282,7 +282,7 @@ def test_a_use_cancelled_before_its_commit_is_rolled_back(drive: Drive, log: Dec
 
     async def program(alog: AsyncDecklog) -> None:
         async with anyio.create_task_group() as group:
-            group.start_soon(alog.approvals.use, "run_1", asked.subject_digest or "")
+            group.start_soon(alog.approvals.use, "run_1", approval.subject_digest or "")
             while not written.is_set():
                 await anyio.sleep(0.001)
             group.cancel_scope.cancel()
@@ -291,5 +291,5 @@ def test_a_use_cancelled_before_its_commit_is_rolled_back(drive: Drive, log: Dec
 
     drive(program)
     with Decklog.open(log.db.target) as again:
-        assert not again.approvals.get(asked.id).uses
-        assert again.approvals.use("run_1", asked.subject_digest or "") is not None
+        assert not again.approvals.get(approval.id).uses
+        assert again.approvals.use("run_1", approval.subject_digest or "") is not None

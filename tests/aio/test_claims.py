@@ -155,12 +155,12 @@ def test_an_end_that_is_undone_leaves_the_claim_held_and_kept_alive(drive: Drive
 @pytest.mark.slow
 def test_claims_that_wait_hold_no_thread_and_keep_nobody_from_working(drive: Drive, log: Decklog) -> None:
     async def program(alog: AsyncDecklog) -> None:
-        taken: list[str] = []
+        task_ids: list[str] = []
 
         async def work(number: int) -> None:
             claim = await claimed(alog, f"w{number}", wait_seconds=30)
             async with claim:
-                taken.append(claim.task.id)
+                task_ids.append(claim.task.id)
 
         async with anyio.create_task_group() as group:
             for number in range(MANY):
@@ -173,20 +173,20 @@ def test_claims_that_wait_hold_no_thread_and_keep_nobody_from_working(drive: Dri
                     await alog.journal.append("run_1", "meanwhile")
             for number in range(MANY):
                 await alog.tasks.add("run_1", f"task {number}")
-        assert len(set(taken)) == MANY
+        assert len(set(task_ids)) == MANY
 
     drive(program)
 
 
 @pytest.mark.slow
-def test_whoever_waits_behind_others_gets_what_is_assigned_to_it(drive: Drive, log: Decklog) -> None:
+def test_waiting_worker_gets_its_assigned_task(drive: Drive, log: Decklog) -> None:
     async def program(alog: AsyncDecklog) -> None:
-        taken: dict[str, str] = {}
+        titles: dict[str, str] = {}
 
         async def work(number: int) -> None:
             claim = await claimed(alog, f"w{number}", wait_seconds=30)
             async with claim:
-                taken[f"w{number}"] = claim.task.title
+                titles[f"w{number}"] = claim.task.title
 
         async with anyio.create_task_group() as group:
             for number in range(10):
@@ -195,11 +195,11 @@ def test_whoever_waits_behind_others_gets_what_is_assigned_to_it(drive: Drive, l
             with anyio.fail_after(10):
                 for title in ("w7", "w3"):
                     await alog.tasks.add("run_1", title, assigned_to=title)
-                    while title not in taken:
+                    while title not in titles:
                         await anyio.sleep(0.01)
             for _ in range(8):
                 await alog.tasks.add("run_1", "for all")
-        assert {name: title for name, title in taken.items() if title != "for all"} == {"w3": "w3", "w7": "w7"}
+        assert {name: title for name, title in titles.items() if title != "for all"} == {"w3": "w3", "w7": "w7"}
 
     drive(program)
 

@@ -16,7 +16,7 @@ def bodies(log: Decklog) -> list[str | None]:
 
 
 @pytest.mark.slow
-def test_all_of_it_is_written_or_nothing(drive: Drive, log: Decklog) -> None:
+def test_transaction_is_written_whole_or_not_at_all(drive: Drive, log: Decklog) -> None:
     async def program(alog: AsyncDecklog) -> None:
         async with alog.transaction():
             assert alog.is_in_transaction
@@ -35,7 +35,7 @@ def test_all_of_it_is_written_or_nothing(drive: Drive, log: Decklog) -> None:
 
 
 @pytest.mark.slow
-def test_one_inside_of_another_is_undone_by_itself(drive: Drive, log: Decklog) -> None:
+def test_inner_transaction_is_rolled_back_alone(drive: Drive, log: Decklog) -> None:
     async def program(alog: AsyncDecklog) -> None:
         async with alog.transaction():
             await alog.journal.append("run_1", "outer")
@@ -108,7 +108,7 @@ def test_a_task_that_was_started_inside_is_refused(drive: Drive, log: Decklog) -
 
 
 @pytest.mark.slow
-def test_fifty_at_the_same_time_finish_one_after_the_other(drive: Drive, log: Decklog) -> None:
+def test_fifty_concurrent_transactions_run_one_after_another(drive: Drive, log: Decklog) -> None:
     most = 0
 
     async def program(alog: AsyncDecklog) -> None:
@@ -231,12 +231,12 @@ def test_fifty_finish_on_a_pool_of_eight(postgres_url: str) -> None:
 @pytest.mark.slow
 def test_nobody_waits_or_follows_inside_a_transaction(drive: Drive, log: Decklog) -> None:
     async def program(alog: AsyncDecklog) -> None:
-        asked = await alog.approvals.ask("run_1", "Deploy?", by="agent", about="plan")
+        approval = await alog.approvals.ask("run_1", "Deploy?", by="agent", about="plan")
         async with alog.transaction():
             with pytest.raises(Invalid, match="can't wait inside a transaction"):
                 await alog.tasks.claim("run_1", worker="w", wait_seconds=1)
             with pytest.raises(Invalid, match="can't wait inside a transaction"):
-                await alog.approvals.wait(asked.id, 1)
+                await alog.approvals.wait(approval.id, 1)
             with pytest.raises(Invalid, match="inside a transaction"):
                 await anext(alog.journal.tail("run_1"))
             with pytest.raises(Invalid, match="inside a transaction"):

@@ -44,7 +44,7 @@ def test_a_program_of_verbs_does_what_the_plain_ones_do(drive: Drive, log: Deckl
 
 
 @pytest.mark.slow
-def test_errors_come_as_they_are(drive: Drive) -> None:
+def test_errors_are_not_wrapped(drive: Drive) -> None:
     async def program(alog: AsyncDecklog) -> None:
         with pytest.raises(NotFound):
             await alog.tasks.get("nobody")
@@ -82,13 +82,13 @@ def test_hundreds_of_appends_need_no_hundreds_of_threads(drive: Drive, log: Deck
 @pytest.mark.slow
 def test_a_tail_gives_each_entry_once_and_holds_no_thread(drive: Drive) -> None:
     async def program(alog: AsyncDecklog) -> None:
-        seen: list[str | None] = []
+        bodies: list[str | None] = []
         began = anyio.Event()
 
         async def follow() -> None:
             async for entry in alog.journal.tail("run_1"):
                 began.set()
-                seen.append(entry.body)
+                bodies.append(entry.body)
                 if entry.body == "last":
                     return
 
@@ -100,8 +100,8 @@ def test_a_tail_gives_each_entry_once_and_holds_no_thread(drive: Drive) -> None:
                 await alog.journal.append("run_1", f"number {number}")
             assert len(our_threads()) <= MOST_THREADS
             await alog.journal.append("run_1", "last")
-        assert seen.count("last") == 20
-        assert all(seen.count(f"number {number}") == 20 for number in range(30))
+        assert bodies.count("last") == 20
+        assert all(bodies.count(f"number {number}") == 20 for number in range(30))
 
     drive(program)
 
@@ -109,20 +109,20 @@ def test_a_tail_gives_each_entry_once_and_holds_no_thread(drive: Drive) -> None:
 @pytest.mark.slow
 def test_a_tail_that_was_cancelled_goes_on_where_it_was(drive: Drive) -> None:
     async def program(alog: AsyncDecklog) -> None:
-        tail, seen = alog.journal.tail("run_1"), []
+        tail, seqs = alog.journal.tail("run_1"), []
         for number in range(5):
             for _ in range(2):
                 with anyio.move_on_after(0.02):
                     while True:
-                        seen.append((await anext(tail)).seq)
+                        seqs.append((await anext(tail)).seq)
             await alog.journal.append("run_1", f"number {number}")
         with anyio.move_on_after(0):
-            seen.append((await anext(tail)).seq)
+            seqs.append((await anext(tail)).seq)
         # On a slow machine most of it was cancelled before anything came.
         with anyio.fail_after(60):
-            while len(seen) < 6:
-                seen.append((await anext(tail)).seq)
-        assert seen == [1, 2, 3, 4, 5, 6]
+            while len(seqs) < 6:
+                seqs.append((await anext(tail)).seq)
+        assert seqs == [1, 2, 3, 4, 5, 6]
 
     drive(program)
 
@@ -141,27 +141,27 @@ def test_a_tail_of_nobodys_run_is_refused(drive: Drive) -> None:
 @pytest.mark.slow
 def test_an_approval_is_awaited_without_a_thread(drive: Drive) -> None:
     async def program(alog: AsyncDecklog) -> None:
-        asked = await alog.approvals.ask("run_1", "Merge?", by="dev-1", about={"branch": "commas"})
+        approval = await alog.approvals.ask("run_1", "Merge?", by="dev-1", about={"branch": "commas"})
         with pytest.raises(StillPending):
-            await alog.approvals.wait(asked.id, 0)
+            await alog.approvals.wait(approval.id, 0)
         states: list[str] = []
 
         async def wait() -> None:
-            states.append((await alog.approvals.wait(asked.id, 20)).state)
+            states.append((await alog.approvals.wait(approval.id, 20)).state)
 
         async with anyio.create_task_group() as group:
             for _ in range(40):
                 group.start_soon(wait)
             await anyio.sleep(0.05)
             assert len(our_threads()) <= MOST_THREADS
-            await alog.approvals.decide(asked.id, Verdict.GRANTED, by="ana", subject_digest=asked.subject_digest)
+            await alog.approvals.decide(approval.id, Verdict.GRANTED, by="ana", subject_digest=approval.subject_digest)
         assert states == ["granted"] * 40
 
     drive(program)
 
 
 @pytest.mark.slow
-def test_a_closed_log_says_so_and_one_that_is_shared_stays_open(drive: Drive, log: Decklog) -> None:
+def test_closed_async_log_raises_closed_and_the_shared_log_stays_open(drive: Drive, log: Decklog) -> None:
     async def program(alog: AsyncDecklog) -> None:
         await alog.close()
         await alog.close()
@@ -201,7 +201,7 @@ def test_the_stores_and_their_verbs_are_listed(drive: Drive) -> None:
     drive(program)
 
 
-def test_who_does_not_await_pays_for_nothing(tmp_path: Path) -> None:
+def test_plain_log_imports_no_async_modules(tmp_path: Path) -> None:
     program = """
 import sys
 from decklog import Decklog

@@ -33,8 +33,8 @@ class Owner:
 
     def reads(self, *texts: str, within: str = "main") -> None:
         """Check that a part of the page has these texts, after one to three clicks."""
-        shown = " ".join(self.tab.page.inner_text(within).split())
-        assert [text for text in texts if text not in shown] == [], shown
+        visible = " ".join(self.tab.page.inner_text(within).split())
+        assert [text for text in texts if text not in visible] == [], visible
         assert 1 <= self.clicks <= 3
         self.tab.check()
 

@@ -74,7 +74,7 @@ def save(path: Path) -> None:
 
 
 def unpack(path: Path, target: Path) -> None:
-    """Give a saved log as a SQLite file."""
+    """Unpack a saved log to a SQLite file."""
     with gzip.open(path) as packed, target.open("wb") as plain:
         shutil.copyfileobj(packed, plain)
 

@@ -65,7 +65,7 @@ def lost_findings(log: Decklog) -> list[str]:
 
 
 @pytest.mark.slow
-def test_client_is_told_once_which_acknowledged_entries_were_lost(rewinding: Rewinding) -> None:
+def test_lost_acknowledged_entries_are_reported_once(rewinding: Rewinding) -> None:
     with Decklog.open(rewinding.url) as log:
         log.runs.start("x", run_id="run_1")
         rewinding.keep()
@@ -82,7 +82,7 @@ def test_client_is_told_once_which_acknowledged_entries_were_lost(rewinding: Rew
         assert f"run_1:{last.seq}" in what
 
 
-def test_loss_is_left_to_a_caller_by_work_that_nobody_waits_for(rewinding: Rewinding) -> None:
+def test_background_work_leaves_the_loss_report_to_a_caller(rewinding: Rewinding) -> None:
     has_run = threading.Event()
     with Decklog.open(rewinding.url) as log:
         log.runs.start("x", run_id="run_1")
@@ -195,7 +195,7 @@ def test_doctor_warns_of_a_standby_without_synchronous_names(servers: Pair) -> N
 
 # The last one: the old primary is gone after it.
 @pytest.mark.slow
-def test_every_client_that_lost_a_write_in_a_failover_is_told(servers: Pair) -> None:
+def test_every_client_that_lost_a_write_in_a_failover_gets_an_error(servers: Pair) -> None:
     with Decklog.open(servers.url) as one, Decklog.open(servers.url) as two, Decklog.open(servers.url) as third:
         one.runs.start("x", run_id="run_1")
         two.runs.start("x", run_id="run_2")

@@ -79,11 +79,11 @@ def test_find_in_all_runs_by_time_or_phase_walks_through_no_table(
     log: Decklog, days: list[datetime], narrowed: dict[str, Any]
 ) -> None:
     log.journal.index()
-    given = {**narrowed, **({"since": days[7]} if "since" in narrowed else {})}
-    with statements(log) as asked:
-        found = log.journal.find(**given)
+    filters = {**narrowed, **({"since": days[7]} if "since" in narrowed else {})}
+    with statements(log) as executed:
+        found = log.journal.find(**filters)
     assert [entry.stream for entry in found if entry.stream not in ("run_4", "run_7", "run_8", "run_9")] == []
-    for sql, bound in asked:
+    for sql, bound in executed:
         assert "entries" not in _walked(log, sql, bound), sql
 
 

@@ -21,14 +21,14 @@ def test_a_tail_inside_a_transaction_is_refused(log: Decklog, run_id: str) -> No
 
 def test_a_tail_misses_nothing_after_a_rollback(log: Decklog, run_id: str) -> None:
     reader = log.journal.tail(run_id, follow=True, timeout_seconds=0.0)
-    seen = [next(reader).seq]
+    seqs = [next(reader).seq]
     with suppress(Undone), log.transaction():
         log.journal.append(run_id, "never written")
         with pytest.raises(Invalid):
             next(reader)
         raise Undone
     log.journal.append(run_id, "the real one")
-    seen_later = [entry.body for entry in log.journal.tail(run_id, after=seen[-1], follow=False)]
+    seen_later = [entry.body for entry in log.journal.tail(run_id, after=seqs[-1], follow=False)]
     assert seen_later == ["the real one"]
 
 
@@ -53,11 +53,11 @@ def test_entries_of_a_transaction_are_found_inside_it(log: Decklog, run_id: str)
 
 
 def test_nobody_waits_for_an_answer_inside_a_transaction(log: Decklog, run_id: str) -> None:
-    asked = log.approvals.ask(run_id, "Deploy?", by="agent", about="plan")
+    approval_asked = log.approvals.ask(run_id, "Deploy?", by="agent", about="plan")
     answered = log.approvals.ask(run_id, "Merge?", by="agent", about="branch")
     log.approvals.withdraw(answered.id)
     with log.transaction():
-        for approval in (asked, answered):
+        for approval in (approval_asked, answered):
             with pytest.raises(Invalid, match="can't wait inside a transaction"):
                 log.approvals.wait(approval.id, 1)
         assert log.approvals.wait(answered.id, 0).state == "withdrawn"

@@ -1,4 +1,4 @@
-"""The last change of a record can be taken back, with an entry that says so; what others rely on can't."""
+"""The last change of a record can be undone with an entry, unless others rely on it."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def task(log: Decklog, run_id: str) -> Task:
     return log.tasks.edit("t1", reason="clearer", title="Read all words", priority=90)
 
 
-def test_a_task_is_what_it_was_before_its_edit_and_the_journal_says_so(log: Decklog, run_id: str, task: Task) -> None:
+def test_edit_is_undone_with_an_entry(log: Decklog, run_id: str, task: Task) -> None:
     back = log.journal.undo("tasks", "t1", reason="it was clear enough")
     assert isinstance(back, Task)
     assert (back.title, back.priority, back.tags) == ("Read words", 50, ["slow"])
@@ -29,7 +29,7 @@ def test_an_undo_is_undone_as_any_change(log: Decklog, task: Task) -> None:
     assert len(log.journal.history("tasks", "t1")) == 5
 
 
-def test_a_task_that_was_paused_or_given_up_is_taken_up_again(log: Decklog, run_id: str, task: Task) -> None:
+def test_pause_and_abandon_are_undone(log: Decklog, run_id: str, task: Task) -> None:
     log.tasks.pause("t1", reason="lunch")
     log.tasks.abandon("t1", reason="a slip")
     before = log.tasks.get("t1").fence
@@ -67,7 +67,7 @@ def test_edit_of_a_running_task_is_undone_and_its_worker_keeps_it(log: Decklog, 
     assert log.journal.verify().ok
 
 
-def test_what_depends_on_a_change_since_is_a_conflict(log: Decklog, run_id: str, task: Task) -> None:
+def test_change_that_others_rely_on_is_not_undone(log: Decklog, run_id: str, task: Task) -> None:
     log.tasks.add(run_id, "other", task_id="t2")
     log.tasks.depend("t1", "t2")
     with pytest.raises(Conflict, match="open_dependencies too, on which others rely"):
@@ -82,7 +82,7 @@ def test_what_depends_on_a_change_since_is_a_conflict(log: Decklog, run_id: str,
         log.journal.undo("tasks", "part", reason="x")
 
 
-def test_only_the_change_that_is_meant_is_undone(log: Decklog, task: Task) -> None:
+def test_only_the_last_change_is_undone(log: Decklog, task: Task) -> None:
     seq = log.journal.history("tasks", "t1")[-1].seq
     log.tasks.edit("t1", reason="x", priority=1)
     with pytest.raises(Conflict, match="is not its last change"):
@@ -120,7 +120,7 @@ def test_a_schedule_comes_again_by_its_old_rule(log: Decklog, run_id: str, clock
     assert log.journal.verify().ok
 
 
-def test_what_was_only_added_or_does_not_exist_has_nothing_to_go_back_to(log: Decklog, run_id: str) -> None:
+def test_new_or_missing_record_is_not_undone(log: Decklog, run_id: str) -> None:
     log.tasks.add(run_id, "new", task_id="t1")
     with pytest.raises(Conflict, match="only just added"):
         log.journal.undo("tasks", "t1", reason="x")
@@ -134,9 +134,9 @@ def test_what_was_only_added_or_does_not_exist_has_nothing_to_go_back_to(log: De
 def test_money_decisions_and_evidence_are_never_undone(log: Decklog, run_id: str) -> None:
     budget = log.budgets.set("all", limit_microdollars=5)
     log.budgets.set("all", limit_microdollars=9)
-    asked = log.approvals.ask(run_id, "May I?", by="dev", about="x")
-    log.approvals.decide(asked.id, "granted", by="ana")
-    for record in (budget, asked):
+    approval = log.approvals.ask(run_id, "May I?", by="dev", about="x")
+    log.approvals.decide(approval.id, "granted", by="ana")
+    for record in (budget, approval):
         with pytest.raises(Denied, match="is not undone: only the owner"):
             log.journal.undo(record.table, record.id, reason="x")
     never = {table for table, record in log.record_classes().items() if not record.restores}
@@ -145,7 +145,7 @@ def test_money_decisions_and_evidence_are_never_undone(log: Decklog, run_id: str
     assert managed <= never
 
 
-def test_every_column_that_can_go_back_is_one(log: Decklog) -> None:
+def test_restored_columns_exist(log: Decklog) -> None:
     for record in log.record_classes().values():
         assert set(record.restores) <= set(record.columns()), record
         assert issubclass(record, Record)

@@ -1,4 +1,4 @@
-"""How an entry is written down to be hashed, and a row as an image: the quick ways say what the plain ones do."""
+"""The fast encodings of entries and payloads equal the plain ones."""
 
 import random
 from typing import Any
@@ -28,8 +28,9 @@ def test_every_entry_is_written_down_as_its_canonical_text() -> None:
     for seq in range(1, 2000):
         entry = dict.fromkeys(COLUMNS) | {name: chance.choice(values) for name, values in OFTEN.items()}
         entry |= {"pos": seq, "stream": "run_1", "seq": seq, "at": "2026-01-01T00:00:00.000000Z"}
-        said = entry | {name: chain.digest(entry[name]) for name in ("body", "payload")} | {"redacted": entry["redacted"] or None}
-        canonical = to_json({name: said[name] for name in chain.FIELDS if said[name] is not None})
+        digests = {name: chain.digest(entry[name]) for name in ("body", "payload")}
+        hashed = entry | digests | {"redacted": entry["redacted"] or None}
+        canonical = to_json({name: hashed[name] for name in chain.FIELDS if hashed[name] is not None})
         assert chain.hashed("before", tuple(entry.values())) == chain.digest("before" + canonical) == chain.link("before", entry)
 
 
@@ -40,17 +41,17 @@ def test_a_damaged_text_does_not_follow(column: str, value: object) -> None:
     assert chain.flaw("", tuple((entry | {column: value}).values())) == column
 
 
-def test_an_image_is_canonical_json_and_says_what_it_can_t_hold() -> None:
+def test_image_is_canonical_json_or_refused() -> None:
     names = ("title", "id", "fence", "removed")
     for row in (('a "title"', "é", 1, True), ("", "t", 2**62, False), ("\n", "t", 1.5, None)):
-        said = {name: value for name, value in zip(names, row, strict=True) if value is not None}
-        assert Task.image_of(names, row) == to_json(said)
+        values = {name: value for name, value in zip(names, row, strict=True) if value is not None}
+        assert Task.image_of(names, row) == to_json(values)
     for wrong in (b"bytes", float("nan")):
         with pytest.raises(Invalid, match="JSON"):
             Task.image_of(("id", "fence"), ("t", wrong))
 
 
-def test_a_record_is_the_same_whatever_of_it_was_looked_at_first(log: Decklog, run_id: str) -> None:
+def test_record_is_equal_before_and_after_decoding(log: Decklog, run_id: str) -> None:
     added = log.tasks.add(run_id, "one", tags=["a"])
     claim = claimed(log, run_id, worker="w")
     assert claim.task.raw("state") == "running"

@@ -30,7 +30,7 @@ def test_the_same_inputs_are_the_same_bytes_and_calls_of_a_run_begin_alike() -> 
     assert composer().compose("review.6", data=[("diff", "+ y")]).prompt.stable == first.stable
 
 
-def test_a_repository_has_words_of_its_own_and_their_digest_is_another() -> None:
+def test_repository_can_replace_instructions() -> None:
     own = PromptSettings(folder="prompts/")
     found = composer(own, **{"prompts/review.6.md": b"Be brief."})
     assert found.instructions("review.6") == "Be brief."
@@ -39,7 +39,7 @@ def test_a_repository_has_words_of_its_own_and_their_digest_is_another() -> None
     assert part.digest != composer().compose("review.6").prompt.parts[-1].digest
 
 
-def test_what_is_too_much_goes_in_the_stated_order_and_a_change_is_never_cut() -> None:
+def test_large_prompt_drops_parts_in_order_and_never_the_change() -> None:
     given = {"task": "Mend it", "data": [("diff", "+ x" * 500)], "prime": "p" * 400}
     whole = composer().compose("review.6", **given)
     assert (whole.left_out, whole.fits) == ((), True)

@@ -14,11 +14,11 @@ _DOCUMENTS = ("dict", "list", "object")
 
 
 def columns(record: type[Record]) -> dict[str, str]:
-    """Name the columns of a record that hold somebody's words, with how they are written."""
+    """Return the text columns of a record and how each is stored."""
     ids = {*record.identity, *getattr(record, "references", ()), "id", "run_id", "stream"}
     kinds = {}
     for column in fields(record):
-        # A union has a name of its own since Python 3.14.
+        # A union has a name since Python 3.14.
         kind = column.type.__name__ if isinstance(column.type, type) else str(column.type).strip("\"'")
         if column.name in ids or column.name.endswith(("_id", "_at", "digest", "hash", "fingerprint")):
             continue
@@ -69,7 +69,7 @@ def _rewrite(log: Decklog, texts: list[str], turn: int) -> None:
 
 
 def _unguard(log: Decklog) -> None:
-    """Entries are never changed, says a trigger; here they are."""
+    """Remove the trigger that forbids changes of entries."""
     if log.db.engine == "postgres":
         log.db.write(lambda: log.db.count("alter table entries disable trigger user", {}))
         return

@@ -1,4 +1,4 @@
-"""A dashboard in a process of its own, as people start it, and its end."""
+"""A dashboard in a process."""
 
 import json
 import os

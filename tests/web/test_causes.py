@@ -29,7 +29,7 @@ def test_decision_shows_its_rule_reason_and_trust_level(log: Decklog, browser: B
     assert "approval · dev-1 · git-push ·" in page
     assert browser.get(f"/inbox/approval/{approval.id}.json").data["data"]["cause"] == CAUSE
     assert [one["cause"] for one in browser.get("/inbox.json").data["data"]] == [CAUSE]
-    # What is decided says it still.
+    # A decided request still shows it.
     with log.proving(password=PASSWORD):
         log.approvals.decide(approval.id, "denied", by="ana", rationale="no")
     after = read(browser, f"/inbox/approval/{approval.id}").text
@@ -46,7 +46,7 @@ def test_earlier_answers_under_the_same_rule_are_listed(log: Decklog, browser: B
     now = log.approvals.ask(run_id, "And this?", by="dev-2", about="git push --tags", payload=CAUSE)
     page = read(browser, f"/inbox/approval/{now.id}").text
     assert "1 earlier answer to requests under this rule May this run? granted by ana, 0 s ago : it is ours" in page
-    # What was asked about exactly the same is told as that, and once.
+    # An equal earlier request is listed as such, and once.
     again = ask(log, run_id, CAUSE)
     page = read(browser, f"/inbox/approval/{again.id}").text
     assert "1 earlier answer to exactly this" in page
@@ -59,7 +59,7 @@ def test_changed_trust_level_is_shown(log: Decklog, browser: Browser, run_id: st
     approval = ask(log, run_id, {**CAUSE, "tier": 2})
     page = read(browser, f"/inbox/approval/{approval.id}").text
     assert "agents are at level 0, Read-only observer ; level 2 when it was asked" in page
-    # Whoever asks without saying in whose name is who tells it.
+    # Without a source, the reporter is who asked.
     assert "reported by dev-1" in page
 
 
@@ -90,5 +90,5 @@ def test_forged_rule_is_escaped(log: Decklog, browser: Browser, run_id: str) -> 
     assert shape(answer) <= known
     assert "\u202e" not in answer
     assert "⟨U+202E⟩" in answer
-    # It is told as what somebody said.
+    # It is marked as a report.
     assert "reported by" in answer

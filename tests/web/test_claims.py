@@ -1,4 +1,4 @@
-"""What the document on security says of the dashboard: each claim names its tests; and what agents get at by their tools."""
+"""Claims of the security page about the dashboard name their tests; agents may not open one."""
 
 import re
 

@@ -47,7 +47,7 @@ def test_no_column_of_any_record_reaches_past_its_own_text(log: Decklog, filled:
             assert answer.status in (200, 404), (place, answer.text)
             assert shape(answer.text) <= known, (place, shape(answer.text) - known)
             assert not HIDDEN.search(answer.text), place
-            # Nothing that somebody wrote becomes a link: all of them lead to pages of this server.
+            # No text becomes a link: all links lead to pages of this server.
             assert [one for one in re.findall(r'(?:href|src|action)="([^"]*)"', answer.text) if one[:1] not in "/#"] == [], place
     assert {"tasks.title", "runs.goal", "approvals.question", "lessons.body"} <= done
     assert len(done) > 20

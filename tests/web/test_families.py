@@ -1,4 +1,4 @@
-"""Runs by family: what came of a run stands below it, with sums, in the page and in its data."""
+"""Runs by family: child runs below their parent, with sums, on the page and as JSON."""
 
 import re
 
@@ -19,7 +19,7 @@ def test_child_runs_are_below_their_parent_with_sums(log: Decklog, filled: Brows
     assert "together, 2 runs" in page
     assert 'class="g l1"' in page
     assert "level 1, child of the run above" in page
-    # The others have no sums: they are what their line says.
+    # Families of one run have no sums.
     assert len([row for row in found if row.startswith("family-")]) == 1
     families = filled.get("/runs.json?as=family").data["data"]
     ours = next(family for family in families if family["id"] == "commas")

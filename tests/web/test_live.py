@@ -1,4 +1,4 @@
-"""What open pages are told: which runs moved, each time, whoever writes; one look serves all of them."""
+"""Live events of open pages: which runs moved. One query serves all pages."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ def parsed(text: str) -> tuple[str, dict[str, int]]:
 
 
 def listening(log: Decklog, count: int, job: Callable[[Feed, Streams], Awaitable[None]], **options: Any) -> Feed:
-    """Open so many streams, greet each, and do something with them."""
+    """Open streams, read the first event of each, and run a job with them."""
     feed = Feed(log, **options)
 
     async def run() -> None:
@@ -37,7 +37,7 @@ def listening(log: Decklog, count: int, job: Callable[[Feed, Streams], Awaitable
 
 
 async def wait_for_entry(stream: AsyncIterator[str], run_id: str, seq: int) -> None:
-    """Wait until a stream says that a run came as far as an entry."""
+    """Wait until a stream reports an entry of a run."""
     while parsed(await anext(stream))[1].get(run_id, 0) < seq:
         pass
 
@@ -93,7 +93,7 @@ class Pauses:
 
 
 def test_commits_are_batched_ten_times_a_second_at_most(log: Decklog, run_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # It is never time to look at runs that are over, and the feed hears of a commit when the test says so.
+    # Ended runs are never polled, and the test wakes the feed.
     monkeypatch.setattr("decklog.web.live.monotonic", lambda: 0.0)
     wakers: list[Callable[[], None]] = []
     monkeypatch.setattr(log.db, "watch", lambda _, wake: [wakers.append(wake), lambda: None][1])
@@ -116,7 +116,7 @@ def test_commits_are_batched_ten_times_a_second_at_most(log: Decklog, run_id: st
             # However many came, it is one message.
             assert await is_told(last)
         await pauses.begun()
-        # Nothing comes meanwhile: who comes next is told at once, and the pause is short again.
+        # After a pause without commits, the next one is sent at once and the pause is short again.
         pauses.may_end.set()
         await asyncio.sleep(0)
         assert await is_told(write())
@@ -189,7 +189,7 @@ def test_pending_message_collects_all_changes() -> None:
         assert parsed(quick.take()) == ("moved", {"a": 1, "b": 1})
         slow.tell({"b": 2})
         assert parsed(slow.take()) == ("moved", {"a": 1, "b": 2})
-        # What one has not read yet is not what another is told.
+        # What one listener has not read yet is not sent to another.
         quick.tell({"c": 1})
         assert quick.moved == {"c": 1}
 

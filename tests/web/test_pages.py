@@ -1,4 +1,4 @@
-"""What the pages show is what the verbs say, now and as of any entry, on both engines."""
+"""Pages show what the verbs return, now and as of any entry, on both engines."""
 
 import gzip
 import html

@@ -1,4 +1,4 @@
-"""Spend, Search, Tasks and Compare say what the verbs say, and take what is typed for what it means."""
+"""Spend, Search, Tasks and Compare show what the verbs return."""
 
 import pytest
 

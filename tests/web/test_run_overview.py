@@ -1,4 +1,4 @@
-"""The overview of a run answers: how it ended and why, what it is doing now, and what stands out."""
+"""The overview of a run: how it ended and why, what it is doing now, and milestones."""
 
 import re
 

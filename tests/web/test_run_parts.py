@@ -13,7 +13,7 @@ from tests.statements import statements
 from tests.web.client import Browser
 from tests.web.test_pages import Read
 
-# What each tab has, and what it says before any of it was there.
+# Texts of each tab: now, and before it had any record.
 TABS_TEXTS = {
     "lanes": ("Change the lexer", "Nobody has worked on a task"),
     "checks": ("No check has run yet", "No check has run up to here"),
@@ -154,7 +154,7 @@ def test_runs_are_filtered_by_goal_repository_branch_age_and_parent(filled: Brow
     assert listed("since=2999-01-01") == set()
     assert listed("text=commas&status=done") == set()
     page = filled.get("/runs?text=TRAILING&repo=parser")
-    # What is asked for stands in the form and can be taken away; the command asks for the same.
+    # Filters are in the form, can be removed, and are in the command.
     assert 'value="TRAILING"' in page.text
     assert 'href="/runs?repo=parser"' in page.text
     assert "decklog overview runs --text TRAILING --repo parser" in page.text

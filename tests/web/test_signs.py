@@ -1,4 +1,4 @@
-"""The words for how something stands: each with a shape of the page's own, so that no colour has to be seen."""
+"""Status words: each has a shape, so that no colour is needed."""
 
 import re
 
@@ -26,7 +26,7 @@ SHAPES = {word: symbol for symbol, words in SYMBOLS.items() for word in words}
 
 
 def drawn(html: str) -> tuple[list[str], str]:
-    """Give the shapes of a sign, and what of it is read."""
+    """Return the shapes of a sign and its text."""
     return re.findall(r'<use href="#s-([a-z-]+)"/>', html), re.sub("<[^>]*>", "", html)
 
 

@@ -76,7 +76,7 @@ def test_the_sums_are_those_of_the_span(log: Decklog, charged: Browser) -> None:
     whole = charged.get("/spend.json?days=365").data["data"]
     assert whole["whole"]["calls"] == 36
     days = sorted(row["day"] for row in whole["days"])
-    # Also far back, where the present month is read by itself.
+    # Also far back: the present month is read separately.
     for first, last in ((days[2], days[4]), (days[-2], days[-1]), (days[0], days[-1])):
         for by in ("model", "run", "agent"):
             spend = charged.get(f"/spend.json?since={first}&until={last}&by={by}").data["data"]
@@ -102,7 +102,7 @@ def test_each_part_of_a_page_leads_to_its_days_and_their_sums_are_its_own(charge
     assert "Each day" in month
     week = charged.get("/spend?days=90&by=run").text
     assert ("Each week" in week, 'href="/spend?days=90&amp;by=agent"' in week) == (True, True)
-    # What has been chosen stays when it is told apart otherwise, and can be typed.
+    # The chosen span stays with another grouping, and can be typed.
     chosen = charged.get("/spend?since=2026-02-01&until=2026-02-28&by=run").text
     assert 'href="/spend?since=2026-02-01&amp;until=2026-02-28&amp;by=agent"' in chosen
     assert 'value="2026-02-28"' in chosen
@@ -161,7 +161,7 @@ def test_chart_has_gridlines_ticks_a_labelled_budget_and_tooltips(log: Decklog, 
     tips = re.findall(r'<svg class="tip".*?</svg>', text, re.DOTALL)
     assert len(tips) == 3
     assert ">m $0.36<" in tips[-1]
-    # What a tooltip shows is the name of the link, for whoever can't see it.
+    # A tooltip is also the name of the link, for screen readers.
     assert re.search(r'class="part" href="[^"]+" aria-label="(?:[^",]+, )?[\d-]+: \$0.36, m \$0.36"', text)
 
 

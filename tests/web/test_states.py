@@ -77,7 +77,7 @@ def test_every_screen_has_data_a_command_and_absolute_times(log: Decklog, owned:
         assert re.search(r'id="command">decklog \S+', text), url
         times = re.findall(r"<time [^>]*>", text)
         assert [time for time in times if 'datetime="' not in time or " UTC" not in time] == [], url
-        # A word for how something stands comes with its shape.
+        # A status word comes with its shape.
         assert [sign for sign in re.findall(r'class="s [^"]*">(.*?)</span>', text) if "<use" not in sign] == [], url
 
 

@@ -73,7 +73,7 @@ def test_sessions_are_listed_with_login_and_time(clock: ManualClock, stranger: B
     mine, other = stranger.get("/system.json").data["data"]["sessions"]
     assert (mine["is_mine"], mine["how"], mine["browser"]) == (True, "link", "Chrome on Linux")
     assert (other["is_mine"], other["how"], other["came_at"]) == (False, "password", other["seen_at"])
-    # What a session is known by to itself is told to nobody.
+    # The secrets of a session are not shown.
     for session in (stranger.session, phone):
         assert session.id not in answer.text + stranger.get("/system.json").text
         assert session.secret.hex() not in answer.text
@@ -181,13 +181,13 @@ def test_one_verification_runs_at_a_time_while_pages_are_answered(log: Decklog, 
         assert ">Verify" not in page
         assert browser.get("/system.json").data["data"]["verification"]["is_running"]
         path.touch()
-        # What says nothing that can be read has verified nothing.
+        # Output that can't be read verifies nothing.
         assert "It could not be verified (ended)" in ended(browser).text
         assert began.read_text() == "x"
 
 
 def steps(path: Path, *progress: dict[str, Any]) -> tuple[str, ...]:
-    """A program that keeps what it is given, tells of steps, and goes on for ever."""
+    """Build a program that records its input, reports progress, and never ends."""
     prints = "".join(f"print({json.dumps(json.dumps({'step': one}))}, flush=True); " for one in progress)
     return (
         sys.executable,

@@ -1,4 +1,4 @@
-"""What agents wrote is text and nothing else: whatever it is, a page has no more in it than one of plain words."""
+"""Text from agents is escaped: a page has no other elements than one of plain words."""
 
 import json
 import re

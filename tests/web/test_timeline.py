@@ -20,7 +20,7 @@ START = datetime(2026, 11, 18, 6, 0, 6, tzinfo=UTC)
 
 
 def lanes(*spans: tuple[str, float, float]) -> dict[str, Any]:
-    """Make attempts of tasks, from and to so many minutes."""
+    """Build attempts of tasks, each from and to a minute."""
     attempts = [
         {
             "task_id": task,

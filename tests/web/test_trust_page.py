@@ -1,4 +1,4 @@
-"""Trust for people: a matrix of autonomy levels and permissions in words, which says what the levels' own data says."""
+"""The trust page: a matrix of autonomy levels and permissions that agrees with the data of the levels."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A log whose file or folder may not be written: every screen answers, says so, and decides nothing."""
+"""A log whose file or folder is not writable: every screen is shown and marked, and decides nothing."""
 
 import os
 import shutil
@@ -45,7 +45,7 @@ def walk(target: str) -> None:
 
 
 def walk_each() -> None:
-    """Walk through each log that is named, in a process forked for it; all that is said of it ends with its exit code."""
+    """Walk through each log of stdin in a forked process; its output ends with the exit code."""
     import anyio._backends._asyncio  # noqa: F401
 
     import tests.imported  # noqa: F401
@@ -72,7 +72,7 @@ class Walker:
         self._process = subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def walk(self, path: Path) -> str:
-        """Give what was said on the way."""
+        """Return the output of a walk."""
         assert self._process.stdin
         assert self._process.stdout
         print(path, file=self._process.stdin, flush=True)
@@ -103,7 +103,7 @@ def find_runs(path: Path) -> str:
 
 
 def read_files(folder: Path) -> dict[str, bytes]:
-    """Read what the log is made of; whoever waits may note something in its lock."""
+    """Read the files of the log; its lock file may change."""
     return {file.name: file.read_bytes() for file in folder.iterdir() if not file.name.endswith(("-shm", "-lock"))}
 
 
@@ -143,7 +143,7 @@ def test_every_screen_of_an_unwritable_log_answers_and_decides_nothing(
     folder.chmod(0o555)
     try:
         assert (LAST in walker.walk(path)) == (what == "what a dead writer left")
-        # At the terminal too, where nobody said that it is for reading only.
+        # The command line, where nobody asked for read-only mode.
         assert "commas" in find_runs(path)
     finally:
         folder.chmod(0o755)

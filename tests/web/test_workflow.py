@@ -1,4 +1,4 @@
-"""Workflow: what stands with whom, in words in a table and in signs in the picture."""
+"""The workflow page: tasks of each agent by state, in a table and in the picture."""
 
 import re
 
