@@ -21,7 +21,7 @@ _AIO = {"AsyncClaim": "decklog.aio.stores", "AsyncIterator": "collections.abc", 
 
 
 def async_types() -> str:
-    """Give the stub of every store, formatted as all code is."""
+    """Return the stub of every store, formatted."""
     homes: dict[str, str] = {}
     stores = [_store(store_class(name), homes) for name in STORES]
     names = "".join(f"    {name}: Async{store_class(name).__name__}\n" for name in STORES)
@@ -45,10 +45,10 @@ def _store(kind: type, homes: dict[str, str]) -> str:
 
 
 def nodes_of(operation: Operation) -> list[ast.FunctionDef]:
-    """Give the definition of a verb; of one with several signatures, those."""
+    """Return the definition of a verb, or all of its overloads."""
     function = inspect.unwrap(operation.function)
     class_name = function.__qualname__.partition(".")[0]
-    tree = _module(function.__module__)
+    tree = parse_module(function.__module__)
     (owner,) = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == class_name]
     found = [node for node in ast.walk(owner) if isinstance(node, ast.FunctionDef) and node.name == operation.name]
     return [node for node in found if _is_overload(node)] or found
@@ -59,7 +59,8 @@ def _is_overload(node: ast.FunctionDef) -> bool:
 
 
 @cache
-def _module(name: str) -> ast.Module:
+def parse_module(name: str) -> ast.Module:
+    """Parse an imported module."""
     return ast.parse(Path(sys.modules[name].__file__ or "").read_text(encoding="utf-8"))
 
 
@@ -67,7 +68,7 @@ def _module(name: str) -> ast.Module:
 def _names(module: str) -> dict[str, str]:
     """Name what a module imports or defines, with where it comes from."""
     found: dict[str, str] = {}
-    for node in ast.walk(_module(module)):
+    for node in ast.walk(parse_module(module)):
         match node:
             case ast.ImportFrom(module=str() as source, names=names):
                 found |= {alias.name: source for alias in names}
@@ -103,19 +104,24 @@ def plain_annotation(annotation: ast.expr | None) -> ast.expr:
 
 
 def answer_of(returns: ast.expr, operation: Operation) -> str:
-    text = ast.unparse(returns)
-    if operation.steps is not None:
-        # Generator[steps, …, answer]; who follows gets the items of the lists between the steps.
-        assert isinstance(returns, ast.Subscript)
-        assert isinstance(returns.slice, ast.Tuple)
-        given, _, answer = returns.slice.elts
-        if operation.through == "follow":
-            assert isinstance(given, ast.BinOp)
-            assert isinstance(given.right, ast.Subscript)
-            return f"AsyncIterator[{ast.unparse(given.right.slice)}]"
-        text = ast.unparse(answer)
+    """Return the type of the asynchronous verb's result."""
+    text = returned_type(returns, operation, "AsyncIterator")
     plain = text.removesuffix(" | None")
     return text.replace(plain, _ANSWERS.get(plain, plain))
+
+
+def returned_type(returns: ast.expr, operation: Operation, iterator: str) -> str:
+    """Return the type of a verb's result. A generator of steps yields lists of items or ends with a result."""
+    if operation.steps is None:
+        return ast.unparse(returns)
+    assert isinstance(returns, ast.Subscript)
+    assert isinstance(returns.slice, ast.Tuple)
+    given, _, result = returns.slice.elts
+    if operation.through != "follow":
+        return ast.unparse(result)
+    assert isinstance(given, ast.BinOp)
+    assert isinstance(given.right, ast.Subscript)
+    return f"{iterator}[{ast.unparse(given.right.slice)}]"
 
 
 def _collect(tree: ast.AST, module: str, homes: dict[str, str]) -> None:

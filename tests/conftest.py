@@ -71,7 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail if a test accepted a log in the settings of the user who runs the tests."""
-    folder: Path = session.config._tmp_path_factory.getbasetemp().resolve()  # type: ignore[attr-defined]
+    folder: Path = session.config._tmp_path_factory.getbasetemp().resolve()
     if written := session.config.stash[_homes].accepted_below(folder):
         pytest.exit("tests wrote to the home of whoever runs them:\n" + "\n".join(written), returncode=1)
 
@@ -93,13 +93,13 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    asked = config.getoption("--left-out")
+    wants_left_out = config.getoption("--left-out")
     # Whoever names files wants all of their tests.
     is_whole = {Path(argument).name for argument in config.args} == {"tests"}
-    left = [] if FULL or not is_whole else [item for item in items if _is_for_the_full_run(item) != asked]
-    if left:
-        config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if _is_for_the_full_run(item) == asked]
+    deselected = [] if FULL or not is_whole else [item for item in items if _is_for_the_full_run(item) != wants_left_out]
+    if deselected:
+        config.hook.pytest_deselected(items=deselected)
+        items[:] = [item for item in items if _is_for_the_full_run(item) == wants_left_out]
     items.sort(key=lambda item: not item.nodeid.startswith(WAITING))
 
 
@@ -233,5 +233,5 @@ def _nobody_acts_after_a_test() -> Iterator[None]:
     from decklog.journal import attribution
     from decklog.records.operations import lease
 
-    left = attribution.acting.get(), attribution.proving.get(), lease.get()
-    assert left == (None, None, None), left
+    state = attribution.acting.get(), attribution.proving.get(), lease.get()
+    assert state == (None, None, None), state

@@ -11,7 +11,7 @@ import psycopg
 
 # More than this over an empty log, and scans would read what earlier tests left behind.
 _MOST_BYTES_LEFT = 4_000_000
-# The server looks at each of a thousand files to tell the size, which takes it a quarter of all that emptying does.
+# The server stats a thousand files for the size, a quarter of the time of emptying.
 _USES_BETWEEN_LOOKS = 8
 
 _WATCH = """
@@ -33,7 +33,7 @@ select pg_terminate_backend(pid)
 
 
 def named(uri: str, name: str) -> str:
-    """Give the address of another database of the same server."""
+    """Return the URL of another database of the same server."""
     head, _, query = uri.partition("?")
     return head.rsplit("/", 1)[0] + "/" + name + (f"?{query}" if query else "")
 
@@ -62,7 +62,7 @@ class Databases:
 
     @contextmanager
     def one(self) -> Iterator[str]:
-        """Give a database of its own to a test, with the schema in place and no row but those it comes with."""
+        """Yield a database with the schema and no other rows."""
         name = self._spare.pop() if self._spare else self._make()
         yield named(self._server, name)
         if self._empty(name):
@@ -84,7 +84,7 @@ class Databases:
         return name
 
     def _empty(self, name: str) -> bool:
-        """Take the rows out; say whether that is all there is to do."""
+        """Delete the rows; return whether the database can be used again."""
         connection = self._connection(name)
         altered = connection.execute("select command from watch.altered limit 1").fetchone()
         if altered is not None or self._is_large(connection):
@@ -100,7 +100,7 @@ class Databases:
         return next(self._uses) % _USES_BETWEEN_LOOKS == 0 and _bytes(connection) > self._most_bytes
 
     def _connection(self, name: str) -> "psycopg.Connection[tuple[object, ...]]":
-        """Give our own connection to a database, which nobody else has one to any more."""
+        """Return our connection to a database that no test uses."""
         try:
             self._connections[name].execute(_OTHERS)
         except (KeyError, psycopg.OperationalError):

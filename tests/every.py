@@ -13,23 +13,23 @@ def every(
     """Try a test with every case, as `pytest.mark.parametrize` would, and name those that fail."""
     cases = list(argvalues)
     single = isinstance(names, str)
-    told = [str(ids(case)) for case in cases] if callable(ids) else ids or [repr(case) for case in cases]
+    labels = [str(ids(case)) for case in cases] if callable(ids) else ids or [repr(case) for case in cases]
 
     def trying_all(test: Callable[..., None]) -> Callable[..., None]:
         def try_all(**fixtures: Any) -> None:
             assert cases
             failed = {}
-            for name, case in zip(told, cases, strict=True):
-                given = {names: case} if single else dict(zip(names, case, strict=True))
+            for name, case in zip(labels, cases, strict=True):
+                arguments = {names: case} if single else dict(zip(names, case, strict=True))
                 try:
-                    test(**given, **fixtures)
+                    test(**arguments, **fixtures)
                 except (Exception, pytest.fail.Exception) as problem:  # noqa: BLE001 - whatever it is, it is told, and the others are tried
                     failed[name] = f"{type(problem).__name__}: {problem}"
             assert failed == {}, "\n".join(f"{name}: {what}" for name, what in failed.items())
 
-        taken = {names} if single else set(names)
-        kept = [one for name, one in inspect.signature(test).parameters.items() if name not in taken]
-        try_all.__signature__ = inspect.Signature(kept)  # type: ignore[attr-defined]
+        own = {names} if single else set(names)
+        fixtures_taken = [one for name, one in inspect.signature(test).parameters.items() if name not in own]
+        try_all.__signature__ = inspect.Signature(fixtures_taken)
         try_all.__name__, try_all.__doc__, try_all.__module__ = test.__name__, test.__doc__, test.__module__
         return try_all
 

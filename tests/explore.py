@@ -16,18 +16,18 @@ _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 
 def main() -> int:
     """Run the searching tests round after round, each with another seed, until one fails or the time is over."""
-    asked = _arguments()
+    options = _arguments()
     dice = random.SystemRandom()
-    ends = time.monotonic() + asked.minutes * 60 if asked.minutes else None
+    ends = time.monotonic() + options.minutes * 60 if options.minutes else None
     rounds = 0
     while rounds == 0 or ends is None or time.monotonic() < ends:
         rounds += 1
         seed = dice.randrange(2**32)
         print(f"Round {rounds}, seed {seed}", flush=True)
-        code, said = _search(seed, asked.tests, asked.processes)
+        code, output = _search(seed, options.tests, options.processes)
         if code:
-            print(said)
-            print(_replay(seed, said, asked.tests) if code != NO_TESTS else "None of these tests searches.")
+            print(output)
+            print(_replay(seed, output, options.tests) if code != NO_TESTS else "None of these tests searches.")
             return code
     print(f"Rounds: {rounds}. Nothing found.")
     return 0
@@ -51,8 +51,8 @@ def _how(seed: int) -> list[str]:
     return [f"--hypothesis-profile={EXPLORE}", f"--hypothesis-seed={seed}"]
 
 
-def _replay(seed: int, said: str, tests: list[str]) -> str:
-    found = _FAILED.findall(said) or tests
+def _replay(seed: int, output: str, tests: list[str]) -> str:
+    found = _FAILED.findall(output) or tests
     words = [sys.executable, "-m", "pytest", *_how(seed), *found]
     return f"Found with seed {seed}. Replay it with:\n    {shlex.join(words)}"
 

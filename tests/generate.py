@@ -8,7 +8,7 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -21,6 +21,7 @@ from decklog.log import STORES
 from tests.async_types import async_types
 from tests.man import man_page
 from tests.reference import errors_md, python_md
+from tests.registry import commands
 
 DOCS = Path(__file__).parent.parent / "docs"
 POLICY = DOCS.parent / "src/decklog/guard/policy"
@@ -35,7 +36,7 @@ ASYNC_TYPES = DOCS.parent / "src/decklog/aio/typed.pyi"
 
 
 def schema_sql() -> str:
-    """Give the schema of both engines as it is applied."""
+    """Return the schema of both engines as it is applied."""
     parts = [
         "-- The schema of a Decklog log. Written by `make docs`; a test keeps it true.",
         "-- First as SQLite holds it after all migrations, then the migrations as PostgreSQL gets them.",
@@ -58,7 +59,7 @@ def _sqlite_statements() -> list[str]:
     with tempfile.TemporaryDirectory() as folder, Decklog.open(Path(folder) / "decklog.db") as log:
         sql = "select name, tbl_name, sql from sqlite_schema where sql is not null order by rowid"
         rows = log.db.read(lambda: log.db.rows(sql, {}))[1]
-    # A full-text table has tables of its own, which SQLite makes and names after it.
+    # A full-text table has shadow tables, named after it.
     texts = [name for name, _, statement in rows if statement.lower().startswith("create virtual table")]
     shadows = {f"{name}_{part}" for name in texts for part in ("data", "idx", "content", "docsize", "config")}
     return [f"{statement.strip()};" for name, table, statement in rows if name not in shadows and table not in shadows]
@@ -71,7 +72,7 @@ def _postgres_steps() -> list[str]:
 
 
 def checksums_py() -> str:
-    """Give the digest of each shipped migration, by engine and name."""
+    """Return the digest of each shipped migration, by engine and name."""
     from decklog.db import schema
 
     parts = ['"""The digests of the shipped migrations, by engine and name. Written by `make docs`; a test keeps them true."""']
@@ -124,8 +125,8 @@ class NewTask(TaskFields, total=False):
 
 def cli_md() -> str:
     """Build the page of all commands, with usage, help and options; options that many commands share are described once."""
-    commands = list(_commands())
-    shared = _shared_options(command for _, command, _ in commands)
+    every = list(commands())
+    shared = _shared_options(command for _, command, _ in every)
     rows = [f"| `{spelled}` | {text} |" for spelled, text in sorted(shared.items())]
     parts = [
         "# All commands",
@@ -140,7 +141,7 @@ def cli_md() -> str:
         "## Shared options",
         "\n".join(["| option | meaning |", "| --- | --- |", *rows]),
     ]
-    for path, command, level in commands:
+    for path, command, level in every:
         parts += _section(path, command, level, shared)
     return "\n\n".join(parts) + "\n"
 
@@ -155,27 +156,6 @@ _GLOBAL_OPTIONS = """| option | meaning |
 | `--agent NAME`, `--agent-id ID` | who writes (commands that write) |
 | `--brief`, `--no-brief` | omit empty fields, or show all; `--json` is brief for agents |
 | `--fields A,B` | show only these fields; `left_out` counts the rest |"""
-
-
-def _commands() -> Iterator[tuple[str, click.Command, int]]:
-    """Yield every command with its path and the level of its heading, groups before their members."""
-    from decklog.cli.main import menu
-
-    context = click.Context(menu, info_name="decklog")
-    for name in menu.list_commands(context):
-        command = menu.get_command(context, name)
-        assert command is not None
-        yield from _below(f"decklog {name}", command, 2)
-
-
-def _below(path: str, command: click.Command, level: int) -> Iterator[tuple[str, click.Command, int]]:
-    yield path, command, level
-    if isinstance(command, click.Group):
-        context = click.Context(command, info_name=path)
-        for name in command.list_commands(context):
-            inner = command.get_command(context, name)
-            assert inner is not None
-            yield from _below(f"{path} {name}", inner, level + 1)
 
 
 def _options(command: click.Command) -> list[click.Option]:
@@ -238,11 +218,13 @@ def _usage(path: str, command: click.Command) -> str:
 
 
 def _owner_commands() -> list[str]:
-    """Give the commands that only the owner may use, by the marks on operations and commands."""
-    from decklog.cli.main import menu
+    """Return the commands that only the owner may use, by the marks on operations and commands."""
+    from decklog.cli.groups import is_for_the_owner
 
-    context = click.Context(menu, info_name="decklog")
-    return sorted(path for name in menu.list_commands(context) for path in _owner_paths(name, menu.get_command(context, name)))
+    paths = [
+        path.removeprefix("decklog ") for path, one, _ in commands() if is_for_the_owner(one) or SENTENCE in (one.help or "")
+    ]
+    return sorted(path for path in paths if not any(path.startswith(f"{group} ") for group in paths))
 
 
 def policy_json() -> str:
@@ -282,19 +264,6 @@ def _lines(value: object) -> str:
         rows = (f"{json.dumps(name)}: {json.dumps(entry, ensure_ascii=False)}" for name, entry in value.items())
         return "{\n" + ",\n".join(rows) + "\n}"
     return json.dumps(value, ensure_ascii=False)
-
-
-def _owner_paths(path: str, command: click.Command | None) -> list[str]:
-    from decklog.cli.groups import is_for_the_owner
-
-    assert command is not None
-    if is_for_the_owner(command) or SENTENCE in (command.help or ""):
-        return [path]
-    if not isinstance(command, click.Group):
-        return []
-    context = click.Context(command, info_name=path)
-    inner = [(name, command.get_command(context, name)) for name in command.list_commands(context)]
-    return [found for name, one in inner for found in _owner_paths(f"{path} {name}", one)]
 
 
 def documents() -> dict[Path, str]:

@@ -1,4 +1,4 @@
-"""The home of whoever runs the tests, which no test writes to, and the one that tests have instead."""
+"""The user's home, which no test writes to, and the one that tests have instead."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ _HOMES = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 
 
 class Homes:
-    """A home for the tests of one process, beside the one that it began with."""
+    """A home for the tests of one process."""
 
     def __init__(self) -> None:
         self._accepted = Path(settings_home(), NAME)
@@ -23,7 +23,7 @@ class Homes:
             os.environ.pop(name, None)
 
     def accepted_below(self, folder: Path) -> list[str]:
-        """Give what the home of before says yes to in a folder of the tests."""
+        """Return the consents for a folder of tests in the user's home."""
         try:
             lines = self._accepted.read_text(encoding="utf-8").splitlines()
         except OSError:

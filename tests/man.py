@@ -3,7 +3,7 @@
 import click
 
 from decklog.cli.main import EXITS_AND_OPTIONS, FIRST, Menu, menu
-from tests.project.test_plain_english import commands
+from tests.registry import commands
 
 
 def man_page() -> str:
@@ -16,7 +16,7 @@ def man_page() -> str:
         ".SH FIRST COMMANDS",
         *(_group(title, rows) for title, rows in FIRST),
         ".SH COMMANDS",
-        *(_command(path, command) for path, command in commands() if not command.hidden),
+        *(_command(path, command) for path, command, _ in commands() if not command.hidden),
         f".SH OPTIONS AND EXIT CODES\n{_text(EXITS_AND_OPTIONS)}",
     ]
     return "\n".join(parts) + "\n"
@@ -29,7 +29,7 @@ def _group(title: str, rows: tuple[tuple[str, str], ...]) -> str:
 
 def _command(path: str, command: click.Command) -> str:
     summary = command.short_help or (command.help or "").partition("\n")[0]
-    return f".TP\n.B decklog {_text(path)}\n{_text(summary)}"
+    return f".TP\n.B {_text(path)}\n{_text(summary)}"
 
 
 def _text(text: str) -> str:

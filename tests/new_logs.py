@@ -23,7 +23,7 @@ class Copying:
 
     def __init__(self) -> None:
         self.is_on = False
-        # By the steps that made it, since a test may have steps of its own.
+        # By its steps, since a test may have other steps.
         self._made: dict[tuple[str, ...], bytes] = {}
 
     def begin(self) -> None:
@@ -61,10 +61,10 @@ class Copying:
             connection = apsw.Connection(os.fspath(path))
             # Only a file can have a write-ahead log.
             connection.execute("pragma journal_mode = delete")
-            made = connection.serialize("main")
+            content = connection.serialize("main")
             connection.close()
         self.is_on = True
-        return made
+        return content
 
 
 def _version(connection: apsw.Connection) -> int:

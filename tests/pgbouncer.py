@@ -66,7 +66,7 @@ class PgBouncer:
     def start(self) -> None:
         """Start it, and wait until it takes connections."""
         command = [str(PROGRAM), "--quiet", str(self.folder / "pgbouncer.ini")]
-        self._process = subprocess.Popen(command, **self._user)  # type: ignore[call-overload]
+        self._process = subprocess.Popen(command, **self._user)
         end = time.monotonic() + 30
         while True:
             try:

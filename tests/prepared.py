@@ -40,10 +40,10 @@ class Done(NamedTuple):
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Give a child process the same code that this one tests, and nothing of the user's own settings."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("DECKLOG_") and name not in VARIABLES}
-    kept["DECKLOG_MODELS"] = NO_MODELS
-    return {**kept, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "PYTHONWARNINGS": "default", **more}
+    """Return an environment with the code under test and without the user's settings."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("DECKLOG_") and name not in VARIABLES}
+    variables["DECKLOG_MODELS"] = NO_MODELS
+    return {**variables, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "PYTHONWARNINGS": "default", **more}
 
 
 def run(
@@ -55,13 +55,13 @@ def run(
     stdin: bytes = b"",
     timeout: float = 60,
 ) -> Done:
-    """Fork a process that calls what `prepare` of a module gave, with these arguments; give what came of it."""
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        given.write(stdin)
-        given.seek(0)
+    """Fork a process that calls the function returned by `prepare` of a module; return its result."""
+    with tempfile.TemporaryFile() as stdin_file, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        stdin_file.write(stdin)
+        stdin_file.seek(0)
         where = {"cwd": str(cwd or Path.cwd()), "environment": environment(**(variables or {}))}
         code = _prepared(module).order(
-            {"arguments": arguments, "timeout": timeout, **where}, [file.fileno() for file in (given, out, err)]
+            {"arguments": arguments, "timeout": timeout, **where}, [file.fileno() for file in (stdin_file, out, err)]
         )
         out.seek(0)
         err.seek(0)
@@ -69,7 +69,7 @@ def run(
 
 
 class Started:
-    """A forked process that goes on beside whoever started it, and whose lines can be read meanwhile; as `subprocess.Popen`."""
+    """A forked process whose lines can be read while it runs; like `subprocess.Popen`."""
 
     def __init__(self, module: str, arguments: list[Any]) -> None:
         self._prepared = _prepared(module)
@@ -98,11 +98,11 @@ class Started:
         if self._code is None:
             os.kill(self.pid, signal.SIGKILL)  # until somebody has waited for it, no other process has its number
 
-    def communicate(self, said: str = "", timeout: float = 60) -> tuple[str, None]:
-        """Say something and hang up; give what it said until its end, which is no more than a pipe holds."""
+    def communicate(self, text: str = "", timeout: float = 60) -> tuple[str, None]:
+        """Write to the process and close its input; return its output, at most what a pipe holds."""
         with self.stdin, self.stdout:
             with suppress(BrokenPipeError):
-                self.stdin.write(said)
+                self.stdin.write(text)
                 self.stdin.close()
             self.wait(timeout)
             return self.stdout.read(), None

@@ -16,11 +16,11 @@ _OF_PYTHON = ("PYTHON", "LC_", "LANG", "LD_", "TZ", "COVERAGE")
 
 
 def call(words: list[str], *, cwd: Path, variables: dict[str, str], stdin: bytes = b"", timeout: float = 60) -> Done:
-    """Run `decklog` with these words and give what came of it."""
+    """Run `decklog` with these words; return its result."""
     if any(name.startswith(_OF_PYTHON) for name in variables):
-        started = [sys.executable, "-m", "decklog", *words]
+        command = [sys.executable, "-m", "decklog", *words]
         done = subprocess.run(
-            started, input=stdin, capture_output=True, cwd=cwd, env=environment(**variables), timeout=timeout, check=False
+            command, input=stdin, capture_output=True, cwd=cwd, env=environment(**variables), timeout=timeout, check=False
         )
         return Done(done.returncode, done.stdout, done.stderr)
     return prepared.run(__name__, words, cwd=cwd, variables=variables, stdin=stdin, timeout=timeout)
@@ -49,7 +49,7 @@ def _import_everything() -> None:
     import tests.imported  # noqa: F401
 
     for name in decklog.cli.main.COMMANDS:
-        decklog.cli.main.menu.get_command(None, name)  # type: ignore[arg-type]
+        decklog.cli.main.menu.get_command(None, name)
     import decklog.agents.intake
     import decklog.cli.derived
     import decklog.cli.exits

@@ -1,9 +1,11 @@
-"""Every store, operation and record there is, as the registry tells; stores that are added later are in here by themselves."""
+"""Every store, operation, record and command. Those that are added later are included."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
+
+import click
 
 from decklog import Record
 from decklog.cli.parameters import Parameter, parameters_of
@@ -24,8 +26,24 @@ def named(pairs: list[tuple[str, Operation]]) -> dict[str, Any]:
 
 
 def records() -> list[type[Record]]:
-    kept = [record for store in STORES for record in store_class(store).records]
-    return [Entry, *dict.fromkeys(kept)]
+    found = [record for store in STORES for record in store_class(store).records]
+    return [Entry, *dict.fromkeys(found)]
+
+
+def commands() -> Iterator[tuple[str, click.Command, int]]:
+    """Yield every command with its path and the level of its heading, groups before their members."""
+    from decklog.cli.main import menu
+
+    def below(path: str, group: click.Group, level: int) -> Iterator[tuple[str, click.Command, int]]:
+        context = click.Context(group, info_name=path)
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
+            yield f"{path} {name}", command, level
+            if isinstance(command, click.Group):
+                yield from below(f"{path} {name}", command, level + 1)
+
+    return below("decklog", menu, 2)
 
 
 def arguments(operation: Operation, text: str, known: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -20,14 +20,14 @@ def _each_time(count: int) -> int:
     return count if FULL else min(count, max(_FEWEST, count // 4))
 
 
-# No deadlines: how long an example takes says more about the machine than about the code.
+# No deadlines: the time of an example depends on the machine.
 settings.register_profile(EVERY_TIME, derandomize=True, deadline=None, print_blob=True, max_examples=_each_time(_OFTEN))
 settings.register_profile(EXPLORE, derandomize=False, deadline=None, print_blob=True, max_examples=_OFTEN)
 settings.load_profile(EVERY_TIME)
 
 
 def examples(count: int) -> int:
-    """Give how many examples to try where a search for new ones tries so many."""
+    """Return how many examples to try, given the number for an exploring search."""
     return _each_time(count) if _is_each_time() else count
 
 
@@ -41,7 +41,7 @@ def _is_each_time() -> bool:
 
 
 # Hypothesis also tries texts and numbers that it reads in those of our modules that happen to be imported: the examples of a test
-# would depend on which tests came before it in the same process, and whatever is imported later has all of them sorted out anew.
+# would depend on the tests before it in the same process, and later imports have all of them sorted again.
 _NOTHING_READ = providers._local_constants
 _read = providers._get_local_constants
 

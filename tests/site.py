@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-# What a browser loads by itself, by tag; a link that a reader may follow is another matter.
+# What a browser loads, by tag.
 _LOADS = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "object": "data", "embed": "src"}
 _IN_STYLES = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)")
 
@@ -39,7 +39,7 @@ def problems(folder: Path) -> list[str]:
     for path in sorted(folder.rglob("*.css")):
         places = [first or second for first, second in _IN_STYLES.findall(path.read_text(encoding="utf-8"))]
         found += [f"{path.relative_to(folder)} loads {place}" for place in places if _is_outside(place)]
-    # What is shown for any address that there is not has links of its own, from the top of the site.
+    # The page for missing addresses has links from the top of the site.
     mine = {path: page for path, page in pages.items() if path.name != "404.html"}
     found += [
         f"{path.relative_to(folder)} leads nowhere: {link}"

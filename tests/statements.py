@@ -11,7 +11,7 @@ from decklog import Decklog
 @contextmanager
 def statements(log: Decklog) -> Iterator[list[tuple[str, Any]]]:
     """Collect the statements that this thread runs in a block, with their parameters: texts are indexed in another thread."""
-    seen: list[tuple[str, Any]] = []
+    executed: list[tuple[str, Any]] = []
     inside = False
     thread = threading.get_ident()
 
@@ -23,7 +23,7 @@ def statements(log: Decklog) -> Iterator[list[tuple[str, Any]]]:
             # One way of asking may be made of another.
             is_first, inside = not inside, True
             if is_first:
-                seen.append((sql, parameters))
+                executed.append((sql, parameters))
             try:
                 return plain(sql, parameters)
             finally:
@@ -35,7 +35,7 @@ def statements(log: Decklog) -> Iterator[list[tuple[str, Any]]]:
     for name, plain in ways.items():
         setattr(log.db, name, noting(plain))
     try:
-        yield seen
+        yield executed
     finally:
         for name in ways:
             delattr(log.db, name)

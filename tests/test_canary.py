@@ -1,4 +1,4 @@
-"""A secret sent through every operation is nowhere in the database, and no operation fails in a way of its own."""
+"""A secret sent through every operation is nowhere in the database, and all errors are Decklog's."""
 
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from decklog import Decklog, DecklogError
 from decklog.records.operations import Operation
 from tests.registry import arguments, operations
 from tests.searches import FULL
+from tests.stores.claiming import claimed
 
 CORE = "A1b2C3d4E5f6" * 3
 CANARY = f"ghp_{CORE}"  # shaped like a token of GitHub's, and none
@@ -18,8 +19,7 @@ def known_ids(log: Decklog) -> dict[str, Any]:
     """Make a run and a claimed task, so that operations get as far as they can."""
     run_id = log.runs.start("a place for canaries", run_id="run_1").id
     log.tasks.add(run_id, "work", task_id="task_1")
-    claim = log.tasks.claim(run_id, worker="w", lease_seconds=10_000)
-    assert claim is not None
+    claim = claimed(log, run_id, worker="w", lease_seconds=10_000)
     return {"run_id": run_id, "stream": run_id, "task_id": "task_1", "fence": claim.task.fence}
 
 
@@ -96,7 +96,7 @@ def test_no_text_makes_an_operation_fail_in_a_way_of_its_own(log: Decklog, text:
     known = known_ids(log)
     strange = []
     for number, (store, operation) in enumerate(operations()):
-        # An operation gets half of the texts beside ids that there are, and half as ids that there are not; in full both.
+        # Half of the texts go with existing ids, and half as ids; in the full run both.
         turn = (number + NASTY.index(text)) % 2
         for ids in (known, {}) if FULL else ((known, {})[turn],):
             for given in arguments(operation, text, ids):

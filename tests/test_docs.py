@@ -1,4 +1,4 @@
-"""The generated documents say what the code says."""
+"""Generated documents are up to date."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -23,7 +23,7 @@ def test_every_error_is_exported() -> None:
     assert [kind for kind in kinds if getattr(decklog, kind.__name__, None) is not kind] == []
 
 
-def test_every_error_says_what_it_means() -> None:
+def test_every_error_has_a_description() -> None:
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.DecklogError)]
     assert [kind.__name__ for kind in kinds if not vars(kind).get("__doc__")] == []
     assert len({kind.code for kind in kinds}) == len(kinds)
@@ -53,7 +53,7 @@ def test_an_exported_name_is_there(name: str) -> None:
     assert getattr(decklog, name) is not None
 
 
-def test_what_a_type_checker_sees_is_what_is_exported() -> None:
+def test_exports_equal_what_a_type_checker_sees() -> None:
     tree = ast.parse(Path(decklog.__file__).read_text(encoding="utf-8"))
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("decklog.")]
     seen = {f"{node.module}.{alias.name}" for node in imports if node.col_offset == 4 for alias in node.names}

@@ -1,4 +1,4 @@
-"""What holds for every operation and every record, whoever wrote the store."""
+"""Facts about every operation and record of every store."""
 
 import re
 from datetime import datetime
@@ -29,13 +29,13 @@ SUPPORTED = {str, bytes, int, float, bool, datetime, dict, list, object}
 
 
 @every(("store", "operation"), **named(operations()))
-def test_an_operation_says_what_it_does_in_a_sentence(store: str, operation: Operation) -> None:
+def test_operation_has_a_one_sentence_summary(store: str, operation: Operation) -> None:
     assert operation.summary[:1].isupper(), operation.summary
     assert operation.summary.endswith("."), operation.summary
 
 
 @pytest.mark.parametrize("store", STORE_NAMES)
-def test_a_store_says_what_it_is_for_in_a_sentence(store: str) -> None:
+def test_store_has_a_one_sentence_summary(store: str) -> None:
     first = (store_class(store).__doc__ or "").strip().partition("\n")[0]
     assert first[:1].isupper()
     assert first.endswith(".")
@@ -50,17 +50,17 @@ def test_an_operation_has_help_on_the_command_line(store: str, operation: Operat
         assert (store, operation.name) in {("runs", "get"), ("approvals", "get")}
         return
     assert run([store, verb, "--help"]) == 0
-    said = capsys.readouterr()
-    text = " ".join(said.out.split())
-    assert said.err == ""
+    captured = capsys.readouterr()
+    text = " ".join(captured.out.split())
+    assert captured.err == ""
     assert " ".join(operation.summary.split())[:60] in text
     for parameter in parameters_of(operation):
         assert (parameter.said.upper() if parameter.positional else parameter.flag) in text
 
 
 @every(("store", "operation"), **named([pair for pair in operations() if takes_a_run(pair[1])]))
-def test_a_run_is_said_in_one_way(store: str, operation: Operation) -> None:
-    """What is about a run has a place for it; whatever takes one takes it as `--run` too."""
+def test_run_parameter_is_spelled_one_way(store: str, operation: Operation) -> None:
+    """A verb about a run takes it as `--run` too."""
     parameters = parameters_of(operation)
     (of_run,) = (parameter for parameter in parameters if parameter.name == "run_id")
     assert (of_run.flag, of_run.shown) == ("--run", "RUN")
@@ -68,9 +68,9 @@ def test_a_run_is_said_in_one_way(store: str, operation: Operation) -> None:
     assert read_words([of_run], ["--run", "commas"]) == {"run_id": "commas"}
 
 
-def test_no_command_has_another_word_for_a_run() -> None:
-    told = (Path(__file__).parent.parent / "docs" / "cli.md").read_text()
-    assert not re.findall(r"--[a-z-]*run-ids?\b|\bRUN_IDS?\b", told.replace("DECKLOG_RUN_ID", ""))
+def test_no_command_has_another_option_for_a_run() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "cli.md").read_text()
+    assert not re.findall(r"--[a-z-]*run-ids?\b|\bRUN_IDS?\b", page.replace("DECKLOG_RUN_ID", ""))
 
 
 @every(("store", "operation"), **named(operations()))
@@ -163,7 +163,7 @@ def test_every_record_has_the_columns_of_its_table(log: Decklog) -> None:
         assert set(columns_of(log, record.table)) == expected, record.table
 
 
-def test_every_record_is_told_apart_by_its_primary_key(log: Decklog) -> None:
+def test_every_record_has_its_primary_key(log: Decklog) -> None:
     for record in records():
         if record.table != "entries":
             assert set(record.identity) <= set(record.columns()), record.table

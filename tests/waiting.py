@@ -18,4 +18,4 @@ def wait_for_background(log: Decklog) -> None:
     """Wait for all that was submitted to a log, such as steps of indexing."""
     log.db.submit(lambda: None).result()
     if log.db.engine == "postgres":
-        wait(list(log.db._pending))  # type: ignore[attr-defined]
+        wait(list(log.db._pending))

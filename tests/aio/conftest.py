@@ -1,12 +1,11 @@
-"""Every test here takes `alog`, and runs on both engines, under asyncio and under trio."""
+"""Asynchronous tests run on both engines, under asyncio and under trio. Most take `alog`."""
 
 import os
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from typing import Any
 
-import anyio
 import pytest
 
 from decklog import AsyncClaim, AsyncDecklog, Decklog
@@ -15,8 +14,6 @@ from tests.waiting import wait_until
 LOOPS = ("asyncio", "trio")
 # One for each connection that a log uses at most, and one that listens.
 MOST_THREADS = 17
-Program = Callable[[AsyncDecklog], Awaitable[Any]]
-Drive = Callable[[Program], Any]
 
 
 class Failure(Exception):
@@ -50,18 +47,22 @@ def loop(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def drive(log: Decklog, loop: str) -> Iterator[Drive]:
-    """Runs a program with the log as tasks see it; whatever it did, no thread of it is left."""
+def anyio_backend(loop: str) -> str:
+    return loop
+
+
+@pytest.fixture
+def started(log: Decklog) -> Iterator[Decklog]:
+    """A log with a run; afterwards no thread and no file of it may be left."""
     log.runs.start("Make the parser faster", run_id="run_1")
-
-    def run(program: Program) -> Any:
-        async def main() -> Any:
-            async with AsyncDecklog(log) as alog:
-                return await program(alog)
-
-        return anyio.run(main, backend=loop)
-
-    yield run
+    yield log
     log.close()
     wait_until(lambda: our_threads() == [], 10)
     wait_until(lambda: open_files(log.db.target) == [], 10)
+
+
+@pytest.fixture
+async def alog(started: Decklog, anyio_backend: str) -> AsyncIterator[AsyncDecklog]:
+    """The log as tasks see it."""
+    async with AsyncDecklog(started) as alog:
+        yield alog

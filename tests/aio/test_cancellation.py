@@ -14,8 +14,9 @@ import anyio
 import pytest
 
 from decklog import AsyncDecklog, Decklog, EntryKind, TaskState
-from tests.aio.conftest import Drive
 from tests.db.processes import environment
+
+pytestmark = pytest.mark.anyio
 
 # How long a cancellation comes after the await has begun: at once, or when what it waits for is over.
 LATE = (0.0, 0.02)
@@ -42,25 +43,25 @@ def interrupted(program: Coroutine[Any, Any, Any], place: int, act: Callable[[],
 
 
 class Worker:
-    """Does a bit of everything, and remembers what it was told."""
+    """Does a bit of everything, and records what was acknowledged."""
 
     def __init__(self, alog: AsyncDecklog, run_id: str) -> None:
         self.alog = alog
         self.run_id = run_id
-        self.heard: list[str] = []
+        self.done: list[str] = []
 
     async def work(self) -> None:
-        await self.say("first")
+        await self.append("first")
         claim = await self.alog.tasks.claim(self.run_id, worker="w", recall=True)
         assert claim is not None
         async with claim:
-            await self.say("claimed")
-        self.heard.append("finished")
+            await self.append("claimed")
+        self.done.append("finished")
         async with self.alog.transaction():
             await self.alog.journal.append(self.run_id, "left")
             async with self.alog.transaction():
                 await self.alog.journal.append(self.run_id, "right")
-        self.heard.append("both")
+        self.done.append("both")
         await anext(self.alog.journal.tail(self.run_id))
         next_one = await self.alog.tasks.claim(self.run_id, worker="w", wait_seconds=20)
         assert next_one is not None
@@ -69,9 +70,9 @@ class Worker:
         assert last is not None
         assert await self.alog.tasks.finish_and_claim(last.task.id, fence=last.task.fence) is not None
 
-    async def say(self, body: str) -> None:
+    async def append(self, body: str) -> None:
         await self.alog.journal.append(self.run_id, body)
-        self.heard.append(body)
+        self.done.append(body)
 
 
 def prepare(log: Decklog, run_id: str) -> None:
@@ -83,13 +84,13 @@ def prepare(log: Decklog, run_id: str) -> None:
 def check(log: Decklog, worker: Worker) -> None:
     found = [entry.body for entry in log.journal.find(worker.run_id, kind=EntryKind.INTERACTION, limit=100)]
     tasks = [log.tasks.get(f"{worker.run_id}.{number}") for number in range(4)]
-    for body in worker.heard:
+    for body in worker.done:
         assert {"both": "left" in found, "finished": tasks[0].state is TaskState.DONE}.get(body, body in found), body
     assert ("left" in found) == ("right" in found)
     assert len(found) == len(set(found))
-    held = [task for task in tasks if task.state is TaskState.RUNNING]
+    running = [task for task in tasks if task.state is TaskState.RUNNING]
     # What a program has in its hands without a block is its own to give back.
-    assert len(held) <= 1, held
+    assert len(running) <= 1, running
     assert all(task.failures == 0 for task in tasks)
     with log.transaction():
         log.journal.append(worker.run_id, "nobody holds anything")
@@ -97,31 +98,28 @@ def check(log: Decklog, worker: Worker) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("late", LATE)
-def test_at_every_await(drive: Drive, log: Decklog, late: float) -> None:
-    async def program(alog: AsyncDecklog) -> int:
-        place = 0
-        while True:
-            place += 1
-            prepare(log, f"run_{place}x")
-            worker = Worker(alog, f"run_{place}x")
-            with anyio.CancelScope() as scope:
+async def test_task_cancelled_at_every_await(alog: AsyncDecklog, log: Decklog, late: float) -> None:
+    place, is_cancelled = 0, True
+    while is_cancelled:
+        place += 1
+        prepare(log, f"run_{place}x")
+        worker = Worker(alog, f"run_{place}x")
+        with anyio.CancelScope() as scope:
 
-                def cancel(scope: anyio.CancelScope = scope) -> None:
-                    time.sleep(late)
-                    scope.cancel()
+            def cancel(scope: anyio.CancelScope = scope) -> None:
+                time.sleep(late)
+                scope.cancel()
 
-                await interrupted(worker.work(), place, cancel)
-            check(log, worker)
-            if not scope.cancelled_caught:
-                return place
-
-    assert drive(program) > 15
+            await interrupted(worker.work(), place, cancel)
+        check(log, worker)
+        is_cancelled = scope.cancelled_caught
+    assert place > 15
     assert log.journal.verify().ok
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("late", LATE)
-def test_of_a_task_of_asyncio_at_every_await_and_the_one_after(log: Decklog, late: float) -> None:
+def test_asyncio_task_cancelled_at_every_await_and_the_next(log: Decklog, late: float) -> None:
     async def main() -> int:
         place = 0
         async with AsyncDecklog(log) as alog:
@@ -152,31 +150,28 @@ async def _whole(worker: Worker, place: int, cancel: Callable[[asyncio.Task[Any]
 
 
 @pytest.mark.slow
-def test_a_write_that_has_not_begun_never_happens(drive: Drive, log: Decklog) -> None:
-    async def program(alog: AsyncDecklog) -> None:
-        entered, given_up = anyio.Event(), anyio.Event()
+async def test_a_write_that_has_not_begun_never_happens(alog: AsyncDecklog, log: Decklog) -> None:
+    entered, given_up = anyio.Event(), anyio.Event()
 
-        async def hold() -> None:
+    async def hold() -> None:
+        async with alog.transaction():
+            await alog.journal.append("run_1", "held")
+            entered.set()
+            await given_up.wait()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(hold)
+        await entered.wait()
+        if not log.db.locks_rows:
+            with anyio.move_on_after(0.02) as scope:
+                await alog.journal.append("run_1", "never")
+            assert scope.cancelled_caught
+        with anyio.move_on_after(0.02):
             async with alog.transaction():
-                await alog.journal.append("run_1", "held")
-                entered.set()
-                await given_up.wait()
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(hold)
-            await entered.wait()
-            if not log.db.locks_rows:
-                with anyio.move_on_after(0.02) as scope:
-                    await alog.journal.append("run_1", "never")
-                assert scope.cancelled_caught
-            with anyio.move_on_after(0.02):
-                async with alog.transaction():
-                    if not log.db.locks_rows:
-                        await alog.journal.append("run_1", "never either")
-            given_up.set()
-        await alog.journal.append("run_1", "after")
-
-    drive(program)
+                if not log.db.locks_rows:
+                    await alog.journal.append("run_1", "never either")
+        given_up.set()
+    await alog.journal.append("run_1", "after")
     found = log.journal.find("run_1", kind=EntryKind.INTERACTION, oldest_first=True)
     assert [entry.body for entry in found] == ["held", "after"]
 
@@ -239,36 +234,35 @@ asyncio.run(main())
 
 
 @pytest.mark.slow
-def test_a_cancelled_use_of_a_grant_leaves_it_unused_or_hands_it_out(drive: Drive, log: Decklog) -> None:
+async def test_a_cancelled_use_of_a_grant_leaves_it_unused_or_hands_it_out(alog: AsyncDecklog, log: Decklog) -> None:
     outcomes: list[tuple[bool, int]] = []
 
     async def attempt(alog: AsyncDecklog, delay: float) -> None:
-        asked = log.approvals.ask("run_1", "Deploy?", by="agent", about=f"plan {len(outcomes)}")
-        log.approvals.decide(asked.id, "granted", by="owner")  # type: ignore[arg-type]
-        got: list[Any] = []
+        approval = log.approvals.ask("run_1", "Deploy?", by="agent", about=f"plan {len(outcomes)}")
+        log.approvals.decide(approval.id, "granted", by="owner")
+        used: list[Any] = []
 
         async def use() -> None:
-            got.append(await alog.approvals.use("run_1", asked.subject_digest or ""))
+            used.append(await alog.approvals.use("run_1", approval.subject_digest or ""))
 
         async with anyio.create_task_group() as group:
             group.start_soon(use)
             await anyio.sleep(delay)
             group.cancel_scope.cancel()
-        outcomes.append((bool(got), log.approvals.get(asked.id).uses or 0))
+        outcomes.append((bool(used), log.approvals.get(approval.id).uses or 0))
 
-    async def program(alog: AsyncDecklog) -> None:
-        for delay in (0.0, 0.0, 0.0001, 0.0003, 0.001, 0.002, 0.003, 0.005, 1.0):
-            await attempt(alog, delay)
-
-    drive(program)
+    for delay in (0.0, 0.0, 0.0001, 0.0003, 0.001, 0.002, 0.003, 0.005, 1.0):
+        await attempt(alog, delay)
     assert {*outcomes} <= {(False, 0), (True, 1)}, outcomes
     assert outcomes[-1] == (True, 1)
 
 
 @pytest.mark.slow
-def test_a_use_cancelled_before_its_commit_is_rolled_back(drive: Drive, log: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = log.approvals.ask("run_1", "Deploy?", by="agent", about="plan")
-    log.approvals.decide(asked.id, "granted", by="owner")  # type: ignore[arg-type]
+async def test_a_use_cancelled_before_its_commit_is_rolled_back(
+    alog: AsyncDecklog, log: Decklog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    approval = log.approvals.ask("run_1", "Deploy?", by="agent", about="plan")
+    log.approvals.decide(approval.id, "granted", by="owner")
     written, cancelled = threading.Event(), threading.Event()
     use = log.approvals._used
 
@@ -279,17 +273,13 @@ def test_a_use_cancelled_before_its_commit_is_rolled_back(drive: Drive, log: Dec
         return result
 
     monkeypatch.setattr(log.approvals, "_used", use_and_wait)
-
-    async def program(alog: AsyncDecklog) -> None:
-        async with anyio.create_task_group() as group:
-            group.start_soon(alog.approvals.use, "run_1", asked.subject_digest or "")
-            while not written.is_set():
-                await anyio.sleep(0.001)
-            group.cancel_scope.cancel()
-            # Set by the loop after the cancellation has reached the task.
-            threading.Timer(0.1, cancelled.set).start()
-
-    drive(program)
+    async with anyio.create_task_group() as group:
+        group.start_soon(alog.approvals.use, "run_1", approval.subject_digest or "")
+        while not written.is_set():
+            await anyio.sleep(0.001)
+        group.cancel_scope.cancel()
+        # Set by the loop after the cancellation has reached the task.
+        threading.Timer(0.1, cancelled.set).start()
     with Decklog.open(log.db.target) as again:
-        assert not again.approvals.get(asked.id).uses
-        assert again.approvals.use("run_1", asked.subject_digest or "") is not None
+        assert not again.approvals.get(approval.id).uses
+        assert again.approvals.use("run_1", approval.subject_digest or "") is not None

@@ -8,7 +8,9 @@ import anyio
 import pytest
 
 from decklog import AsyncDecklog, Busy, Decklog, EntryKind, Invalid
-from tests.aio.conftest import MOST_THREADS, Drive, Failure, our_threads
+from tests.aio.conftest import MOST_THREADS, Failure, our_threads
+
+pytestmark = pytest.mark.anyio
 
 
 def bodies(log: Decklog) -> list[str | None]:
@@ -16,116 +18,101 @@ def bodies(log: Decklog) -> list[str | None]:
 
 
 @pytest.mark.slow
-def test_all_of_it_is_written_or_nothing(drive: Drive, log: Decklog) -> None:
-    async def program(alog: AsyncDecklog) -> None:
+async def test_transaction_is_written_whole_or_not_at_all(alog: AsyncDecklog, log: Decklog) -> None:
+    async with alog.transaction():
+        assert alog.is_in_transaction
+        await alog.journal.append("run_1", "one")
+        await anyio.sleep(0)
+        assert [entry.body for entry in await alog.journal.find("run_1", kind=EntryKind.INTERACTION)] == ["one"]
+        await alog.journal.append("run_1", "two")
+    with pytest.raises(Failure):
         async with alog.transaction():
-            assert alog.is_in_transaction
-            await alog.journal.append("run_1", "one")
-            await anyio.sleep(0)
-            assert [entry.body for entry in await alog.journal.find("run_1", kind=EntryKind.INTERACTION)] == ["one"]
-            await alog.journal.append("run_1", "two")
-        with pytest.raises(Failure):
-            async with alog.transaction():
-                await alog.journal.append("run_1", "never")
-                raise Failure
-        assert not alog.is_in_transaction
-
-    drive(program)
+            await alog.journal.append("run_1", "never")
+            raise Failure
+    assert not alog.is_in_transaction
     assert bodies(log) == ["one", "two"]
 
 
 @pytest.mark.slow
-def test_one_inside_of_another_is_undone_by_itself(drive: Drive, log: Decklog) -> None:
-    async def program(alog: AsyncDecklog) -> None:
-        async with alog.transaction():
-            await alog.journal.append("run_1", "outer")
-            with pytest.raises(Failure):
-                async with alog.transaction():
-                    await alog.journal.append("run_1", "inner")
-                    raise Failure
-            await alog.journal.append("run_1", "outer still")
-
-    drive(program)
+async def test_inner_transaction_is_rolled_back_alone(alog: AsyncDecklog, log: Decklog) -> None:
+    async with alog.transaction():
+        await alog.journal.append("run_1", "outer")
+        with pytest.raises(Failure):
+            async with alog.transaction():
+                await alog.journal.append("run_1", "inner")
+                raise Failure
+        await alog.journal.append("run_1", "outer still")
     assert bodies(log) == ["outer", "outer still"]
 
 
 @pytest.mark.slow
-def test_what_another_task_writes_is_never_lost_with_this_ones_transaction(drive: Drive, log: Decklog) -> None:
-    async def program(alog: AsyncDecklog) -> None:
-        inside, written = anyio.Event(), anyio.Event()
+async def test_what_another_task_writes_is_never_lost_with_this_ones_transaction(alog: AsyncDecklog, log: Decklog) -> None:
+    inside, written = anyio.Event(), anyio.Event()
 
-        async def hold() -> None:
-            with pytest.raises(Failure):
-                async with alog.transaction():
-                    await alog.journal.append("run_1", "never")
-                    inside.set()
-                    await anyio.sleep(0.05)
-                    raise Failure
+    async def hold() -> None:
+        with pytest.raises(Failure):
+            async with alog.transaction():
+                await alog.journal.append("run_1", "never")
+                inside.set()
+                await anyio.sleep(0.05)
+                raise Failure
 
-        async def write() -> None:
-            await inside.wait()
-            await alog.journal.append("run_1", "beside")
-            written.set()
+    async def write() -> None:
+        await inside.wait()
+        await alog.journal.append("run_1", "beside")
+        written.set()
 
-        async with anyio.create_task_group() as group:
-            group.start_soon(hold)
-            group.start_soon(write)
-        assert written.is_set()
-
-    drive(program)
+    async with anyio.create_task_group() as group:
+        group.start_soon(hold)
+        group.start_soon(write)
+    assert written.is_set()
     assert bodies(log) == ["beside"]
 
 
 @pytest.mark.slow
-def test_a_task_that_was_started_inside_is_refused(drive: Drive, log: Decklog) -> None:
-    async def program(alog: AsyncDecklog) -> None:
-        async def child() -> None:
-            for verb in (alog.journal.append("run_1", "child"), alog.runs.get("run_1"), alog.close()):
-                with pytest.raises(Busy, match="started inside"):
-                    await verb
+async def test_a_task_that_was_started_inside_is_refused(alog: AsyncDecklog, log: Decklog) -> None:
+    async def child() -> None:
+        for verb in (alog.journal.append("run_1", "child"), alog.runs.get("run_1"), alog.close()):
             with pytest.raises(Busy, match="started inside"):
-                async with alog.transaction():
-                    pass
-
-        ended = anyio.Event()
-
-        async def child_that_waits() -> None:
-            await ended.wait()
-            await alog.journal.append("run_1", "after it")
-
-        async with anyio.create_task_group() as outer:
+                await verb
+        with pytest.raises(Busy, match="started inside"):
             async with alog.transaction():
-                async with anyio.create_task_group() as group:
-                    group.start_soon(child)
-                outer.start_soon(child_that_waits)
-                with pytest.raises(Busy, match="holds a transaction"):
-                    await alog.close()
-                await alog.journal.append("run_1", "parent")
-            ended.set()
+                pass
 
-    drive(program)
+    ended = anyio.Event()
+
+    async def child_that_waits() -> None:
+        await ended.wait()
+        await alog.journal.append("run_1", "after it")
+
+    async with anyio.create_task_group() as outer:
+        async with alog.transaction():
+            async with anyio.create_task_group() as group:
+                group.start_soon(child)
+            outer.start_soon(child_that_waits)
+            with pytest.raises(Busy, match="holds a transaction"):
+                await alog.close()
+            await alog.journal.append("run_1", "parent")
+        ended.set()
     assert bodies(log) == ["parent", "after it"]
 
 
 @pytest.mark.slow
-def test_fifty_at_the_same_time_finish_one_after_the_other(drive: Drive, log: Decklog) -> None:
+async def test_fifty_concurrent_transactions_run_one_after_another(alog: AsyncDecklog, log: Decklog) -> None:
     most = 0
 
-    async def program(alog: AsyncDecklog) -> None:
-        async def hold(number: int) -> None:
-            nonlocal most
-            async with alog.transaction():
-                await alog.journal.append("run_1", f"{number} begins")
-                await anyio.sleep(0.001)
-                await alog.runs.get("run_1")
-                await alog.journal.append("run_1", f"{number} ends")
-                most = max(most, len(our_threads()))
+    async def hold(number: int) -> None:
+        nonlocal most
+        async with alog.transaction():
+            await alog.journal.append("run_1", f"{number} begins")
+            await anyio.sleep(0.001)
+            await alog.runs.get("run_1")
+            await alog.journal.append("run_1", f"{number} ends")
+            most = max(most, len(our_threads()))
 
-        async with anyio.create_task_group() as group:
-            for number in range(50):
-                group.start_soon(hold, number)
-
-    drive(program)
+    async with anyio.create_task_group() as group:
+        for number in range(50):
+            group.start_soon(hold, number)
     found = bodies(log)
     assert len(found) == 100
     assert [f"{body}".replace("begins", "ends") for body in found[::2]] == found[1::2]
@@ -133,54 +120,45 @@ def test_fifty_at_the_same_time_finish_one_after_the_other(drive: Drive, log: De
 
 
 @pytest.mark.slow
-def test_plain_verbs_of_the_same_task_are_inside_and_those_of_others_are_refused(drive: Drive, log: Decklog) -> None:
-    async def program(alog: AsyncDecklog) -> None:
-        entered = anyio.Event()
+async def test_plain_verbs_of_the_same_task_are_inside_and_those_of_others_are_refused(alog: AsyncDecklog, log: Decklog) -> None:
+    entered = anyio.Event()
 
-        async def other() -> None:
-            await entered.wait()
-            with pytest.raises(Busy, match="another task"):
-                log.journal.append("run_1", "by another task")
+    async def other() -> None:
+        await entered.wait()
+        with pytest.raises(Busy, match="another task"):
+            log.journal.append("run_1", "by another task")
 
-        async with anyio.create_task_group() as group:
-            group.start_soon(other)
-            with pytest.raises(Failure):
-                async with alog.transaction():
-                    log.journal.append("run_1", "plain")
-                    entered.set()
-                    await anyio.sleep(0.02)
-                    raise Failure
-
-    drive(program)
+    async with anyio.create_task_group() as group:
+        group.start_soon(other)
+        with pytest.raises(Failure):
+            async with alog.transaction():
+                log.journal.append("run_1", "plain")
+                entered.set()
+                await anyio.sleep(0.02)
+                raise Failure
     assert bodies(log) == []
 
 
 @pytest.mark.slow
-def test_a_plain_transaction_is_not_mixed_with_awaited_verbs(drive: Drive, log: Decklog) -> None:
-    async def program(alog: AsyncDecklog) -> None:
-        with log.transaction():
-            with pytest.raises(Busy, match="not asynchronous"):
-                await alog.journal.append("run_1", "x")
-            with pytest.raises(Busy, match="not asynchronous"):
-                async with alog.transaction():
-                    pass
-            log.journal.append("run_1", "plain")
-
-    drive(program)
+async def test_a_plain_transaction_is_not_mixed_with_awaited_verbs(alog: AsyncDecklog, log: Decklog) -> None:
+    with log.transaction():
+        with pytest.raises(Busy, match="not asynchronous"):
+            await alog.journal.append("run_1", "x")
+        with pytest.raises(Busy, match="not asynchronous"):
+            async with alog.transaction():
+                pass
+        log.journal.append("run_1", "plain")
     assert bodies(log) == ["plain"]
 
 
 @pytest.mark.slow
-def test_a_fork_inside_of_one_does_not_wait_for_it(drive: Drive, log: Decklog) -> None:
-    async def program(alog: AsyncDecklog) -> None:
-        async with alog.transaction():
-            await alog.journal.append("run_1", "parent")
-            if (child := os.fork()) == 0:
-                os._exit(7)
-            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-            await alog.journal.append("run_1", "parent again")
-
-    drive(program)
+async def test_a_fork_inside_of_one_does_not_wait_for_it(alog: AsyncDecklog, log: Decklog) -> None:
+    async with alog.transaction():
+        await alog.journal.append("run_1", "parent")
+        if (child := os.fork()) == 0:
+            os._exit(7)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        await alog.journal.append("run_1", "parent again")
     assert bodies(log) == ["parent", "parent again"]
 
 
@@ -229,17 +207,14 @@ def test_fifty_finish_on_a_pool_of_eight(postgres_url: str) -> None:
 
 
 @pytest.mark.slow
-def test_nobody_waits_or_follows_inside_a_transaction(drive: Drive, log: Decklog) -> None:
-    async def program(alog: AsyncDecklog) -> None:
-        asked = await alog.approvals.ask("run_1", "Deploy?", by="agent", about="plan")
-        async with alog.transaction():
-            with pytest.raises(Invalid, match="can't wait inside a transaction"):
-                await alog.tasks.claim("run_1", worker="w", wait_seconds=1)
-            with pytest.raises(Invalid, match="can't wait inside a transaction"):
-                await alog.approvals.wait(asked.id, 1)
-            with pytest.raises(Invalid, match="inside a transaction"):
-                await anext(alog.journal.tail("run_1"))
-            with pytest.raises(Invalid, match="inside a transaction"):
-                await alog.journal.now()
-
-    drive(program)
+async def test_nobody_waits_or_follows_inside_a_transaction(alog: AsyncDecklog, log: Decklog) -> None:
+    approval = await alog.approvals.ask("run_1", "Deploy?", by="agent", about="plan")
+    async with alog.transaction():
+        with pytest.raises(Invalid, match="can't wait inside a transaction"):
+            await alog.tasks.claim("run_1", worker="w", wait_seconds=1)
+        with pytest.raises(Invalid, match="can't wait inside a transaction"):
+            await alog.approvals.wait(approval.id, 1)
+        with pytest.raises(Invalid, match="inside a transaction"):
+            await anext(alog.journal.tail("run_1"))
+        with pytest.raises(Invalid, match="inside a transaction"):
+            await alog.journal.now()

@@ -1,4 +1,4 @@
-"""A conductor's run at a dashboard in a process of its own: in a repository next to the log."""
+"""A conductor's run at a dashboard in a process, with the repository next to the log."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""A real browser at a real dashboard. Where there is none, the tests are left out, and say what is missing."""
+"""A real browser at a real dashboard. Without one the tests are skipped with a reason."""
 
 import shutil
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ import pytest
 from decklog import Decklog
 from tests.pictures import sample_log, sample_parts
 from tests.waiting import wait_until
-from tests.web.asking import PASSWORD
+from tests.web.client import PASSWORD
 from tests.web.serving import Server
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -23,9 +23,9 @@ _NEEDED = {
 }
 # Why no browser can be had; nothing when one can.
 MISSING = "; ".join(why for why, is_missing in _NEEDED.items() if is_missing)
-# A name of somebody else that leads to this machine.
+# A foreign host name that resolves to this machine.
 REBOUND = "rebound.test"
-# Tells the test whatever a policy of the page held back: then the escaping had failed, and only the net caught it.
+# Reports violations of the content policy: then the escaping has failed.
 WATCH = """
 window.violations = []
 addEventListener('securitypolicyviolation', event => window.violations.push(event.violatedDirective + ' ' + event.blockedURI))
@@ -46,7 +46,7 @@ class Tab:
         return self
 
     def until(self, expression: str) -> None:
-        """Wait until something is so in the page. It is asked from outside: the page's policy lets nobody evaluate a text."""
+        """Wait until an expression holds in the page. The driver evaluates it, since the page's policy forbids `eval`."""
         wait_until(lambda: self.page.evaluate(expression))
 
     def until_live(self) -> None:
@@ -133,5 +133,5 @@ def tabs(chromium: Any, server: Server) -> Iterator[Tabs]:
 
 @pytest.fixture
 def tab(tabs: Tabs) -> Tab:
-    """A tab that is logged in and stands at Now."""
+    """A tab that is logged in and shows Now."""
     return tabs.log_in()

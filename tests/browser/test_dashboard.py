@@ -12,7 +12,7 @@ from decklog import Decklog
 from decklog.web.pages.run import TABS
 from tests.browser.conftest import MISSING, REBOUND, Tab, Tabs
 from tests.waiting import wait_until
-from tests.web.asking import PASSWORD
+from tests.web.client import PASSWORD
 from tests.web.payloads import PAYLOADS, fill
 from tests.web.serving import Server
 from tests.web.test_text_of_agents import PLACES
@@ -60,7 +60,7 @@ SEQS = "[...document.querySelectorAll('#tail li[id^=\"e-\"]')].map(row => Number
 
 def open_approval(path: Path) -> Any:
     with Decklog.open(path) as log:
-        return log.approvals.find(state="open")[0]  # type: ignore[arg-type]
+        return log.approvals.find(state="open")[0]
 
 
 def test_a_link_of_the_terminal_logs_in_and_leaves_no_trace(tab: Tab, server: Server) -> None:
@@ -83,11 +83,11 @@ SHIFTED = """() => new Promise(done => {
 })"""
 
 
-def test_every_page_is_whole_stands_still_and_asks_nobody_else(tab: Tab) -> None:
+def test_every_page_is_complete_stable_and_without_foreign_requests(tab: Tab) -> None:
     shifted = {}
     for path in WHOLE:
         tab.go(path)
-        # What does not move by itself says when it was read.
+        # Static parts show when they were read.
         tab.until(f"!document.querySelector('[data-live]') || {SAYS_HOW}")
         shifted[path] = tab.page.evaluate(SHIFTED)
     assert {path: found for path, found in shifted.items() if found > 0.02} == {}
@@ -95,7 +95,7 @@ def test_every_page_is_whole_stands_still_and_asks_nobody_else(tab: Tab) -> None
 
 
 def test_an_approval_is_decided_by_the_keyboard_alone(tab: Tab, path: Path) -> None:
-    asked = open_approval(path)
+    approval = open_approval(path)
     keys = tab.page.keyboard
     keys.press("j")
     keys.press("a")
@@ -109,7 +109,7 @@ def test_an_approval_is_decided_by_the_keyboard_alone(tab: Tab, path: Path) -> N
     tab.page.wait_for_selector(".verdict")
     assert "Approved" in tab.page.inner_text(".verdict")
     with Decklog.open(path) as log:
-        decided = log.approvals.get(asked.id)
+        decided = log.approvals.get(approval.id)
         assert (decided.state.value, decided.rationale, decided.is_proven) == ("granted", "It only adds a branch", True)
     tab.check()
 
@@ -166,7 +166,7 @@ def test_the_tail_goes_on_over_restarts_with_nothing_missing_and_nothing_twice(t
             allowed[0] += 40
             tab.page.wait_for_timeout(300)
             server.start()
-            # Sessions end with the server: whoever logs in again, in any tab, has all of them go on.
+            # Sessions end with the server; one new login serves all tabs.
             tabs.log_in().page.close()
     finally:
         over.set()
@@ -174,7 +174,9 @@ def test_the_tail_goes_on_over_restarts_with_nothing_missing_and_nothing_twice(t
     tab.until(f"Number(document.querySelector('#tail').dataset.last) === {written[0]}")
     found = tab.page.evaluate(SEQS)
     assert found == list(range(found[0], written[0] + 1))
-    assert [told for told in tab.trouble if "/events" not in told and "net::ERR" not in told and "401" not in told] == []
+    assert [
+        message for message in tab.trouble if "/events" not in message and "net::ERR" not in message and "401" not in message
+    ] == []
 
 
 LAST = "Number(document.querySelector('#tail').dataset.last)"
@@ -193,16 +195,16 @@ def test_twenty_tabs_share_one_connection(tabs: Tabs, server: Server, path: Path
     assert [url for tab in opened for url in tab.requests if "/rows" in url] == []
 
 
-def test_a_tab_that_nobody_looks_at_asks_for_no_rows_and_catches_up_when_it_is_shown(tabs: Tabs, path: Path) -> None:
-    seen = tabs.log_in().go("/runs/commas/journal")
+def test_hidden_tab_asks_for_no_rows_and_catches_up(tabs: Tabs, path: Path) -> None:
+    visible = tabs.log_in().go("/runs/commas/journal")
     hidden = tabs.open().go("/runs/commas/journal")
-    for tab in (seen, hidden):
+    for tab in (visible, hidden):
         tab.until_live()
     last = hidden.page.evaluate(LAST)
     hidden.page.evaluate("Object.defineProperty(document, 'hidden', { get: () => !window.isShown })")
     with Decklog.open(path) as log:
         newest = log.journal.append("commas", "hello").seq
-    seen.until(f"{LAST} === {newest}")
+    visible.until(f"{LAST} === {newest}")
     assert hidden.page.evaluate(LAST) == last
     hidden.page.evaluate("window.isShown = true; dispatchEvent(new Event('visibilitychange'))")
     hidden.until(f"{LAST} === {newest}")
@@ -221,7 +223,7 @@ def test_a_burst_leaves_a_reader_where_they_are_and_the_page_small(tab: Tab, pat
     assert tab.page.evaluate("scrollY") == 200
     assert tab.page.inner_text(".newer").endswith(" new")
     assert len(tab.page.evaluate(SEQS)) <= 300
-    # Beside the rows only the line that says how many were left out.
+    # Besides the rows only the line with the number of omitted ones.
     assert tab.page.evaluate("document.querySelector('#tail').children.length") <= 301
     assert tab.page.evaluate("document.querySelectorAll('*').length") <= 3000
     tab.page.click(".newer")
@@ -231,7 +233,7 @@ def test_a_burst_leaves_a_reader_where_they_are_and_the_page_small(tab: Tab, pat
     tab.check()
 
 
-def test_a_page_without_its_server_says_so_and_tells_times_that_do_not_grow_old(tab: Tab, server: Server) -> None:
+def test_page_without_its_server_is_marked_and_its_times_stand_still(tab: Tab, server: Server) -> None:
     tab.until_live()
     server.stop()
     tab.until("document.querySelector('#live').textContent.startsWith('reconnecting')")
@@ -249,13 +251,13 @@ def test_the_slider_shows_the_run_as_of_any_entry(tab: Tab, path: Path) -> None:
     tab.page.keyboard.press("[")
     tab.page.wait_for_selector("text=AS OF ENTRY 40")
     with Decklog.open(path) as log:
-        done = sum(task.state.value == "done" for task in log.runs.snapshot("commas", at="40").records["tasks"])  # type: ignore[attr-defined]
+        done = sum(task.state.value == "done" for task in log.runs.snapshot("commas", at="40").records["tasks"])
     assert f"{done} of 6 tasks done" in tab.page.inner_text(".facts")
     tab.check()
 
 
-def test_a_page_that_was_asked_for_before_the_slider_moved_is_not_put_over_what_it_shows(tabs: Tabs) -> None:
-    # Without a worker the page asks by itself, where a test can keep the answer waiting.
+def test_late_page_does_not_replace_the_slider_position(tabs: Tabs) -> None:
+    # Without a worker the page sends the request, which a test can delay.
     tabs.context.add_init_script("delete window.SharedWorker")
     tab = tabs.log_in()
     late: list[Any] = []
@@ -275,14 +277,14 @@ def test_a_page_that_was_asked_for_before_the_slider_moved_is_not_put_over_what_
     with tab.page.expect_response("**/runs/commas/overview") as answer:
         late[0].continue_()
     answer.value.finished()
-    # The page takes the answer in turns of its own: after a frame it has.
+    # The page handles the answer after its next frame.
     tab.page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))")
     assert tab.page.is_visible("text=AS OF ENTRY 41")
     assert len(late) == 1
     tab.check()
 
 
-def test_a_row_is_looked_at_beside_the_list_two_are_compared_and_tabs_have_numbers(tab: Tab) -> None:
+def test_row_has_a_preview_two_are_compared_and_tabs_have_numbers(tab: Tab) -> None:
     tab.go("/runs").until_live()
     tab.page.keyboard.press("j")
     tab.page.keyboard.press("Space")
@@ -359,7 +361,7 @@ def test_axe_finds_nothing_in_an_empty_log_that_may_only_be_read(chromium: Any, 
         server.stop()
 
 
-def test_a_name_of_somebody_else_that_leads_here_is_not_answered(chromium: Any, server: Server) -> None:
+def test_foreign_host_name_that_resolves_here_is_refused(chromium: Any, server: Server) -> None:
     """A page of theirs, whose name now has our address, is of the same origin as what it asks for; it gets nothing."""
     script = """async () => Promise.all(['/', '/now.json', '/events', '/login', '/static/x'].map(async path => {
       const answer = await fetch(path); return [answer.status, (await answer.text()).includes('decklog')]
@@ -403,7 +405,7 @@ def test_a_server_on_another_port_gets_no_cookie_and_can_send_nothing(tabs: Tabs
     """A dev server that an agent started: it is of the same machine, and of another site."""
     from http.server import BaseHTTPRequestHandler, HTTPServer
 
-    seen: list[str | None] = []
+    cookies: list[str | None] = []
     target = f"{server.origin}/inbox/approval/{open_approval(path).id}/decide"
     names = [server.origin, f"http://127.0.0.1:{server.port}", f"http://localhost:{server.port}"]
     forms = "".join(f'<form method=post action="{target.replace(server.origin, name)}"><input name=x></form>' for name in names)
@@ -411,7 +413,7 @@ def test_a_server_on_another_port_gets_no_cookie_and_can_send_nothing(tabs: Tabs
 
     class Hostile(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            seen.append(self.headers.get("cookie"))
+            cookies.append(self.headers.get("cookie"))
             self.send_response(200)
             self.send_header("content-type", "text/html")
             self.end_headers()
@@ -434,14 +436,14 @@ def test_a_server_on_another_port_gets_no_cookie_and_can_send_nothing(tabs: Tabs
                     tab.page.evaluate(f"document.forms[{number}].submit()")
         ours = [status for url, status in statuses if f":{server.port}/" in url]
         assert set(ours) <= {403, 421}, statuses
-        assert set(seen) == {None}
+        assert set(cookies) == {None}
         assert open_approval(path).state.value == "open"
     finally:
         hostile.shutdown()
         hostile.server_close()
 
 
-def test_sixty_payloads_in_every_text_execute_nothing_and_no_policy_has_to_hold_them_back(chromium: Any, tmp_path: Path) -> None:
+def test_payloads_in_every_text_execute_nothing_even_without_the_policy(chromium: Any, tmp_path: Path) -> None:
     target = tmp_path / "hostile.db"
     with Decklog.open(target, durability="relaxed") as log:
         fill(log, PAYLOADS)

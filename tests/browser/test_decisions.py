@@ -7,7 +7,7 @@ import pytest
 from decklog import Decklog
 from tests.browser.conftest import MISSING, Tab
 from tests.browser.test_dashboard import open_approval
-from tests.web.asking import PASSWORD
+from tests.web.client import PASSWORD
 
 if MISSING:
     pytest.skip(MISSING, allow_module_level=True)
@@ -16,7 +16,7 @@ SUBMITS = ".answer button:not([type=button])"
 
 
 @pytest.fixture
-def asked(path: Path, kind: str) -> str:
+def subject_id(path: Path, kind: str) -> str:
     """An approval or a side effect that waits for a person."""
     if kind == "approval":
         return str(open_approval(path).id)
@@ -36,7 +36,7 @@ def state_of(path: Path, kind: str, item_id: str) -> str:
     [("approval", "Deny…", "denied"), ("effect", "It happened…", "done"), ("effect", "It did not…", "cleared")],
 )
 @pytest.mark.parametrize("how", ["Enter", "click"])
-def test_form_decides_only_its_intent(tab: Tab, path: Path, asked: str, kind: str, how: str, link: str, state: str) -> None:
+def test_form_decides_only_its_intent(tab: Tab, path: Path, subject_id: str, kind: str, how: str, link: str, state: str) -> None:
     tab.go("/now")
     tab.page.click(f"text={link} >> nth=0")
     tab.page.wait_for_selector("#decide")
@@ -49,30 +49,30 @@ def test_form_decides_only_its_intent(tab: Tab, path: Path, asked: str, kind: st
     else:
         tab.page.click("#decide")
     tab.page.wait_for_selector(".verdict")
-    assert state_of(path, kind, asked) == state
+    assert state_of(path, kind, subject_id) == state
     tab.check()
 
 
 @pytest.mark.parametrize(("kind", "state"), [("approval", "open"), ("effect", "unknown")])
-def test_form_without_intent_decides_nothing_by_enter(tab: Tab, path: Path, asked: str, kind: str, state: str) -> None:
-    tab.go(f"/inbox/{kind}/{asked}")
+def test_form_without_intent_decides_nothing_by_enter(tab: Tab, path: Path, subject_id: str, kind: str, state: str) -> None:
+    tab.go(f"/inbox/{kind}/{subject_id}")
     assert tab.page.locator("[type=radio]").count() == 2
     assert tab.page.locator("[type=radio]:checked").count() == 0
     tab.page.fill("#reason", "I looked")
     tab.page.fill("#proof", PASSWORD)
     tab.page.press("#proof", "Enter")
     tab.page.wait_for_timeout(300)
-    assert state_of(path, kind, asked) == state
+    assert state_of(path, kind, subject_id) == state
     tab.check()
 
 
 def test_approve_instead_is_a_link_and_decides_nothing_by_itself(tab: Tab, path: Path) -> None:
-    asked = open_approval(path)
-    tab.go(f"/inbox/approval/{asked.id}?verdict=denied")
+    subject_id = open_approval(path)
+    tab.go(f"/inbox/approval/{subject_id.id}?verdict=denied")
     tab.page.click("text=Approve instead")
     tab.page.wait_for_url("**verdict=granted")
     assert tab.page.locator(SUBMITS).all_inner_texts() == ["Approve exactly this, once"]
-    assert open_approval(path).id == asked.id
+    assert open_approval(path).id == subject_id.id
 
 
 def test_decisions_follow_each_other_by_the_keyboard_alone(tab: Tab, path: Path) -> None:

@@ -22,7 +22,7 @@ def seq(path: Path) -> int:
         "duration_ms": 900,
     }
     with Decklog.open(path) as log:
-        return log.journal.append("commas", kind="tool", subtype="run", agent="ada", payload=payload).seq  # type: ignore[arg-type]
+        return log.journal.append("commas", kind="tool", subtype="run", agent="ada", payload=payload).seq
 
 
 def test_row_unfolds_to_at_most_20_rem_and_leads_to_the_whole_output(tab: Tab, seq: int) -> None:
@@ -30,7 +30,7 @@ def test_row_unfolds_to_at_most_20_rem_and_leads_to_the_whole_output(tab: Tab, s
     row = tab.page.locator(f"#e-{seq}")
     assert not row.locator(".output").is_visible()
     row.locator("summary").click()
-    assert row.locator(".output").bounding_box()["height"] <= 322  # type: ignore[index]
+    assert row.locator(".output").bounding_box()["height"] <= 322
     row.locator("text=Show all").click()
     tab.page.wait_for_url(f"**/runs/commas/entries/{seq}")
     assert "line 1499" in tab.page.inner_text("#output")

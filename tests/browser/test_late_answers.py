@@ -17,13 +17,13 @@ if MISSING:
 
 LAST = "Number(document.querySelector('#tail').dataset.last)"
 RANGE = "['value', 'max'].map(name => Number(document.querySelector('#slide')[name]))"
-# The page takes an answer in turns of its own: after a frame it has.
+# The page handles an answer after its next frame.
 SETTLED = "new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))"
 
 
 @pytest.fixture
 def alone(tabs: Tabs) -> Tab:
-    """A tab that asks by itself."""
+    """A tab without the shared worker."""
     tabs.context.add_init_script("delete window.SharedWorker")
     return tabs.log_in()
 
@@ -34,7 +34,7 @@ class Late:
     def __init__(self, tab: Tab, pattern: str) -> None:
         self._tab = tab
         self._pattern = pattern
-        self.asked: list[Any] = []
+        self.routes: list[Any] = []
         tab.page.route(pattern, self._keep)
 
     def _keep(self, route: Any) -> None:
@@ -42,14 +42,14 @@ class Late:
         if route.request.is_navigation_request():
             route.continue_()
         else:
-            self.asked.append(route)
+            self.routes.append(route)
 
     def until(self, count: int) -> None:
-        wait_until(lambda: self._tab.page.evaluate("true") and len(self.asked) >= count)
+        wait_until(lambda: self._tab.page.evaluate("true") and len(self.routes) >= count)
 
     def answer(self, number: int) -> None:
         """Let one go, and wait until the page has taken its answer."""
-        route = self.asked[number]
+        route = self.routes[number]
         with self._tab.page.expect_response(lambda answer: answer.request == route.request) as answer:
             route.continue_()
         answer.value.finished()
@@ -68,7 +68,7 @@ def append(path: Path, text: str = "hello") -> int:
         return log.journal.append("commas", text).seq
 
 
-def test_a_look_beside_the_list_is_at_the_row_that_was_chosen_last(alone: Tab) -> None:
+def test_preview_shows_the_row_chosen_last(alone: Tab) -> None:
     alone.go("/runs").until_live()
     late, keys = Late(alone, "**/runs/*/overview"), alone.page.keyboard
     goals = [link.strip() for link in alone.page.locator("tr[data-row] td.g").all_inner_texts()]
@@ -97,7 +97,7 @@ def test_a_look_beside_the_list_is_at_the_row_that_was_chosen_last(alone: Tab) -
     alone.check()
 
 
-def test_a_page_that_is_held_still_takes_no_answer_that_was_under_way(alone: Tab, path: Path) -> None:
+def test_paused_page_ignores_a_late_answer(alone: Tab, path: Path) -> None:
     late, keys = Late(alone, "**/now"), alone.page.keyboard
     alone.go("/now")
     late.until(1)
@@ -114,7 +114,7 @@ def test_a_page_that_is_held_still_takes_no_answer_that_was_under_way(alone: Tab
     alone.check()
 
 
-def test_what_comes_while_one_goes_back_to_now_is_not_missed(alone: Tab, path: Path) -> None:
+def test_entries_during_the_return_to_now_are_shown(alone: Tab, path: Path) -> None:
     alone.go("/runs/commas/overview").until_live()
     slide_to(alone, "41")
     alone.page.wait_for_selector("text=AS OF ENTRY 41")
@@ -125,7 +125,7 @@ def test_what_comes_while_one_goes_back_to_now_is_not_missed(alone: Tab, path: P
     newest = append(path)
     # The page has heard of it, and grown, before it has what was read before.
     alone.until(f"{RANGE}[1] === {newest}")
-    late.asked[0].fulfill(body=read, content_type="text/html; charset=utf-8")
+    late.routes[0].fulfill(body=read, content_type="text/html; charset=utf-8")
     late.end()
     alone.until(f"{LAST} === {newest}")
     alone.until(f"{RANGE}[0] === {newest}")
@@ -133,7 +133,7 @@ def test_what_comes_while_one_goes_back_to_now_is_not_missed(alone: Tab, path: P
     alone.check()
 
 
-def test_the_end_that_one_slid_to_is_now_however_far_the_run_has_come_since(alone: Tab, path: Path) -> None:
+def test_end_of_the_slider_is_now_for_a_growing_run(alone: Tab, path: Path) -> None:
     alone.go("/runs/commas/overview?at=20").until("document.querySelector('#slide').oninput !== null")
     late = Late(alone, "**/runs/commas/overview")
     slide_to(alone, "1e9")
@@ -148,7 +148,7 @@ def test_the_end_that_one_slid_to_is_now_however_far_the_run_has_come_since(alon
     alone.check()
 
 
-def test_the_slider_grows_with_its_run_and_not_in_anybodys_hand(tab: Tab, path: Path) -> None:
+def test_slider_grows_with_its_run_but_not_while_held(tab: Tab, path: Path) -> None:
     tab.go("/runs/commas/overview").until_live()
     strip = "document.querySelector('.pulse').innerHTML"
     before = tab.page.evaluate(strip)
@@ -180,7 +180,7 @@ def test_the_slider_grows_with_its_run_and_not_in_anybodys_hand(tab: Tab, path: 
     tab.check()
 
 
-def test_what_is_chosen_and_marked_stays_when_the_list_moves(tab: Tab, path: Path) -> None:
+def test_chosen_and_marked_rows_stay_when_the_list_moves(tab: Tab, path: Path) -> None:
     tab.go("/runs").until_live()
     rows = "[...document.querySelectorAll('tr[data-row]')].map(row => row.id)"
     chosen = tab.page.evaluate(rows)[1]
@@ -197,7 +197,7 @@ def test_what_is_chosen_and_marked_stays_when_the_list_moves(tab: Tab, path: Pat
     tab.check()
 
 
-def test_the_item_of_an_inbox_stays_when_another_comes_before_it_and_says_when_it_is_over(tab: Tab, path: Path) -> None:
+def test_open_inbox_item_stays_and_shows_that_it_is_over(tab: Tab, path: Path) -> None:
     tab.go("/inbox").until_live()
     item = tab.page.evaluate("document.querySelector('#item').dataset.at")
     tab.page.fill("#reason", "half a rea")

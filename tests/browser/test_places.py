@@ -1,4 +1,4 @@
-"""Families of runs, spans of days, what stands with whom, sessions and the proof of a log: by keys, without scripts, by axe."""
+"""Families of runs, spans of days, workflow, sessions and verification: by keys, without scripts, by axe."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ HERE = "document.querySelector('.here')?.id"
 
 @pytest.fixture(autouse=True)
 def grown(path: Path) -> None:
-    """A run that has a fork has a run of a sub-agent too, and that has one of its own; tasks stand with two roles."""
+    """A run with a fork and a run of a sub-agent, which has another one; tasks of two roles."""
     with Decklog.open(path) as log:
         log.runs.start("Write it down", run_id="commas-docs", parent_run_id="commas")
         log.runs.start("Check the links", run_id="commas-links", parent_run_id="commas-docs")
@@ -41,7 +41,7 @@ def plain(chromium: Any, server: Server) -> Iterator[Tab]:
 
 
 def press_on(tab: Tab, selector: str, key: str = "Enter") -> None:
-    """Go to something by the tabulator, as somebody without a mouse does, and press a key."""
+    """Move the focus by the tabulator to an element, and press a key."""
     for _ in range(80):
         tab.page.keyboard.press("Tab")
         if tab.page.evaluate("selector => document.activeElement.matches(selector)", selector):
@@ -72,7 +72,7 @@ def test_families_are_chosen_gone_through_and_opened_by_keys(tab: Tab) -> None:
     tab.check()
 
 
-def test_each_run_stands_further_in_than_what_it_came_of_and_says_so(tab: Tab) -> None:
+def test_child_runs_are_indented_below_their_parent(tab: Tab) -> None:
     for width in (1280, 390):
         tab.page.set_viewport_size({"width": width, "height": 800})
         tab.go(FAMILY)
@@ -85,7 +85,7 @@ def test_each_run_stands_further_in_than_what_it_came_of_and_says_so(tab: Tab) -
     assert "together, 4 runs" in tab.page.inner_text("#family-commas")
 
 
-def test_a_family_grows_by_itself_where_it_is_shown(tab: Tab, path: Path) -> None:
+def test_family_on_an_open_page_grows(tab: Tab, path: Path) -> None:
     tab.go(FAMILY).until_live()
     with Decklog.open(path) as log:
         log.runs.start("One more", run_id="commas-more", parent_run_id="commas-links")
@@ -105,7 +105,7 @@ def test_families_without_scripts(plain: Tab) -> None:
 # Any span of days
 
 
-def test_any_span_of_days_is_asked_for_by_keys(chromium: Any, server: Server) -> None:
+def test_any_span_of_days_is_chosen_by_keys(chromium: Any, server: Server) -> None:
     tabs = Tabs(chromium, server, locale="en-US")
     tab = tabs.log_in().go("/spend")
     tab.until_live()
@@ -130,16 +130,16 @@ def test_a_span_of_days_without_scripts(plain: Tab) -> None:
     whole = plain.page.inner_text("#days")
     plain.page.fill("#since", "2020-01-01")
     plain.page.click("#narrow button")
-    # Longer than is added up at once: it says how long a span may be.
+    # Longer than the longest span: the error names the limit.
     assert "400 days" in plain.page.inner_text("main")
     plain.page.go_back()
     assert plain.page.inner_text("#days") == whole
 
 
-# What stands with whom
+# The workflow
 
 
-def test_what_stands_with_whom_counts_by_itself_and_its_steps_fold_by_keys(tab: Tab, path: Path) -> None:
+def test_workflow_counts_update_and_steps_fold_by_keys(tab: Tab, path: Path) -> None:
     tab.go("/workflow").until_live()
     count = "document.querySelector('#at-writer td.n').textContent"
     before = int(tab.page.evaluate(count))
@@ -158,7 +158,7 @@ def test_what_stands_with_whom_counts_by_itself_and_its_steps_fold_by_keys(tab: 
     tab.check()
 
 
-def test_what_stands_with_whom_without_scripts(plain: Tab) -> None:
+def test_workflow_without_scripts(plain: Tab) -> None:
     plain.go("/workflow")
     assert plain.page.inner_text("#at-writer").split()[:2] == ["writer", "not"]
     assert "1" in plain.page.inner_text("#at-reader")

@@ -10,7 +10,8 @@ import pytest
 from decklog import Decklog, ManualClock
 from tests.browser.conftest import MISSING, Tab, Tabs
 from tests.pictures import sample_log
-from tests.web.asking import PASSWORD
+from tests.stores.claiming import claimed
+from tests.web.client import PASSWORD
 from tests.web.serving import Server
 
 if MISSING:
@@ -32,8 +33,8 @@ class Owner:
 
     def reads(self, *texts: str, within: str = "main") -> None:
         """Check that a part of the page has these texts, after one to three clicks."""
-        shown = " ".join(self.tab.page.inner_text(within).split())
-        assert [text for text in texts if text not in shown] == [], shown
+        visible = " ".join(self.tab.page.inner_text(within).split())
+        assert [text for text in texts if text not in visible] == [], visible
         assert 1 <= self.clicks <= 3
         self.tab.check()
 
@@ -44,14 +45,13 @@ def write(target: str) -> None:
     with Decklog.open(target, clock=clock) as log:
         sample_log.write(log, clock)
         log.runs.start("Publish the nightly build", run_id="nightly")
-        log.runs.finish("nightly", status="failed", summary="The signing key has expired")  # type: ignore[arg-type]
+        log.runs.finish("nightly", status="failed", summary="The signing key has expired")
         clock.advance(minutes=1)
         log.trust.bind("ana", "cli", password=PASSWORD)
     with Decklog.open(target) as log:
         log.runs.start("Move the scheduler", run_id="scheduler")
         log.tasks.add("scheduler", "Move the tests")
-        claim = log.tasks.claim("scheduler", worker="qa-2", lease_seconds=3600)
-        assert claim is not None
+        claim = claimed(log, "scheduler", worker="qa-2", lease_seconds=3600)
         log.tasks.extend(claim.task.id, fence=claim.task.fence, stage="pytest -q", lease_seconds=3600)
 
 

@@ -16,7 +16,7 @@ from tests.browser.conftest import MISSING, Tab, Tabs
 from tests.conductor.repositories import git
 from tests.pictures import sample_log
 from tests.waiting import wait_until
-from tests.web.asking import PASSWORD
+from tests.web.client import PASSWORD
 from tests.web.serving import Server
 
 if MISSING:

@@ -1,4 +1,4 @@
-"""How something stands is seen by its shape and read by its word; rows are reached by keys; open pages say what is new."""
+"""Status is visible by shape and word; rows are reached by keys; open pages update."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,19 +10,19 @@ from decklog import Decklog
 from tests.browser.conftest import MISSING, Tab, Tabs
 from tests.browser.test_dashboard import found_by_axe
 from tests.waiting import wait_until
-from tests.web.asking import PASSWORD
+from tests.web.client import PASSWORD
 from tests.web.serving import Server
 
 if MISSING:
     pytest.skip(MISSING, allow_module_level=True)
 
-# Pages that between them have most of the words for how something stands.
+# Pages that together have most status words.
 SIGNED = (
     *("/now", "/runs", "/tasks", "/tasks?state=blocked", "/tasks/release", "/system"),
     *(f"/runs/commas/{tab}" for tab in ("overview", "tasks", "tasks?as=table", "plan", "forks")),
     *("/runs/lexer-split/checks", "/runs/lexer-split/tasks"),
 )
-# Of each sign: its word, what its shape is drawn as, how large it is, and its colour beside that of the word.
+# Of each sign: its word, its shape, its size, and whether both have the same colour.
 SIGNS = """() => [...document.querySelectorAll('main .s')].filter(one => one.offsetParent).map(one => {
   const drawn = one.querySelector('svg'), use = drawn.querySelector('use'), box = drawn.getBoundingClientRect()
   const shape = document.querySelector(use.getAttribute('href'))
@@ -50,7 +50,7 @@ def begin_work(path: Path) -> None:
         assert log.tasks.claim("manual", worker="dev-9") is not None
 
 
-def test_each_word_for_how_something_stands_has_a_shape_that_is_drawn_and_not_its_colour_alone(tab: Tab, path: Path) -> None:
+def test_each_status_has_a_shape_besides_its_colour(tab: Tab, path: Path) -> None:
     begin_work(path)
     found = signs(tab, SIGNED)
     shapes = {sign["word"]: sign["shape"] for sign in found}
@@ -126,7 +126,7 @@ def test_the_id_of_a_row_is_copied_by_a_key(tabs: Tabs) -> None:
     tab.until(f"navigator.clipboard.readText().then(text => text === {row.removeprefix('run-')!r})")
 
 
-def test_no_key_does_anything_where_single_keys_are_switched_off_or_somebody_types(tab: Tab) -> None:
+def test_keys_do_nothing_while_typing_or_switched_off(tab: Tab) -> None:
     tab.go("/tasks").page.focus("#worker")
     tab.page.keyboard.type("jko/gn?")
     assert (tab.page.input_value("#worker"), tab.page.evaluate(HERE)) == ("jko/gn?", "")
@@ -144,8 +144,8 @@ def test_no_key_does_anything_where_single_keys_are_switched_off_or_somebody_typ
 
 def prove(log: Decklog) -> None:
     with log.proving(password=PASSWORD):
-        (asked, *_) = log.approvals.find(state="open", oldest_first=True)  # type: ignore[arg-type]
-        log.approvals.decide(asked.id, "denied", by="ana", rationale="not now")  # type: ignore[arg-type]
+        (approval, *_) = log.approvals.find(state="open", oldest_first=True)
+        log.approvals.decide(approval.id, "denied", by="ana", rationale="not now")
 
 
 def hold(log: Decklog) -> None:
@@ -153,7 +153,7 @@ def hold(log: Decklog) -> None:
     log.tasks.pause(task.id, reason="the owners are away")
 
 
-# What is written, and what an open page then says without being read anew by hand.
+# What is written, and the text that an open page then has.
 LIVE: dict[str, tuple[Callable[[Decklog], object], str]] = {
     "/trust": (prove, "approvals.decide"),
     "/tasks?state=paused": (hold, "Held for the owners"),
@@ -163,22 +163,22 @@ LIVE: dict[str, tuple[Callable[[Decklog], object], str]] = {
 
 
 @pytest.mark.parametrize("place", LIVE)
-def test_an_open_page_comes_to_say_what_a_fresh_one_does(tabs: Tabs, tab: Tab, path: Path, place: str) -> None:
-    write, said = LIVE[place]
+def test_open_page_updates_to_a_fresh_one(tabs: Tabs, tab: Tab, path: Path, place: str) -> None:
+    write, text = LIVE[place]
     tab.go(place).until_live()
     with Decklog.open(path) as log:
         write(log)
     # What is new to the page stays in its place: of the inbox the list alone moves.
     part = "#list" if place == "/inbox" else "main"
-    shown = SHOWN.replace("'main'", repr(part))
-    fresh = tabs.open().go(place).page.evaluate(shown)
-    assert said in fresh
+    reading = SHOWN.replace("'main'", repr(part))
+    fresh = tabs.open().go(place).page.evaluate(reading)
+    assert text in fresh
     # New rows come first, and the rest of the page a moment later.
-    wait_until(lambda: tab.page.evaluate(shown) == fresh)
+    wait_until(lambda: tab.page.evaluate(reading) == fresh)
     tab.check()
 
 
-def test_the_system_page_says_by_itself_when_the_log_is_verified(tab: Tab) -> None:
+def test_system_page_updates_when_the_log_is_verified(tab: Tab) -> None:
     tab.go("/system").until_live()
     assert "Logged in: 1 browser" in tab.page.inner_text("main")
     tab.page.click("text=Verify the whole log")
@@ -189,7 +189,7 @@ def test_the_system_page_says_by_itself_when_the_log_is_verified(tab: Tab) -> No
     tab.check()
 
 
-def test_whoever_ends_their_own_session_is_at_the_login_and_has_no_cookie(tab: Tab) -> None:
+def test_ending_the_own_session_leads_to_the_login_without_cookie(tab: Tab) -> None:
     tab.go("/system").page.click("button[aria-label$='which is this one']")
     tab.page.wait_for_url("**/login")
     assert tab.page.context.cookies() == []
@@ -197,23 +197,21 @@ def test_whoever_ends_their_own_session_is_at_the_login_and_has_no_cookie(tab: T
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_where_a_log_was_verified_and_a_rule_held_something(
-    chromium: Any, server: Server, path: Path, scheme: str
-) -> None:
+def test_axe_finds_nothing_on_a_verified_log_and_a_rule_decision(chromium: Any, server: Server, path: Path, scheme: str) -> None:
     with Decklog.open(path) as log:
-        held = {"rule": "git-push-force", "reason": "a forced push rewrites what others have", "tier": 2}
-        given: dict[str, Any] = {"source": "toolbox", "payload": held}
-        asked = log.approvals.ask("commas", "May this run?\ngit push --force", by="bo", about="git push --force", **given)
+        cause = {"rule": "git-push-force", "reason": "a forced push rewrites what others have", "tier": 2}
+        details: dict[str, Any] = {"source": "toolbox", "payload": cause}
+        approval = log.approvals.ask("commas", "May this run?\ngit push --force", by="bo", about="git push --force", **details)
         log.db.write(lambda: log.db.count("update runs set goal = 'another' where id = 'commas'", {}))
     tabs = Tabs(chromium, server, color_scheme=scheme)
     tab = tabs.log_in().go("/system")
     tab.page.click("text=Verify the whole log")
     tab.page.wait_for_selector("#verified")
     assert tab.page.inner_text("#verified").startswith("damaged")
-    assert found_by_axe(tab, ("/system", f"/inbox/approval/{asked.id}")) == {}
+    assert found_by_axe(tab, ("/system", f"/inbox/approval/{approval.id}")) == {}
     # Nothing is pushed out of a narrow screen.
     tab.page.set_viewport_size({"width": 320, "height": 700})
-    for place in ("/system", f"/inbox/approval/{asked.id}"):
+    for place in ("/system", f"/inbox/approval/{approval.id}"):
         tab.go(place)
         assert tab.page.evaluate("document.documentElement.scrollWidth") == 320, place
     tabs.context.close()

@@ -1,4 +1,4 @@
-"""What a reader has in hand stays there, however often the page is read anew; and what lapses, or is lost, says so."""
+"""Updates keep what a reader has typed, chosen and unfolded; expired and lost things are marked."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from tests.browser.conftest import CHROMIUM, MISSING, Tab, Tabs
 from tests.browser.wire import Wire
 from tests.searches import FULL
 from tests.waiting import wait_until
-from tests.web.asking import PASSWORD
+from tests.web.client import PASSWORD
 from tests.web.serving import Server
 
 if MISSING:
@@ -31,7 +31,7 @@ COUNTED = """void (Idiomorph.morph = (morph => (...given) => {
 
 
 def refresh_often(tab: Tab, path: Path) -> None:
-    """Have the page read anew many times: somebody writes each time, and the page does not wait for its turn."""
+    """Have the page updated many times, each time after a write and without its pause."""
     tab.page.evaluate(COUNTED)
     with Decklog.open(path, durability="relaxed") as log:
         for number in range(REFRESHES):
@@ -41,12 +41,12 @@ def refresh_often(tab: Tab, path: Path) -> None:
             tab.until(f"dispatchEvent(new Event('visibilitychange')) && window.morphs >= {before + 2}")
 
 
-# Where one types, and what is unfolded beside it.
+# A field with typed text, and what is unfolded.
 FIELDS = {"/inbox": "#reason", "/tasks?state=blocked": "#worker", "/runs/commas/lanes": "#at"}
 
 
 @pytest.mark.parametrize("place", FIELDS)
-def test_nothing_is_lost_of_what_is_typed_chosen_unfolded_and_scrolled_to(tab: Tab, path: Path, place: str) -> None:
+def test_updates_keep_typed_text_choice_folds_and_scroll(tab: Tab, path: Path, place: str) -> None:
     tab.page.set_viewport_size({"width": 1280, "height": 300})
     tab.go(place).until_live()
     field = FIELDS[place]
@@ -68,9 +68,9 @@ def test_nothing_is_lost_of_what_is_typed_chosen_unfolded_and_scrolled_to(tab: T
 
 def test_a_question_counts_down_lapses_while_it_is_read_and_can_not_be_decided_after(tab: Tab, path: Path) -> None:
     with Decklog.open(path) as log:
-        given: dict[str, Any] = {"expires_in_seconds": 3660, "default_verdict": "denied"}
-        asked = log.approvals.ask("commas", "And at once?", by="bo", about="git merge", **given)
-    tab.go(f"/inbox/approval/{asked.id}").until_live()
+        details: dict[str, Any] = {"expires_in_seconds": 3660, "default_verdict": "denied"}
+        approval = log.approvals.ask("commas", "And at once?", by="bo", about="git merge", **details)
+    tab.go(f"/inbox/approval/{approval.id}").until_live()
     assert tab.page.inner_text("#item [data-left]") == "1 h"
     # The time of the page is moved to the last minute.
     tab.page.evaluate("Date.now = (now => () => now() + 3602000)(Date.now.bind(Date))")
@@ -85,7 +85,7 @@ def test_a_question_counts_down_lapses_while_it_is_read_and_can_not_be_decided_a
     assert tab.page.locator("#decide:enabled").count() == 0
     assert not tab.page.is_visible("#changed")
     assert tab.page.input_value("#reason") == "half a rea"
-    # Whoever sends it in the last moment is told, and keeps what was typed.
+    # A form sent at the last moment gets an error and keeps its text.
     with Decklog.open(path) as log:
         soon = log.clock.now() + timedelta(seconds=3)
         late = log.approvals.ask("commas", "And now?", by="bo", about="git merge 2", expires_at=soon)

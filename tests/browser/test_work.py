@@ -13,7 +13,7 @@ from tests.browser.test_dashboard import AXE, TAGS
 from tests.browser.test_places import press_on
 from tests.conductor.plans import work_item
 from tests.waiting import wait_until
-from tests.web.asking import PASSWORD
+from tests.web.client import PASSWORD
 from tests.web.payloads import PAYLOADS
 from tests.web.serving import Server
 
@@ -241,7 +241,7 @@ document.hasFocus = () => false
 """
 
 
-def test_who_asked_for_it_is_notified_and_the_icon_has_a_dot(tabs: Tabs, path: Path) -> None:
+def test_notification_is_shown_on_request_and_the_icon_has_a_dot(tabs: Tabs, path: Path) -> None:
     tabs.context.add_init_script(NOTES)
     tab = tabs.log_in()
     tab.until_live()

@@ -1,4 +1,4 @@
-"""A wire between a browser and a server that can be cut, or fall silent as when somebody leaves a network."""
+"""A network connection between browser and server that can be cut or silenced."""
 
 import contextlib
 import selectors
@@ -17,7 +17,7 @@ class Wire:
         self._goes = threading.Event()
         self._goes.set()
         self._is_cut = self._is_over = False
-        # Connections of an earlier number are dead, and nobody was told.
+        # Connections of an earlier number are dead without a notice.
         self._number = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -27,11 +27,11 @@ class Wire:
         self._end_pairs()
 
     def silence(self) -> None:
-        """Deliver nothing any more; nobody is told."""
+        """Deliver nothing any more, without closing connections."""
         self._goes.clear()
 
     def mend(self, *, lost: bool = False) -> None:
-        """Let everything through again: what waited too, unless it is lost with its connections, of which nobody is told."""
+        """Let everything through again, also what waited, unless it is lost with its connections."""
         self._number += lost
         self._is_cut = False
         self._goes.set()
@@ -75,7 +75,7 @@ class Wire:
                 if number != self._number:
                     # As a wire that ends nowhere: it takes what is sent and answers nothing.
                     threading.Event().wait()
-                data = key.fileobj.recv(1 << 16)  # type: ignore[union-attr]
+                data = key.fileobj.recv(1 << 16)
                 if not data:
                     return
                 key.data.sendall(data)

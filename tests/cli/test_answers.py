@@ -14,7 +14,7 @@ from decklog.cli.call import WrongUsage
 from decklog.cli.exits import exit_code
 from decklog.core import errors
 from tests.cli.conftest import Program
-from tests.db.processes import environment, hear, start
+from tests.db.processes import environment, read_line, start
 
 ENVELOPE = ["ok", "data", "next", "warnings"]
 ERROR = ["code", "message", "hint", "retryable", "details"]
@@ -323,7 +323,7 @@ def test_redact_reads_and_writes_json_strings(decklog: Program) -> None:
 def test_a_call_that_waits_for_a_frozen_writer_can_be_interrupted(log_folder: Path) -> None:
     target = str(log_folder / ".decklog" / "decklog.db")
     holder = start("hold_lock", target)
-    hear(holder)
+    read_line(holder)
     try:
         call = subprocess.Popen(
             [sys.executable, "-m", "decklog", "runs", "count-cycle", "run_1", "--db", target],

@@ -1,4 +1,4 @@
-"""Times as texts: the same by whichever way they are told, and never before what was told earlier."""
+"""Times as texts: equal in every encoding, and never going back."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -27,6 +27,6 @@ def test_a_clock_tells_its_own_time_and_does_not_go_back(tmp_path: Path) -> None
 
     assert Noon().now_text() == "2026-03-01T12:00:00.000000Z"
     clock = BootClock(str(tmp_path / "lock"))
-    told = [(to_text(clock.now()), clock.now_text()) for _ in range(200)]
-    times = [time for pair in told for time in pair]
+    readings = [(to_text(clock.now()), clock.now_text()) for _ in range(200)]
+    times = [time for pair in readings for time in pair]
     assert all(from_text(later) - from_text(earlier) >= timedelta(microseconds=-1) for earlier, later in pairwise(times))

@@ -36,12 +36,12 @@ def test_no_page_or_hint_installs_decklog_from_a_package_index() -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "command"),
+    ("receipt", "command"),
     [("pipx_metadata.json", "pipx install --force"), ("uv-receipt.toml", "uv tool install --force"), ("other", "pip install")],
 )
 def test_install_hint_uses_the_tool_that_made_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: str, command: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, receipt: str, command: str
 ) -> None:
-    (tmp_path / left).touch()
+    (tmp_path / receipt).touch()
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     assert install_hint("web").startswith(f"Run: {command} '")

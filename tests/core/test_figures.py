@@ -6,7 +6,7 @@ from decklog.core.figures import bar, counted, dollars, sized, sparkline, took
 
 
 @pytest.mark.parametrize(
-    ("microdollars", "said"),
+    ("microdollars", "text"),
     [
         (0, "$0.00"),
         (1, "$0.000001"),
@@ -21,13 +21,13 @@ from decklog.core.figures import bar, counted, dollars, sized, sparkline, took
         (-3_004_000, "-$3.00"),
     ],
 )
-def test_money_is_written_in_cents_and_never_as_nothing(microdollars: int, said: str) -> None:
-    assert dollars(microdollars) == said
+def test_money_is_written_in_cents_and_never_as_nothing(microdollars: int, text: str) -> None:
+    assert dollars(microdollars) == text
 
 
-@pytest.mark.parametrize(("microdollars", "said"), [(1_234_500, "$1.2345"), (16_966_884, "$16.966884"), (-3_000_000, "-$3.00")])
-def test_money_is_written_exactly_where_a_cent_decides(microdollars: int, said: str) -> None:
-    assert dollars(microdollars, exact=True) == said
+@pytest.mark.parametrize(("microdollars", "text"), [(1_234_500, "$1.2345"), (16_966_884, "$16.966884"), (-3_000_000, "-$3.00")])
+def test_money_is_written_exactly_where_a_cent_decides(microdollars: int, text: str) -> None:
+    assert dollars(microdollars, exact=True) == text
 
 
 def test_a_number_has_its_noun() -> None:
@@ -38,7 +38,7 @@ def test_a_number_has_its_noun() -> None:
     ("percent", "drawn"),
     [(0, "░░░░░░░░░░"), (50, "█████░░░░░"), (100, "██████████"), (250, "██████████"), (-5, "░░░░░░░░░░")],
 )
-def test_a_bar_is_as_full_as_it_says(percent: float, drawn: str) -> None:
+def test_bar_shows_its_percentage(percent: float, drawn: str) -> None:
     assert bar(percent, 10) == drawn
 
 
@@ -56,12 +56,12 @@ def test_a_sparkline_has_one_character_for_each_value() -> None:
     assert sparkline([]) == ""
 
 
-def test_what_something_took_is_in_the_unit_a_person_would_use() -> None:
-    told = [took(timedelta(seconds=seconds)) for seconds in (0.04, 119, 180, 6756, 12600, 180000)]
-    assert told == ["0.0 s", "119.0 s", "3 min", "113 min", "3.5 h", "2.1 days"]
+def test_duration_is_in_a_readable_unit() -> None:
+    texts = [took(timedelta(seconds=seconds)) for seconds in (0.04, 119, 180, 6756, 12600, 180000)]
+    assert texts == ["0.0 s", "119.0 s", "3 min", "113 min", "3.5 h", "2.1 days"]
 
 
 def test_a_size_has_two_digits_or_is_whole() -> None:
     sizes = (0, 640, 999, 1000, 1_277_952, 9_949_999, 9_960_000, 999_600_000, 42 * 10**9, 5 * 10**15)
-    said = ["0 bytes", "640 bytes", "999 bytes", "1.0 kB", "1.3 MB", "9.9 MB", "10 MB", "1.0 GB", "42 GB", "5000 TB"]
-    assert [sized(size) for size in sizes] == said
+    texts = ["0 bytes", "640 bytes", "999 bytes", "1.0 kB", "1.3 MB", "9.9 MB", "10 MB", "1.0 GB", "42 GB", "5000 TB"]
+    assert [sized(size) for size in sizes] == texts

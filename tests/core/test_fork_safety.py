@@ -86,12 +86,12 @@ class _Slow:
         return object()
 
 
-def test_a_fork_waits_for_what_another_thread_makes_for_the_first_time() -> None:
+def test_fork_waits_for_a_once_of_another_thread() -> None:
     slow = _Slow()
     fork_beside(lambda: slow.part, slow.is_inside, slow.goes_on, lambda: slow.part is vars(slow)["part"])
 
 
-def test_what_is_made_once_is_made_by_one_thread() -> None:
+def test_once_is_called_by_one_thread() -> None:
     slow, found = _Slow(), list[object]()
     threads = [threading.Thread(target=lambda: found.append(slow.part)) for _ in range(4)]
     for thread in threads:
@@ -103,7 +103,7 @@ def test_what_is_made_once_is_made_by_one_thread() -> None:
     assert found == [slow.part] * 4
 
 
-def test_every_store_is_made_so() -> None:
+def test_every_store_is_created_once() -> None:
     """What `functools` keeps has a lock of its own until Python 3.12."""
     assert all(isinstance(vars(Decklog)[name], forks.fork_safe_property) for name in STORES)
 
@@ -144,15 +144,15 @@ def test_ids_are_made_in_a_child_whose_parent_has_threads_that_make_them() -> No
         child = os.fork()
         if child == 0:
             os._exit(len(ids.new("x")) != 28)
-        wait_until(lambda child=child: os.waitpid(child, os.WNOHANG) == (child, 0), 20)  # type: ignore[misc]
+        wait_until(lambda child=child: os.waitpid(child, os.WNOHANG) == (child, 0), 20)
     stop.set()
     for thread in threads:
         thread.join(20)
 
 
-def test_a_lock_that_nobody_has_any_more_is_forgotten() -> None:
+def test_unused_lock_is_forgotten() -> None:
     before = len(forks._locks)
-    made = forks.lock()
+    lock = forks.lock()
     assert len(forks._locks) == before + 1
-    del made
+    del lock
     assert len(forks._locks) == before

@@ -60,8 +60,8 @@ def test_keys_that_differ_by_a_secret_alone_stay_two_and_are_known_again(log: De
     first, second, again = (CALLS[name](log, run_id, key) for key in (*SECRETS, SECRETS[0]))
     assert not second.already
     assert again.already or name == "notices.note"
-    kept = log.db.read(lambda: [str(row) for table in _tables(log) for row in log.db.rows(f"select * from {table}", {})[1]])
-    assert not [row for row in kept for secret in SECRETS if secret[4:] in row]
+    rows = log.db.read(lambda: [str(row) for table in _tables(log) for row in log.db.rows(f"select * from {table}", {})[1]])
+    assert not [row for row in rows for secret in SECRETS if secret[4:] in row]
     assert first != second
     assert log.journal.verify().ok
 

@@ -33,13 +33,13 @@ def test_a_real_nul_is_refused_wherever_it_hides(log: Decklog, run_id: str, payl
 def test_a_run_whose_id_begins_with_a_digit_can_be_seen_as_of_an_entry(log: Decklog, run_id: str) -> None:
     log.runs.start("x", run_id=run_id)
     log.runs.update(run_id, summary="later")
-    assert log.journal.at("runs", run_id, f"{run_id}:1").summary is None  # type: ignore[attr-defined]
-    assert log.journal.at("runs", run_id, f"{run_id}:2").summary == "later"  # type: ignore[attr-defined]
+    assert log.journal.at("runs", run_id, f"{run_id}:1").summary is None
+    assert log.journal.at("runs", run_id, f"{run_id}:2").summary == "later"
 
 
 def test_a_time_is_never_taken_for_an_entry(log: Decklog, run_id: str) -> None:
     for time in ("2026-01-01T00:00", "2026-01-01T00:00:30", "2026-01-01T00:00:30Z", "2026-01-01T00:00:30-01:00", "2027-01-01"):
-        assert log.journal.at("runs", run_id, time).goal == "Make the parser faster"  # type: ignore[attr-defined]
+        assert log.journal.at("runs", run_id, time).goal == "Make the parser faster"
 
 
 @pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**30])
@@ -57,20 +57,20 @@ def _kinds_of_ids() -> set[str]:
 @pytest.mark.parametrize("kind", sorted(_kinds_of_ids()))
 def test_an_id_of_ours_is_known_by_its_form_and_never_taken_for_a_secret(kind: str) -> None:
     ids = Ids(Clock())
-    for made in (ids.new(kind) for _ in range(200)):
-        assert is_ours(made)
-        assert not any(map(is_ours, (made[:-1], made[:-1] + "u", "other" + made)))
-        assert scan(made) == (made, False)
+    for new_id in (ids.new(kind) for _ in range(200)):
+        assert is_ours(new_id)
+        assert not any(map(is_ours, (new_id[:-1], new_id[:-1] + "u", "other" + new_id)))
+        assert scan(new_id) == (new_id, False)
 
 
-def test_ids_that_are_made_at_once_grow_and_stand_between_those_before_and_after() -> None:
+def test_ids_of_a_batch_are_sorted() -> None:
     ids = Ids(ManualClock())
-    made = [ids.new("task"), *ids.several("task", 50), ids.new("task"), *ids.several("task", 0)]
-    assert made == sorted(set(made))
-    assert all(map(is_ours, made))
+    ids_made = [ids.new("task"), *ids.several("task", 50), ids.new("task"), *ids.several("task", 0)]
+    assert ids_made == sorted(set(ids_made))
+    assert all(map(is_ours, ids_made))
 
 
-def test_what_only_looks_like_an_id_of_ours_is_looked_through(log: Decklog, run_id: str) -> None:
+def test_lookalikes_of_ids_are_scanned(log: Decklog, run_id: str) -> None:
     secret = "ghp" + "_" + "a1B2" * 9
     made = log.tasks.add(run_id, "x").id
     for text in (f"{made} {secret}", f"{made}\n{secret}", f"task_{secret}"):
@@ -79,7 +79,7 @@ def test_what_only_looks_like_an_id_of_ours_is_looked_through(log: Decklog, run_
 
 
 @pytest.mark.parametrize(
-    "given",
+    "call_id",
     [
         "toolu_01AbCdEfGh23456789",
         "call:call_9fQz81LmNo",
@@ -87,20 +87,20 @@ def test_what_only_looks_like_an_id_of_ours_is_looked_through(log: Decklog, run_
         f"prompt:{'0' * 8}-1234-1234-1234-{'a' * 12}",
     ],
 )
-def test_the_ids_that_programs_give_their_calls_are_no_secrets(given: str) -> None:
-    assert Values().text("key", given) == (given, False)
-    assert Values().json("payload", {"call": given})[1] is False
+def test_the_ids_that_programs_give_their_calls_are_no_secrets(call_id: str) -> None:
+    assert Values().text("key", call_id) == (call_id, False)
+    assert Values().json("payload", {"call": call_id})[1] is False
 
 
-def test_a_name_makes_a_secret_of_what_looks_like_an_id() -> None:
-    given = {"password": "msg_" + "aK7" * 8, "call": "toolu_" + "01Ab" * 6}
-    text, changed = Values().json("payload", given)
+def test_value_like_an_id_below_a_secret_key_is_redacted() -> None:
+    payload = {"password": "msg_" + "aK7" * 8, "call": "toolu_" + "01Ab" * 6}
+    text, changed = Values().json("payload", payload)
     assert changed
-    assert given["password"] not in text
-    assert given["call"] in text
+    assert payload["password"] not in text
+    assert payload["call"] in text
 
 
-def test_a_secret_that_is_bound_once_more_is_taken_out_once_more() -> None:
+def test_secret_bound_twice_is_redacted_twice() -> None:
     values, text = Values(), "the token is " + "ghp_" + "a1B2c3" * 6
     first = values.text("body", text)
     assert values.text("body", text) == first == (scan(text)[0], True)
@@ -108,7 +108,7 @@ def test_a_secret_that_is_bound_once_more_is_taken_out_once_more() -> None:
     assert values.bind({"body": text}) == ({"body": first[0]}, True)
 
 
-def test_what_is_looked_through_together_is_checked_and_redacted_as_one_by_one() -> None:
+def test_batch_of_texts_is_redacted_like_single_texts() -> None:
     values, filler = Values(4096), "plain words " * 30
     secret = "ghp_" + "aB3dE5fG7hI9kL1mN2oP4qR6sT8uV0wX2yZ4"
     bodies = [filler, filler + secret, filler + "\x00", filler + "\ud800", filler * 20]
@@ -120,9 +120,9 @@ def test_what_is_looked_through_together_is_checked_and_redacted_as_one_by_one()
             values.text("body", refused)
 
 
-def test_json_values_looked_through_together_are_redacted_as_one_by_one() -> None:
+def test_batch_of_json_values_is_redacted_like_single_values() -> None:
     values, secret = Values(), "ghp_" + "aB3dE5fG7hI9kL1mN2oP4qR6sT8uV0wX2yZ4"
-    given: list[Any] = [
+    payloads: list[Any] = [
         {"call": "first", "tool": "Bash", "arguments": ["pytest -q"]},
         {"said": ["in a list", secret]},
         {"password": "hunter2hunter2"},
@@ -130,17 +130,17 @@ def test_json_values_looked_through_together_are_redacted_as_one_by_one() -> Non
         {"said": "a zero \x00 sign"},
         ["half a pair \ud800"],
     ]
-    values.look_through({"payload": value} for value in given)
-    for value in given[:4]:
+    values.look_through({"payload": value} for value in payloads)
+    for value in payloads[:4]:
         assert values.json("payload", value) == Values().json("payload", value)
-    for refused in given[4:]:
+    for refused in payloads[4:]:
         with pytest.raises(Invalid):
             values.json("payload", refused)
     # What is known to be clean is that value, not another one in its place.
     assert values.json("payload", {"call": secret})[1]
 
 
-def test_a_json_value_that_was_clean_in_a_batch_is_looked_at_again_when_it_was_changed() -> None:
+def test_changed_json_value_is_scanned_again() -> None:
     values, payload, other = Values(), {"said": "plain"}, {"said": "plain too"}
     values.look_through([{"payload": payload}, {"payload": other}])
     assert values.json("payload", payload) == ('{"said":"plain"}', False)

@@ -19,13 +19,13 @@ from tests.db.tampering import words_in
 
 # Notes that SQLite and Decklog keep for themselves, which no answer depends on.
 _NOTES = {"schema_steps": "version, name, checksum"}
-# The pages of a text index also hold rows that were taken out, and figures by which it is merged: what it says are its words.
+# Pages of a text index also hold removed rows and merge statistics: compare the words only.
 _INDEXES = ("entry_text", "lesson_text")
 _PAGES = tuple(f"{index}_{part}" for index in _INDEXES for part in ("data", "idx"))
 
 
 def content_of(path: str) -> object:
-    """Give all that can be read by SQL, or None where reading fails."""
+    """Return all that SQL can read, or None if reading fails."""
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
     try:
         schema = connection.execute("select type, name, tbl_name, sql from sqlite_schema order by 1, 2").fetchall()
@@ -41,7 +41,7 @@ def content_of(path: str) -> object:
 
 
 def flips(folder: Path, seed: int, times: int) -> Iterator[tuple[int, int, str]]:
-    """Flip one bit at a time; give its place and what came of it: found, unchanged or missed."""
+    """Flip one bit at a time; yield its place and whether it was found, unchanged or missed."""
     dice = random.Random(seed)
     with sqlite_log(folder):
         original = bytearray((folder / "log.db").read_bytes())
@@ -52,8 +52,8 @@ def flips(folder: Path, seed: int, times: int) -> Iterator[tuple[int, int, str]]
         path.write_bytes(original)
         original[place] ^= 1 << bit
         yield place, bit, _outcome(path, before)
-        for left in path.parent.iterdir():
-            left.unlink()
+        for file in path.parent.iterdir():
+            file.unlink()
 
 
 def _outcome(path: Path, before: object) -> str:
@@ -70,12 +70,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as name:
-        for place, bit, became in flips(Path(name), asked.seed, asked.times):
-            counts[became] += 1
-            if became == "missed":
+        for place, bit, outcome in flips(Path(name), options.seed, options.times):
+            counts[outcome] += 1
+            if outcome == "missed":
                 print(f"missed: bit {bit} of byte {place}, page {place // 4096 + 1}", flush=True)
     print(dict(counts))
     return 1 if counts["missed"] else 0

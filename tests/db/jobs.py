@@ -1,4 +1,4 @@
-"""What the processes of the tests do. Each job gets its number first, then the arguments of the test, and returns JSON."""
+"""Jobs for processes of tests. Each takes its number and the arguments of the test, and returns JSON."""
 
 import json
 import os
@@ -16,7 +16,8 @@ from decklog import Clock, Decklog
 from decklog.core.errors import Busy, Conflict, DecklogError, LeaseLost
 from decklog.db.sqlite.clock import BootClock
 from decklog.journal import journal, tail, verify  # noqa: F401
-from tests.db.processes import say
+from tests.db.processes import write_line
+from tests.stores.claiming import claimed
 
 
 def in_processes(order: str) -> None:
@@ -53,24 +54,24 @@ def append(number: int, target: str, stream: str, times: int) -> list[int]:
 
 
 def append_to_own(number: int, target: str, times: int) -> list[int]:
-    """Append to a stream that all share and to one of its own by turns."""
+    """Append alternately to a shared stream and to a private one."""
     with Decklog.open(target) as log:
         own = log.runs.start(f"run of {number}", run_id=f"own_{number}").id
         return [log.journal.append(("run_1", own)[count % 2], f"{number}.{count}").seq for count in range(times)]
 
 
 def follow(target: str, stream: str | None, count: int) -> None:
-    """Tail until so many entries have come, and a moment longer; say every entry's id."""
-    seen: list[str] = []
+    """Tail until enough entries have come, and a moment longer; write the ids of all entries."""
+    ids: list[str] = []
     with Decklog.open(target) as log:
-        say("ready")
+        write_line("ready")
         for entry in log.journal.tail(stream, timeout_seconds=100):
-            seen.append(entry.id)
-            if len(seen) == count:
+            ids.append(entry.id)
+            if len(ids) == count:
                 break
-        after = int(seen[-1].rpartition(":")[2]) if stream is not None else None
+        after = int(ids[-1].rpartition(":")[2]) if stream is not None else None
         late = [entry.id for entry in log.journal.tail(stream, after=after, timeout_seconds=0.3)]
-        say(seen + (late if stream is not None else [name for name in late if name not in set(seen)]))
+        write_line(ids + (late if stream is not None else [name for name in late if name not in set(ids)]))
 
 
 def migrate(_number: int, target: str) -> str:
@@ -92,43 +93,43 @@ def open_with_migrations(_number: int, target: str, folder: str, read_only: bool
 
 
 def hold_open(target: str) -> None:
-    """Open a log, write once, and write again when told to; say what became of it."""
+    """Open a log, write once, and again after a line on stdin; write the outcome."""
     with Decklog.open(target) as log:
         log.journal.append("run_1", "before")
-        say("ready")
+        write_line("ready")
         sys.stdin.readline()
         try:
             log.journal.append("run_1", "after")
-            say("written")
+            write_line("written")
         except DecklogError as problem:
-            say(problem.code)
+            write_line(problem.code)
 
 
 def hold_lock(target: str, busy_seconds: float = 30.0) -> None:
-    """Begin a transaction, say so, and keep it open until told to end it."""
+    """Begin a transaction, write the process id, and keep it open until a line comes on stdin."""
     with Decklog.open(target, busy_seconds=busy_seconds) as log:
         with log.transaction():
             log.journal.append("run_1", "by the holder")
-            say(os.getpid())
+            write_line(os.getpid())
             sys.stdin.readline()
-        say("done")
+        write_line("done")
 
 
-def hold_lock_and_tell(target: str) -> None:
-    """Begin a transaction, say so, and go on in it after a moment; say which error comes of it."""
+def hold_lock_and_report_error(target: str) -> None:
+    """Begin a transaction, continue in it after a moment, and write the error."""
     with Decklog.open(target) as log:
         try:
             with log.transaction():
                 log.journal.append("run_1", "by the holder")
-                say(os.getpid())
+                write_line(os.getpid())
                 time.sleep(0.2)
                 log.journal.append("run_1", "by the holder")
         except DecklogError as problem:
-            say([problem.code, problem.retryable])
+            write_line([problem.code, problem.retryable])
 
 
-def write_when_told(target: str) -> None:
-    """Write by a verb and in a block, and once more after a line was read; say what comes of each."""
+def write_twice(target: str) -> None:
+    """Write by a verb and in a block, and again after a line on stdin; write each outcome."""
     with Decklog.open(target) as log:
 
         def write() -> None:
@@ -142,17 +143,17 @@ def write_when_told(target: str) -> None:
             for act in acts:
                 try:
                     act()
-                    say("written")
+                    write_line("written")
                 except DecklogError as problem:
-                    say(problem.code)
+                    write_line(problem.code)
             sys.stdin.readline()
 
 
 def freeze_in_a_verb(target: str) -> None:
-    """Stop this process in the middle of a write; say how often the write was tried."""
+    """Stop this process in the middle of a write; write how often it was tried."""
     tries: list[int] = []
     with Decklog.open(target) as log:
-        say(os.getpid())
+        write_line(os.getpid())
 
         def job() -> None:
             tries.append(1)
@@ -162,7 +163,7 @@ def freeze_in_a_verb(target: str) -> None:
             log.runs.count_cycle("run_1")
 
         log.db.write(job)
-        say(len(tries))
+        write_line(len(tries))
 
 
 def write_and_close(_number: int, target: str, stream: str, body: str) -> int:
@@ -196,34 +197,16 @@ def work(number: int, target: str, run_id: str, lease_seconds: float, die: float
 
 
 def claim_and_hold(target: str, run_id: str, lease_seconds: float) -> None:
-    """Claim a task, say which, and try to finish it when told to."""
+    """Claim a task, write its id, and try to finish it after a line on stdin."""
     with Decklog.open(target) as log:
-        claim = log.tasks.claim(run_id, worker=f"holder {os.getpid()}", lease_seconds=lease_seconds)
-        assert claim is not None
-        say({"task": claim.task.id, "fence": claim.task.fence, "pid": os.getpid()})
+        claim = claimed(log, run_id, worker=f"holder {os.getpid()}", lease_seconds=lease_seconds)
+        write_line({"task": claim.task.id, "fence": claim.task.fence, "pid": os.getpid()})
         sys.stdin.readline()
         try:
             log.tasks.finish(claim.task.id, fence=claim.task.fence)
-            say("finished")
+            write_line("finished")
         except LeaseLost as lost:
-            say(lost.code)
-
-
-def claim_an_hour_ahead(_number: int, target: str, run_id: str) -> str | None:
-    """Claim on a machine whose clock is an hour ahead."""
-    from datetime import UTC, datetime, timedelta
-
-    from decklog.core import clock
-
-    class Ahead(datetime):
-        @classmethod
-        def now(cls, tz: Any = UTC) -> Any:
-            return datetime.now(tz) + timedelta(hours=1)
-
-    clock.datetime = Ahead  # type: ignore[misc]
-    with Decklog.open(target) as log:
-        claim = log.tasks.claim(run_id, worker="early")
-        return None if claim is None else claim.task.id
+            write_line(lost.code)
 
 
 # Forks and threads
@@ -292,7 +275,7 @@ def fork_while_threads_write(_number: int, target: str, forks: int) -> dict[str,
 
 
 def die_with_lock_after_fork(target: str) -> None:
-    """Leave a forked child behind that knows the log, and be killed in the middle of a transaction."""
+    """Leave a forked child behind that has the log, and be killed in the middle of a transaction."""
     log = Decklog.open(target)
     log.journal.append("run_1", "before")
     child = os.fork()
@@ -300,7 +283,7 @@ def die_with_lock_after_fork(target: str) -> None:
         time.sleep(60)
         os._exit(0)
     with log.transaction():
-        say(child)
+        write_line(child)
         time.sleep(60)
 
 
@@ -319,7 +302,7 @@ def fork_inside_transaction(_number: int, target: str) -> dict[str, Any]:
 
 def fork_inside_transaction_and_write(_number: int, target: str) -> dict[str, Any]:
     """Fork inside of a transaction: the child tries to use the log, as it is and opened anew, once the parent has committed."""
-    told, teller = os.pipe()
+    results_end, own_end = os.pipe()
     gate, opener = os.pipe()
     log = Decklog.open(target, busy_seconds=2)
     with log.transaction():
@@ -327,12 +310,12 @@ def fork_inside_transaction_and_write(_number: int, target: str) -> dict[str, An
         child = os.fork()
         if child == 0:
             os.read(gate, 1)
-            os.write(teller, json.dumps([_refusal(act) for act in _ways_to_use(log, target)]).encode())
+            os.write(own_end, json.dumps([_refusal(act) for act in _ways_to_use(log, target)]).encode())
             os._exit(0)
     os.write(opener, b"x")
     os.waitpid(child, 0)
     again = log.journal.append("run_1", "by the parent again").seq
-    return {"child": json.loads(os.read(told, 4096)), "again": again, "ok": log.journal.verify().ok}
+    return {"child": json.loads(os.read(results_end, 4096)), "again": again, "ok": log.journal.verify().ok}
 
 
 def _ways_to_use(log: Decklog, target: str) -> list[Callable[[], object]]:
@@ -348,7 +331,7 @@ def _refusal(act: Callable[[], object]) -> str:
 
 def outlive_the_parents_read(_number: int, target: str) -> dict[str, Any]:
     """Fork inside of a read: the child writes when its parent has closed the log."""
-    told, teller = os.pipe()
+    results_end, own_end = os.pipe()
     gate, opener = os.pipe()
     log = Decklog.open(target)
 
@@ -357,7 +340,7 @@ def outlive_the_parents_read(_number: int, target: str) -> dict[str, Any]:
         child = os.fork()
         if child == 0:
             os.read(gate, 1)
-            os.write(teller, str(log.journal.append("run_1", "by the child").seq).encode())
+            os.write(own_end, str(log.journal.append("run_1", "by the child").seq).encode())
             os._exit(0)
         return child
 
@@ -366,11 +349,12 @@ def outlive_the_parents_read(_number: int, target: str) -> dict[str, Any]:
     os.write(opener, b"x")
     os.waitpid(child, 0)
     with Decklog.open(target) as after:
-        return {"child": os.read(told, 99).decode(), "entries": len(after.journal.find("run_1")), "ok": after.journal.verify().ok}
+        child_seq = os.read(results_end, 99).decode()
+        return {"child": child_seq, "entries": len(after.journal.find("run_1")), "ok": after.journal.verify().ok}
 
 
 def give_up_and_fork(target: str) -> None:
-    """Give up waiting for the log, fork a child that lives on, and write when told to."""
+    """Time out on the log, fork a child that lives on, and write after a line on stdin."""
     log = Decklog.open(target, busy_seconds=0.3)
     try:
         log.journal.append("run_1", "in vain")
@@ -380,9 +364,9 @@ def give_up_and_fork(target: str) -> None:
             os.closerange(0, 3)
             time.sleep(60)
             os._exit(0)
-        say(child)
+        write_line(child)
         sys.stdin.readline()
-        say(log.journal.append("run_1", "at last").seq)
+        write_line(log.journal.append("run_1", "at last").seq)
 
 
 def fork_inside_a_read(_number: int, target: str) -> dict[str, Any]:
@@ -399,8 +383,8 @@ def fork_inside_a_read(_number: int, target: str) -> dict[str, Any]:
         return status, rows[0][0]
 
     log.journal.append("run_1", "before")
-    status, seen = log.db.read(read)
-    return {"status": status, "read": seen, "after": len(log.journal.find("run_1"))}
+    status, count = log.db.read(read)
+    return {"status": status, "read": count, "after": len(log.journal.find("run_1"))}
 
 
 def peek_with_a_forking_embedder(_number: int, target: str) -> list[str]:
@@ -456,15 +440,15 @@ def open_twice_in_one_process(target: str) -> None:
     first = Decklog.open(target)
     first.journal.append("run_1", "first")
     Decklog.open(target).close()
-    say(locks_on(target))
+    write_line(locks_on(target))
     sys.stdin.readline()
-    say([first.journal.append("run_1", f"later {count}").seq for count in range(5)])
+    write_line([first.journal.append("run_1", f"later {count}").seq for count in range(5)])
     sys.stdin.readline()
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def locks_on(path: str) -> int | None:
-    """Count the POSIX locks on a file, where the system tells."""
+    """Count the POSIX locks on a file, if the system lists them."""
     if not os.path.exists("/proc/locks"):
         return None
     inode = f":{os.stat(path).st_ino}"
@@ -475,16 +459,16 @@ def locks_on(path: str) -> int | None:
 def interrupt_a_waiting_write(_number: int, target: str) -> list[str]:
     """A thread holds the log, the main thread waits for it and is interrupted; later writes must go on."""
     log = Decklog.open(target)
-    held, release = threading.Event(), threading.Event()
+    is_held, release = threading.Event(), threading.Event()
 
     def hold() -> None:
         with log.transaction():
-            held.set()
+            is_held.set()
             release.wait(30)
 
     holder = threading.Thread(target=hold)
     holder.start()
-    held.wait(10)
+    is_held.wait(10)
 
     class Interrupted(Exception):
         pass
@@ -494,31 +478,31 @@ def interrupt_a_waiting_write(_number: int, target: str) -> list[str]:
 
     signal.signal(signal.SIGALRM, interrupt)
     signal.setitimer(signal.ITIMER_REAL, 0.2)
-    told = []
+    results = []
     try:
         log.journal.append("run_1", "interrupted")
     except Interrupted:
-        told.append("interrupted")
+        results.append("interrupted")
     release.set()
     holder.join()
-    writer = threading.Thread(target=lambda: told.append(str(log.journal.append("run_1", "later").seq)), daemon=True)
+    writer = threading.Thread(target=lambda: results.append(str(log.journal.append("run_1", "later").seq)), daemon=True)
     writer.start()
     writer.join(10)
-    return told
+    return results
 
 
 def disk_full(_number: int, target: str, pages: int) -> dict[str, Any]:
     """Fill a log up to a limit of pages, then lift the limit and go on."""
     log = Decklog.open(target)
-    kept = log.journal.append("run_1", "before").seq
-    connection = log.db.connections.writing()  # type: ignore[attr-defined]
+    last = log.journal.append("run_1", "before").seq
+    connection = log.db.connections.writing()
     now = connection.execute("pragma page_count").fetchone()[0]
     connection.execute(f"pragma max_page_count = {now + pages}")
     problems = []
     for size in (2, 40, 400, 1):
         try:
             entries = [{"stream": "run_1", "body": f"{count} " + "x" * 3000} for count in range(size)]
-            kept = log.journal.append_many(entries)[-1].seq
+            last = log.journal.append_many(entries)[-1].seq
         except DecklogError as problem:
             problems.append(problem.code)
     mixed = _mixed_transaction(log)
@@ -528,7 +512,7 @@ def disk_full(_number: int, target: str, pages: int) -> dict[str, Any]:
     log.close()
     return {
         "problems": problems,
-        "kept": kept,
+        "kept": last,
         "mixed": mixed,
         "after": after,
         "ok": result.ok,
@@ -537,7 +521,7 @@ def disk_full(_number: int, target: str, pages: int) -> dict[str, Any]:
 
 
 def _mixed_transaction(log: Decklog) -> str:
-    """In one block: something small, something that can't fit and whose error is caught, something small."""
+    """In one block: a small write, one that fails and is caught, and another small one."""
     before = log.journal.heads()
     try:
         with log.transaction():
@@ -564,15 +548,15 @@ def die_with_open_wal(_number: int, target: str) -> None:
 
 
 def move_until_killed(_number: int, source: str, target: str, phase: str, calls: int) -> None:
-    """Move a log, and be killed when a phase has told of itself so many times."""
+    """Move a log, and be killed after a number of progress reports of a phase."""
     from decklog.transfer.move import Move
 
-    told = 0
+    seen_calls = 0
 
     def progress(what: str, _done: int, _whole: int) -> None:
-        nonlocal told
-        told += what == phase
-        if told == calls:
+        nonlocal seen_calls
+        seen_calls += what == phase
+        if seen_calls == calls:
             os.kill(os.getpid(), signal.SIGKILL)
 
     with Decklog.open(source, read_only=True) as old, Decklog.open(target, migrate=True) as new:
@@ -581,8 +565,8 @@ def move_until_killed(_number: int, source: str, target: str, phase: str, calls:
 
 def _set_clock(hours: float) -> None:
     """Let this process see the machine's clock set ahead or back."""
-    Clock.now = lambda _clock: datetime.now(UTC) + timedelta(hours=hours)  # type: ignore[method-assign]
-    BootClock.now_text = Clock.now_text  # type: ignore[method-assign]
+    Clock.now = lambda _clock: datetime.now(UTC) + timedelta(hours=hours)
+    BootClock.now_text = Clock.now_text
 
 
 def claim_with_a_clock_ahead(_number: int, target: str, hours: float, wait_seconds: float) -> str | None:
@@ -618,7 +602,7 @@ def edit_and_claim(number: int, target: str, run_id: str, count: int) -> dict[st
 
 
 def assign_and_claim(number: int, target: str, run_id: str, count: int) -> dict[str, Any]:
-    """Keep a share of the tasks for oneself, then claim what is to be had, until all are taken."""
+    """Assign a share of the tasks to oneself, then claim until no task is left."""
     claimed = []
     with Decklog.open(target) as log:
         for place in range(number, count, 8):
@@ -626,7 +610,7 @@ def assign_and_claim(number: int, target: str, run_id: str, count: int) -> dict[
                 log.tasks.assign(f"t{place}", f"w{number}")
             if (claim := log.tasks.claim(run_id, worker=f"w{number}")) is not None:
                 claimed.append(claim.task.id)
-        while log.tasks.find(run_id, state="pending", limit=1):  # type: ignore[arg-type]
+        while log.tasks.find(run_id, state="pending", limit=1):
             if (claim := log.tasks.claim(run_id, worker=f"w{number}")) is not None:
                 claimed.append(claim.task.id)
     return {"claimed": claimed}
@@ -642,7 +626,7 @@ def undepend_and_work(number: int, target: str, run_id: str, count: int) -> int:
 
 
 def claim_what_is_due(number: int, target: str, run_id: str, at: str) -> list[str]:
-    """Claim all there is at a moment; give the keys of what came."""
+    """Claim all tasks at a moment; return their keys."""
     from decklog import ManualClock
 
     found = []

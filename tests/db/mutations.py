@@ -25,14 +25,14 @@ class Mutable(Protocol):
 
 
 def outcomes(log: Mutable, seed: int, times: int) -> Iterator[Outcome]:
-    """Change one value at a time, so many times; instead of a column that holds nothing to change another is taken."""
+    """Change one value at a time; columns without a value to change are skipped."""
     dice = random.Random(seed)
     tried = (_changed(log, dice, *place) for place in sampled(dice, log.columns(), 2 * times))
     yield from islice((one for one in tried if one is not None), times)
 
 
 def _changed(log: Mutable, dice: random.Random, table: str, column: str) -> Outcome | None:
-    return next((made for _ in range(9) if (made := log.attempt(dice, table, column)) is not None), None)
+    return next((outcome for _ in range(9) if (outcome := log.attempt(dice, table, column)) is not None), None)
 
 
 @contextmanager
@@ -60,18 +60,18 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--postgres", metavar="URL", help="a server that has the database decklog_template; otherwise SQLite")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with postgres_log(asked.postgres, folder) if asked.postgres else sqlite_log(folder) as log:
-            made = list(outcomes(log, asked.seed, asked.times))
-    missed = [one for one in made if not one.is_found]
+        with postgres_log(options.postgres, folder) if options.postgres else sqlite_log(folder) as log:
+            found = list(outcomes(log, options.seed, options.times))
+    missed = [one for one in found if not one.is_found]
     for one in missed:
         print("not found:", one.change)
-    for one in made:
+    for one in found:
         if one.is_found and not one.is_named:
             print("found, not by its table:", one.change, "->", one.said[:200])
-    print(f"{len(made) - len(missed)} of {len(made)} found, {sum(one.is_named for one in made)} by the name of the table")
+    print(f"{len(found) - len(missed)} of {len(found)} found, {sum(one.is_named for one in found)} by the name of the table")
     return 1 if missed else 0
 
 

@@ -9,18 +9,18 @@ from typing import Any
 from tests import prepared
 from tests.prepared import ROOT, Started, environment
 
-__all__ = ["ROOT", "alone", "environment", "fork_all", "hear", "say", "start", "together", "unmeasured"]
+__all__ = ["ROOT", "alone", "environment", "fork_all", "read_line", "start", "together", "unmeasured", "write_line"]
 
 Job = Callable[..., Any]
 
 
 def unmeasured() -> dict[str, str]:
-    """Give a child process what this one has but coverage, which imports modules of its own."""
+    """Return the environment without the settings of coverage, which imports further modules."""
     return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
 
 
 def together(job: str, count: int, *arguments: Any, timeout: float = 300) -> list[Any]:
-    """Run a job of `tests.db.jobs` in so many processes that start at the same instant; give what each returned."""
+    """Run a job of `tests.db.jobs` in several processes at the same time; return all results."""
     done = prepared.run(__name__, [job, count, arguments], timeout=timeout)
     assert done.code == 0, done.err.decode()
     if done.err:
@@ -30,7 +30,7 @@ def together(job: str, count: int, *arguments: Any, timeout: float = 300) -> lis
 
 
 def alone(job: str, *arguments: Any, timeout: float = 120) -> Any:
-    """Run a job in one process of its own and give what it returned."""
+    """Run a job in a process and return its result."""
     return together(job, 1, *arguments, timeout=timeout)[0]
 
 
@@ -39,13 +39,13 @@ def start(job: str, *arguments: Any) -> Started:
     return Started(__name__, [job, None, arguments])
 
 
-def say(value: Any) -> None:
+def write_line(value: Any) -> None:
     """Write one line for the process that started this one."""
     sys.stdout.write(json.dumps(value) + "\n")
     sys.stdout.flush()
 
 
-def hear(process: Started) -> Any:
+def read_line(process: Started) -> Any:
     """Read one line of a process that was started."""
     line = process.stdout.readline()
     assert line, f"the process ended with {process.wait(10)}"
@@ -88,7 +88,7 @@ def _fork(number: int, job: Job, gate: int, opener: int) -> tuple[int, int]:
 
 
 def prepare() -> Callable[..., None]:
-    """Import the jobs, and what the tests' own functions need, and give what runs a job in several processes or in this one."""
+    """Import the jobs; return a function that runs one in several processes or in this one."""
     import hypothesis  # noqa: F401
     import pytest  # noqa: F401
 
@@ -103,7 +103,7 @@ def prepare() -> Callable[..., None]:
         else:
             print(json.dumps(fork_all(count, lambda number: job(number, *arguments))))
         sys.stdout.flush()
-        # Nothing is left to do, and Python would first take all apart that was imported, for as long as many jobs last.
+        # Skip the teardown of all imported modules, which takes longer than many jobs.
         os._exit(0)
 
     return run

@@ -17,6 +17,7 @@ from decklog import Decklog, ManualClock
 from decklog.core.clock import to_text
 from decklog.db import schema
 from decklog.db.postgres.database import DERIVE_HEADS
+from tests.stores.claiming import claimed
 
 FOLDER = Path(__file__).parent / "saved"
 
@@ -32,11 +33,10 @@ def fill(log: Decklog) -> None:
     log.tasks.add("run_1", "Change the lexer", task_id="lexer", group_id="A", priority=80, trace_file="traces/lexer.log")
     log.tasks.add("run_1", "Change the parser", task_id="parser", depends_on=["lexer"], trace_file="parser.log")
     with log.acting("developer", agent_id="dev-1"):
-        claim = log.tasks.claim("run_1", worker="dev-1")
-        assert claim is not None
-        log.journal.append("run_1", "A comma is a token of its own", kind="reasoning", phase="approach", key="k")  # type: ignore[arg-type]
+        claim = claimed(log, "run_1", worker="dev-1")
+        log.journal.append("run_1", "A comma is a token of its own", kind="reasoning", phase="approach", key="k")
         claim.finish("Commas are tokens")
-    log.journal.append("run_1", "x" * 70_000, kind="tool")  # type: ignore[arg-type]
+    log.journal.append("run_1", "x" * 70_000, kind="tool")
     log.plans.record("run_1", "do it", "one, two", ["one", "two"])
     log.criteria.record("run_1", ["All tests pass"])
     log.approvals.ask("run_1", "May I?", by="dev", about="the diff")
@@ -45,12 +45,12 @@ def fill(log: Decklog) -> None:
     log.states.checkpoint("run_1", name="half way", payload={"b": 2})
     log.artifacts.add("run_1", "report", "out.txt", content="text", task_id="lexer")
     log.outputs.save("run_1", "lint", {"ok": True})
-    log.verdicts.record("run_1", "tests", "fail", tree="5b1c", definition="d", environment="e", task_id="lexer", findings=["a"])  # type: ignore[arg-type]
+    log.verdicts.record("run_1", "tests", "fail", tree="5b1c", definition="d", environment="e", task_id="lexer", findings=["a"])
     log.gates.close("main", "quota", retry_seconds=60.0)
-    package = log.context.save("run_1", "research", "a.md", "developer", "what I found", consumers=["qa_expert"], group_id="A")  # type: ignore[arg-type]
-    log.context.record_consumption("run_1", "A", "qa_expert", 1, package.id)  # type: ignore[arg-type]
+    package = log.context.save("run_1", "research", "a.md", "developer", "what I found", consumers=["qa_expert"], group_id="A")
+    log.context.record_consumption("run_1", "A", "qa_expert", 1, package.id)
     log.runs.record_agent("run_1", "developer", session="s")
-    log.budgets.set("all", limit_microdollars=1_000_000)  # type: ignore[arg-type]
+    log.budgets.set("all", limit_microdollars=1_000_000)
     log.ledger.charge("some-model", input_tokens=10, cost_microdollars=5, run_id="run_1", task_id="lexer")
     log.memory.remember("task_outcomes", "It went well", run_id="run_1")
     log.inbox.post("ana", "Why so slow?", run_id="run_1")
@@ -74,7 +74,7 @@ def save(path: Path) -> None:
 
 
 def unpack(path: Path, target: Path) -> None:
-    """Give a saved log as a SQLite file."""
+    """Unpack a saved log to a SQLite file."""
     with gzip.open(path) as packed, target.open("wb") as plain:
         shutil.copyfileobj(packed, plain)
 

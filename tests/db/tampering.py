@@ -19,7 +19,7 @@ from decklog.journal.verify import Verification
 _numbers = itertools.count(1)
 
 # Full-text tables of SQLite show what their own tables hold.
-_SHOWN = {"entry_text", "entry_terms", "lesson_text", "lesson_terms"}
+_VIRTUAL = {"entry_text", "entry_terms", "lesson_text", "lesson_terms"}
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Outcome:
     change: Change
     is_found: bool
     is_named: bool
-    said: str
+    message: str
 
 
 class SqliteVictim:
@@ -102,18 +102,18 @@ class SqliteLog:
         names = [str(name) for (name,) in database.execute("select name from sqlite_schema where type = 'table'")]
         found = {name: [str(row[1]) for row in database.execute(f"pragma table_info({name})")] for name in names}
         database.close()
-        return {name: columns for name, columns in found.items() if name not in _SHOWN}
+        return {name: columns for name, columns in found.items() if name not in _VIRTUAL}
 
     def attempt(self, dice: random.Random, table: str, column: str) -> Outcome | None:
         """Change one value of a column, and see; None when the dice gave a change that is none."""
         path = self._folder / f"copy-{next(_numbers)}.db"
         shutil.copy(self._original, path)
         try:
-            made = self._changed(SqliteVictim(str(path)), dice, table, column)
-            return None if made is None else outcome_of(made, lambda: SqliteVictim(str(path)).verify())
+            change = self._changed(SqliteVictim(str(path)), dice, table, column)
+            return None if change is None else outcome_of(change, lambda: SqliteVictim(str(path)).verify())
         finally:
-            for left in self._folder.glob(f"{path.name}*"):
-                left.unlink()
+            for file in self._folder.glob(f"{path.name}*"):
+                file.unlink()
 
     def _changed(self, victim: SqliteVictim, dice: random.Random, table: str, column: str) -> Change | None:
         database = apsw.Connection(victim.path)
@@ -123,7 +123,7 @@ class SqliteLog:
         if not rows:
             return None
         *key, value = dice.choice(rows)
-        how, expression, bound = _other(dice, value)
+        how, expression, bound = _other_value(dice, value)
         condition = " and ".join(f"{name} is ?{place}" for place, name in enumerate(keys, 2))
         with victim.relaxed(table):
             try:
@@ -137,12 +137,12 @@ class SqliteLog:
             return None  # no search finds anything else
         return Change(table, column, str(key)[:80], f"{how}: {value!r:.60}")
 
-    def _says_the_same(self, path: str, index: str) -> bool:
+    def _has_same_words(self, path: str, index: str) -> bool:
         try:
-            before, after = (words_in(apsw.Connection(str(one)), index) for one in (self._original, path))
+            before_words, after = (words_in(apsw.Connection(str(one)), index) for one in (self._original, path))
         except (apsw.Error, UnicodeDecodeError):
             return False
-        return before == after
+        return before_words == after
 
 
 def words_in(connection: apsw.Connection, index: str) -> list[tuple[Any, ...]]:
@@ -163,7 +163,7 @@ def _keys(database: apsw.Connection, table: str) -> list[str]:
     return [str(row[1]) for row in database.execute(f"pragma table_info({table})") if row[5]]
 
 
-def _other(dice: random.Random, value: Any) -> tuple[str, str, Any]:
+def _other_value(dice: random.Random, value: Any) -> tuple[str, str, Any]:
     """Choose another value: the way it is made, as an expression of ?1, and what is bound to that."""
     if isinstance(value, bytes):
         if not value:
@@ -201,7 +201,7 @@ def _flipped(dice: random.Random, content: bytes) -> bytes:
 
 
 def outcome_of(change: Change, verify: Callable[[], Verification]) -> Outcome:
-    """Verify; whatever is no error of Decklog's own passes through, and is a fault."""
+    """Verify a changed log. An error that is not Decklog's is a bug and passes through."""
     try:
         result = verify()
     except DecklogError as refusal:
@@ -212,7 +212,7 @@ def outcome_of(change: Change, verify: Callable[[], Verification]) -> Outcome:
 
 
 def sampled(dice: random.Random, columns: dict[str, list[str]], times: int) -> Iterator[tuple[str, str]]:
-    """Give columns to change: each once, in an order of the dice, and then again."""
+    """Yield columns to change in random order, each once per round."""
     every = [(table, column) for table, names in sorted(columns.items()) for column in names]
     while times > 0:
         dice.shuffle(every)
@@ -251,7 +251,7 @@ def _run_all(connection: Any, statements: tuple[str, ...]) -> int:
 
 @contextmanager
 def unchecked(connection: Any, *tables: str) -> Iterator[None]:
-    """Let tables take values that their checks refuse. The catalogue says afterwards that nothing ever happened."""
+    """Let tables take values that their checks refuse, and restore the catalogue afterwards."""
     sql = """
         select conrelid::regclass, conname, pg_get_constraintdef(oid)
           from pg_constraint
@@ -316,10 +316,10 @@ class PostgresLog:
             return None
         [place], expression = dice.choice(rows), dice.choice(_EXPRESSIONS[self._types[table, column]])
         expression = expression.format(column)
-        made = self._apply(table, column, place, expression)
-        if made is None:
+        change = self._apply(table, column, place, expression)
+        if change is None:
             return None
-        now, before = made
+        now, before = change
         try:
             return outcome_of(Change(table, column, place, expression), lambda: self.log.journal.verify())
         finally:

@@ -10,6 +10,6 @@ TIMES = 24
 
 @pytest.mark.slow
 def test_a_flipped_bit_that_changes_content_is_found(tmp_path: Path) -> None:
-    became = [(place, bit, what) for place, bit, what in flips(tmp_path, seed=5, times=TIMES)]
-    assert [one for one in became if one[2] == "missed"] == []
-    assert sum(what == "found" for _, _, what in became) >= TIMES // 12, "most pages of a young log are nearly empty"
+    outcomes = [(place, bit, what) for place, bit, what in flips(tmp_path, seed=5, times=TIMES)]
+    assert [one for one in outcomes if one[2] == "missed"] == []
+    assert sum(what == "found" for _, _, what in outcomes) >= TIMES // 12, "most pages of a young log are nearly empty"

@@ -95,12 +95,12 @@ def test_a_thread_started_inside_of_a_transaction_does_not_wait_for_it(log: Deck
     assert bodies(log) == ["by the task"]
 
 
-def test_a_thread_that_stands_in_for_a_task_is_inside_of_its_transaction(log: Decklog, run_id: str) -> None:
-    someone = object()
+def test_thread_acting_for_a_task_is_inside_its_transaction(log: Decklog, run_id: str) -> None:
+    task = object()
 
     def acting(act: Callable[[], Any]) -> None:
         def run() -> None:
-            with acting_for(someone):
+            with acting_for(task):
                 act()
 
         thread = Thread(target=run)
@@ -115,7 +115,7 @@ def test_a_thread_that_stands_in_for_a_task_is_inside_of_its_transaction(log: De
     assert bodies(log) == ["by another thread"]
 
 
-def test_what_is_submitted_inside_of_a_transaction_is_committed_by_itself(log: Decklog, run_id: str) -> None:
+def test_write_submitted_inside_a_transaction_is_committed_alone(log: Decklog, run_id: str) -> None:
     with pytest.raises(Failure), log.transaction():
         future = log.submit(log.runs.start, "goes on", run_id="run_2")
         raise Failure

@@ -1,4 +1,4 @@
-"""What a row of a task or an entry may hold is checked by the database itself, whoever writes it."""
+"""Checks of the database reject invalid rows of tasks and entries."""
 
 import pytest
 
@@ -45,7 +45,7 @@ SOUND = {
 
 
 @pytest.mark.parametrize("changes", TASKS.values(), ids=TASKS)
-def test_a_task_that_can_not_be_is_refused(log: Decklog, changes: str) -> None:
+def test_check_refuses_an_invalid_task(log: Decklog, changes: str) -> None:
     log.runs.start("Make the parser faster", run_id="run_1")
     log.tasks.add("run_1", "Measure", task_id="measure")
     with pytest.raises(DecklogError, match=r"(?i)check|constraint"):
@@ -53,13 +53,13 @@ def test_a_task_that_can_not_be_is_refused(log: Decklog, changes: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", ENTRIES.values(), ids=ENTRIES)
-def test_an_entry_that_can_not_be_is_refused(log: Decklog, wrong: dict[str, object]) -> None:
+def test_check_refuses_an_invalid_entry(log: Decklog, wrong: dict[str, object]) -> None:
     log.runs.start("Make the parser faster", run_id="run_1")
     with pytest.raises(DecklogError, match=r"(?i)check|constraint"):
         _insert(log, {**SOUND, **wrong})
 
 
-def test_an_entry_that_can_be_is_taken(log: Decklog) -> None:
+def test_check_accepts_valid_entries(log: Decklog) -> None:
     log.runs.start("Make the parser faster", run_id="run_1")
     for place, more in enumerate(({}, {"phase": "risks", "confidence": "low"}), 10):
         _insert(log, {**SOUND, "pos": 2**32 + place, "seq": place, **more})

@@ -1,4 +1,4 @@
-"""Damage in the write-ahead log of a SQLite file: named by whoever meets it, and left as it is for a recovery."""
+"""Damage in the write-ahead log of a SQLite file is reported and left for a recovery."""
 
 import json
 import os
@@ -64,7 +64,7 @@ def files(path: Path) -> dict[str, bytes]:
     return {suffix: Path(f"{path}{suffix}").read_bytes() for suffix in ("", "-wal")}
 
 
-def told(path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+def run_command(path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
     code = run(["--db", str(path), "--json", *words])
     answer: dict[str, Any] = json.loads(capsys.readouterr().out)
     return code, json.dumps(answer)
@@ -81,7 +81,7 @@ DAMAGE = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", DAMAGE)
-def test_damage_before_acknowledged_commits_is_named_by_everyone_and_nothing_is_touched(
+def test_damage_before_acknowledged_commits_is_reported_and_left_alone(
     kind: str, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spoil(path, *DAMAGE[kind])
@@ -89,10 +89,10 @@ def test_damage_before_acknowledged_commits_is_named_by_everyone_and_nothing_is_
     with pytest.raises(Damaged, match="write-ahead log"):
         Decklog.open(path)
     for words in (["doctor"], ["verify"], ["journal", "find", "run_1"], ["journal", "append", "run_1", "new"]):
-        code, said = told(path, capsys, *words)
+        code, output = run_command(path, capsys, *words)
         assert code == 1, words
-        assert "write-ahead log is damaged" in said, words
-        assert "decklog recover" in said, words
+        assert "write-ahead log is damaged" in output, words
+        assert "decklog recover" in output, words
     assert files(path) == before
 
 
@@ -108,24 +108,24 @@ def test_damage_in_the_last_commit_is_found_by_doctor_and_verify_and_stays_for_a
     spoil(damaged, -5 * FRAME + 2000)
     before = files(damaged)
     for words in (["doctor"], ["verify"]):
-        code, said = told(damaged, capsys, *words)
-        assert (code, "power cut" in said) == (1, True), words
+        code, output = run_command(damaged, capsys, *words)
+        assert (code, "power cut" in output) == (1, True), words
     assert files(damaged) == before
 
 
-def test_half_a_commit_that_a_killed_process_left_is_no_damage_of_the_log(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_incomplete_commit_of_a_killed_process_is_no_damage(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spoil(path, -2000)
     with Decklog.open(path) as log:
         assert log.journal.verify().ok
         assert log.journal.find("run_1", limit=1)[0].body == "entry 28"
-    code, said = told(path, capsys, "doctor")
-    assert (code, "a crash cut short" in said) == (1, True)
+    code, output = run_command(path, capsys, "doctor")
+    assert (code, "a crash cut short" in output) == (1, True)
     with Decklog.open(path) as log:
         log.journal.append("run_1", "it goes on")
         assert log.journal.verify().ok
 
 
-def test_who_does_not_wait_for_the_disk_gets_what_a_power_cut_has_left(path: Path) -> None:
+def test_relaxed_durability_opens_a_log_after_a_power_cut(path: Path) -> None:
     spoil(path, in_frame(12))
     with Decklog.open(path, durability="relaxed") as log:
         log.journal.append("run_1", "it goes on")
@@ -133,7 +133,7 @@ def test_who_does_not_wait_for_the_disk_gets_what_a_power_cut_has_left(path: Pat
         Decklog.open(path)
 
 
-def test_a_log_that_another_process_has_just_made_is_not_taken_for_a_lost_one(path: Path) -> None:
+def test_log_created_meanwhile_is_not_taken_for_a_lost_one(path: Path) -> None:
     # Seen as empty a moment ago; since then the other one wrote the file and its write-ahead log.
     check_unused(str(path))
     path.write_bytes(b"")
@@ -142,7 +142,7 @@ def test_a_log_that_another_process_has_just_made_is_not_taken_for_a_lost_one(pa
 
 
 @pytest.mark.parametrize("is_gone", [True, False])
-def test_no_log_is_begun_where_a_file_was_lost_and_its_write_ahead_log_was_not(path: Path, is_gone: bool) -> None:
+def test_no_log_is_created_next_to_a_leftover_write_ahead_log(path: Path, is_gone: bool) -> None:
     wal = Path(f"{path}-wal").read_bytes()
     path.unlink()
     if not is_gone:
@@ -188,11 +188,11 @@ def test_a_write_ahead_log_cut_inside_of_a_commit_is_not_called_whole(
             shutil.copyfile(f"{path}{suffix}", f"{damaged}{suffix}")
     os.truncate(f"{damaged}-wal", os.path.getsize(f"{damaged}-wal") - cut)
     before = files(damaged)
-    code, said = told(damaged, capsys, "verify")
+    code, output = run_command(damaged, capsys, "verify")
     # Nobody can know whether the commit was acknowledged: a crash leaves the same.
-    assert (code, "of a transaction without its commit" in said) == (0, True)
-    code, said = told(damaged, capsys, "doctor")
-    assert (code, "of a transaction without its commit" in said, "decklog recover" in said) == (1, True, True)
+    assert (code, "of a transaction without its commit" in output) == (0, True)
+    code, output = run_command(damaged, capsys, "doctor")
+    assert (code, "of a transaction without its commit" in output, "decklog recover" in output) == (1, True, True)
     assert files(damaged) == before
 
 

@@ -8,7 +8,7 @@ from decklog.core.errors import TimedOut
 _ENDLESS = "with recursive n (n) as (select 1 union all select n + 1 from n) select count(*) from n"
 
 
-def test_a_read_that_takes_longer_than_it_is_given_is_stopped_and_the_next_is_not(log: Decklog) -> None:
+def test_read_beyond_its_deadline_is_stopped(log: Decklog) -> None:
     log.runs.start("goal", run_id="commas")
     with log.db.within(0.02), pytest.raises(TimedOut, match="longer than it was given"):
         log.db.read(lambda: log.db.rows(_ENDLESS, {}))
@@ -18,7 +18,7 @@ def test_a_read_that_takes_longer_than_it_is_given_is_stopped_and_the_next_is_no
     assert log.db.read(lambda: log.db.one(count, {})) == (20000,)
 
 
-def test_what_is_written_meanwhile_takes_as_long_as_it_takes(log: Decklog) -> None:
+def test_deadline_does_not_apply_to_writes(log: Decklog) -> None:
     with log.db.within(-1):
         log.runs.start("goal", run_id="commas")
     assert log.runs.get("commas").goal == "goal"

@@ -15,7 +15,7 @@ from tests.db.standby import Pair, pair
 from tests.pgbouncer import MISSING, PROGRAM, PgBouncer
 from tests.pictures import sample_log, sample_parts
 from tests.waiting import wait_until
-from tests.web.asking import made
+from tests.web.client import logged_in
 from tests.web.test_states import addresses, forms
 
 
@@ -30,7 +30,7 @@ class Rewinding:
     def _run(self, *statements: str) -> None:
         with psycopg.connect(self._server, autocommit=True) as connection:
             for statement in statements:
-                wait_until(lambda statement=statement: self._is_done(connection, statement))  # type: ignore[misc]
+                wait_until(lambda statement=statement: self._is_done(connection, statement))
 
     def _is_done(self, connection: psycopg.Connection[Any], statement: str) -> bool:
         """Run a statement that needs the databases for itself; a client may connect again meanwhile."""
@@ -65,7 +65,7 @@ def lost_findings(log: Decklog) -> list[str]:
 
 
 @pytest.mark.slow
-def test_client_is_told_once_which_acknowledged_entries_were_lost(rewinding: Rewinding) -> None:
+def test_lost_acknowledged_entries_are_reported_once(rewinding: Rewinding) -> None:
     with Decklog.open(rewinding.url) as log:
         log.runs.start("x", run_id="run_1")
         rewinding.keep()
@@ -82,7 +82,7 @@ def test_client_is_told_once_which_acknowledged_entries_were_lost(rewinding: Rew
         assert f"run_1:{last.seq}" in what
 
 
-def test_loss_is_left_to_a_caller_by_work_that_nobody_waits_for(rewinding: Rewinding) -> None:
+def test_background_work_leaves_the_loss_report_to_a_caller(rewinding: Rewinding) -> None:
     has_run = threading.Event()
     with Decklog.open(rewinding.url) as log:
         log.runs.start("x", run_id="run_1")
@@ -179,11 +179,8 @@ def test_every_page_of_the_dashboard_opens_on_a_standby(servers: Pair) -> None:
         sample_log.write(log, clock)
         sample_parts.write(log, clock)
     servers.wait_for_standby()
-    with Decklog.open(servers.standby_url, clock=clock) as log:
-        browser = made(log)
-        with browser.runner:
-            browser.log_in()
-            answers = {url: browser.get(url) for url in addresses(log)}
+    with Decklog.open(servers.standby_url, clock=clock) as log, logged_in(log) as browser:
+        answers = {url: browser.get(url) for url in addresses(log)}
         assert {url for url, answer in answers.items() if answer.status != 200 or forms(answer.text)} == set()
 
 
@@ -198,7 +195,7 @@ def test_doctor_warns_of_a_standby_without_synchronous_names(servers: Pair) -> N
 
 # The last one: the old primary is gone after it.
 @pytest.mark.slow
-def test_every_client_that_lost_a_write_in_a_failover_is_told(servers: Pair) -> None:
+def test_every_client_that_lost_a_write_in_a_failover_gets_an_error(servers: Pair) -> None:
     with Decklog.open(servers.url) as one, Decklog.open(servers.url) as two, Decklog.open(servers.url) as third:
         one.runs.start("x", run_id="run_1")
         two.runs.start("x", run_id="run_2")

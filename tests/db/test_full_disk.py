@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -42,6 +42,16 @@ def make(path: Path) -> Path:
     return path
 
 
+def die_with_commits_in_wal(path: Path) -> None:
+    """Have a writer killed, which leaves its commit in the write-ahead log."""
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+def make_read_only(disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+
+
 def fill(disk: Path) -> None:
     with open(disk / "filler", "wb", buffering=0) as file:
         for size in (MIB, 4096, 1):
@@ -62,21 +72,12 @@ READS = (["now"], ["runs", "find"], ["verify"], ["journal", "find"], ["journal",
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("spoil", [fill, make_read_only], ids=["full", "read-only"])
 @pytest.mark.parametrize("words", READS, ids=" ".join)
-def test_commands_that_read_work_on_a_full_disk(disk: Path, words: list[str]) -> None:
+def test_commands_that_read_work_on_a_full_or_read_only_disk(disk: Path, words: list[str], spoil: Callable[[Path], None]) -> None:
     path = make(disk / "decklog.db")
     (disk / "decklog.db-lock").unlink()
-    fill(disk)
-    found = cli(path, *words)
-    assert (found.returncode, found.stderr) == (0, "")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("words", READS, ids=" ".join)
-def test_commands_that_read_work_on_a_read_only_disk(disk: Path, words: list[str]) -> None:
-    path = make(disk / "decklog.db")
-    (disk / "decklog.db-lock").unlink()
-    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    spoil(disk)
     found = cli(path, *words)
     assert (found.returncode, found.stderr) == (0, "")
 
@@ -93,8 +94,7 @@ def test_doctor_names_a_full_disk(disk: Path) -> None:
 @pytest.mark.slow
 def test_a_full_disk_hides_no_commit_of_a_killed_process(disk: Path) -> None:
     path = make(disk / "decklog.db")
-    done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
-    assert done.returncode == -signal.SIGKILL
+    die_with_commits_in_wal(path)
     (disk / "decklog.db-shm").unlink()
     fill(disk)
     with Decklog.open(path) as log:
@@ -116,9 +116,8 @@ def test_writing_on_a_full_disk_is_refused_and_goes_on_once_there_is_room(disk: 
 
 def test_a_log_with_a_write_ahead_log_is_read_on_a_read_only_disk(disk: Path) -> None:
     path = make(disk / "decklog.db")
-    done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
-    assert done.returncode == -signal.SIGKILL
-    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    die_with_commits_in_wal(path)
+    make_read_only(disk)
     with Decklog.open(path) as log:
         assert next(entry.body for entry in log.journal.find(stream="run_1")) == "only in the write-ahead log"
         with pytest.raises(ReadOnly):
@@ -129,10 +128,9 @@ def test_a_log_with_a_write_ahead_log_is_read_on_a_read_only_disk(disk: Path) ->
 @pytest.mark.parametrize("words", READS, ids=" ".join)
 def test_a_write_ahead_log_without_shared_memory_is_read_on_a_read_only_disk(disk: Path, words: list[str]) -> None:
     path = make(disk / "decklog.db")
-    done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
-    assert done.returncode == -signal.SIGKILL
+    die_with_commits_in_wal(path)
     (disk / "decklog.db-shm").unlink()
-    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    make_read_only(disk)
     found = cli(path, *words)
     assert (found.returncode, found.stderr) == (0, "")
     if words == ["journal", "find"]:
@@ -156,8 +154,7 @@ def another_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path = make(folder / "decklog.db")
-        done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
-        assert done.returncode == -signal.SIGKILL
+        die_with_commits_in_wal(path)
         (folder / "decklog.db-shm").unlink()
         for file in folder.iterdir():
             file.chmod(0o444)
@@ -167,7 +164,7 @@ def another_folder() -> Iterator[Path]:
 
 
 @pytest.mark.usefixtures("guest")
-def test_who_may_not_create_the_shared_memory_file_gets_a_way_out(another_folder: Path) -> None:
+def test_missing_permission_for_shared_memory_has_a_hint(another_folder: Path) -> None:
     with pytest.raises(Denied, match="has commits in its write-ahead log") as refusal:
         Decklog.open(another_folder / "decklog.db")
     assert "copy it together with decklog.db-wal" in str(refusal.value.hint)
@@ -176,7 +173,7 @@ def test_who_may_not_create_the_shared_memory_file_gets_a_way_out(another_folder
 def test_an_empty_write_ahead_log_without_shared_memory_is_read_on_a_read_only_disk(disk: Path) -> None:
     path = make(disk / "decklog.db")
     shutil.copy(os.devnull, f"{path}-wal")
-    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    make_read_only(disk)
     with Decklog.open(path) as log:
         assert [run.id for run in log.runs.find()] == ["run_1"]
 

@@ -13,6 +13,7 @@ from decklog import Decklog
 from decklog.db.postgres.listener import channel_of
 from decklog.stores.tasks import leases
 from decklog.stores.tasks.claimable import look
+from tests.stores.claiming import claimed
 from tests.waiting import wait_until
 
 
@@ -30,7 +31,7 @@ OF_LISTENERS = """
 """
 
 
-def asked(url: str, sql: str) -> int:
+def query(url: str, sql: str) -> int:
     with psycopg.connect(url, autocommit=True) as connection:
         row = connection.execute(sql.encode()).fetchone()
     assert row is not None
@@ -38,19 +39,19 @@ def asked(url: str, sql: str) -> int:
 
 
 def listening(url: str) -> int:
-    return asked(url, f"select count(*) {OF_LISTENERS}")
+    return query(url, f"select count(*) {OF_LISTENERS}")
 
 
-def test_a_log_listens_on_one_connection_however_many_threads_have_waited(log: Decklog, postgres_url: str) -> None:
-    before = asked(postgres_url, "select count(*) from pg_stat_activity where datname = current_database()")
+def test_all_waiting_threads_share_one_listening_connection(log: Decklog, postgres_url: str) -> None:
+    before = query(postgres_url, "select count(*) from pg_stat_activity where datname = current_database()")
     for _ in range(20):
         thread = threading.Thread(target=lambda: log.db.wait_for_change(0.01, "run_1"))
         thread.start()
         thread.join()
-    assert asked(postgres_url, "select count(*) from pg_stat_activity where datname = current_database()") <= before + 2
+    assert query(postgres_url, "select count(*) from pg_stat_activity where datname = current_database()") <= before + 2
 
 
-def test_nobody_is_told_of_what_nobody_waits_for(log: Decklog, postgres_url: str) -> None:
+def test_notifications_are_sent_only_for_streams_with_waiters(log: Decklog, postgres_url: str) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as stranger:
         for name in ("*", "run_1", "run_2"):
             stranger.execute(f'listen "{channel_of(name)}"'.encode())
@@ -60,19 +61,19 @@ def test_nobody_is_told_of_what_nobody_waits_for(log: Decklog, postgres_url: str
         log.journal.append("run_1", "unheard too")
         log.journal.append("run_2", "heard")
         log.journal.append_many([{"stream": "run_2", "body": "heard"}])
-        told = [notification.payload for notification in stranger.notifies(timeout=2, stop_after=2)]
-    assert told == ["run_2", "run_2"]
+        payloads = [notification.payload for notification in stranger.notifies(timeout=2, stop_after=2)]
+    assert payloads == ["run_2", "run_2"]
 
 
-def test_each_stream_has_a_channel_and_all_together_have_one(log: Decklog, postgres_url: str) -> None:
+def test_each_stream_and_all_streams_have_a_channel(log: Decklog, postgres_url: str) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as stranger:
         for name in ("*", "run_1"):
             stranger.execute(f'listen "{channel_of(name)}"'.encode())
         log.db.wait_for_change(0.01, "run_1")
         log.db.wait_for_change(0.01)
         log.journal.append("run_1", "heard")
-        heard = {(one.channel, one.payload) for one in stranger.notifies(timeout=5, stop_after=2)}
-    assert heard == {(channel_of("run_1"), "run_1"), (channel_of("*"), "*")}
+        notified = {(one.channel, one.payload) for one in stranger.notifies(timeout=5, stop_after=2)}
+    assert notified == {(channel_of("run_1"), "run_1"), (channel_of("*"), "*")}
 
 
 @pytest.mark.parametrize("stream", ["run_1", None])
@@ -98,7 +99,7 @@ def test_a_wait_is_not_ended_by_another_stream(log: Decklog) -> None:
     assert time.monotonic() - before > 0.9
 
 
-def test_what_was_under_way_when_the_wait_began_is_found(log: Decklog, postgres_url: str) -> None:
+def test_transaction_open_at_the_start_of_a_wait_is_seen(log: Decklog, postgres_url: str) -> None:
     with Decklog.open(postgres_url) as other:
         block = other.transaction()
         block.__enter__()
@@ -117,7 +118,7 @@ def test_listening_goes_on_after_the_connection_was_lost(log: Decklog, postgres_
         if listening(postgres_url):
             break
         time.sleep(0.02)
-    asked(postgres_url, f"select count(pg_terminate_backend(pid)) {OF_LISTENERS}")
+    query(postgres_url, f"select count(pg_terminate_backend(pid)) {OF_LISTENERS}")
     with Decklog.open(postgres_url) as other:
         other.journal.append("run_1", "while nobody heard")
         before = time.monotonic()
@@ -125,30 +126,28 @@ def test_listening_goes_on_after_the_connection_was_lost(log: Decklog, postgres_
         assert time.monotonic() - before < 60
 
 
-def test_who_hears_of_very_many_commits_looks_by_itself_and_is_told_again_when_it_is_quiet(
-    log: Decklog, postgres_url: str
-) -> None:
+def test_listener_polls_under_many_commits_and_listens_again_later(log: Decklog, postgres_url: str) -> None:
     woken = threading.Event()
     stop = log.db.watch(None, woken.set)
     with psycopg.connect(postgres_url, autocommit=True) as stranger:
 
-        def told_to() -> int:
+        def count_listeners() -> int:
             row = stranger.execute("select count(*) from listeners where stream = '*' and until > now()").fetchone()
             assert row is not None
             return int(row[0])
 
-        def is_left_alone_when_much_is_written() -> bool:
+        def has_stopped_listening() -> bool:
             stranger.execute("select pg_notify('decklog', 'run_' || n) from generate_series(1, 100) n")
             log.journal.append("run_1", "one of many")
-            return told_to() == 0
+            return count_listeners() == 0
 
-        wait_until(lambda: told_to() == 1)
-        wait_until(is_left_alone_when_much_is_written)
+        wait_until(lambda: count_listeners() == 1)
+        wait_until(has_stopped_listening)
         # Nobody tells of this one, and it is found.
         woken.clear()
         log.journal.append("run_1", "the last")
         assert woken.wait(30)
-        wait_until(lambda: told_to() == 1)
+        wait_until(lambda: count_listeners() == 1)
     stop()
 
 
@@ -204,12 +203,11 @@ def test_a_wait_goes_on_though_all_connections_are_ended_meanwhile(log: Decklog,
 
 
 @pytest.mark.slow
-def test_a_worker_gets_a_task_when_its_time_comes_though_nothing_is_written(log: Decklog) -> None:
+def test_waiting_worker_gets_a_task_when_a_lease_ends(log: Decklog) -> None:
     log.tasks.add("run_1", "leased")
     assert log.tasks.claim("run_1", worker="ada", lease_seconds=2) is not None
     before = time.monotonic()
-    leased = log.tasks.claim("run_1", worker="bo", wait_seconds=60)
-    assert leased is not None
+    leased = claimed(log, "run_1", worker="bo", wait_seconds=60)
     assert 1 < time.monotonic() - before < 8
     leased.release(not_before=datetime.now(UTC) + timedelta(seconds=2))
     before = time.monotonic()

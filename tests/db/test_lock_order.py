@@ -25,8 +25,8 @@ def verbs(log: Decklog, luck: random.Random) -> list[Callable[[], Any]]:
             luck.choice([claim.finish, claim.release, lambda: claim.extend(stage="x"), lambda: claim.fail("no")])()
 
     def decide() -> None:
-        asked = log.approvals.ask("run_1", "Ship it?", about={"n": luck.random()}, by="dev")
-        log.approvals.decide(asked.id, "granted", by="ana")
+        approval = log.approvals.ask("run_1", "Ship it?", about={"n": luck.random()}, by="dev")
+        log.approvals.decide(approval.id, "granted", by="ana")
 
     def hand_over() -> None:
         path = f"notes{luck.random()}.md"

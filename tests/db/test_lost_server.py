@@ -1,4 +1,4 @@
-"""PostgreSQL that goes away: what is safe is done again, what is not is told, and nothing hangs."""
+"""PostgreSQL that goes away: safe work is retried, other work raises an error, and nothing hangs."""
 
 import logging
 import os
@@ -16,7 +16,8 @@ from decklog import Decklog
 from decklog.core.errors import Busy, OutcomeUnknown, SchemaTooNew, Unreachable
 from decklog.db.postgres import session
 from decklog.journal.verify import Verifier
-from tests.db.processes import alone, hear, start
+from tests.db.processes import alone, read_line, start
+from tests.stores.claiming import claimed
 
 
 @pytest.fixture
@@ -24,6 +25,11 @@ def log(postgres_url: str) -> Iterator[Decklog]:
     with Decklog.open(postgres_url, busy_seconds=2) as log:
         log.runs.start("x", run_id="run_1")
         yield log
+
+
+def bodies(log: Decklog) -> list[str | None]:
+    """List what was appended to the run, newest first."""
+    return [entry.body for entry in log.journal.find("run_1", kind="interaction")]
 
 
 def end_connections(url: str) -> None:
@@ -65,7 +71,7 @@ def test_a_write_whose_connection_is_lost_in_the_middle_is_done_again(log: Deckl
 
     # Each pooled connection that is gone costs one more try.
     assert log.db.write(job) == f"try {len(tries)}" != "try 1"
-    assert [entry.body for entry in log.journal.find("run_1") if entry.kind == "interaction"] == [f"try {len(tries)}"]
+    assert bodies(log) == [f"try {len(tries)}"]
 
 
 def test_a_read_whose_connection_is_lost_is_asked_again(log: Decklog, postgres_url: str) -> None:
@@ -81,7 +87,7 @@ def test_a_read_whose_connection_is_lost_is_asked_again(log: Decklog, postgres_u
 
 
 def test_a_long_read_is_done_again_though_the_next_connection_is_lost_too(log: Decklog, postgres_url: str) -> None:
-    connections = log.db.connections  # type: ignore[attr-defined]
+    connections = log.db.connections
     with connections.pool().connection():
         log.runs.get("run_1")  # on a second connection
     connections.busy_seconds = 0.1
@@ -119,10 +125,10 @@ def test_a_block_whose_connection_is_lost_is_not_kept_and_may_be_tried_again(log
         end_connections(postgres_url)
         log.journal.append("run_1", "gone too")
     assert lost.value.retryable
-    assert [entry for entry in log.journal.find("run_1") if entry.kind == "interaction"] == []
+    assert bodies(log) == []
 
 
-def test_what_goes_to_the_server_with_the_commit_is_known_to_be_lost_with_its_connection(log: Decklog, postgres_url: str) -> None:
+def test_statements_sent_with_the_commit_are_lost_with_the_connection(log: Decklog, postgres_url: str) -> None:
     with pytest.raises(Unreachable) as lost, log.transaction():
         log.tasks.add("run_1", "gone")
         end_connections(postgres_url)
@@ -166,15 +172,15 @@ def test_a_connection_lost_before_the_commit_is_sent_leaves_no_doubt(log: Decklo
 
 
 @pytest.mark.parametrize("is_read", [True, False], ids=["while nothing was asked", "with the commit"])
-def test_the_reason_why_the_server_ended_a_session_leaves_no_doubt(
+def test_session_ended_by_the_server_has_a_known_outcome(
     log: Decklog, postgres_url: str, monkeypatch: pytest.MonkeyPatch, is_read: bool
 ) -> None:
     # As if the process had been frozen between the check of the connection and the commit.
     monkeypatch.setattr(session, "_QUIET_SECONDS", 60)
     with pytest.raises(Unreachable, match="terminating connection") as lost, log.transaction():
         log.journal.append("run_1", "gone")
-        connection = log.db.connection()  # type: ignore[attr-defined]
-        log.db.connections.keep_alive.remove(connection)  # type: ignore[attr-defined]
+        connection = log.db.connection()
+        log.db.connections.keep_alive.remove(connection)
         log.journal.append("run_1", "gone too")
         end_connections(postgres_url)
         if is_read:
@@ -187,8 +193,7 @@ def test_the_reason_why_the_server_ended_a_session_leaves_no_doubt(
 @pytest.mark.slow
 def test_a_lease_is_kept_though_connections_are_lost(log: Decklog, postgres_url: str) -> None:
     log.tasks.add("run_1", "t")
-    claim = log.tasks.claim("run_1", worker="ada", lease_seconds=2)
-    assert claim is not None
+    claim = claimed(log, "run_1", worker="ada", lease_seconds=2)
     with claim:
         for _ in range(4):
             time.sleep(0.8)
@@ -210,7 +215,7 @@ def test_the_pool_keeps_quiet(postgres_url: str, capfd: pytest.CaptureFixture[st
 
 
 @pytest.mark.slow
-def test_a_server_without_a_connection_to_spare_says_so(postgres_url: str) -> None:
+def test_full_server_is_unreachable_with_a_hint(postgres_url: str) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         name = connection.info.dbname
         connection.execute(f"alter database {name} connection limit 1".encode())
@@ -226,7 +231,7 @@ def test_a_server_without_a_connection_to_spare_says_so(postgres_url: str) -> No
 
 
 @pytest.mark.slow
-def test_opening_waits_for_a_connection_to_spare(postgres_url: str) -> None:
+def test_opening_waits_for_a_free_connection(postgres_url: str) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         name = connection.info.dbname
         connection.execute(b"create role guest login")
@@ -249,7 +254,7 @@ def always_busy() -> None:
 
 
 @pytest.mark.slow
-def test_a_busy_write_is_retried_for_a_time_and_not_a_number_of_times(log: Decklog) -> None:
+def test_busy_write_is_retried_until_its_time_is_over(log: Decklog) -> None:
     tries = []
 
     def job() -> str | None:
@@ -265,7 +270,7 @@ def test_a_busy_write_is_retried_for_a_time_and_not_a_number_of_times(log: Deckl
     assert time.monotonic() - before < 10
 
 
-def test_a_client_that_is_open_while_the_log_is_migrated_writes_no_more(log: Decklog, postgres_url: str) -> None:
+def test_open_client_does_not_write_after_a_migration(log: Decklog, postgres_url: str) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute("insert into schema_steps values (9999, 'later', 'x', 'x', 'x')")
     for act in (lambda: log.journal.append("run_1", "old"), lambda: log.transaction().__enter__()):
@@ -280,7 +285,7 @@ def backend_of(log: Decklog) -> int:
 
 
 @pytest.mark.slow
-def test_a_silent_server_is_given_up(postgres_url: str) -> None:
+def test_silent_server_times_out(postgres_url: str) -> None:
     with Decklog.open(postgres_url, busy_seconds=1) as log:
         log.runs.start("x", run_id="run_1")
         before = time.monotonic()
@@ -296,11 +301,11 @@ def test_a_silent_server_is_given_up(postgres_url: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_client_frozen_in_a_transaction_holds_its_run_up_for_less_than_two_seconds(postgres_url: str) -> None:
+def test_frozen_client_blocks_its_run_for_less_than_two_seconds(postgres_url: str) -> None:
     with Decklog.open(postgres_url) as log:
         log.runs.start("x", run_id="run_1")
     holder = start("hold_lock", postgres_url)
-    pid = hear(holder)
+    pid = read_line(holder)
     try:
         os.kill(pid, signal.SIGSTOP)
         with Decklog.open(postgres_url) as log:
@@ -314,17 +319,17 @@ def test_a_client_frozen_in_a_transaction_holds_its_run_up_for_less_than_two_sec
 
 
 @pytest.mark.slow
-def test_a_client_that_was_frozen_in_a_transaction_gets_an_error_to_try_again_by(postgres_url: str) -> None:
+def test_frozen_client_gets_a_retryable_error(postgres_url: str) -> None:
     with Decklog.open(postgres_url) as log:
         log.runs.start("x", run_id="run_1")
-        holder = start("hold_lock_and_tell", postgres_url)
-        pid = hear(holder)
+        holder = start("hold_lock_and_report_error", postgres_url)
+        pid = read_line(holder)
         os.kill(pid, signal.SIGSTOP)
         log.journal.append("run_1", "free")
         os.kill(pid, signal.SIGCONT)
-        assert hear(holder) == ["busy", True]
+        assert read_line(holder) == ["busy", True]
         holder.communicate()
-        assert [entry.body for entry in log.journal.find("run_1") if entry.kind == "interaction"] == ["free"]
+        assert bodies(log) == ["free"]
 
 
 @pytest.mark.slow
@@ -332,17 +337,16 @@ def test_a_verb_that_was_frozen_in_the_middle_is_done_again(postgres_url: str) -
     with Decklog.open(postgres_url) as log:
         log.runs.start("x", run_id="run_1")
         writer = start("freeze_in_a_verb", postgres_url)
-        pid = hear(writer)
+        pid = read_line(writer)
         while state_of(pid) != "T":
             time.sleep(0.01)
         before = time.monotonic()
         log.journal.append("run_1", "free")
         assert time.monotonic() - before < 1
         os.kill(pid, signal.SIGCONT)
-        assert hear(writer) == 2  # tries
+        assert read_line(writer) == 2  # tries
         writer.communicate()
-        bodies = [entry.body for entry in log.journal.find("run_1") if entry.kind == "interaction"]
-        assert bodies == ["try 2", "free"]
+        assert bodies(log) == ["try 2", "free"]
 
 
 def state_of(pid: int) -> str:
@@ -356,7 +360,7 @@ def test_a_block_of_slow_code_keeps_its_transaction(log: Decklog) -> None:
         log.journal.append("run_1", "before")
         time.sleep(2)
         log.journal.append("run_1", "after")
-    assert [entry.body for entry in log.journal.find("run_1") if entry.kind == "interaction"] == ["after", "before"]
+    assert bodies(log) == ["after", "before"]
 
 
 @pytest.mark.slow
@@ -369,15 +373,15 @@ def test_a_process_has_no_thread_that_keeps_transactions_alive_when_none_is_open
 
 
 @pytest.mark.slow
-def test_sessions_from_when_the_database_took_no_writes_write_once_it_does(postgres_url: str) -> None:
+def test_sessions_write_once_the_database_is_writable_again(postgres_url: str) -> None:
     with Decklog.open(postgres_url) as log:
         log.runs.start("x", run_id="run_1")
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         setting = f"alter database {connection.info.dbname} {{}} default_transaction_read_only {{}}".format
         connection.execute(setting("set", "= on").encode())
-        writer = start("write_when_told", postgres_url)
+        writer = start("write_twice", postgres_url)
         try:
-            assert [hear(writer) for _ in range(2)] == ["read_only", "read_only"]
+            assert [read_line(writer) for _ in range(2)] == ["read_only", "read_only"]
         finally:
             connection.execute(setting("reset", "").encode())
     out, _ = writer.communicate("\n", timeout=30)
@@ -386,8 +390,7 @@ def test_sessions_from_when_the_database_took_no_writes_write_once_it_does(postg
 
 def test_a_worker_whose_clock_is_an_hour_ahead_takes_no_live_lease(log: Decklog, postgres_url: str) -> None:
     log.tasks.add("run_1", "t")
-    claim = log.tasks.claim("run_1", worker="ada", lease_seconds=600)
-    assert claim is not None
-    assert alone("claim_an_hour_ahead", postgres_url, "run_1") is None
+    claimed(log, "run_1", worker="ada", lease_seconds=600)
+    assert alone("claim_with_a_clock_ahead", postgres_url, 1.0, 0.0) is None
     log.tasks.add("run_1", "u", task_id="task_u")
-    assert alone("claim_an_hour_ahead", postgres_url, "run_1") == "task_u"
+    assert alone("claim_with_a_clock_ahead", postgres_url, 1.0, 0.0) == "task_u"

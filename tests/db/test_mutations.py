@@ -27,14 +27,14 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.mark.slow
 def test_a_changed_value_is_found_and_named_by_its_table(whole: Mutable, request: pytest.FixtureRequest) -> None:
     times = TIMES[request.node.callspec.params["whole"]]
-    made = list(outcomes(whole, seed=7, times=times))
-    assert len(made) == times
-    assert [one for one in made if not one.is_found] == []
-    assert [one for one in made if not one.is_named] == []
+    tried = list(outcomes(whole, seed=7, times=times))
+    assert len(tried) == times
+    assert [one for one in tried if not one.is_found] == []
+    assert [one for one in tried if not one.is_named] == []
 
 
-def test_every_table_is_a_record_of_a_store_or_derived(log: Decklog) -> None:
-    """Whoever adds a table says what `verify` holds it against."""
+def test_every_table_is_of_a_record_or_derived(log: Decklog) -> None:
+    """A new table needs a check in `verify`."""
     from decklog.log import STORES, store_class
 
     derived = {table for name in STORES for table in getattr(store_class(name), "derived", ())}

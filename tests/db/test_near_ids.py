@@ -1,4 +1,4 @@
-"""Whoever mistypes an id, or gives only its beginning, is told which one there is."""
+"""A mistyped or abbreviated id gets a suggestion."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def many(log: Decklog) -> Decklog:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("typed", ["comas", "commsa", "Commas", "comma"])
-def test_a_run_that_was_mistyped_is_named(many: Decklog, typed: str) -> None:
+def test_mistyped_run_id_is_suggested(many: Decklog, typed: str) -> None:
     for act in (
         lambda: many.runs.get(typed),
         lambda: many.tasks.add(typed, "x"),
@@ -29,7 +29,7 @@ def test_a_run_that_was_mistyped_is_named(many: Decklog, typed: str) -> None:
         lambda: many.runs.snapshot(typed),
         lambda: many.overview.run(typed),
         lambda: many.ledger.charge("m", run_id=typed, cost_microdollars=1),
-        lambda: many.budgets.set("run", scope_id=typed, limit_tokens=1),  # type: ignore[arg-type]
+        lambda: many.budgets.set("run", scope_id=typed, limit_tokens=1),
         lambda: list(many.journal.tail(typed, follow=False)),
         lambda: many.journal.verify(typed),
     ):
@@ -38,7 +38,7 @@ def test_a_run_that_was_mistyped_is_named(many: Decklog, typed: str) -> None:
         assert str(hint_of(error)).startswith("Did you mean commas?"), act
 
 
-def test_other_records_are_named_too(many: Decklog) -> None:
+def test_other_mistyped_ids_are_suggested(many: Decklog) -> None:
     for act, meant in (
         (lambda: many.tasks.get("lexr"), "lexer"),
         (lambda: many.tasks.pause("lexxer", reason="x"), "lexer"),
@@ -62,7 +62,7 @@ def test_the_beginning_of_an_id_names_it_when_only_one_begins_so(many: Decklog) 
 
 
 @pytest.mark.slow
-def test_another_number_is_no_slip(many: Decklog) -> None:
+def test_id_with_another_number_is_not_suggested(many: Decklog) -> None:
     with pytest.raises(NotFound) as error:
         many.runs.get("nightly-60")
     assert hint_of(error) is None

@@ -14,7 +14,7 @@ SETTINGS = ("user_version", "application_id", "page_size", "journal_mode", "enco
 
 
 def content(path: Path) -> dict[str, Any]:
-    """Give all that is in a file: its settings, what was created, and every row."""
+    """Return all that is in a file: settings, schema and rows."""
     connection = apsw.Connection(str(path))
     found: dict[str, Any] = {name: connection.execute(f"pragma {name}").fetchall() for name in SETTINGS}
     found["schema"] = connection.execute("select type, name, sql from sqlite_schema order by type, name").fetchall()
@@ -33,7 +33,7 @@ def test_a_copied_log_is_the_one_that_the_steps_make(tmp_path: Path, monkeypatch
     monkeypatch.setattr(migrate, "_apply", copying.apply_or_copy)
     for name in ("first", "second"):
         Decklog.open(tmp_path / f"{name}.db", clock=clock).close()
-    made = content(tmp_path / "by_steps.db")
-    assert made["schema_steps"]
-    assert content(tmp_path / "first.db") == made
-    assert content(tmp_path / "second.db") == made
+    by_steps = content(tmp_path / "by_steps.db")
+    assert by_steps["schema_steps"]
+    assert content(tmp_path / "first.db") == by_steps
+    assert content(tmp_path / "second.db") == by_steps

@@ -1,4 +1,4 @@
-"""Long values are compressed in a SQLite file, and nobody who reads them can tell."""
+"""Long values are compressed in a SQLite file; readers see no difference."""
 
 import random
 from pathlib import Path
@@ -16,7 +16,7 @@ OUTPUT = "".join(
 
 
 def stored(log: Decklog, digest: str | None) -> tuple[int, int]:
-    """Give how many bytes a value has, and how many of them are kept."""
+    """Return the size of a value and its stored size."""
     sizes = {"sqlite": "length(bytes)", "postgres": "pg_column_size(bytes)"}[log.db.engine]
     row = log.db.read(lambda: log.db.one(f"select size, {sizes} from blobs where digest = :digest", {"digest": digest}))
     assert row is not None
@@ -24,14 +24,14 @@ def stored(log: Decklog, digest: str | None) -> tuple[int, int]:
 
 
 @every("size", [0, 1, 511, 512, 20_000, 90_000])
-def test_whatever_is_packed_comes_back(size: int) -> None:
+def test_packed_values_are_unpacked(size: int) -> None:
     noise = random.Random(size).randbytes(size)
     for content in (b"a" * size, noise, OUTPUT.encode()[:size], noise[: size // 2] + b"a" * (size - size // 2)):
         assert unpacked(packed(content), len(content)) == content
     assert packed(noise) is noise, "what does not get shorter by a fifth is kept as it is"
 
 
-def test_what_is_no_packed_value_comes_back_as_it_is() -> None:
+def test_damaged_packed_value_is_returned_unchanged() -> None:
     content = OUTPUT.encode()
     short = packed(content)
     for damaged in (short[:-1], short + b"\0", short[:100] + b"\0" + short[101:], b"", b"plain"):
@@ -41,25 +41,25 @@ def test_what_is_no_packed_value_comes_back_as_it_is() -> None:
 
 
 def test_a_long_output_is_kept_at_a_third_of_its_length_at_most(log: Decklog, run_id: str) -> None:
-    entry = log.journal.append(run_id, OUTPUT, kind="tool")  # type: ignore[arg-type]
-    size, kept = stored(log, entry.body_digest)
+    entry = log.journal.append(run_id, OUTPUT, kind="tool")
+    size, stored_size = stored(log, entry.body_digest)
     assert size == len(OUTPUT)
-    assert kept * 3 < size
+    assert stored_size * 3 < size
     assert log.journal.get(entry.id).body == OUTPUT
     assert log.journal.verify().ok
 
 
-def test_a_value_that_was_kept_before_any_was_compressed_reads_as_it_did(log: Decklog, run_id: str) -> None:
-    entry = log.journal.append(run_id, OUTPUT, kind="tool")  # type: ignore[arg-type]
+def test_uncompressed_value_can_be_read(log: Decklog, run_id: str) -> None:
+    entry = log.journal.append(run_id, OUTPUT, kind="tool")
     plain = {"digest": entry.body_digest, "plain": OUTPUT.encode()}
     log.db.write(lambda: log.db.count("update blobs set bytes = :plain where digest = :digest", plain))
     assert log.journal.get(entry.id).body == OUTPUT
-    assert log.journal.append(run_id, OUTPUT, kind="tool").body_digest == entry.body_digest  # type: ignore[arg-type]
+    assert log.journal.append(run_id, OUTPUT, kind="tool").body_digest == entry.body_digest
     assert log.journal.verify().ok
 
 
 def test_a_packed_value_goes_with_a_move_and_is_read_in_sql(log: Decklog, run_id: str, tmp_path: Path) -> None:
-    entry = log.journal.append(run_id, OUTPUT, kind="tool")  # type: ignore[arg-type]
+    entry = log.journal.append(run_id, OUTPUT, kind="tool")
     with Decklog.open(tmp_path / "other.db") as other:
         Move(log, other).run()
         assert other.journal.get(entry.id).body == OUTPUT
@@ -69,8 +69,8 @@ def test_a_packed_value_goes_with_a_move_and_is_read_in_sql(log: Decklog, run_id
 
 
 @pytest.mark.slow
-def test_a_changed_byte_of_a_packed_value_is_found_and_told(log: Decklog, run_id: str) -> None:
-    entry = log.journal.append(run_id, OUTPUT, kind="tool")  # type: ignore[arg-type]
+def test_changed_byte_of_a_packed_value_is_found(log: Decklog, run_id: str) -> None:
+    entry = log.journal.append(run_id, OUTPUT, kind="tool")
     row = log.db.read(lambda: log.db.one("select bytes from blobs", {}))
     assert row is not None
     for place in (0, 2, 700, -3):

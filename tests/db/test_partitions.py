@@ -9,7 +9,7 @@ from tests.db.processes import together
 
 
 def ranges(log: Decklog) -> list[tuple[int, int]]:
-    return log.db.read(lambda: log.db.rows("select first_no, end_no from entry_ranges order by first_no", {})[1])  # type: ignore[return-value]
+    return log.db.read(lambda: log.db.rows("select first_no, end_no from entry_ranges order by first_no", {})[1])
 
 
 def table_of(log: Decklog, stream: str) -> set[str]:

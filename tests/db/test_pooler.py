@@ -15,6 +15,7 @@ from decklog import Decklog
 from decklog.core.errors import Invalid, OutcomeUnknown
 from decklog.db.postgres.connections import split_pooler
 from tests.pgbouncer import MISSING, PROGRAM, PgBouncer
+from tests.stores.claiming import claimed
 
 needs_pgbouncer = pytest.mark.skipif(PROGRAM is None, reason=MISSING)
 _ROOT = Path(__file__).parents[2]
@@ -87,7 +88,7 @@ def test_a_pooler_is_detected_and_its_mode_can_be_given(postgres_url: str, poole
     expected = {postgres_url: False, url: True, f"{url}&pooler=transaction": True, f"{url}&pooler=session": False}
     for target, shares in expected.items():
         with Decklog.open(target) as log:
-            assert log.db.connections.shares_sessions is shares  # type: ignore[attr-defined]
+            assert log.db.connections.shares_sessions is shares
             assert log.db.target == target
 
 
@@ -146,8 +147,7 @@ def test_a_waiting_worker_finds_work_behind_a_pooler(postgres_url: str, pooled: 
         adding = threading.Timer(1, lambda: other.tasks.add("run_1", "late"))
         adding.start()
         before = time.monotonic()
-        claim = log.tasks.claim("run_1", worker="ada", wait_seconds=60)
-        assert claim is not None
+        claimed(log, "run_1", worker="ada", wait_seconds=60)
         assert time.monotonic() - before < 30
         adding.join()
 

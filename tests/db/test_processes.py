@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Busy, Decklog
-from tests.db.processes import alone, hear, start, together
+from tests.db.processes import alone, read_line, start, together
 from tests.prepared import Started
 
 # `make test-full` runs the sizes that the claims in the README are made of; fewer still have every writer wait for others.
@@ -33,7 +33,7 @@ def whole(target: str) -> int:
 
 
 @pytest.mark.parametrize("round_number", range(3 if FULL else 1))
-def test_many_processes_can_make_and_open_one_new_file_at_the_same_instant(tmp_path: Path, round_number: int) -> None:
+def test_processes_can_create_one_log_at_the_same_time(tmp_path: Path, round_number: int) -> None:
     target = str(tmp_path / "new" / "decklog.db")
     times = 60 if FULL else 6  # it is made at the first of them
     assert together("open_often", 8, target, times) == [times] * 8
@@ -59,23 +59,23 @@ def test_a_reader_in_another_process_sees_each_entry_once_and_in_order(started: 
     times = 200 if FULL else 16
     reader = start("follow", started, stream, 1 + 8 * times // 2 + (8 * (1 + times // 2) if stream is None else 0))
     try:
-        assert hear(reader) == "ready"
+        assert read_line(reader) == "ready"
         together("append_to_own", 8, started, times)
-        seen = hear(reader)
+        ids = read_line(reader)
     finally:
         reader.communicate(timeout=30)
-    shared = [int(name.split(":")[1]) for name in seen if name.startswith("run_1:")]
+    shared = [int(name.split(":")[1]) for name in ids if name.startswith("run_1:")]
     assert shared == list(range(1, 8 * times // 2 + 2))
-    assert set(Counter(seen).values()) == {1}
+    assert set(Counter(ids).values()) == {1}
     for number in range(8 if stream is None else 0):
-        own = [int(name.split(":")[1]) for name in seen if name.startswith(f"own_{number}:")]
+        own = [int(name.split(":")[1]) for name in ids if name.startswith(f"own_{number}:")]
         assert own == list(range(1, times // 2 + 2))
 
 
 @pytest.mark.slow
-def test_a_frozen_writer_makes_others_busy_in_time_and_frees_them_when_it_wakes(started: str) -> None:
+def test_frozen_writer_makes_others_busy_until_it_continues(started: str) -> None:
     holder = start("hold_lock", started)
-    pid = hear(holder)
+    pid = read_line(holder)
     try:
         os.kill(pid, signal.SIGSTOP)
         with Decklog.open(started, busy_seconds=0.5) as log:
@@ -96,7 +96,7 @@ def test_a_frozen_writer_makes_others_busy_in_time_and_frees_them_when_it_wakes(
 
 def test_a_killed_writer_leaves_the_lock_to_others_even_if_it_had_forked(started: str) -> None:
     writer = start("die_with_lock_after_fork", started)
-    child = hear(writer)
+    child = read_line(writer)
     try:
         writer.kill()
         writer.wait()
@@ -114,26 +114,26 @@ def test_opening_a_file_again_in_one_process_loses_no_lock(tmp_path: Path) -> No
     with Decklog.open(target) as log:
         log.runs.start("opened twice", run_id="run_1")
     twice = start("open_twice_in_one_process", target)
-    assert hear(twice) != 0
+    assert read_line(twice) != 0
     alone("write_and_close", target, "run_1", "from another process")
-    _tell(twice)
-    acknowledged = hear(twice)
+    send_line(twice)
+    acknowledged = read_line(twice)
     assert acknowledged == [4, 5, 6, 7, 8]
     alone("write_and_close", target, "run_1", "from another process")
-    _tell(twice)
+    send_line(twice)
     twice.communicate(timeout=20)
     assert whole(target) == 9
 
 
-def _tell(process: Started) -> None:
+def send_line(process: Started) -> None:
     process.stdin.write("go on\n")
     process.stdin.flush()
 
 
 @pytest.mark.slow
-def test_waits_that_were_given_up_leave_one_thread_and_one_file_open(started: str) -> None:
+def test_timed_out_waits_leave_one_thread_and_one_file(started: str) -> None:
     holder = start("hold_lock", started)
-    hear(holder)
+    read_line(holder)
     try:
         with Decklog.open(started, busy_seconds=0.05) as log:
             for count in range(12):
@@ -159,11 +159,11 @@ def threads_and_files() -> tuple[int, int]:
 
 
 @pytest.mark.slow
-def test_a_wait_that_was_given_up_before_a_fork_keeps_nobody_out(started: str) -> None:
+def test_timed_out_wait_before_a_fork_releases_the_lock(started: str) -> None:
     holder = start("hold_lock", started)
-    hear(holder)
+    read_line(holder)
     waiter = start("give_up_and_fork", started)
-    child = hear(waiter)
+    child = read_line(waiter)
     try:
         holder.communicate("go on\n", timeout=20)
         with Decklog.open(started, busy_seconds=5) as log:
@@ -208,7 +208,7 @@ def test_a_fork_inside_a_transaction_leaves_it_to_the_parent(started: str) -> No
 
 
 @pytest.mark.slow
-def test_a_child_that_was_forked_inside_a_transaction_goes_on_or_is_told_why_not_and_harms_nothing(started: str) -> None:
+def test_child_forked_inside_a_transaction_writes_or_gets_a_conflict(started: str) -> None:
     result = alone("fork_inside_transaction_and_write", started)
     assert result["ok"]
     if "://" in started:
@@ -218,11 +218,11 @@ def test_a_child_that_was_forked_inside_a_transaction_goes_on_or_is_told_why_not
 
 
 @pytest.mark.slow
-def test_what_a_child_that_was_forked_inside_a_read_writes_outlives_its_parent(started: str) -> None:
+def test_child_forked_inside_a_read_writes_after_its_parent_closed(started: str) -> None:
     assert alone("outlive_the_parents_read", started) == {"child": "2", "entries": 2, "ok": True}
 
 
 def test_an_interrupted_wait_does_not_stop_later_writes(started: str) -> None:
-    told = alone("interrupt_a_waiting_write", started, timeout=60)
-    assert told[0] == "interrupted" or told[0].isdigit()
-    assert told[-1].isdigit()
+    results = alone("interrupt_a_waiting_write", started, timeout=60)
+    assert results[0] == "interrupted" or results[0].isdigit()
+    assert results[-1].isdigit()

@@ -1,4 +1,4 @@
-"""What a log derives can be made anew from its journal, whatever became of it."""
+"""Derived tables can be rebuilt from the journal."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tests.db.tampering import PostgresVictim, SqliteVictim
 from tests.prepared import Done
 from tests.stores.approvals.trust.trust_desk import make_keys
 
-# FTS5 keeps its words in tables of its own, which are emptied through the one they serve.
+# FTS5 keeps words in shadow tables, which are emptied through their virtual table.
 THROUGH_ANOTHER = {"entry_text", "lesson_text"}
 # What one engine has as no table: a view of a text index, and the places that PostgreSQL keeps with its words.
 NOT_TABLES = {"sqlite": {"entry_terms", "lesson_terms"}, "postgres": {"lesson_places"}}
@@ -32,8 +32,8 @@ def test_every_derived_table_that_lost_its_rows_gets_them_back(log: Decklog, fil
         if filled.change(by_hand if table in THROUGH_ANOTHER else f"delete from {table}"):
             emptied.append(table)
     assert len(emptied) > len(log.derived_tables()) / 2
-    named = {problem.table for problem in log.journal.verify().problems}
-    assert named <= log.derived_tables() | {f"{table}_data" for table in THROUGH_ANOTHER}
+    tables = {problem.table for problem in log.journal.verify().problems}
+    assert tables <= log.derived_tables() | {f"{table}_data" for table in THROUGH_ANOTHER}
     log.rebuild(words=True)
     assert log.journal.verify().problems == []
     assert log.journal.search("the")
@@ -44,15 +44,15 @@ def run(path: str, *words: str) -> Done:
 
 
 @pytest.mark.slow
-def test_verify_says_how_what_is_derived_is_made_anew(tmp_path: Path) -> None:
+def test_verify_names_the_rebuild_command(tmp_path: Path) -> None:
     path = str(tmp_path / "log.db")
     with Decklog.open(path) as log:
         log.runs.start("goal", run_id="run_1")
         log.journal.append("run_1", "the words of an entry")
         log.journal.index()
     SqliteVictim(path).change("delete from entry_text_marks")
-    said = run(path, "verify")
-    assert (said.code, b"decklog rebuild" in said.out) == (1, True)
+    result = run(path, "verify")
+    assert (result.code, b"decklog rebuild" in result.out) == (1, True)
     assert run(path, "rebuild").code == 0
     assert run(path, "verify").code == 0
     assert b"the words of an entry" in run(path, "search", "words").out

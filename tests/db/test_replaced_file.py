@@ -1,4 +1,4 @@
-"""A SQLite file that is removed or replaced under a process: it says so, and acknowledges nothing that nobody would find."""
+"""A SQLite file that is removed or replaced under a process: writes are refused and not acknowledged."""
 
 import os
 import shutil
@@ -28,8 +28,8 @@ def replace(path: Path) -> None:
     os.replace(path.with_name("older.db"), path)
 
 
-@pytest.mark.parametrize(("change", "told"), [(remove, "was removed"), (replace, "was replaced by another file")])
-def test_no_write_to_a_file_that_is_gone_is_acknowledged(path: Path, change: Callable[[Path], None], told: str) -> None:
+@pytest.mark.parametrize(("change", "message"), [(remove, "was removed"), (replace, "was replaced by another file")])
+def test_write_to_a_removed_file_is_refused(path: Path, change: Callable[[Path], None], message: str) -> None:
     with Decklog.open(path) as log:
         log.journal.append("run_1", "before")
         change(path)
@@ -39,7 +39,7 @@ def test_no_write_to_a_file_that_is_gone_is_acknowledged(path: Path, change: Cal
             lambda: log.transaction().__enter__(),
         ]
         for act in acts:
-            with pytest.raises(FileReplaced, match=told):
+            with pytest.raises(FileReplaced, match=message):
                 act()
 
 
@@ -52,7 +52,7 @@ def test_a_transaction_under_which_the_file_went_is_not_committed(path: Path, ch
 
 @pytest.mark.slow
 @pytest.mark.parametrize("change", [remove, replace])
-def test_a_reader_hears_of_it_too(path: Path, change: Callable[[Path], None]) -> None:
+def test_reader_gets_an_error_too(path: Path, change: Callable[[Path], None]) -> None:
     with Decklog.open(path) as log:
         assert log.journal.verify().ok
         change(path)

@@ -15,13 +15,14 @@ from tests.db import whole_log
 from tests.db.processes import ROOT
 from tests.registry import arguments, operations
 from tests.stores.approvals.trust.trust_desk import Key, make_keys
+from tests.stores.claiming import claimed
 
 LOGINS = dict(zip(("reads", "works", "decides"), roles.role_names(), strict=True))
-# Agents' verbs that need more than an agent's role, and why: whoever may write the tier down may write it up.
+# Agents' verbs that an agent's role may not call: lowering the tier is writing it.
 NEEDS_THE_MANAGER = {"trust.demote", "trust.stop_dev_mode"}
 
 
-# What an agent who goes past Decklog with SQL of its own is kept from.
+# SQL statements that an agent's role may not run.
 NOT_FOR_AGENTS = [
     "update entries set body = 'nothing happened'",
     "delete from entries",
@@ -77,10 +78,10 @@ def agent(owner: Decklog, clock: ManualClock) -> Iterator[Decklog]:
         yield log
 
 
-def refused(log: Decklog, store: str, verb: str, given: dict[str, Any]) -> str | None:
+def refusal_of(log: Decklog, store: str, verb: str, arguments_of_call: dict[str, Any]) -> str | None:
     """Call a verb; give what the server had against it."""
     try:
-        result = getattr(getattr(log, store), verb)(**given)
+        result = getattr(getattr(log, store), verb)(**arguments_of_call)
         if hasattr(result, "__next__"):
             list(result)
     except DecklogError as problem:
@@ -92,9 +93,8 @@ def refused(log: Decklog, store: str, verb: str, given: dict[str, Any]) -> str |
 def test_an_agent_can_use_every_verb_of_agents(owner: Decklog, agent: Decklog, clock: ManualClock) -> None:
     run_id = agent.runs.start("work", run_id="run_1").id
     agent.tasks.add(run_id, "one", task_id="task_1", tags=["t"])
-    owner.budgets.set("run", scope_id=run_id, limit_tokens=10**9)  # type: ignore[arg-type]
-    claim = agent.tasks.claim(run_id, worker="w", lease_seconds=10_000)
-    assert claim is not None
+    owner.budgets.set("run", scope_id=run_id, limit_tokens=10**9)
+    claim = claimed(agent, run_id, worker="w", lease_seconds=10_000)
     known = {"run_id": run_id, "stream": run_id, "task_id": "task_1", "fence": claim.task.fence}
     found = []
     for store, operation in operations():
@@ -103,17 +103,17 @@ def test_an_agent_can_use_every_verb_of_agents(owner: Decklog, agent: Decklog, c
         for ids in (known, {}):
             for given in arguments(operation, "words", ids):
                 ending = {"follow": False} if operation.name == "tail" else {}
-                if problem := refused(agent, store, operation.name, {**given, **ending}):
+                if problem := refusal_of(agent, store, operation.name, {**given, **ending}):
                     found.append(f"{store}.{operation.name}: {problem}")
     assert found == []
 
 
 @pytest.mark.slow
-def test_an_agent_can_live_through_whole_runs(owner: Decklog, agent: Decklog, clock: ManualClock) -> None:
+def test_agent_role_suffices_for_whole_runs(owner: Decklog, agent: Decklog, clock: ManualClock) -> None:
     agent.runs.start("first", run_id="run_1")
     agent.runs.start("another", run_id="run_2", key="second")
     owner.prices.set("m", 1_000_000, 2_000_000)
-    owner.budgets.set("run", scope_id="run_2", limit_tokens=10**6, period="day")  # type: ignore[arg-type]
+    owner.budgets.set("run", scope_id="run_2", limit_tokens=10**6, period="day")
     whole_log._journal(agent, clock)
     whole_log._work(agent, clock)
     whole_log._memory(agent)
@@ -135,28 +135,28 @@ def test_the_server_keeps_an_agent_from_what_is_not_its_own(owner: Decklog) -> N
 def test_an_agent_decides_nothing_that_is_the_managers(owner: Decklog, agent: Decklog, keys: dict[str, Key]) -> None:
     agent.runs.start("work", run_id="run_1")
     for call in (
-        lambda: agent.budgets.set("all", limit_tokens=9),  # type: ignore[arg-type]
+        lambda: agent.budgets.set("all", limit_tokens=9),
         lambda: agent.prices.set("m", 1, 1),
         lambda: agent.trust.bind("agent", "cli", keys["owner"].public),
     ):
         with pytest.raises(Denied, match="PostgreSQL role may not"):
             call()
     owner.trust.bind("ana", "cli", keys["owner"].public)
-    asked = agent.approvals.ask("run_1", "May I?", by="dev", about="the diff")
+    approval = agent.approvals.ask("run_1", "May I?", by="dev", about="the diff")
     # The table of questions is the agents' too: here it is the proof that is missing, not the right.
     with pytest.raises(Denied, match="ana"):
-        agent.approvals.decide(asked.id, "granted", by="ana")  # type: ignore[arg-type]
+        agent.approvals.decide(approval.id, "granted", by="ana")
 
 
-def test_a_grant_that_an_agent_wrote_past_decklog_lets_nothing_pass(owner: Decklog, agent: Decklog, keys: dict[str, Key]) -> None:
+def test_grant_written_by_sql_does_not_count(owner: Decklog, agent: Decklog, keys: dict[str, Key]) -> None:
     agent.runs.start("work", run_id="run_1")
     owner.trust.bind("ana", "cli", keys["owner"].public)
-    asked = agent.approvals.ask("run_1", "May I?", by="dev", about="the diff")
+    approval = agent.approvals.ask("run_1", "May I?", by="dev", about="the diff")
     with psycopg.connect(address(owner, "works"), autocommit=True) as connection:
         connection.execute(
             "update approvals set state = 'granted', verdict = 'granted', decided_by = 'ana', decided_at = asked_at"
         )
-    assert agent.approvals.granted_for("run_1", str(asked.subject_digest)) is None
+    assert agent.approvals.granted_for("run_1", str(approval.subject_digest)) is None
     assert not owner.journal.verify().ok
 
 
@@ -165,12 +165,12 @@ def test_a_manager_decides_and_prunes(owner: Decklog, clock: ManualClock, keys: 
     with Decklog.open(address(owner, "decides"), clock=clock) as log:
         log.runs.start("work", run_id="run_1")
         log.trust.bind("ana", "cli", keys["owner"].public)
-        asked = log.approvals.ask("run_1", "May I?", by="dev", about="the diff")
+        approval = log.approvals.ask("run_1", "May I?", by="dev", about="the diff")
         log.journal.append("run_1", "an old story " * 9000)
         with log.proving(key=keys["owner"].path):
-            log.trust.apply(log.trust.propose("promote", "good work").statement)  # type: ignore[arg-type]
-            log.approvals.decide(asked.id, "granted", by="ana")  # type: ignore[arg-type]
-            log.budgets.lift(log.budgets.set("all", limit_tokens=9).id)  # type: ignore[arg-type]
+            log.trust.apply(log.trust.propose("promote", "good work").statement)
+            log.approvals.decide(approval.id, "granted", by="ana")
+            log.budgets.lift(log.budgets.set("all", limit_tokens=9).id)
             log.prices.set("m", 1, 1)
         log.trust.demote(reason="not yet")
         clock.advance(days=60)
@@ -181,7 +181,7 @@ def test_a_manager_decides_and_prunes(owner: Decklog, clock: ManualClock, keys: 
 
 
 @pytest.mark.slow
-def test_a_reader_reads_everything_and_is_told_that_it_writes_nothing(owner: Decklog, clock: ManualClock) -> None:
+def test_reader_reads_everything_and_writes_nothing(owner: Decklog, clock: ManualClock) -> None:
     owner.runs.start("work", run_id="run_1")
     owner.tasks.add("run_1", "one", task_id="task_1")
     owner.journal.append("run_1", "a comma is a token")
@@ -193,16 +193,16 @@ def test_a_reader_reads_everything_and_is_told_that_it_writes_nothing(owner: Dec
             if not operation.writes:
                 for given in arguments(operation, "words", known):
                     ending = {"follow": False} if operation.name == "tail" else {}
-                    assert refused(log, store, operation.name, {**given, **ending}) is None, f"{store}.{operation.name}"
+                    assert refusal_of(log, store, operation.name, {**given, **ending}) is None, f"{store}.{operation.name}"
         assert [entry.body for entry in log.journal.search("comma")] == ["a comma is a token"]
         assert log.memory.peek("where do herons fish")
         with pytest.raises(ReadOnly, match="reading only"):
             log.journal.append("run_1", "and I write")
 
 
-def test_what_only_the_manager_changes_is_closed_to_agents(owner: Decklog) -> None:
+def test_managed_tables_are_closed_to_agents(owner: Decklog) -> None:
     managed = {table for table, kind in owner.record_classes().items() if kind.is_managed}
-    # Agents ask and withdraw, intend and settle: these rows are theirs too, and it is the proof that tells a decision.
+    # Agents write these rows too; a decision needs a signature.
     assert managed - {"approvals", "effects"} <= set(roles._OF_THE_MANAGER)
 
 
@@ -210,18 +210,18 @@ def test_no_verb_needs_more_than_the_roles_give() -> None:
     """Verbs that a test with made-up arguments does not reach show in their statements what they need."""
     source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src/decklog/stores").rglob("*.py"))
     # Kept by SQLite alone.
-    taken_out = set(re.findall(r"delete from ([a-z]\w+)", source)) - {"lesson_places"}
-    assert taken_out <= {*roles._TAKEN_OUT, *roles._OF_THE_MANAGER}
+    deleted_from = set(re.findall(r"delete from ([a-z]\w+)", source)) - {"lesson_places"}
+    assert deleted_from <= {*roles._TAKEN_OUT, *roles._OF_THE_MANAGER}
     assert not set(re.findall(r"update ([a-z]\w+) set", source)) & (set(roles._WRITTEN_ONCE) - set(roles._CORRECTED))
 
 
-def test_every_table_that_is_named_is_there(owner: Decklog) -> None:
+def test_tables_of_the_roles_exist(owner: Decklog) -> None:
     with psycopg.connect(owner.db.target) as connection:
         sql = "select relname from pg_class where relkind in ('r', 'p') and relnamespace = 'public'::regnamespace"
         sql += " and not relispartition order by relname"
         assert [name for (name,) in connection.execute(sql)] == roles.tables()
-    named = {*roles._WRITTEN_ONCE, *roles._OF_THE_MANAGER, *roles._TAKEN_OUT, *roles._LOCKED_BY, roles._OF_THE_OWNER}
-    assert named <= set(roles.tables())
+    tables = {*roles._WRITTEN_ONCE, *roles._OF_THE_MANAGER, *roles._TAKEN_OUT, *roles._LOCKED_BY, roles._OF_THE_OWNER}
+    assert tables <= set(roles.tables())
 
 
 @pytest.fixture(scope="module")

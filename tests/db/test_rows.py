@@ -14,27 +14,27 @@ def test_rows_of_any_number_come_each_once_and_in_order(log: Decklog) -> None:
         assert rows == [(number + 1,) for number in range(limit)]
 
 
-def test_rows_that_nobody_wants_any_more_leave_the_read_as_it_was(log: Decklog) -> None:
+def test_closed_cursors_leave_the_read_intact(log: Decklog) -> None:
     def read() -> object:
         first = log.db.each(MANY, {})
         assert next(first) == (1,)
-        first.close()  # type: ignore[attr-defined]
+        first.close()
         log.db.rows("savepoint here", {})
         second = log.db.each(MANY, {})
         assert next(second) == (1,)
         log.db.rows("rollback to here", {})
-        second.close()  # type: ignore[attr-defined]
+        second.close()
         return log.db.one("select 7", {})
 
     assert log.db.read(read) == (7,)
 
 
-def test_rows_can_be_taken_in_turns_and_beside_other_statements(log: Decklog) -> None:
+def test_cursors_can_be_read_interleaved(log: Decklog) -> None:
     def read() -> object:
-        taken = []
+        rows = []
         for (one,), (other,) in zip(log.db.each(MANY, {}), log.db.each(f"{MANY} limit :most", {"most": 3000}), strict=False):
-            taken.append((one, other, *(log.db.one("select cast(:n as integer)", {"n": one}) or ())))
-        return taken
+            rows.append((one, other, *(log.db.one("select cast(:n as integer)", {"n": one}) or ())))
+        return rows
 
     assert log.db.read(read) == [(number, number, number) for number in range(1, 3001)]
 
@@ -48,7 +48,7 @@ def test_rows_whose_statement_fails_say_so_and_the_next_read_is_answered(log: De
     assert log.db.read(lambda: [*log.db.each("select 7", {}), *log.db.each("select 8", {})]) == [(7,), (8,)]
 
 
-def test_what_is_asked_ahead_is_answered_with_the_next_statement_or_by_itself(log: Decklog) -> None:
+def test_pipelined_query_is_answered_later(log: Decklog) -> None:
     def read() -> object:
         first, second = (log.db.rows_ahead("select cast(:n as integer)", {"n": number}) for number in (1, 2))
         assert log.db.one("select 3", {}) == (3,)
@@ -58,7 +58,7 @@ def test_what_is_asked_ahead_is_answered_with_the_next_statement_or_by_itself(lo
     assert log.db.read(read) == ([(1,)], [(2,)], [(1,)], [])
 
 
-def test_what_is_asked_ahead_and_fails_is_told_when_it_is_answered(log: Decklog) -> None:
+def test_failed_pipelined_query_raises_when_read(log: Decklog) -> None:
     def read() -> object:
         return log.db.rows_ahead("select x from nowhere", {})()
 

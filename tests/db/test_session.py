@@ -10,6 +10,7 @@ import pytest
 from decklog import Decklog
 from decklog.core.errors import Invalid, NotFound, Unreachable
 from decklog.db.postgres import session
+from tests.stores.claiming import claimed
 
 pytestmark = pytest.mark.parametrize("target", ["postgres"], indirect=True)
 _PREPARED = "select count(*) from pg_prepared_statements where name like 'decklog%'"
@@ -20,18 +21,16 @@ def read(log: Any, sql: str, **parameters: Any) -> Any:
 
 
 def test_values_come_back_as_they_went(target: str) -> None:
-    given = {"text": "a ' \\ ü", "small": 7, "large": 2**40, "none": None, "bytes": b"\x00\xff", "yes": True}
+    parameters = {"text": "a ' \\ ü", "small": 7, "large": 2**40, "none": None, "bytes": b"\x00\xff", "yes": True}
     sql = "select :text as one, :small + 0, :large + 0, cast(:none as text), :bytes as five, :yes and :yes, 1 % 2"
     with Decklog.open(target) as log:
         for _ in range(3):
-            names, rows = read(log, sql, **given)
+            names, rows = read(log, sql, **parameters)
             assert (names[0], names[4]) == ("one", "five")
             assert rows == [("a ' \\ ü", 7, 2**40, None, b"\x00\xff", True, 1)]
 
 
-def test_a_statement_is_prepared_when_it_comes_again_and_no_more_are_kept_than_have_room(
-    target: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_repeated_statements_are_prepared_up_to_a_limit(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "_MOST_PREPARED", 3)
     with Decklog.open(target) as log:
         (before,) = log.db.read(lambda: log.db.one(_PREPARED, {})) or ()
@@ -43,7 +42,7 @@ def test_a_statement_is_prepared_when_it_comes_again_and_no_more_are_kept_than_h
     assert 1 <= after <= 4
 
 
-def test_what_the_server_has_forgotten_is_prepared_anew(target: str) -> None:
+def test_deallocated_statement_is_prepared_again(target: str) -> None:
     with Decklog.open(target) as log:
         for _ in range(3):
             assert read(log, "select :word as word", word="a")[1] == [("a",)]
@@ -60,7 +59,7 @@ def test_a_statement_that_is_refused_leaves_the_connection_as_it_was(target: str
         with pytest.raises(Invalid, match="can't be stored"):
             read(log, "select :word as word", word="\ud800")
         assert read(log, "select 1 / :by", by=1)[1] == [(1,)]
-        assert log.db.connections.pool().get_stats()["connections_num"] <= 2  # type: ignore[attr-defined]
+        assert log.db.connections.pool().get_stats()["connections_num"] <= 2
 
 
 def test_a_signal_interrupts_a_long_read_and_the_next_read_is_answered(target: str) -> None:
@@ -80,13 +79,13 @@ def test_a_signal_interrupts_a_long_read_and_the_next_read_is_answered(target: s
         signal.signal(signal.SIGALRM, before)
 
 
-def test_what_does_not_fit_into_the_line_at_once_is_sent_in_parts(target: str) -> None:
+def test_large_parameters_are_sent_in_parts(target: str) -> None:
     long = "é" * 4_000_000
     with Decklog.open(target) as log:
         assert read(log, "select length(:long)", long=long)[1] == [(4_000_000,)]
 
 
-def test_what_needs_no_answer_of_its_own_goes_with_what_follows(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_statements_without_result_take_no_round_trip(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     round_trips = 0
     exchange = session.Session._exchange
     caller = threading.get_ident()
@@ -130,8 +129,7 @@ def test_a_task_is_claimed_in_two_round_trips_and_finished_in_two(
         if is_listened_to:
             log.db.wait_for_change(0, "run_1")
         monkeypatch.setattr(session.Session, "_exchange", counted)
-        claim = log.tasks.claim("run_1", worker="bo")
-        assert claim is not None
+        claim = claimed(log, "run_1", worker="bo")
         assert round_trips == 2
         fused = log.tasks.finish_and_claim(claim.task.id, fence=claim.task.fence)
         assert fused is not None
@@ -151,7 +149,7 @@ def _prepare_and_forget(log: Decklog) -> None:
         connection.execute("deallocate all")
 
 
-def test_a_write_begins_anew_when_the_server_has_forgotten_its_statements_or_lost_its_connection(target: str) -> None:
+def test_write_is_retried_after_lost_statements_or_connection(target: str) -> None:
     with Decklog.open(target) as log:
         _prepare_and_forget(log)
         log.journal.append("run_1", "second")
@@ -162,7 +160,7 @@ def test_a_write_begins_anew_when_the_server_has_forgotten_its_statements_or_los
         assert [entry.body for entry in log.journal.find("run_1", limit=2)] == ["third", "second"]
 
 
-def test_a_block_fails_with_a_retryable_error_when_the_server_has_forgotten_its_statements(target: str) -> None:
+def test_block_fails_with_a_retryable_error_after_lost_statements(target: str) -> None:
     with Decklog.open(target) as log:
         log.runs.start("Make the parser faster", run_id="run_1")
         with pytest.raises(Unreachable, match="does not exist") as forgotten, log.transaction():
@@ -175,23 +173,23 @@ def test_a_block_fails_with_a_retryable_error_when_the_server_has_forgotten_its_
         assert [entry.body for entry in log.journal.find("run_1", kind="interaction")] == ["third"]
 
 
-def test_a_statement_that_was_passed_over_on_its_way_to_be_prepared_is_prepared_later(target: str) -> None:
+def test_statement_skipped_in_a_pipeline_is_prepared_later(target: str) -> None:
     with Decklog.open(target) as log:
-        asked = "select :word as word"
+        sql = "select :word as word"
 
         def failing() -> None:
             log.db.rows_ahead("select name, 1 / :by from streams", {"by": 0})
-            log.db.rows(asked, {"word": "a"})
+            log.db.rows(sql, {"word": "a"})
 
         log.runs.start("Make the parser faster", run_id="run_1")
-        assert read(log, asked, word="a")[1] == [("a",)]
+        assert read(log, sql, word="a")[1] == [("a",)]
         with pytest.raises(Invalid, match="division by zero"):
             log.db.write(failing)
         for _ in range(3):
-            assert read(log, asked, word="a")[1] == [("a",)]
+            assert read(log, sql, word="a")[1] == [("a",)]
 
 
-def test_what_a_block_inside_a_block_wrote_is_gone_with_the_block_around_it(target: str) -> None:
+def test_inner_block_is_rolled_back_with_the_outer_one(target: str) -> None:
     with Decklog.open(target) as log:
         log.runs.start("Make the parser faster", run_id="run_1")
         with log.transaction():
@@ -231,11 +229,11 @@ def test_a_statement_that_was_queued_and_dropped_is_prepared_later(target: str) 
         assert log.db.read(lambda: log.db.one("select count(*) from streams", {})) == (1,)
 
 
-def test_a_log_with_one_caller_has_one_connection_for_it_and_one_for_indexing(target: str) -> None:
+def test_one_caller_uses_two_connections(target: str) -> None:
     with Decklog.open(target) as log:
         log.runs.start("Make the parser faster", run_id="run_1")
         assert log.runs.get("run_1").id == "run_1"
-        assert log.db.connections.pool().get_stats()["connections_num"] <= 2  # type: ignore[attr-defined]
+        assert log.db.connections.pool().get_stats()["connections_num"] <= 2
 
 
 def connections_of(log: Any) -> Any:

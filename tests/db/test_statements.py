@@ -1,4 +1,4 @@
-"""Statements are written for an engine as their parameters say."""
+"""Placeholders of statements for each engine."""
 
 from decklog.db.statements import by_place
 

@@ -41,7 +41,7 @@ def test_a_callback_that_exits_leaves_the_log_to_others(log: Decklog, run_id: st
     assert log.journal.append(run_id, "third").body == "third"
 
 
-def test_whoever_left_a_job_knows_what_came_of_it_when_the_log_is_closed(log: Decklog, run_id: str) -> None:
+def test_close_waits_for_results_of_submitted_jobs(log: Decklog, run_id: str) -> None:
     with log.transaction():  # so that all of them are written together
         log.journal.append(run_id, "nobody else writes to this run before the block ends")
         first = log.submit(log.journal.append, run_id, "first")
@@ -51,7 +51,7 @@ def test_whoever_left_a_job_knows_what_came_of_it_when_the_log_is_closed(log: De
     assert all(future.done() for future in (first, *others))
 
 
-def test_what_is_tied_to_a_job_can_close_the_log(log: Decklog, run_id: str) -> None:
+def test_callback_of_a_job_can_close_the_log(log: Decklog, run_id: str) -> None:
     with log.transaction():
         log.journal.append(run_id, "nobody else writes to this run before the block ends")
         first = log.submit(log.journal.append, run_id, "first")
@@ -70,7 +70,7 @@ def _is_closed(log: Decklog, run_id: str) -> bool:
 
 
 def test_a_thread_that_exits_in_its_write_leaves_the_log_to_others(log: Decklog, run_id: str) -> None:
-    told: list[object] = []
+    results: list[object] = []
 
     def leave() -> None:
         raise SystemExit
@@ -79,19 +79,19 @@ def test_a_thread_that_exits_in_its_write_leaves_the_log_to_others(log: Decklog,
         try:
             log.db.write(leave)
         except SystemExit:
-            told.append("left")
+            results.append("left")
 
     threads = [Thread(target=write_and_leave) for _ in range(4)]
-    threads += [Thread(target=lambda: told.append(log.journal.append(run_id, "stays").body)) for _ in range(4)]
+    threads += [Thread(target=lambda: results.append(log.journal.append(run_id, "stays").body)) for _ in range(4)]
     with log.transaction():
         for thread in threads:
             thread.start()
     for thread in threads:
         thread.join(20)
-    assert sorted(map(str, told)) == ["left"] * 4 + ["stays"] * 4
+    assert sorted(map(str, results)) == ["left"] * 4 + ["stays"] * 4
 
 
-def test_threads_that_submit_for_the_first_time_at_once_share_what_writes_for_them(log: Decklog, run_id: str) -> None:
+def test_first_submits_of_threads_share_one_writer(log: Decklog, run_id: str) -> None:
     gate = Barrier(8)
 
     def submit() -> None:
@@ -108,7 +108,7 @@ def test_threads_that_submit_for_the_first_time_at_once_share_what_writes_for_th
     assert len(log.journal.search("once")) == 8
 
 
-def test_what_is_remembered_of_statements_has_a_bound() -> None:
+def test_statement_cache_is_bounded() -> None:
     known: Statements[int] = Statements()
     for number in range(5000):
         assert known.keep(f"select {number}", number) == number

@@ -1,4 +1,4 @@
-"""Whoever changes a log behind Decklog's back is found out, and verify says where."""
+"""Changes behind Decklog's back are found by verify, which names the place."""
 
 import shutil
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ from decklog import Decklog, Invalid, NotFound, Record
 from decklog.journal.verify import Verification
 from tests.conftest import ENGINES
 from tests.db.tampering import PostgresVictim, SqliteVictim, database_for
+from tests.stores.claiming import claimed
 
 ENTRY_COLUMNS = [
     *("pos", "stream", "seq", "at", "hash", "kind", "subtype", "agent", "agent_id", "group_id", "task_id", "iteration", "phase"),
@@ -52,8 +53,7 @@ def fill(target: str) -> None:
         )
         log.tasks.add("run_1", "first", task_id="task_1")
         log.tasks.add("run_1", "second", task_id="task_2", depends_on=["task_1"])
-        claim = log.tasks.claim("run_1", worker="w")
-        assert claim is not None
+        claim = claimed(log, "run_1", worker="w")
         claim.finish("done", {"ok": True})
         log.runs.start("another", run_id="run_2")
         log.journal.append("run_2", "elsewhere")
@@ -109,7 +109,7 @@ def other(column: str, is_number: bool) -> str:
     return f"case when {column} is null or {column} = '' then 'x' else substr({column}, 1, length({column}) - 1) || '~' end"
 
 
-def test_a_log_that_nobody_touched_is_whole(victim: Victim) -> None:
+def test_intact_log_is_verified(victim: Victim) -> None:
     result = victim.verify()
     assert result.ok, result.problems
     assert (result.streams, result.entries, result.records) == (2, LAST + 2, 6)
@@ -136,7 +136,7 @@ def test_any_changed_column_of_an_entry_is_found(victim: Victim, column: str, se
 
 
 AGENT = "role, session, turns, rotations, updated_at"
-# Statements, each with where the first problem is and a part of what is said of it.
+# Statements, each with the place of the first problem and a part of its message.
 CHANGES = [
     *(
         (f"update entries set {column} = null where stream = 'run_1' and seq = {FULL}", {"stream": "run_1", "seq": FULL}, "")
@@ -162,13 +162,13 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize(("statement", "where", "said"), CHANGES)
-def test_a_change_is_found_and_named(victim: Victim, statement: str, where: dict[str, object], said: str) -> None:
+@pytest.mark.parametrize(("statement", "where", "message"), CHANGES)
+def test_a_change_is_found_and_named(victim: Victim, statement: str, where: dict[str, object], message: str) -> None:
     assert victim.change(statement) >= 1
     first = victim.verify().first
     assert first is not None
     assert vars(first).items() >= where.items()
-    assert said in first.what
+    assert message in first.what
 
 
 def test_unreadable_post_images_are_a_finding_not_a_crash(victim: Victim) -> None:
@@ -229,7 +229,7 @@ def test_a_removed_stream_does_not_hide_its_entries(victim: Victim, stream: str,
     assert [(problem.stream, problem.seq) for problem in result.problems] == [(stream, seq + 1) for seq in range(entries)]
 
 
-def test_a_stream_wrongly_said_to_be_in_order_is_found(target: str) -> None:
+def test_stream_wrongly_marked_as_in_order_is_found(target: str) -> None:
     with Decklog.open(target) as log:
         log.runs.start("x", run_id="run_1")
         log.journal.append("run_1", "long ago", at=log.clock.now().replace(year=2001))
@@ -272,7 +272,7 @@ def test_a_rewritten_tail_shows_against_the_anchor(victim: Victim, tmp_path: Pat
     anchor = str(tmp_path / "anchors")
     victim.verify(anchor=anchor)
     cut_off(victim)
-    with Decklog.open(victim.path if isinstance(victim, SqliteVictim) else victim.url) as log:  # type: ignore[attr-defined]
+    with Decklog.open(victim.path if isinstance(victim, SqliteVictim) else victim.url) as log:
         log.journal.append("run_2", "a more convenient truth")
     assert victim.verify().ok
     first = victim.verify(anchor=anchor).first
@@ -281,7 +281,7 @@ def test_a_rewritten_tail_shows_against_the_anchor(victim: Victim, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_an_anchor_that_makes_no_sense_is_refused(victim: Victim, tmp_path: Path) -> None:
+def test_invalid_anchor_is_refused(victim: Victim, tmp_path: Path) -> None:
     for content in ("nonsense\n", "{}\n", '{"stream": "run_1"}\n', "[]\n", '{"stream": "run_1", "seq": "x", "hash": 1}\n'):
         (tmp_path / "anchors").write_text(content)
         with pytest.raises(Invalid, match="not an anchor"):
@@ -308,7 +308,7 @@ def test_the_records_of_one_stream_are_verified_with_it(victim: Victim) -> None:
     assert victim.verify(stream="run_2").ok
 
 
-def test_a_stream_that_can_not_be_read_keeps_no_other_from_being_checked(tmp_path: Path) -> None:
+def test_unreadable_stream_does_not_stop_the_check_of_others(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     with Decklog.open(path) as log:
         for number in (1, 2, 3, 4):
@@ -324,9 +324,9 @@ def test_a_stream_that_can_not_be_read_keeps_no_other_from_being_checked(tmp_pat
     path.write_bytes(content)
     with Decklog.open(path) as log:
         found = log.journal.verify()
-    seen = [(problem.stream, problem.seq) for problem in found.problems if problem.stream]
-    assert seen[:3] == [("run_1", 7), ("run_2", None), ("run_3", 7)]
-    assert not any(stream == "run_4" for stream, _ in seen)
+    places = [(problem.stream, problem.seq) for problem in found.problems if problem.stream]
+    assert places[:3] == [("run_1", 7), ("run_2", None), ("run_3", 7)]
+    assert not any(stream == "run_4" for stream, _ in places)
 
 
 def test_a_key_that_was_changed_in_the_table_alone_is_found(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The check of a text index: it accepts every intact index, whatever its merges, and finds what changes a search."""
+"""The check of a text index accepts every intact index, also during a merge, and finds what changes a search."""
 
 import random
 from collections.abc import Callable

@@ -15,18 +15,18 @@ from tests.waiting import wait_until
 
 
 class Site:
-    """A lock as one process has it, another's, and whoever asks whether it is free."""
+    """The lock of one process, that of another, and a probe."""
 
     def __init__(self, path: Path) -> None:
         self.ours, self.theirs = FairLock(str(path), 10), FairLock(str(path), 10)
-        self._asking = os.open(path, os.O_RDWR)
+        self._descriptor = os.open(path, os.O_RDWR)
 
     def is_free(self) -> bool:
         try:
-            fcntl.flock(self._asking, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        fcntl.flock(self._asking, fcntl.LOCK_UN)
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         return True
 
     def wait_for_ours(self) -> None:
@@ -50,12 +50,12 @@ class Site:
     def close(self) -> None:
         self.ours.close()
         self.theirs.close()
-        os.close(self._asking)
+        os.close(self._descriptor)
 
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    # A machine with other work may be away itself for a while, which is not what is asked here.
+    # A busy machine may pause a thread for longer than the real limits.
     monkeypatch.setattr(fair_lock, "_PAUSE_SECONDS", 0.25)
     monkeypatch.setattr(fair_lock, "TURN_SECONDS", 5.0)
     found = Site(tmp_path / "log-lock")
@@ -63,7 +63,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     found.close()
 
 
-def test_where_nobody_waits_the_lock_is_given_back_at_each_release(site: Site) -> None:
+def test_lock_without_waiters_is_released_at_once(site: Site) -> None:
     for _ in range(3):
         site.ours.acquire()
         assert not site.is_free()
@@ -71,7 +71,7 @@ def test_where_nobody_waits_the_lock_is_given_back_at_each_release(site: Site) -
         assert site.is_free()
 
 
-def test_who_waited_and_comes_back_at_once_keeps_the_lock(site: Site) -> None:
+def test_waiter_that_returns_at_once_keeps_the_lock(site: Site) -> None:
     site.wait_as_one_who_comes_back()
     for _ in range(3):
         site.ours.release()
@@ -80,7 +80,7 @@ def test_who_waited_and_comes_back_at_once_keeps_the_lock(site: Site) -> None:
         assert not site.is_free()
 
 
-def test_who_does_not_come_back_loses_the_lock_within_its_turn(site: Site) -> None:
+def test_lock_is_released_at_the_end_of_a_turn(site: Site) -> None:
     site.wait_as_one_who_comes_back()
     site.ours.release()
     assert not site.is_free()
@@ -92,14 +92,14 @@ def test_who_does_not_come_back_loses_the_lock_within_its_turn(site: Site) -> No
     assert site.is_free()
 
 
-def test_who_does_something_else_between_its_writes_keeps_nothing(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pause_between_writes_releases_the_lock(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fair_lock, "_PAUSE_SECONDS", 0.0)
     site.wait_as_one_who_comes_back()
     site.ours.release()
     assert site.is_free()
 
 
-def test_where_no_thread_can_be_had_the_lock_is_given_back(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lock_is_released_if_no_thread_can_start(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.wait_as_one_who_comes_back()
 
     def refuse(**_: object) -> int:

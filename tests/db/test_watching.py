@@ -7,7 +7,7 @@ from pathlib import Path
 from decklog import Decklog
 
 
-def test_whoever_watches_is_woken_by_every_commit_of_others(tmp_path: Path) -> None:
+def test_watcher_is_woken_by_every_commit_of_others(tmp_path: Path) -> None:
     with Decklog.open(tmp_path / "log.db") as log, Decklog.open(tmp_path / "log.db") as other:
         run, woken = other.runs.start("x"), threading.Event()
         stop = log.db.watch(None, woken.set)

@@ -31,13 +31,13 @@ def wal_bytes(path: Path) -> int:
 
 
 def write(log: Decklog, megabytes: int) -> None:
-    """Commit entries with bytes beside them, so many megabytes or a part of that: texts would be searched for secrets."""
+    """Commit entries with blobs of some megabytes in all; texts would be scanned for secrets."""
     for number in range(megabytes * 4):
         content = b"%d of %d " % (number, megabytes) + PIECE
         with log.transaction():
             log.journal.append("run_1", f"{number} of {megabytes}")
-            named = {"digest": sha256(content).hexdigest(), "size": len(content), "bytes": content}
-            log.db.count("insert into blobs (digest, size, bytes) values (:digest, :size, :bytes)", named)
+            blob = {"digest": sha256(content).hexdigest(), "size": len(content), "bytes": content}
+            log.db.count("insert into blobs (digest, size, bytes) values (:digest, :size, :bytes)", blob)
 
 
 @pytest.mark.slow

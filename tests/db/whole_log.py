@@ -17,7 +17,7 @@ from tests.stores.artifacts.graph_records import fill_graphs
 
 
 class Digests:
-    """An embedder without meaning, but with vectors of its own for every text."""
+    """An embedder whose vectors have no meaning and differ for every text."""
 
     name = "digests"
     dimensions = 8
@@ -174,19 +174,20 @@ def _desk(log: Any, keys: dict[str, Key]) -> None:
     review = {"base": "a", "head": "b", "tree": "c", "patch": "d", "settings": "e", "findings": [{"kind": "slow"}]}
     review_id = log.reviews.record("run_2", "block", **review, confidence=80, feedback_id=feedback.id).id
     log.reviews.keep_pass("run_2", "c", 1, {"verdict": "pass"})
-    told = {"branch": "fix", "head": "b", "fix_class": "doc", "confidence": 70, "waits_for": "fix", "merged": "m"}
+    facts = {"branch": "fix", "head": "b", "fix_class": "doc", "confidence": 70, "waits_for": "fix", "merged": "m"}
     mend = log.mends.begin("run_2", feedback.id, repo="repository", base="a", for_run_id="run_1")
-    told |= {"review_id": review_id, "fix_run_id": "run_1", "triage": {"class": "doc"}, "plan": {"steps": 1}, "proof": {"red": 1}}
-    log.mends.move(mend, reason="red", **told)
+    facts |= {"review_id": review_id, "fix_run_id": "run_1"}
+    facts |= {"triage": {"class": "doc"}, "plan": {"steps": 1}, "proof": {"red": 1}}
+    log.mends.move(mend, reason="red", **facts)
     log.inbox.post("ana", "Faster, please", run_id="run_2", key="i")
     log.trust.bind("ana", "cli", keys["owner"].public)
-    asked = log.approvals.ask("run_2", "May I?", by="dev", about="the diff")
+    approval = log.approvals.ask("run_2", "May I?", by="dev", about="the diff")
     with log.proving(key=keys["owner"].path):
         log.trust.apply(log.trust.propose("promote", "good work").statement)
-        log.approvals.decide(asked.id, "granted", by="ana", uses=2)
+        log.approvals.decide(approval.id, "granted", by="ana", uses=2)
         log.budgets.set("agent", scope_id="a", limit_microdollars=10)
         rule = log.notices.add_rule("done", "webhook", target=["http://127.0.0.1:9/"], secret_env="HOOK")
     log.notices.note(rule.id, "run:run_2", "Done", run_id="run_2")
-    told = log.notices.take("host:1")
-    log.notices.settle(told.id, attempts=1, state="failed", error="nobody there")
+    notice = log.notices.take("host:1")
+    log.notices.settle(notice.id, attempts=1, state="failed", error="nobody there")
     log.trust.propose("promote", "again")

@@ -61,8 +61,8 @@ def answering(**answers: Any) -> Script:
     """Answer every call as a good model would, and some otherwise: mend_triage=… with JSON, a text, or a reply."""
 
     def script(site: str, _: Prompt) -> "str | ModelReply":
-        said = answers.get(site.replace(".", "_"), TRIAGE if site == "mend.triage" else ANSWERS.get(site))
-        return said if isinstance(said, (str, ModelReply)) else json.dumps(said)
+        answer = answers.get(site.replace(".", "_"), TRIAGE if site == "mend.triage" else ANSWERS.get(site))
+        return answer if isinstance(answer, (str, ModelReply)) else json.dumps(answer)
 
     return script
 
@@ -76,7 +76,7 @@ class Bench:
         self.state = folder.parent / "state"
         self.repository = Repository.find(folder, self.state)
         self.script = script or answering()
-        self.asked: list[str] = []
+        self.called_sites: list[str] = []
 
     def commit(self, branch: str, files: Mapping[str, str | None], message: str = "Mend it") -> Change:
         """Commit a change to a branch that begins with main; the branch that is checked out afterwards is main."""
@@ -97,12 +97,12 @@ class Bench:
 
     @property
     def mending(self) -> FixLoop:
-        def tell(prompt: Prompt) -> "str | ModelReply":
-            self.asked.append(site_of(prompt))
+        def reply(prompt: Prompt) -> "str | ModelReply":
+            self.called_sites.append(site_of(prompt))
             return self.script(site_of(prompt), prompt)
 
         def make(_: object) -> Provider:
-            return Scripted(tell)
+            return Scripted(reply)
 
         return FixLoop(log=self.log, cwd=self.folder, state=self.state, make=make)
 
@@ -131,6 +131,6 @@ class Bench:
 
 
 def scripted(fault: Fault, kind: str, counter: Path) -> str:
-    """Say what somebody says of a fault, with the script by which the agent mends it and brings a test of a kind."""
+    """Describe a fault, with a script by which the agent fixes it and adds a kind of test."""
     steps = [["write", name, text] for name, text in files(fault, kind, counter).items()]
     return f"{fault.said}\nSCRIPT {json.dumps(steps)}"

@@ -1,4 +1,4 @@
-"""A repository with seeded faults, and somebody who has them mended."""
+"""A repository with seeded faults, and a bench to fix them."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What agents are told, documents and rules are mended as code is: shown by a test that reads them."""
+"""Documents, prompts and rules are fixed like code: a test that reads them is the proof."""
 
 import pytest
 from benchmarks.mending_faults import PASSING
@@ -10,17 +10,17 @@ STANDS_BY = 'import os\n\n\ndef test_agents_are_told():\n    assert os.path.gets
 
 
 @pytest.mark.slow
-def test_a_document_is_proven_by_a_test_that_reads_it_and_not_by_one_that_stands_by(bench: Bench) -> None:
-    told = {"AGENTS.md": "Be brief.\nPush, and never force a push.\n"}
-    proof = bench.prove(bench.commit("fix", {**told, "tests/test_told.py": READS}))
+def test_document_is_proven_only_by_a_test_that_reads_it(bench: Bench) -> None:
+    document = {"AGENTS.md": "Be brief.\nPush, and never force a push.\n"}
+    proof = bench.prove(bench.commit("fix", {**document, "tests/test_told.py": READS}))
     assert (proof.refused, proof.touches, proof.tests) == (None, "read", ("test_told.py::test_agents_are_told",))
-    assert bench.prove(bench.commit("fix", {**told, "tests/test_told.py": STANDS_BY})).refused == "marker"
-    both = {**told, "shop/lists.py": PASSING.replace("a + 1", "1 + a"), "tests/test_told.py": READS}
+    assert bench.prove(bench.commit("fix", {**document, "tests/test_told.py": STANDS_BY})).refused == "marker"
+    both = {**document, "shop/lists.py": PASSING.replace("a + 1", "1 + a"), "tests/test_told.py": READS}
     assert bench.prove(bench.commit("fix", both)).refused == "marker", "beside a document there is code that it does not run"
 
 
 @pytest.mark.slow
-def test_a_change_of_rules_asks_a_person_whatever_its_test_says(bench: Bench) -> None:
+def test_change_of_rules_needs_a_person(bench: Bench) -> None:
     feedback = bench.file("The agents push by force, they must be told not to")
     bench.commit("by-hand", {"AGENTS.md": "Push, and never force a push.\n", "tests/test_told.py": READS})
     mend = bench.mend(feedback, branch="by-hand")

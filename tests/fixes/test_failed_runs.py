@@ -22,24 +22,24 @@ def failed(bench: Bench, why: str) -> str:
     return run.id
 
 
-def test_plain_signs_tell_whose_fault_it_is_and_who_is_not_sure_changes_nothing(bench: Bench) -> None:
+def test_failure_is_classified_by_its_message_or_not_at_all(bench: Bench) -> None:
     trace = f'Traceback:\n  File "{bench.folder}/shop/lists.py", line 3, in x\nKeyError: 1'
     cases = {"Error 429: rate limit reached": "outside", "red in round 2, tests fail": "task", trace: "own-code"}
     for why, whose in cases.items():
         found = take_up(bench.mending, failed(bench, why))
         assert (found.whose, bool(found.mend_id)) == (whose, whose == "own-code"), found
         assert bench.log.runs.get(found.run_id).status == "paused"
-    assert bench.asked == []
+    assert bench.called_sites == []
     sure = {"kind": "own-code", "evidence": "Its prompt says so.", "confidence": 49}
     bench.script = answering(mend_failure=json.dumps(sure))
     run_id = failed(bench, "It did something odd")
     assert take_up(bench.mending, run_id).whose == "outside"
-    assert bench.asked == ["mend.failure"]
+    assert bench.called_sites == ["mend.failure"]
     with pytest.raises(Conflict, match="none of its tasks failed"):
         take_up(bench.mending, bench.log.runs.start("Fine").id)
 
 
-def test_where_nobody_knows_whose_fault_it_is_nothing_changes_and_a_persons_word_counts(bench: Bench) -> None:
+def test_unknown_cause_changes_nothing_until_a_person_decides(bench: Bench) -> None:
     run_id = failed(bench, "It did something odd")
     bench.script = answering(mend_failure="I can not say")
     before = bench.log.runs.get(run_id)
@@ -47,24 +47,24 @@ def test_where_nobody_knows_whose_fault_it_is_nothing_changes_and_a_persons_word
     assert (found.whose, found.confidence, found.snapshots, found.mend_id) == ("unknown", 0, (), None)
     assert f"decklog mend --run {run_id} --whose task|own-code|outside" in found.next
     assert bench.log.runs.get(run_id) == before
-    said = take_up(bench.mending, run_id, "task")
-    assert (said.whose, said.confidence, bench.log.runs.get(run_id).status) == ("task", 100, "paused")
+    decided = take_up(bench.mending, run_id, "task")
+    assert (decided.whose, decided.confidence, bench.log.runs.get(run_id).status) == ("task", 100, "paused")
     assert take_up(bench.mending, run_id, "own-code").mend_id is not None
     with pytest.raises(Invalid, match="the fault of 'the moon'"):
         take_up(bench.mending, run_id, "the moon")
-    with pytest.raises(NotFound, match="no run nosuch") as told:
+    with pytest.raises(NotFound, match="no run nosuch") as missing:
         take_up(bench.mending, "nosuch")
-    assert "Start it" not in str(told.value.hint)
+    assert "Start it" not in str(missing.value.hint)
 
 
 @pytest.mark.slow
-def test_a_run_goes_on_when_what_the_agent_is_made_of_is_mended(bench: Bench, tmp_path: Path) -> None:
+def test_run_is_resumed_after_the_agent_is_fixed(bench: Bench, tmp_path: Path) -> None:
     bench.script = answering(mend_failure=json.dumps({"kind": "own-code", "evidence": "The average is wrong.", "confidence": 80}))
     run_id = failed(bench, "It went on with a wrong number")
     found = take_up(bench.mending, run_id)
     assert (found.whose, found.snapshots) == ("own-code", (f"{run_id}.a",))
-    kept = bench.log.states.get_snapshot(run_id, f"{run_id}.a").document
-    assert (kept["original_prompt"], kept["state_at_pause"]) == ("As it is written", "blocked")  # type: ignore[index]
+    snapshot = bench.log.states.get_snapshot(run_id, f"{run_id}.a").document
+    assert (snapshot["original_prompt"], snapshot["state_at_pause"]) == ("As it is written", "blocked")
     assert take_up(bench.mending, run_id).mend_id == found.mend_id, "the same failure is mended once"
     bench.commit("by-hand", files(FAULT, "true", tmp_path / "c"))
     mend = bench.mend(str(found.mend_id), branch="by-hand")

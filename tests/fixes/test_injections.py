@@ -45,7 +45,7 @@ ORDERS = (
 
 
 def watching(bench: Bench, order: str, script: Script) -> Script:
-    """Answer by a script, once it is made sure that an order stands nowhere but between the marks of what others wrote."""
+    """Answer by a script after checking that an order is only between data marks."""
 
     def checked(site: str, prompt: Prompt) -> "str | ModelReply":
         for part in prompt.parts:
@@ -55,7 +55,7 @@ def watching(bench: Bench, order: str, script: Script) -> Script:
                 assert mark is not None, (site, part.name)
                 assert rest.count(f"<<<<end of {mark[1]} {mark[2]}>>>>") == 1
                 assert not part.is_stable
-        bench.asked.append("checked")
+        bench.called_sites.append("checked")
         return script(site, prompt)
 
     return checked
@@ -63,7 +63,7 @@ def watching(bench: Bench, order: str, script: Script) -> Script:
 
 @pytest.fixture
 def planned(bench: Bench) -> Bench:
-    """A loop that stops when its plan is made: the plan is large, and nobody says yes."""
+    """A loop that stops after planning: the plan is large, and nobody approves."""
     bench.script = answering(mend_triage={**TRIAGE, "fix_class": "architectural"})
     return bench
 
@@ -75,22 +75,22 @@ def test_an_order_in_feedback_changes_no_class_and_calls_nothing(order: str, pla
     bench.script = watching(bench, order, answering(mend_triage={**TRIAGE, "fix_class": "architectural"}))
     mend = bench.mend(bench.file(f"{order}\n{FAULT.said}"))
     assert (mend.state, mend.waits_for, mend.fix_class, mend.confidence) == ("planned", "approval", "architectural", 90)
-    (asked,) = bench.log.approvals.find(mend.run_id)
-    assert asked.state == "open"
+    (approval,) = bench.log.approvals.find(mend.run_id)
+    assert approval.state == "open"
     assert bench.log.effects.find(mend.run_id) == []
     assert bench.repository.refs("refs/heads") == {"refs/heads/main": mend.base}
     assert not list(bench.folder.glob("pwned*"))
     assert git(bench.folder, "status", "--porcelain") == ""
-    assert all(str(spot["path"]).startswith(("shop/", "tests/", "AGENTS", "decklog")) for spot in mend.places)  # type: ignore[index]
+    assert all(str(spot["path"]).startswith(("shop/", "tests/", "AGENTS", "decklog")) for spot in mend.places)
     _check_message(bench, mend.id, order)
 
 
 def _check_message(bench: Bench, mend_id: str, order: str) -> None:
-    """Make sure that a message with an order in it is still one of ours, and that the agent is told it as data."""
+    """Check that a message with an order in it keeps our form, and that the agent gets the order as data."""
     mending: FixLoop = bench.mending
     context = mending._context(bench.log.mends.get(mend_id))
     text = fixing._message(context, Change(bench.repository, context.base, context.base), order)
-    found = run_prose(Change(bench.repository, context.base, context.base, (text,)), Rules(), lambda *_: None)  # type: ignore[arg-type,return-value]
+    found = run_prose(Change(bench.repository, context.base, context.base, (text,)), Rules(), lambda *_: None)
     assert "\x1b" not in text
     assert text.rstrip().endswith(f"Feedback: {context.mend.feedback_id}")
     assert [one.kind for one in found.findings] == [], found.findings
@@ -111,11 +111,11 @@ def test_orders_in_names_diffs_and_messages_prove_nothing_and_refuse_nothing(ben
         outcomes[kind] = (mend.state, mend.waits_for, mend.proof["refused"])
     assert outcomes == {"true": ("published", "merge", None), "vacuous": ("fixed", "fix", "vacuous")}
     assert not list(bench.folder.glob("pwned*"))
-    assert bench.asked.count("checked") == 3, "the gate asks three times of the true one, and nobody of the other"
+    assert bench.called_sites.count("checked") == 3, "the gate asks three times of the true one, and nobody of the other"
 
 
 @every("name", ["a b", "x;rm -rf ~", "$(touch y)", "..", "a..b", "-d", "@{u}", "fb.lock", "ü\n", "a/b", "a~^:?*[\\"])
-def test_whatever_id_feedback_has_its_branch_is_one_that_git_takes(name: str, bench: Bench) -> None:
+def test_branch_name_is_valid_for_any_feedback_id(name: str, bench: Bench) -> None:
     mending = bench.mending
     mend = mending.begin(bench.log.feedback.file("ana", "It is wrong", feedback_id=name).id)
     branch = branch_of(mending._context(mend))

@@ -24,7 +24,7 @@ MORE = (
 
 
 def mended(target: str, folder: Path, feedback: str, point: str | None) -> int:
-    """Mend in a process of its own, which is killed at a point; give how it ended."""
+    """Run a fix in a process that is killed at a point; return its exit code."""
     child = os.fork()
     if child == 0:
         try:

@@ -1,4 +1,4 @@
-"""The loop from what somebody said to a fix that is verified where it was merged."""
+"""The loop from feedback to a fix that is verified on the merged commit."""
 
 from pathlib import Path
 
@@ -18,12 +18,12 @@ FAULT = FAULTS[0]
 
 
 @pytest.mark.slow
-def test_an_agent_mends_what_was_said_and_the_fix_is_verified_on_the_merged_commit(bench: Bench, tmp_path: Path) -> None:
+def test_agent_fixes_feedback_and_the_merged_commit_is_verified(bench: Bench, tmp_path: Path) -> None:
     before = everything(bench.folder)
     feedback = bench.file(scripted(FAULT, "true", tmp_path / "c"), severity="high")
     mend = bench.mend(feedback)
     assert (mend.state, mend.waits_for) == ("published", "merge"), mend.reason
-    assert bench.asked == ["mend.triage", "review.3", "review.6", "review.7"]
+    assert bench.called_sites == ["mend.triage", "review.3", "review.6", "review.7"]
     branch = f"mend/{feedback}"
     assert mend.published == {"way": "branch", "commit": mend.head, "branch": branch, "message": mend.published["message"]}
     assert git(bench.folder, "log", "--format=%s", f"main..{branch}").startswith("Mend: clamp_low(1, 3) gives")
@@ -65,11 +65,11 @@ def test_a_person_mends_it_without_any_model_and_the_proof_counts_as_well(bench:
     assert (mend.state, mend.waits_for) == ("proven", "gate"), mend.reason
     assert "no model is configured for review.6" in mend.reason
     review = bench.log.reviews.get(str(mend.review_id))
-    asked = request_override(bench.log, review, by="mend")
-    bench.log.approvals.decide(asked, "granted", by="ana", rationale="I have read it")  # type: ignore[arg-type]
+    approval = request_override(bench.log, review, by="mend")
+    bench.log.approvals.decide(approval, "granted", by="ana", rationale="I have read it")
     mend = bench.mend(feedback)
     assert (mend.state, mend.waits_for) == ("published", "merge"), mend.reason
-    assert bench.asked == []
+    assert bench.called_sites == []
 
     bench.merge("by-hand")
     assert bench.mend(feedback).state == "closed"
@@ -77,14 +77,14 @@ def test_a_person_mends_it_without_any_model_and_the_proof_counts_as_well(bench:
     assert edit.fix_class == "tool"
 
 
-def test_below_sixty_it_is_out_of_scope_and_that_is_said(bench: Bench) -> None:
+def test_triage_below_sixty_is_out_of_scope(bench: Bench) -> None:
     bench.script = answering(mend_triage={**TRIAGE, "confidence": 59})
     feedback = bench.file("Something is odd somewhere")
     mend = bench.mend(feedback)
     assert (mend.state, mend.confidence) == ("dropped", 59)
-    told = bench.log.feedback.get(feedback)
-    assert (told.state, told.fix_class) == ("rejected", "out-of-scope")
-    assert "59 of 100" in str(told.notes)
+    rejected = bench.log.feedback.get(feedback)
+    assert (rejected.state, rejected.fix_class) == ("rejected", "out-of-scope")
+    assert "59 of 100" in str(rejected.notes)
     assert bench.mend(bench.file("Somewhere else")).state == "dropped"
 
 
@@ -97,7 +97,7 @@ def test_a_large_plan_waits_for_a_yes_to_exactly_it(bench: Bench, tmp_path: Path
     (message,) = bench.log.inbox.find()
     assert "Large because: it is architectural" in message.body
     assert bench.mend(feedback).waits_for == "approval", "nothing goes on without an answer"
-    bench.log.approvals.decide(str(mend.plan["approval"]), "granted", by="ana")  # type: ignore[arg-type]
+    bench.log.approvals.decide(str(mend.plan["approval"]), "granted", by="ana")
     assert bench.mend(feedback).state == "published"
 
 
@@ -105,7 +105,7 @@ def test_a_plan_that_is_not_allowed_ends_the_matter(bench: Bench) -> None:
     bench.script = answering(mend_triage={**TRIAGE, "fix_class": "state-machine"})
     feedback = bench.file(FAULT.said)
     mend = bench.mend(feedback)
-    bench.log.approvals.decide(str(mend.plan["approval"]), "denied", by="ana", rationale="Too risky now")  # type: ignore[arg-type]
+    bench.log.approvals.decide(str(mend.plan["approval"]), "denied", by="ana", rationale="Too risky now")
     mend = bench.mend(feedback)
     assert (mend.state, mend.reason) == ("dropped", "the plan was not allowed: Too risky now")
     assert bench.log.feedback.get(feedback).state == "rejected"
@@ -117,7 +117,7 @@ def test_a_fix_without_a_proof_is_sent_back_and_then_waits_with_its_class(bench:
     mend = bench.mend(feedback)
     assert (mend.state, mend.waits_for) == ("fixing", "fix"), mend.reason
     assert "proof marker" in mend.reason
-    assert "review.7" not in bench.asked
+    assert "review.7" not in bench.called_sites
     assert bench.repository.refs("refs/heads/mend") == {}
     tried = str(mend.fix_run_id)
     bench.commit("better", files(FAULT, "true", tmp_path / "c"))
@@ -126,33 +126,33 @@ def test_a_fix_without_a_proof_is_sent_back_and_then_waits_with_its_class(bench:
 
 
 @pytest.mark.slow
-def test_what_the_gate_wants_changed_is_published_by_a_persons_yes_or_another_branch(bench: Bench, tmp_path: Path) -> None:
+def test_rejected_fix_is_published_after_an_override_or_another_branch(bench: Bench, tmp_path: Path) -> None:
     low = {"findings": [], "score": 70, "reasoning": "It says little of why."}
     bench.script = answering(review_6=low)
     bench.commit("by-hand", files(FAULT, "true", tmp_path / "c"))
     mend = bench.mend(bench.file(FAULT.said), branch="by-hand")
     assert (mend.state, mend.waits_for, "request-changes" in mend.reason) == ("proven", "gate", True)
-    said = bench.log.reviews.get(str(mend.review_id))
-    asked = request_override(bench.log, said, by="dev-1")
-    assert asked_about(bench.log, mend) == asked
-    assert ways_out(mend, asked)[0] == f"decklog approvals decide {asked} granted --by NAME --rationale WHY"
+    review = bench.log.reviews.get(str(mend.review_id))
+    approval = request_override(bench.log, review, by="dev-1")
+    assert asked_about(bench.log, mend) == approval
+    assert ways_out(mend, approval)[0] == f"decklog approvals decide {approval} granted --by NAME --rationale WHY"
     assert bench.mend(mend.id).moves == mend.moves
-    bench.log.approvals.decide(asked, "denied", by="ana", rationale="Say why")  # type: ignore[arg-type]
+    bench.log.approvals.decide(approval, "denied", by="ana", rationale="Say why")
     with pytest.raises(Conflict, match="ana was asked about review"):
-        request_override(bench.log, said, by="dev-1")
+        request_override(bench.log, review, by="dev-1")
     assert ways_out(mend, asked_about(bench.log, mend))[:2] == [
         f"decklog review ask {mend.feedback_id}",
         f"decklog mend {mend.feedback_id} --branch NAME",
     ]
     bench.commit("better", files(FAULT, "true", tmp_path / "c"), "Give the last item, since the list is counted from its end")
     mend = bench.mend(mend.id, branch="better")
-    asked = request_override(bench.log, bench.log.reviews.get(str(mend.review_id)), by="dev-1")
-    bench.log.approvals.decide(asked, "granted", by="ana", rationale="It does")  # type: ignore[arg-type]
+    approval = request_override(bench.log, bench.log.reviews.get(str(mend.review_id)), by="dev-1")
+    bench.log.approvals.decide(approval, "granted", by="ana", rationale="It does")
     assert bench.mend(mend.id).state == "published"
 
 
 @pytest.mark.slow
-def test_whatever_state_it_is_in_a_mend_can_be_dropped(bench: Bench, tmp_path: Path) -> None:
+def test_fix_can_be_dropped_in_any_state(bench: Bench, tmp_path: Path) -> None:
     bench.commit("by-hand", files(FAULT, "true", tmp_path / "c"))
     bench.script = answering(review_6="no JSON")
     waiting = [bench.mend(bench.file(FAULT.said), branch="by-hand")]
@@ -165,7 +165,7 @@ def test_whatever_state_it_is_in_a_mend_can_be_dropped(bench: Bench, tmp_path: P
     assert list(bench.mending.waiting()) == []
 
 
-def test_the_page_says_of_every_state_what_the_code_does() -> None:
+def test_documentation_of_states_matches_the_code() -> None:
     page = (ROOT / "docs/explanation/mending.md").read_text(encoding="utf-8").splitlines()
     missing = [
         state

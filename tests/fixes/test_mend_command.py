@@ -34,15 +34,15 @@ def test_a_sentence_is_filed_and_mended_by_a_branch_and_every_wait_names_its_way
     assert "waits for model" in run("mend", filed["id"], code=7)
     assert f"decklog mend drop {filed['id']} --reason WHY" in run("mend")
     assert "not proven, misdirected" in run("mend", filed["id"], "--branch", "empty-test", code=6)
-    # Pass 7 asks a model whatever the settings say; there is none, so a person has to say yes.
-    held = run("mend", filed["id"], "--branch", "by-hand", code=6)
-    assert "is proven" in held
-    assert f"decklog review ask {filed['id']}" in held
+    # Pass 7 asks a model in any case; there is none, so a person has to approve.
+    waiting = run("mend", filed["id"], "--branch", "by-hand", code=6)
+    assert "is proven" in waiting
+    assert f"decklog review ask {filed['id']}" in waiting
     approval = run("review", "ask", filed["id"]).strip()
     answer = f"decklog approvals decide {approval} granted --by NAME --rationale WHY"
-    for told in (run("mend"), run("mend", filed["id"], code=7)):
-        assert answer in told
-        assert "review ask" not in told
+    for output in (run("mend"), run("mend", filed["id"], code=7)):
+        assert answer in output
+        assert "review ask" not in output
     assert answer in run("approvals", "show", approval)
     assert approval in run("now", code=7)
     run("approvals", "decide", approval, "granted", "--by", "ana", "--rationale", "I have read it")
@@ -53,7 +53,7 @@ def test_a_sentence_is_filed_and_mended_by_a_branch_and_every_wait_names_its_way
     assert "Nothing to fix" in run("mend")
 
 
-def test_a_word_that_is_no_verb_is_not_taken_for_feedback(decklog: Program, sqlite_target: str) -> None:
+def test_unknown_verb_is_not_taken_for_feedback(decklog: Program, sqlite_target: str) -> None:
     refused = decklog("--db", sqlite_target, "feedback", "broken")
     assert (refused.code, 'decklog feedback "…"' in refused.err) == (2, True)
     with Decklog.open(sqlite_target) as log:

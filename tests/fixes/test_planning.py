@@ -1,4 +1,4 @@
-"""What is known before a fix: what triage is told, where to look, how large it will be, and what is no fix."""
+"""Before a fix: the input of triage, where to look, its size, and what is no fix."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from tests.fixes.bench import TRIAGE, Bench, answering
 LARGE = {**TRIAGE, "fix_class": "architectural"}
 
 
-def named(*paths: str, **more: Any) -> dict[str, Any]:
+def triage_naming(*paths: str, **more: Any) -> dict[str, Any]:
     return {**TRIAGE, "candidate_files": [{"path": path, "why": "it is there"} for path in paths], **more}
 
 
@@ -25,7 +25,7 @@ def without_agents(bench: Bench) -> None:
 
 
 def test_lines_that_are_named_are_taken_exactly_and_a_file_that_is_not_there_is_passed_over(bench: Bench) -> None:
-    bench.script = answering(mend_triage=named("shop/lists.py:3-5", "shop/gone.py", fix_class="architectural"))
+    bench.script = answering(mend_triage=triage_naming("shop/lists.py:3-5", "shop/gone.py", fix_class="architectural"))
     mend = bench.mend(bench.file("The second function is wrong"))
     places: list[Any] = mend.places
     assert [(one["path"], one["first"], one["last"]) for one in places] == [("shop/lists.py", 3, 5)]
@@ -33,7 +33,7 @@ def test_lines_that_are_named_are_taken_exactly_and_a_file_that_is_not_there_is_
     assert "shop/gone.py: named by triage, and not there" in next(iter(bench.log.inbox.find())).body
 
 
-def test_at_most_twenty_places_are_found_by_the_words(bench: Bench) -> None:
+def test_at_most_twenty_places_are_searched_by_words(bench: Bench) -> None:
     bench.script = answering(mend_triage=LARGE)
     mend = bench.mend(bench.file("What they return is nothing_wrong"))
     places: list[Any] = mend.places
@@ -41,18 +41,18 @@ def test_at_most_twenty_places_are_found_by_the_words(bench: Bench) -> None:
     assert all("return" in one["text"] or "nothing_wrong" in one["text"] for one in places)
 
 
-def test_triage_is_told_of_failures_like_it_that_were_mended_before(bench: Bench) -> None:
+def test_triage_gets_similar_earlier_failures(bench: Bench) -> None:
     bench.log.memory.remember("failure_patterns", "clamp_low mixed up min and max", source_kind="feedback")
-    told: list[str] = []
+    prompts: list[str] = []
     good = answering(mend_triage=LARGE)
 
     def script(site: str, prompt: Prompt) -> Any:
-        told.extend(part.text for part in prompt.parts if site == "mend.triage")
+        prompts.extend(part.text for part in prompt.parts if site == "mend.triage")
         return good(site, prompt)
 
     bench.script = script
     bench.mend(bench.file(FAULTS[0].said))
-    assert any("clamp_low mixed up min and max" in text for text in told)
+    assert any("clamp_low mixed up min and max" in text for text in prompts)
 
 
 def test_a_plan_is_large_by_its_lines_or_when_triage_names_two_components(bench: Bench) -> None:
@@ -61,13 +61,13 @@ def test_a_plan_is_large_by_its_lines_or_when_triage_names_two_components(bench:
     git(bench.folder, "commit", "-q", "-m", "A page")
     without_agents(bench)
     bench.settle(lambda text: f"{text}\n[mend]\nlarge = 20\n")
-    bench.script = answering(mend_triage=named("shop/lists.py:1-30"))
+    bench.script = answering(mend_triage=triage_naming("shop/lists.py:1-30"))
     assert "about 35 lines, more than 20" in str(bench.mend(bench.file("Lists are slow")).reason)
-    bench.script = answering(mend_triage=named("shop/lists.py:1", "web/page.py:1"))
+    bench.script = answering(mend_triage=triage_naming("shop/lists.py:1", "web/page.py:1"))
     assert bench.mend(bench.file("Pages of lists are slow")).reason == (
         "the plan is large: it is in two components, shop and web"
     )
-    bench.script = answering(mend_triage=named("shop/lists.py:1", "shop/words.py:1"))
+    bench.script = answering(mend_triage=triage_naming("shop/lists.py:1", "shop/words.py:1"))
     one_package = bench.mend(bench.file("Words of lists are slow"))
     assert (one_package.plan["large"], one_package.state, one_package.waits_for) == ("", "fixing", "fix")
 
@@ -78,7 +78,8 @@ def test_a_branch_that_changes_nothing_is_no_fix(bench: Bench) -> None:
 
 
 def test_plan_review_message_has_all_parts_of_the_plan(bench: Bench) -> None:
-    bench.script = answering(mend_triage=named("shop/lists.py:3-5", fix_class="architectural", root_cause="it costs $approval"))
+    triage = triage_naming("shop/lists.py:3-5", fix_class="architectural", root_cause="it costs $approval")
+    bench.script = answering(mend_triage=triage)
     mend = bench.mend(bench.file("The second function is wrong, see $task"))
     body = next(iter(bench.log.inbox.find())).body
     parts = ("Success criterion:", "Approach:", "Files:", "Alternatives:", "Regression test:", "Cost:", "Risks:", "To approve:")
@@ -102,7 +103,7 @@ def test_repository_can_have_its_own_plan_review_message(bench: Bench) -> None:
 
 @pytest.mark.slow
 @on_both
-def test_what_a_large_plan_asks_is_answered_wherever_the_matter_is_decided(target: str, faulty: Path) -> None:
+def test_question_of_a_large_plan_is_answered_by_any_decision(target: str, faulty: Path) -> None:
     with Decklog.open(target) as log:
         bench = Bench(log, faulty, answering(mend_triage=LARGE))
         without_agents(bench)
@@ -110,8 +111,8 @@ def test_what_a_large_plan_asks_is_answered_wherever_the_matter_is_decided(targe
         granted, denied, dropped, by_hand = [bench.mend(one) for one in fb]
         assert [one.kind for one in log.overview.waiting()] == ["approval"] * 4, "each matter is one"
         assert {one.cause["rule"] for one in log.overview.waiting()} == {"large-change"}
-        log.approvals.decide(str(granted.plan["approval"]), "granted", by="ana")  # type: ignore[arg-type]
-        log.approvals.decide(str(denied.plan["approval"]), "denied", by="ana", rationale="not now")  # type: ignore[arg-type]
+        log.approvals.decide(str(granted.plan["approval"]), "granted", by="ana")
+        log.approvals.decide(str(denied.plan["approval"]), "denied", by="ana", rationale="not now")
         # Nobody has to call the loop for that.
         assert [one.state for one in log.inbox.find()].count("answered") == 2
         bench.mending.drop(dropped.id, "we live with it", by="bo")

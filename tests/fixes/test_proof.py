@@ -1,4 +1,4 @@
-"""A test proves a fix when it fails without it by what it claims, passes with it, runs it, and says so every time."""
+"""A test proves a fix if it fails without it for the claimed reason, passes with it, runs it, and is stable."""
 
 import os
 from pathlib import Path
@@ -28,10 +28,10 @@ def test_only_a_true_test_proves_a_fix_and_every_other_is_refused_with_its_class
 
 @pytest.mark.slow
 def test_the_same_interpreter_runs_the_test_without_the_fix_and_with_it(bench: Bench, tmp_path: Path) -> None:
-    told = tmp_path / "interpreters"
+    record = tmp_path / "interpreters"
     fix = files(FAULTS[0], "true", tmp_path / "c")
     test = next(path for path in fix if "test" in path)
-    noting = f"import sys\n\nwith open({str(told)!r}, 'a') as file:\n    file.write(sys.executable + '\\n')\n"
+    noting = f"import sys\n\nwith open({str(record)!r}, 'a') as file:\n    file.write(sys.executable + '\\n')\n"
     proof = bench.prove(bench.commit("fix", {**fix, test: noting + str(fix[test])}))
-    ran = told.read_text().splitlines()
+    ran = record.read_text().splitlines()
     assert (proof.refused, len(ran) >= 6, len(set(ran))) == (None, True, 1), proof.text

@@ -1,4 +1,4 @@
-"""A fix is handed on once: as a branch, a pull request or a patch; and what is in the way is told."""
+"""A fix is published once: as a branch, a pull request or a patch; obstacles are reported."""
 
 import os
 from pathlib import Path
@@ -43,7 +43,7 @@ def test_a_pull_request_is_opened_once_where_gh_is_there(bench: Bench, tmp_path:
     assert f"> {FAULT.said}" in (programs / "body").read_text()
     assert (programs / "calls").read_text().split("\n")[:2] == ["pr list", "pr create"]
     assert bench.log.feedback.get(feedback).fix_pr_url == "https://example.test/pull/7"
-    # Squashed by whoever merged it: the same change by another commit counts.
+    # A squashed merge: the same change by another commit counts.
     git(bench.folder, "merge", "-q", "--squash", f"mend/{feedback}")
     git(bench.folder, "commit", "-q", "-m", "Give the last item (#7)")
     assert bench.mend(feedback).state == "closed"
@@ -51,25 +51,25 @@ def test_a_pull_request_is_opened_once_where_gh_is_there(bench: Bench, tmp_path:
 
 
 @pytest.mark.slow
-def test_whoever_gave_the_feedback_is_told_of_the_fix_where_it_was_said_until_it_is_over(bench: Bench, tmp_path: Path) -> None:
+def test_sender_of_feedback_gets_the_state_of_its_fix(bench: Bench, tmp_path: Path) -> None:
     where = "https://example.test/issues/9"
-    said = [bench.log.feedback.file("ana", one.said, channel="gh-comment", context_url=where).id for one in (FAULT, FAULTS[4])]
-    for feedback, fault in zip(said, (FAULT, FAULTS[4]), strict=True):
+    ids = [bench.log.feedback.file("ana", one.said, channel="gh-comment", context_url=where).id for one in (FAULT, FAULTS[4])]
+    for feedback, fault in zip(ids, (FAULT, FAULTS[4]), strict=True):
         bench.commit("by-hand", files(fault, "true", tmp_path / "c"))
         mend = bench.mend(feedback, branch="by-hand")
-        asked = bench.log.inbox.get(str(mend.published["message"]))
-        assert (asked.channel, asked.context_url, asked.state) == ("gh-comment", where, "pending")
-        assert asked.body.startswith(f"ana: merge the fix for {feedback}, branch mend/{feedback}, and have it verified.")
-        assert fault.said in asked.body
+        message = bench.log.inbox.get(str(mend.published["message"]))
+        assert (message.channel, message.context_url, message.state) == ("gh-comment", where, "pending")
+        assert message.body.startswith(f"ana: merge the fix for {feedback}, branch mend/{feedback}, and have it verified.")
+        assert fault.said in message.body
         [waiting] = [one for one in bench.log.overview.waiting() if one.kind == "question"]
-        assert (waiting.id, waiting.command) == (asked.id, f"decklog mend {feedback}")
+        assert (waiting.id, waiting.command) == (message.id, f"decklog mend {feedback}")
         if fault is FAULT:
             bench.merge(f"mend/{feedback}")
             assert bench.mend(mend.id).state == "closed"
-            assert "its test passes on" in str(bench.log.inbox.get(asked.id).answer)
+            assert "its test passes on" in str(bench.log.inbox.get(message.id).answer)
         else:
             bench.mending.drop(mend.id, "nobody needs it", by="ana")
-            assert bench.log.inbox.get(asked.id).answer == "given up: nobody needs it"
+            assert bench.log.inbox.get(message.id).answer == "given up: nobody needs it"
         assert [one.id for one in bench.log.overview.waiting() if one.kind == "question"] == []
 
 
@@ -83,12 +83,12 @@ def test_a_fix_that_another_takes_the_place_of_asks_for_its_merge_no_more(bench:
     mend = bench.mend(feedback, branch="second")
     assert mend.state == "published", mend.reason
     assert bench.log.inbox.get(str(earlier)).answer == "another fix is in second"
-    [asked] = [one for one in bench.log.overview.waiting() if one.kind == "question"]
-    assert (asked.id, asked.command) == (mend.published["message"], f"decklog mend {feedback}")
+    [message] = [one for one in bench.log.overview.waiting() if one.kind == "question"]
+    assert (message.id, message.command) == (mend.published["message"], f"decklog mend {feedback}")
 
 
 @pytest.mark.slow
-def test_a_patch_file_is_written_and_a_branch_of_somebody_elses_is_left_alone(bench: Bench, tmp_path: Path) -> None:
+def test_patch_file_is_written_and_foreign_branch_left_alone(bench: Bench, tmp_path: Path) -> None:
     bench.settle(lambda text: text.replace("[review]", '[mend]\npublish = "patch"\n[review]'))
     bench.commit("by-hand", files(FAULT, "true", tmp_path / "c"))
     mend = bench.mend(bench.file(FAULT.said), branch="by-hand")
@@ -137,7 +137,7 @@ def test_two_at_once_work_on_one_mend_in_turn(bench: Bench) -> None:
 def test_after_it_was_published_another_fix_can_take_its_place(bench: Bench, tmp_path: Path) -> None:
     feedback = bench.file("It is still wrong")
     mend = bench.mending.named(feedback)
-    bench.log.feedback.triage(feedback, "tool")  # type: ignore[arg-type]
+    bench.log.feedback.triage(feedback, "tool")
     bench.log.feedback.start_fix(feedback)
     bench.log.feedback.open_pr(feedback, "branch mend/x")
     bench.log.mends.move(mend, MendState.PUBLISHED, head=mend.base, waits_for=MendWait.PERSON, reason="red after the merge")

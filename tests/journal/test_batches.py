@@ -31,7 +31,7 @@ def _batches() -> "list[list[dict[str, Any]]]":
 
 
 @pytest.mark.slow
-def test_a_batch_is_what_its_entries_are_one_by_one(log: Decklog, run_id: str) -> None:
+def test_batch_equals_single_appends(log: Decklog, run_id: str) -> None:
     log.runs.start("another", run_id="run_2")
     for batch in _batches():
         before = {stream: log.journal.find(stream)[0].seq for stream in (run_id, "run_2")}
@@ -53,23 +53,23 @@ def _prepared(stream: str, given: dict[str, Any]) -> tuple[Any, ...]:
 
 
 @pytest.mark.slow
-def test_a_batch_that_was_prepared_elsewhere_is_what_it_is_in_small_pieces(log: Decklog, run_id: str) -> None:
+def test_prepared_batch_equals_smaller_batches(log: Decklog, run_id: str) -> None:
     log.runs.start("another", run_id="run_2")
     bulk, times = Bulk(log.parts), [None, datetime(2024, 1, 1, tzinfo=UTC), datetime(2019, 1, 1, tzinfo=UTC)]
     long: list[dict[str, Any]] = [{"body": "x" * 70_000}, {"body": None, "payload": {"a": "y" * 70_000}}]
     long += [{"body": f"line {each}"} for each in range(70)]
     for number, batch in enumerate([*_batches(), long]):
-        told = [
+        entries = [
             {"at": times[place % 3], "subtype": "said", **one, "key": None if place % 5 == 0 else f"{number}:{place}"}
             for place, one in enumerate(batch)
         ]
-        told.append(told[1])
+        entries.append(entries[1])
         for stream in (run_id, "run_2"):
-            given = [_prepared(stream, one) for one in told]
-            size = len(given) if stream == run_id else 10
-            parts = [given[start : start + size] for start in range(0, len(given), size)]
-            counts = [log.db.write(lambda part=part: bulk.take(part)) for part in parts]  # type: ignore[misc]
-            assert sum(counts) == len(given) - 1
+            prepared = [_prepared(stream, one) for one in entries]
+            size = len(prepared) if stream == run_id else 10
+            parts = [prepared[start : start + size] for start in range(0, len(prepared), size)]
+            counts = [log.db.write(lambda part=part: bulk.take(part)) for part in parts]
+            assert sum(counts) == len(prepared) - 1
     ours, others = (_without_names(log, stream) for stream in (run_id, "run_2"))
     assert len(ours) > 900
     assert ours == others
@@ -83,16 +83,16 @@ def _without_names(log: Decklog, stream: str) -> "list[tuple[Any, ...]]":
 
 
 def test_a_prepared_batch_that_comes_again_adds_nothing(log: Decklog, run_id: str) -> None:
-    told = [_prepared(run_id, {"body": f"line {number}", "key": f"k{number}"}) for number in range(140)]
+    prepared = [_prepared(run_id, {"body": f"line {number}", "key": f"k{number}"}) for number in range(140)]
     bulk = Bulk(log.parts)
-    assert log.db.write(lambda: bulk.take(told[:70])) == 70
-    assert log.db.write(lambda: bulk.take(told)) == 70
-    assert log.db.write(lambda: bulk.take(told)) == 0
+    assert log.db.write(lambda: bulk.take(prepared[:70])) == 70
+    assert log.db.write(lambda: bulk.take(prepared)) == 70
+    assert log.db.write(lambda: bulk.take(prepared)) == 0
     assert [entry.key for entry in log.journal.find(run_id, oldest_first=True, limit=200)][1:] == [f"k{n}" for n in range(140)]
     assert log.journal.verify().ok
 
 
-def test_a_batch_of_like_entries_is_refused_for_one_that_is_none(log: Decklog, run_id: str) -> None:
+def test_batch_with_an_invalid_entry_is_refused(log: Decklog, run_id: str) -> None:
     plain = [{"stream": run_id, "body": f"line {number}"} for number in range(70)]
     for odd in ({"body": None}, {}, {"body": "a\x00b"}, {"agent": ["a"]}, {"body": "\ud800"}):
         with pytest.raises(Invalid):

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Entry, EntryKind, ManualClock
+from tests.paging import all_pages
 from tests.statements import statements
 
 
@@ -51,15 +52,10 @@ def test_stream_whose_times_go_back_is_found_by_time(log: Decklog, days: list[da
 
 def test_pages_by_time_have_every_entry_once(log: Decklog, days: list[datetime]) -> None:
     for oldest_first in (False, True):
-        seen, after = [], None
-        while True:
-            page = log.journal.find(since=days[2], until=days[7], limit=4, after=after, oldest_first=oldest_first)
-            seen += [entry.id for entry in page]
-            if (after := page.next) is None:
-                break
-        whole = log.journal.find(since=days[2], until=days[7], limit=200, oldest_first=oldest_first)
-        assert seen == [entry.id for entry in whole]
-        assert len(seen) == len(set(seen)) > 15
+        span = {"since": days[2], "until": days[7], "oldest_first": oldest_first}
+        ids = [entry.id for entry in all_pages(lambda after: log.journal.find(**span, limit=4, after=after))]  # noqa: B023
+        assert ids == [entry.id for entry in log.journal.find(**span, limit=200)]
+        assert len(ids) == len(set(ids)) > 15
 
 
 @pytest.mark.slow
@@ -83,11 +79,11 @@ def test_find_in_all_runs_by_time_or_phase_walks_through_no_table(
     log: Decklog, days: list[datetime], narrowed: dict[str, Any]
 ) -> None:
     log.journal.index()
-    given = {**narrowed, **({"since": days[7]} if "since" in narrowed else {})}
-    with statements(log) as asked:
-        found = log.journal.find(**given)
+    filters = {**narrowed, **({"since": days[7]} if "since" in narrowed else {})}
+    with statements(log) as executed:
+        found = log.journal.find(**filters)
     assert [entry.stream for entry in found if entry.stream not in ("run_4", "run_7", "run_8", "run_9")] == []
-    for sql, bound in asked:
+    for sql, bound in executed:
         assert "entries" not in _walked(log, sql, bound), sql
 
 

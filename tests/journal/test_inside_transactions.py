@@ -5,6 +5,7 @@ from contextlib import suppress
 import pytest
 
 from decklog import Decklog, EntryKind, Invalid
+from tests.paging import all_pages
 
 
 class Undone(Exception):
@@ -20,14 +21,14 @@ def test_a_tail_inside_a_transaction_is_refused(log: Decklog, run_id: str) -> No
 
 def test_a_tail_misses_nothing_after_a_rollback(log: Decklog, run_id: str) -> None:
     reader = log.journal.tail(run_id, follow=True, timeout_seconds=0.0)
-    seen = [next(reader).seq]
+    seqs = [next(reader).seq]
     with suppress(Undone), log.transaction():
         log.journal.append(run_id, "never written")
         with pytest.raises(Invalid):
             next(reader)
         raise Undone
     log.journal.append(run_id, "the real one")
-    seen_later = [entry.body for entry in log.journal.tail(run_id, after=seen[-1], follow=False)]
+    seen_later = [entry.body for entry in log.journal.tail(run_id, after=seqs[-1], follow=False)]
     assert seen_later == ["the real one"]
 
 
@@ -52,11 +53,11 @@ def test_entries_of_a_transaction_are_found_inside_it(log: Decklog, run_id: str)
 
 
 def test_nobody_waits_for_an_answer_inside_a_transaction(log: Decklog, run_id: str) -> None:
-    asked = log.approvals.ask(run_id, "Deploy?", by="agent", about="plan")
+    approval_asked = log.approvals.ask(run_id, "Deploy?", by="agent", about="plan")
     answered = log.approvals.ask(run_id, "Merge?", by="agent", about="branch")
     log.approvals.withdraw(answered.id)
     with log.transaction():
-        for approval in (asked, answered):
+        for approval in (approval_asked, answered):
             with pytest.raises(Invalid, match="can't wait inside a transaction"):
                 log.approvals.wait(approval.id, 1)
         assert log.approvals.wait(answered.id, 0).state == "withdrawn"
@@ -103,13 +104,8 @@ def test_cursor_of_a_history_that_was_rolled_back_is_refused(log: Decklog, run_i
         log.tasks.edit(task.id, title=f"real {number}", reason="do")
     with pytest.raises(Invalid, match="rolled back"):
         log.journal.history("tasks", task.id, after=page.next)
-    titles, after = [], None
-    while True:
-        page = log.journal.history("tasks", task.id, limit=1, after=after)
-        titles += [entry.payload["title"] for entry in page]
-        if (after := page.next) is None:
-            break
-    assert titles == ["work", "real 0", "real 1", "real 2"]
+    history = all_pages(lambda after: log.journal.history("tasks", task.id, limit=1, after=after))
+    assert [entry.payload["title"] for entry in history] == ["work", "real 0", "real 1", "real 2"]
 
 
 @pytest.mark.parametrize("cursor", ["x", "-1-2-3x", "12-", "12-abc"])

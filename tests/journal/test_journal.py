@@ -10,7 +10,9 @@ import pytest
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound, Task
 from decklog.core.errors import TooLarge
 from tests.every import every
+from tests.paging import all_pages
 from tests.statements import statements
+from tests.stores.claiming import claimed
 from tests.waiting import wait_until
 
 
@@ -21,7 +23,7 @@ def test_entries_are_numbered_without_a_gap(log: Decklog, run_id: str) -> None:
 
 
 def test_an_entry_comes_back_as_it_was_given(log: Decklog, run_id: str) -> None:
-    given = log.journal.append(
+    entry = log.journal.append(
         run_id,
         "I will split the lexer first",
         kind="reasoning",
@@ -36,9 +38,9 @@ def test_an_entry_comes_back_as_it_was_given(log: Decklog, run_id: str) -> None:
         confidence="high",
         refs=["src/a.py"],
     )
-    assert log.journal.get(run_id, given.seq) == given
-    assert given.payload == {"files": ["a.py", "b.py"], "ratio": 0.5, "none": None}
-    assert given.at == datetime(2026, 1, 1, tzinfo=UTC)
+    assert log.journal.get(run_id, entry.seq) == entry
+    assert entry.payload == {"files": ["a.py", "b.py"], "ratio": 0.5, "none": None}
+    assert entry.at == datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def test_the_same_key_gives_the_first_entry_back(log: Decklog, run_id: str) -> None:
@@ -51,9 +53,9 @@ def test_the_same_key_gives_the_first_entry_back(log: Decklog, run_id: str) -> N
 
 @pytest.mark.parametrize("other", [{"subtype": "other"}, {"group_id": "B"}, {"key": "k2"}])
 def test_another_subtype_group_or_key_is_another_entry(log: Decklog, run_id: str, other: dict[str, str]) -> None:
-    given = {"subtype": "merge", "group_id": "A", "key": "k"}
-    first = log.journal.append(run_id, "once", kind="event", **given)
-    assert log.journal.append(run_id, "once", kind="event", **(given | other)).seq == first.seq + 1
+    fields = {"subtype": "merge", "group_id": "A", "key": "k"}
+    first = log.journal.append(run_id, "once", kind="event", **fields)
+    assert log.journal.append(run_id, "once", kind="event", **(fields | other)).seq == first.seq + 1
 
 
 def test_many_entries_go_in_together_or_not_at_all(log: Decklog, run_id: str) -> None:
@@ -69,31 +71,31 @@ def test_many_entries_go_in_together_or_not_at_all(log: Decklog, run_id: str) ->
 def test_of_many_entries_with_keys_only_the_unknown_are_written(log: Decklog, run_id: str, size: int) -> None:
     known = log.journal.append(run_id, "known", kind="event", subtype="merge", key="key 1")
     other = log.runs.start("another goal", run_id="other")
-    given = [{"stream": run_id, "body": str(number), "kind": "event", "key": f"key {number}"} for number in range(size)]
-    of_merge = [{**entry, "subtype": "merge"} for entry in given[:3]]
-    elsewhere = {**given[0], "stream": other.id}
+    entries = [{"stream": run_id, "body": str(number), "kind": "event", "key": f"key {number}"} for number in range(size)]
+    of_merge = [{**entry, "subtype": "merge"} for entry in entries[:3]]
+    elsewhere = {**entries[0], "stream": other.id}
 
-    made = log.journal.append_many([*given, *of_merge, elsewhere, {"stream": run_id, "body": "no key"}, given[0]])
-    again = log.journal.append_many([*given, *of_merge, elsewhere])
+    written = log.journal.append_many([*entries, *of_merge, elsewhere, {"stream": run_id, "body": "no key"}, entries[0]])
+    again = log.journal.append_many([*entries, *of_merge, elsewhere])
 
-    assert [entry.already for entry in made] == [False] * size + [False, True, False] + [False, False, True]
-    assert made[size + 1] == known
-    assert made[-1] == made[0]
-    assert [entry.seq for entry in made[:size]] == list(range(known.seq + 1, known.seq + 1 + size))
-    assert list(again) == list(made[: size + 4])
+    assert [entry.already for entry in written] == [False] * size + [False, True, False] + [False, False, True]
+    assert written[size + 1] == known
+    assert written[-1] == written[0]
+    assert [entry.seq for entry in written[:size]] == list(range(known.seq + 1, known.seq + 1 + size))
+    assert list(again) == list(written[: size + 4])
     assert all(entry.already for entry in again)
     assert log.journal.verify().ok
 
 
-def test_a_known_key_comes_back_known_however_often_it_is_given(log: Decklog, run_id: str) -> None:
+def test_repeated_known_key_returns_the_first_entry(log: Decklog, run_id: str) -> None:
     first = log.journal.append(run_id, "first", key="k")
 
-    made = log.journal.append_many([{"stream": run_id, "body": "again", "key": "k"} for _ in range(3)])
+    written = log.journal.append_many([{"stream": run_id, "body": "again", "key": "k"} for _ in range(3)])
 
-    assert [(entry.body, entry.seq, entry.already) for entry in made] == [("first", first.seq, True)] * 3
+    assert [(entry.body, entry.seq, entry.already) for entry in written] == [("first", first.seq, True)] * 3
 
 
-def test_filters_find_what_they_name(log: Decklog, run_id: str) -> None:
+def test_filters_select_matching_entries(log: Decklog, run_id: str) -> None:
     for number in range(30):
         log.journal.append(
             run_id,
@@ -131,14 +133,9 @@ def test_a_rare_kind_is_found_far_back(log: Decklog, run_id: str) -> None:
 @pytest.mark.parametrize("oldest_first", [False, True])
 def test_pages_follow_each_other_without_gap_or_repeat(log: Decklog, run_id: str, oldest_first: bool) -> None:
     log.journal.append_many([{"stream": run_id, "body": str(number)} for number in range(47)])
-    seen, after = [], None
-    while True:
-        page = log.journal.find(run_id, limit=10, after=after, oldest_first=oldest_first)
-        seen += [entry.seq for entry in page]
-        if (after := page.next) is None:
-            break
+    entries = all_pages(lambda after: log.journal.find(run_id, limit=10, after=after, oldest_first=oldest_first))
     expected = list(range(1, 49))
-    assert seen == (expected if oldest_first else expected[::-1])
+    assert [entry.seq for entry in entries] == (expected if oldest_first else expected[::-1])
 
 
 def test_a_span_of_time_is_found_whether_times_grow_or_not(log: Decklog, run_id: str, clock: ManualClock) -> None:
@@ -202,22 +199,22 @@ def test_history_lists_every_change(log: Decklog, run_id: str) -> None:
 
 def test_a_tail_gives_each_entry_once_and_resumes(log: Decklog, run_id: str) -> None:
     log.journal.append(run_id, "a")
-    seen = [entry.seq for entry in log.journal.tail(run_id, follow=False)]
+    seqs = [entry.seq for entry in log.journal.tail(run_id, follow=False)]
     log.journal.append(run_id, "b")
-    assert seen == [1, 2]
+    assert seqs == [1, 2]
     assert [entry.body for entry in log.journal.tail(run_id, after=2, follow=False)] == ["b"]
     assert list(log.journal.tail(run_id, after=3, timeout_seconds=0.05)) == []
 
 
 @pytest.mark.slow
 def test_a_tail_waits_for_what_comes(log: Decklog, run_id: str) -> None:
-    seen: list[str | None] = []
-    reader = threading.Thread(target=lambda: seen.extend(e.body for e in log.journal.tail(run_id, after=1, timeout_seconds=1)))
+    bodies: list[str | None] = []
+    reader = threading.Thread(target=lambda: bodies.extend(e.body for e in log.journal.tail(run_id, after=1, timeout_seconds=1)))
     reader.start()
     for number in range(20):
         log.journal.append(run_id, str(number))
     reader.join(20)
-    assert seen == [str(number) for number in range(20)]
+    assert bodies == [str(number) for number in range(20)]
 
 
 def test_a_long_body_is_kept_once_as_a_blob(log: Decklog, run_id: str) -> None:
@@ -234,7 +231,7 @@ def test_a_long_text_is_kept_when_its_transaction_is_tried_again(log: Decklog, r
     text = "line of a build\n" * 8_000
     with ThreadPoolExecutor(2) as pool:
         with log.transaction():
-            # Both wait, and are written together; what fails has both of them tried again, each by itself.
+            # Both wait and are written together. After the failure each is retried alone.
             long = pool.submit(log.journal.append, run_id, text)
             wait_until(lambda: _are_waiting(log, 1))
             lost = pool.submit(log.journal.append, "run_of_nobody", "lost")
@@ -247,8 +244,8 @@ def test_a_long_text_is_kept_when_its_transaction_is_tried_again(log: Decklog, r
 
 
 def _are_waiting(log: Decklog, count: int) -> bool:
-    """Tell whether so many wait for the one who writes; on PostgreSQL nobody does."""
-    return log.db.engine != "sqlite" or len(log.db._group._waiting) == count  # type: ignore[attr-defined]
+    """Return whether enough writers wait; on PostgreSQL none do."""
+    return log.db.engine != "sqlite" or len(log.db._group._waiting) == count
 
 
 def test_everything_in_a_block_is_one_transaction(log: Decklog, run_id: str) -> None:
@@ -274,7 +271,7 @@ def test_a_failed_verb_inside_a_transaction_leaves_the_rest(log: Decklog, run_id
     assert log.journal.verify().ok
 
 
-def test_who_acts_is_on_every_entry(log: Decklog, run_id: str) -> None:
+def test_acting_agent_is_on_every_entry(log: Decklog, run_id: str) -> None:
     with log.acting("developer", agent_id="d1", task_id="t1"):
         log.runs.update(run_id, summary="x")
         entry = log.journal.append(run_id, "by me")
@@ -333,7 +330,7 @@ def test_one_bad_write_does_not_spoil_those_beside_it(log: Decklog, run_id: str)
 )
 def test_bad_input_is_refused_and_nothing_is_written(log: Decklog, run_id: str, bad: dict[str, object]) -> None:
     with pytest.raises(Invalid):
-        log.journal.append(run_id, **bad)  # type: ignore[arg-type]
+        log.journal.append(run_id, **bad)
     assert len(log.journal.find(run_id)) == 1
 
 
@@ -364,7 +361,7 @@ def test_an_unknown_stream_or_filter_is_an_error(log: Decklog, run_id: str) -> N
     with pytest.raises(NotFound):
         list(log.journal.tail("nobody", follow=False))
     with pytest.raises(Invalid, match="colour"):
-        log.journal.find(run_id, colour="red")  # type: ignore[call-arg]
+        log.journal.find(run_id, colour="red")
     with pytest.raises(Invalid):
         log.journal.find(run_id, limit=0)
     with pytest.raises(Invalid):
@@ -397,11 +394,10 @@ def test_a_long_text_can_be_read_from_what_was_written_with_others(log: Decklog,
         assert written[0].already == is_known
 
 
-def test_what_a_task_became_and_what_was_said_of_it_come_in_one_order(log: Decklog, run_id: str) -> None:
+def test_changes_and_remarks_of_a_task_come_in_one_order(log: Decklog, run_id: str) -> None:
     task = log.tasks.add(run_id, "one", task_id="one")
     log.tasks.add(run_id, "another", task_id="other")
-    claim = log.tasks.claim(run_id, worker="w")
-    assert claim is not None
+    claim = claimed(log, run_id, worker="w")
     log.journal.append(run_id, "I begin", task_id=task.id)
     log.journal.append(run_id, "about the other", task_id="other")
     log.artifacts.add(run_id, "report", "out.txt", content="text", task_id=task.id)
@@ -414,31 +410,31 @@ def test_what_a_task_became_and_what_was_said_of_it_come_in_one_order(log: Deckl
     assert [entry.seq for entry in log.journal.find(run_id, task_id=task.id, kind="change")] == [8, 7, 4, 2]
 
 
-def test_what_a_record_became_is_written_without_its_nulls(log: Decklog, run_id: str) -> None:
+def test_payload_of_a_change_has_no_nulls(log: Decklog, run_id: str) -> None:
     task = log.tasks.add(run_id, "one")
     (entry,) = log.journal.history("tasks", task.id)
-    assert None not in entry.payload.values()  # type: ignore[attr-defined]
+    assert None not in entry.payload.values()
     assert log.journal.at("tasks", task.id, entry.id) == task
     assert log.journal.verify().ok
 
 
-def test_what_most_tasks_are_goes_unsaid_and_is_there_again(log: Decklog, run_id: str) -> None:
+def test_default_values_are_omitted_from_payloads_and_restored(log: Decklog, run_id: str) -> None:
     task = log.tasks.add(run_id, "one", priority=0, tags=["a"])
     plain = log.tasks.edit(task.id, priority=50, tags=[], reason="as any other")
     first, then = log.journal.history("tasks", task.id)
-    said: Any = first.payload
-    unsaid: Any = then.payload
-    assert said["priority"] == 0
-    assert said["tags"] == '["a"]'
+    full: Any = first.payload
+    short: Any = then.payload
+    assert full["priority"] == 0
+    assert full["tags"] == '["a"]'
     names = ["created_at", "id", "run_id", "state", "title", "updated_at"]
-    assert sorted(unsaid) == names
-    assert sorted(said) == sorted([*names, "priority", "tags"])
+    assert sorted(short) == names
+    assert sorted(full) == sorted([*names, "priority", "tags"])
     assert [log.journal.at("tasks", task.id, entry.id) for entry in (first, then)] == [task, plain]
     assert log.tasks.get(log.tasks.find(log.runs.fork(run_id, at=then.id).id)[0].id).max_attempts == task.max_attempts
     assert log.journal.verify().ok
 
 
-def test_what_goes_unsaid_stays_what_it_was_for_the_entries_of_the_past(log: Decklog) -> None:
+def test_omitted_default_values_never_change(log: Decklog) -> None:
     none = dict.fromkeys(("tags", "acceptance", "verification", "allowed_paths"), "[]")
     zero = dict.fromkeys(("open_dependencies", "attempts", "failures", "fence", "blocker_repeats"), 0)
     expected = {"tasks": {**none, **zero, "objective": "", "inputs": "{}", "priority": 50, "max_attempts": 3}}
@@ -447,15 +443,13 @@ def test_what_goes_unsaid_stays_what_it_was_for_the_entries_of_the_past(log: Dec
     names = Task.columns()
     row = tuple(Task.upcast({"id": "t"}).values())
     assert Task.image_of(names, row) == '{"id":"t"}'
-    # What only compares as equal is told: a damaged row must not look like what was written.
+    # Values that only compare as equal are written: a damaged row must not look intact.
     odd = tuple(0.0 if name == "fence" else value for name, value in zip(names, row, strict=True))
     assert Task.image_of(names, odd) == '{"fence":0.0,"id":"t"}'
 
 
 @pytest.mark.parametrize("was_indexed", [True, False])
-def test_whoever_can_index_nothing_finds_what_is_not_indexed_too(
-    log: Decklog, run_id: str, target: str, was_indexed: bool
-) -> None:
+def test_read_only_search_finds_unindexed_entries(log: Decklog, run_id: str, target: str, was_indexed: bool) -> None:
     log.journal.append(run_id, "first words", kind="tool")
     if was_indexed:
         log.journal.search("words")
@@ -505,7 +499,7 @@ def test_a_log_that_was_searched_before_much_was_indexed_is_whole(log: Decklog, 
     assert log.journal.verify().problems == []
 
 
-def test_a_search_finds_whatever_was_committed_before_it_by_whomever(log: Decklog, run_id: str) -> None:
+def test_search_finds_every_earlier_commit_of_any_connection(log: Decklog, run_id: str) -> None:
     """What was found out about the text index holds for the version of the log that was looked at, and for no other."""
     log.runs.start("Other", run_id="other")
     with Decklog.open(log.db.target) as beside:
@@ -526,6 +520,6 @@ def test_a_search_of_a_file_that_nobody_wrote_to_is_one_statement(tmp_path: Path
         log.runs.start("Find", run_id="run_1")
         log.journal.index()
         log.journal.search("find")
-        with statements(log) as seen:
+        with statements(log) as executed:
             log.journal.search("find")
-        assert len(seen) == 1
+        assert len(executed) == 1

@@ -1,4 +1,4 @@
-"""A row read from a table has the hash that its values had when they were written, whatever it holds."""
+"""A row read from a table has the hash of the values that were written."""
 
 from typing import Any
 
@@ -45,12 +45,12 @@ def test_a_row_does_not_follow_when_any_column_is_another(entry: dict[str, Any],
 
 
 @given(entries, st.sampled_from(["body", "payload"]))
-def test_a_text_that_was_dropped_is_stood_for_by_its_digest(entry: dict[str, Any], name: str) -> None:
+def test_dropped_text_is_hashed_by_its_digest(entry: dict[str, Any], name: str) -> None:
     entry = {**entry, name: "some text"}
-    kept = {f"{name}_digest": chain.digest("some text")}
-    assert find_mismatch("", row_of(entry, "", **kept)) is None
-    assert find_mismatch("", row_of(entry, "", **kept, **{name: None})) is None
-    assert find_mismatch("", row_of(entry, "", **kept, **{name: "another"})) == name
+    digest = {f"{name}_digest": chain.digest("some text")}
+    assert find_mismatch("", row_of(entry, "", **digest)) is None
+    assert find_mismatch("", row_of(entry, "", **digest, **{name: None})) is None
+    assert find_mismatch("", row_of(entry, "", **digest, **{name: "another"})) == name
     assert find_mismatch("", row_of(entry, "", **{name: None})) == "hash"
 
 
@@ -70,7 +70,7 @@ def test_a_digest_that_reads_like_more_columns_is_not_taken_for_them() -> None:
     assert find_mismatch("", narrow) is None
 
 
-def test_a_stretch_with_a_gap_or_of_another_stream_is_refused() -> None:
+def test_range_with_a_gap_or_of_another_stream_is_refused() -> None:
     first = row_of({**PLAIN, "seq": 1}, "")
     second, third = (row_of({**PLAIN, "seq": seq}, first[4]) for seq in (2, 3))
     assert EntryRange.checked("s", "", [first, second]).rows == [first, second]
@@ -83,7 +83,7 @@ def test_a_stretch_with_a_gap_or_of_another_stream_is_refused() -> None:
 @pytest.mark.parametrize(
     ("column", "value", "what"), [("seq", None, "hash"), ("at", None, "hash"), ("body", b"x", "body"), ("payload", 7, "payload")]
 )
-def test_a_row_of_a_damaged_page_is_told_and_not_stumbled_over(column: str, value: object, what: str) -> None:
+def test_damaged_row_is_a_finding(column: str, value: object, what: str) -> None:
     row = list(row_of({**PLAIN, "seq": 1}, ""))
     row[COLUMNS.index(column)] = value
     assert find_mismatch("", tuple(row)) == what

@@ -1,4 +1,4 @@
-"""What has come since somebody last looked."""
+"""Streams that moved since a cursor."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def test_streams_that_moved_are_named_with_their_new_entries(log: Decklog, going
     assert log.journal.since(found["cursor"], going_on=going_on)["moved"] == []
 
 
-def test_what_is_written_to_a_run_that_is_over_is_found_when_all_are_looked_at(log: Decklog, run_id: str) -> None:
+def test_entry_of_an_ended_run_is_found_among_all_streams(log: Decklog, run_id: str) -> None:
     log.runs.finish(run_id)
     cursor = log.journal.now()
     log.journal.append(run_id, "one more thing")
@@ -34,7 +34,7 @@ def test_what_is_written_to_a_run_that_is_over_is_found_when_all_are_looked_at(l
 
 
 @pytest.mark.parametrize("text", ["", "17", "[1]", '["a", {}]', '[1, {"run": "x"}]', "[" * 100_000])
-def test_what_is_no_cursor_is_refused(log: Decklog, text: str) -> None:
+def test_invalid_cursor_is_refused(log: Decklog, text: str) -> None:
     with pytest.raises(Invalid, match="not a cursor"):
         log.journal.since(text)
 

@@ -9,6 +9,7 @@ import pytest
 from decklog import Decklog, EntryKind
 from decklog.db.search import entries, marks
 from decklog.db.text_search import entry_words, words_of
+from tests.paging import all_pages
 from tests.statements import statements
 from tests.waiting import wait_for_background, wait_until
 
@@ -156,25 +157,25 @@ def _fill(log: Decklog, run_id: str, count: int) -> None:
     )
 
 
-def _left(log: Decklog) -> int:
+def _count_unindexed(log: Decklog) -> int:
     return log.db.read(lambda: marks.entries_in(marks.not_indexed(log.db, None)))
 
 
 def test_search_indexes_nothing_while_its_caller_waits(log: Decklog, run_id: str) -> None:
     _fill(log, run_id, 900)
     wait_for_background(log)
-    before = _left(log)
-    with statements(log) as asked:
+    before = _count_unindexed(log)
+    with statements(log) as executed:
         found = [*log.journal.search("word1"), *log.overview.search("word2").hits]
     assert len(found) == 2
-    assert not [sql for sql, _ in asked if sql.split()[0] in ("insert", "update", "delete")]
-    assert _left(log) == before
+    assert not [sql for sql, _ in executed if sql.split()[0] in ("insert", "update", "delete")]
+    assert _count_unindexed(log) == before
 
 
 def test_search_with_many_unindexed_entries_reads_the_newest_2000_and_reports_the_rest(log: Decklog, run_id: str) -> None:
     _fill(log, run_id, 4_500)
     wait_for_background(log)
-    before = _left(log)
+    before = _count_unindexed(log)
     page = log.journal.search("word1600")
     assert (list(page), page.not_indexed) == ([], before - entries.MOST_READ)
     assert f"{page.not_indexed:,} entries are not indexed yet" in page.warnings[0]
@@ -193,7 +194,7 @@ def test_searches_go_on_indexing_in_the_background_until_few_are_left(log: Deckl
     for _ in range(12):
         log.journal.search("word3000")
         wait_for_background(log)
-    assert _left(log) <= marks.MOST_UNINDEXED
+    assert _count_unindexed(log) <= marks.MOST_UNINDEXED
     assert len(log.journal.search("word3000")) == 1
 
 
@@ -213,9 +214,9 @@ def test_rare_word_on_postgres_is_looked_up_and_not_searched_for_in_every_entry(
     _fill(log, run_id, 3_000)
     log.journal.index()
     log.db.write(lambda: log.db.count("analyze entries, entry_text", {}))
-    with statements(log) as asked:
+    with statements(log) as executed:
         assert [entry.body for entry in log.journal.search("word5")] == ["word5 needle"]
-    [*_, (sql, bound)] = [(sql, bound) for sql, bound in asked if "from entry_text where words @@" in sql]
+    [*_, (sql, bound)] = [(sql, bound) for sql, bound in executed if "from entry_text where words @@" in sql]
 
     def plan() -> str:
         log.db.count("set local enable_seqscan = off", {})
@@ -230,24 +231,24 @@ def test_rare_word_on_postgres_is_looked_up_and_not_searched_for_in_every_entry(
 def test_a_log_that_is_only_read_reads_at_most_2000_entries_without_an_index(log: Decklog, run_id: str, target: str) -> None:
     _fill(log, run_id, 3_500)
     wait_for_background(log)
-    unread = _left(log) - entries.MOST_READ
+    unread = _count_unindexed(log) - entries.MOST_READ
     with Decklog.open(target, read_only=True) as reader:
         assert len(reader.journal.search("needle", limit=200)) == 200
         page = reader.journal.search("word3499")
         assert (len(page), page.not_indexed) == (1, unread)
         assert list(reader.journal.search("word700")) == []
-    assert _left(log) == unread + entries.MOST_READ
+    assert _count_unindexed(log) == unread + entries.MOST_READ
 
 
 def test_find_by_agent_indexes_nothing_and_misses_nothing(log: Decklog, run_id: str) -> None:
     _fill(log, run_id, 900)
     wait_for_background(log)
-    before = _left(log)
+    before = _count_unindexed(log)
     page = log.journal.find(agent="agent-7", limit=200)
     assert [entry.body for entry in page] == [f"word{number} needle" for number in range(807, -1, -100)]
     oldest = log.journal.find(run_id, agent="agent-7", limit=2, oldest_first=True)
     assert [entry.body for entry in oldest] == ["word7 needle", "word107 needle"]
-    assert (_left(log), page.not_indexed) == (before, 0)
+    assert (_count_unindexed(log), page.not_indexed) == (before, 0)
 
 
 @pytest.mark.slow
@@ -255,22 +256,14 @@ def test_pages_of_a_search_go_on_through_entries_that_are_not_indexed(log: Deckl
     _fill(log, run_id, 3_000)
     seen, after = [], None
     for _ in range(40):
-        page = log.db.read(lambda after=after: log.journal.find(run_id, text="needle", limit=200, after=after))  # type: ignore[misc]
+        page = log.db.read(lambda after=after: log.journal.find(run_id, text="needle", limit=200, after=after))
         seen += [entry.seq for entry in page]
         if (after := page.next) is None:
             break
     log.journal.index()
     assert seen == sorted(seen, reverse=True)
-    assert seen == [entry.seq for entry in _every(log, run_id)][: len(seen)]
-
-
-def _every(log: Decklog, run_id: str) -> "list[object]":
-    found, after = [], None
-    while True:
-        page = log.journal.search("needle", stream=run_id, limit=200, after=after)
-        found += page
-        if (after := page.next) is None:
-            return found
+    hits = all_pages(lambda after: log.journal.search("needle", stream=run_id, limit=200, after=after))
+    assert seen == [entry.seq for entry in hits][: len(seen)]
 
 
 @pytest.mark.slow
@@ -279,7 +272,7 @@ def test_entries_are_indexed_in_the_background_as_they_are_written(log: Decklog,
         log.journal.append(run_id, f"word{number}")
     log.db.submit(lambda: None).result()
     log.db.write(lambda: None)
-    assert _left(log) < 2 * marks.ENTRIES_BETWEEN_STEPS
+    assert _count_unindexed(log) < 2 * marks.ENTRIES_BETWEEN_STEPS
 
 
 @pytest.mark.slow
@@ -287,17 +280,17 @@ def test_entries_of_many_short_runs_are_indexed_in_the_background(log: Decklog) 
     for number in range(100):
         log.runs.start(f"short run {number}")
     log.db.submit(lambda: None).result()
-    assert _left(log) < 2 * marks.STREAMS_BETWEEN_STEPS
+    assert _count_unindexed(log) < 2 * marks.STREAMS_BETWEEN_STEPS
 
 
 @pytest.mark.slow
 def test_index_indexes_everything(log: Decklog, run_id: str) -> None:
     _fill(log, run_id, 1_300)
     wait_for_background(log)
-    before = _left(log)
+    before = _count_unindexed(log)
     assert log.journal.index() == {"indexed": before}
     assert log.journal.index() == {"indexed": 0}
-    assert _left(log) == 0
+    assert _count_unindexed(log) == 0
     assert log.journal.verify().ok
 
 
@@ -305,11 +298,11 @@ def test_a_search_in_a_run_does_not_walk_the_words_of_other_runs(log: Decklog, r
     if log.db.engine != "sqlite":
         pytest.skip("PostgreSQL plans by its statistics")
     _fill(log, run_id, 100)
-    asked: list[str] = []
+    executed: list[str] = []
     rows = log.db.rows
-    log.db.rows = lambda sql, bound: (asked.append(sql), rows(sql, bound))[1]  # type: ignore[method-assign, assignment]
+    log.db.rows = lambda sql, bound: (executed.append(sql), rows(sql, bound))[1]
     log.journal.search("needle", stream=run_id)
-    [sql] = {one for one in asked if "match :match" in one}
+    [sql] = {one for one in executed if "match :match" in one}
     bound = {"match": "words : needle", "start": 0, "end": 1, "after": None, "limit": 1}
     plan = log.db.read(lambda: rows(f"explain query plan {sql}", bound)[1])
     assert any("VIRTUAL TABLE INDEX" in row[3] and "<" in row[3] and ">" in row[3] for row in plan), plan
@@ -329,12 +322,12 @@ def test_a_prefix_reads_the_newest_hits_only(log: Decklog, run_id: str) -> None:
     if log.db.engine != "sqlite":
         pytest.skip("PostgreSQL has no such query")
     log.journal.append_many([{"stream": run_id, "body": "parser parsing"} for _ in range(70)])
-    asked: list[str] = []
+    matches: list[str] = []
     rows = log.db.rows
-    log.db.rows = lambda sql, bound: (asked.append(bound.get("match", "")), rows(sql, bound))[1]  # type: ignore[method-assign, assignment]
+    log.db.rows = lambda sql, bound: (matches.append(bound.get("match", "")), rows(sql, bound))[1]
     log.journal.index()
     log.journal.search("pars*")
-    assert 'words : ("parser" OR "parsing")' in asked
+    assert 'words : ("parser" OR "parsing")' in matches
 
 
 def _rows_read(log: Decklog) -> list[int]:
@@ -347,7 +340,7 @@ def _rows_read(log: Decklog) -> list[int]:
         counts.append(len(found[1]))
         return found
 
-    log.db.rows = counted  # type: ignore[method-assign]
+    log.db.rows = counted
     return counts
 
 
@@ -362,17 +355,17 @@ def broad(log: Decklog, run_id: str) -> Decklog:
 
 
 @pytest.mark.slow
-def test_broad_prefix_reads_at_most_2000_entries_and_the_page_tells_so(broad: Decklog, run_id: str) -> None:
+def test_broad_prefix_reads_at_most_2000_entries_with_a_warning(broad: Decklog, run_id: str) -> None:
     counts = _rows_read(broad)
 
-    with statements(broad) as asked:
+    with statements(broad) as executed:
         page = broad.journal.search("zq*", stream=run_id)
 
     # Nothing asks the index for all entries with the prefix.
-    of_index = [(sql, bound) for sql, bound in asked if "entry_text" in sql and "entry_text_marks" not in sql]
+    of_index = [(sql, bound) for sql, bound in executed if "entry_text" in sql and "entry_text_marks" not in sql]
     bounded = ("limit 2", "limit :looked_at", "tablesample", "pg_relation_size")
     assert all(any(part in sql for part in bounded) for sql, _ in of_index), of_index
-    assert not any("*" in str(bound.get("match")) for _, bound in asked)
+    assert not any("*" in str(bound.get("match")) for _, bound in executed)
 
     assert (list(page), page.is_cut) == ([], True)
     assert max(counts) <= entries.MOST_READ
@@ -383,13 +376,8 @@ def test_broad_prefix_reads_at_most_2000_entries_and_the_page_tells_so(broad: De
 
 @pytest.mark.slow
 def test_pages_of_a_broad_prefix_find_every_entry_once_newest_first(broad: Decklog, run_id: str) -> None:
-    found, after = [], None
-    while True:
-        page = broad.journal.search("zq*", stream=run_id, limit=200, after=after)
-        found += [entry.body for entry in page]
-        if (after := page.next) is None:
-            break
-    assert found == [f"needle zq{number}" for number in reversed(range(4_000))]
+    hits = all_pages(lambda after: broad.journal.search("zq*", stream=run_id, limit=200, after=after))
+    assert [entry.body for entry in hits] == [f"needle zq{number}" for number in reversed(range(4_000))]
 
 
 @pytest.mark.slow
@@ -441,7 +429,7 @@ def test_index_indexes_everything_while_others_index_too(log: Decklog, run_id: s
     marks.index_some(log.db)
     for _ in steps:
         pass
-    assert _left(log) == 0
+    assert _count_unindexed(log) == 0
 
 
 def test_forgetting_all_words_waits_for_a_step_of_indexing(log: Decklog, run_id: str, target: str) -> None:

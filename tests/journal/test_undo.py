@@ -1,8 +1,9 @@
-"""The last change of a record can be taken back, with an entry that says so; what others rely on can't."""
+"""The last change of a record can be undone with an entry, unless others rely on it."""
 
 import pytest
 
 from decklog import Conflict, Decklog, Denied, Invalid, LinkKind, ManualClock, NotFound, Record, Schedule, Task
+from tests.stores.claiming import claimed
 
 
 @pytest.fixture
@@ -11,7 +12,7 @@ def task(log: Decklog, run_id: str) -> Task:
     return log.tasks.edit("t1", reason="clearer", title="Read all words", priority=90)
 
 
-def test_a_task_is_what_it_was_before_its_edit_and_the_journal_says_so(log: Decklog, run_id: str, task: Task) -> None:
+def test_edit_is_undone_with_an_entry(log: Decklog, run_id: str, task: Task) -> None:
     back = log.journal.undo("tasks", "t1", reason="it was clear enough")
     assert isinstance(back, Task)
     assert (back.title, back.priority, back.tags) == ("Read words", 50, ["slow"])
@@ -24,40 +25,38 @@ def test_a_task_is_what_it_was_before_its_edit_and_the_journal_says_so(log: Deck
 
 def test_an_undo_is_undone_as_any_change(log: Decklog, task: Task) -> None:
     for title in ("Read words", "Read all words", "Read words"):
-        assert log.journal.undo("tasks", "t1", reason="to and fro").title == title  # type: ignore[attr-defined]
+        assert log.journal.undo("tasks", "t1", reason="to and fro").title == title
     assert len(log.journal.history("tasks", "t1")) == 5
 
 
-def test_a_task_that_was_paused_or_given_up_is_taken_up_again(log: Decklog, run_id: str, task: Task) -> None:
+def test_pause_and_abandon_are_undone(log: Decklog, run_id: str, task: Task) -> None:
     log.tasks.pause("t1", reason="lunch")
     log.tasks.abandon("t1", reason="a slip")
     before = log.tasks.get("t1").fence
     back = log.journal.undo("tasks", "t1", reason="not that one")
-    assert (back.state, back.reason, back.fence) == ("paused", "lunch", before)  # type: ignore[attr-defined]
+    assert (back.state, back.reason, back.fence) == ("paused", "lunch", before)
     log.tasks.resume("t1")
     log.journal.undo("tasks", "t1", reason="not yet")
     assert log.tasks.claim(run_id, worker="w") is None
     log.tasks.assign("t1", "ana")
-    assert log.journal.undo("tasks", "t1", reason="x").assigned_to is None  # type: ignore[attr-defined]
+    assert log.journal.undo("tasks", "t1", reason="x").assigned_to is None
     assert log.journal.verify().ok
 
 
 def test_leases_and_what_is_done_stay(log: Decklog, run_id: str, task: Task) -> None:
-    claim = log.tasks.claim(run_id, worker="w")
-    assert claim is not None
+    claim = claimed(log, run_id, worker="w")
     for end in (lambda: None, claim.release):
         end()
         with pytest.raises(Conflict, match="a lease is not restored"):
             log.journal.undo("tasks", "t1", reason="x")
-    with log.tasks.claim(run_id, worker="w"):  # type: ignore[union-attr]
+    with log.tasks.claim(run_id, worker="w"):
         pass
     with pytest.raises(Conflict, match="a lease is not restored"):
         log.journal.undo("tasks", "t1", reason="x")
 
 
 def test_edit_of_a_running_task_is_undone_and_its_worker_keeps_it(log: Decklog, run_id: str, task: Task) -> None:
-    claim = log.tasks.claim(run_id, worker="w")
-    assert claim is not None
+    claim = claimed(log, run_id, worker="w")
     log.tasks.edit("t1", reason="x", priority=5, tags=["fast"])
 
     back = log.journal.undo("tasks", "t1", reason="not so")
@@ -68,7 +67,7 @@ def test_edit_of_a_running_task_is_undone_and_its_worker_keeps_it(log: Decklog, 
     assert log.journal.verify().ok
 
 
-def test_what_depends_on_a_change_since_is_a_conflict(log: Decklog, run_id: str, task: Task) -> None:
+def test_change_that_others_rely_on_is_not_undone(log: Decklog, run_id: str, task: Task) -> None:
     log.tasks.add(run_id, "other", task_id="t2")
     log.tasks.depend("t1", "t2")
     with pytest.raises(Conflict, match="open_dependencies too, on which others rely"):
@@ -77,18 +76,18 @@ def test_what_depends_on_a_change_since_is_a_conflict(log: Decklog, run_id: str,
     whole = log.tasks.add(run_id, "whole", task_id="whole")
     log.tasks.add(run_id, "part", task_id="part", parent_id=whole.id)
     log.tasks.abandon("part", reason="x")
-    with log.tasks.claim(task_id="whole", worker="w"):  # type: ignore[union-attr]
+    with log.tasks.claim(task_id="whole", worker="w"):
         pass
     with pytest.raises(Conflict, match="whole, of which it is a part, is done since"):
         log.journal.undo("tasks", "part", reason="x")
 
 
-def test_only_the_change_that_is_meant_is_undone(log: Decklog, task: Task) -> None:
+def test_only_the_last_change_is_undone(log: Decklog, task: Task) -> None:
     seq = log.journal.history("tasks", "t1")[-1].seq
     log.tasks.edit("t1", reason="x", priority=1)
     with pytest.raises(Conflict, match="is not its last change"):
         log.journal.undo("tasks", "t1", reason="x", entry=seq)
-    assert log.journal.undo("tasks", "t1", reason="x", entry=seq + 1).priority == 90  # type: ignore[attr-defined]
+    assert log.journal.undo("tasks", "t1", reason="x", entry=seq + 1).priority == 90
 
 
 def test_runs_groups_and_plans_can_be_undone_too(log: Decklog, run_id: str) -> None:
@@ -96,8 +95,8 @@ def test_runs_groups_and_plans_can_be_undone_too(log: Decklog, run_id: str) -> N
     log.groups.add(run_id, "A", name="Lexer")
     log.groups.update(run_id, "A", name="Parser")
     log.plans.record(run_id, "do", "it", ["first"])
-    assert log.journal.undo("runs", run_id, reason="x").goal == "Make the parser faster"  # type: ignore[attr-defined]
-    assert log.journal.undo("groups", f'["{run_id}","A"]', reason="x").name == "Lexer"  # type: ignore[attr-defined]
+    assert log.journal.undo("runs", run_id, reason="x").goal == "Make the parser faster"
+    assert log.journal.undo("groups", f'["{run_id}","A"]', reason="x").name == "Lexer"
     log.runs.update(run_id, status="paused")
     with pytest.raises(Conflict, match="status too"):
         log.journal.undo("runs", run_id, reason="x")
@@ -121,7 +120,7 @@ def test_a_schedule_comes_again_by_its_old_rule(log: Decklog, run_id: str, clock
     assert log.journal.verify().ok
 
 
-def test_what_was_only_added_or_does_not_exist_has_nothing_to_go_back_to(log: Decklog, run_id: str) -> None:
+def test_new_or_missing_record_is_not_undone(log: Decklog, run_id: str) -> None:
     log.tasks.add(run_id, "new", task_id="t1")
     with pytest.raises(Conflict, match="only just added"):
         log.journal.undo("tasks", "t1", reason="x")
@@ -133,11 +132,11 @@ def test_what_was_only_added_or_does_not_exist_has_nothing_to_go_back_to(log: De
 
 
 def test_money_decisions_and_evidence_are_never_undone(log: Decklog, run_id: str) -> None:
-    budget = log.budgets.set("all", limit_microdollars=5)  # type: ignore[arg-type]
-    log.budgets.set("all", limit_microdollars=9)  # type: ignore[arg-type]
-    asked = log.approvals.ask(run_id, "May I?", by="dev", about="x")
-    log.approvals.decide(asked.id, "granted", by="ana")  # type: ignore[arg-type]
-    for record in (budget, asked):
+    budget = log.budgets.set("all", limit_microdollars=5)
+    log.budgets.set("all", limit_microdollars=9)
+    approval = log.approvals.ask(run_id, "May I?", by="dev", about="x")
+    log.approvals.decide(approval.id, "granted", by="ana")
+    for record in (budget, approval):
         with pytest.raises(Denied, match="is not undone: only the owner"):
             log.journal.undo(record.table, record.id, reason="x")
     never = {table for table, record in log.record_classes().items() if not record.restores}
@@ -146,7 +145,7 @@ def test_money_decisions_and_evidence_are_never_undone(log: Decklog, run_id: str
     assert managed <= never
 
 
-def test_every_column_that_can_go_back_is_one(log: Decklog) -> None:
+def test_restored_columns_exist(log: Decklog) -> None:
     for record in log.record_classes().values():
         assert set(record.restores) <= set(record.columns()), record
         assert issubclass(record, Record)

@@ -32,7 +32,7 @@ ENTRIES = st.fixed_dictionaries(
         "subtype": st.sampled_from([None, None, "step"]),
         "group": st.sampled_from([None, None, "g"]),
         "key": st.sampled_from([None, None, "k", "l"]),
-        # Some tell of what happened days ago.
+        # Some are dated days back.
         "days": st.sampled_from([0, 0, 0, 3]),
     }
 )
@@ -210,7 +210,7 @@ class JournalMachine(LogMachine[JournalWorld]):
         act()
         for stream in self.world.streams:
             world.follow(stream, self.world)
-        world.kept |= self.world.kept
+        world.stored_bodies |= self.world.stored_bodies
         assert seen(log, world) == due(world)
 
     @outside
@@ -225,7 +225,7 @@ class JournalMachine(LogMachine[JournalWorld]):
                 return
             self.exported.streams[stream] = self.world.streams[stream]
         act()
-        self.exported.kept |= self.world.kept
+        self.exported.stored_bodies |= self.world.stored_bodies
 
     @precondition(lambda self: self.exported.streams)
     @hopping
@@ -245,7 +245,7 @@ class JournalMachine(LogMachine[JournalWorld]):
     def merge(self) -> None:
         """Take in what the lines have beyond this log; two that went different ways are refused."""
         act = partial(JsonlImport(self.log, str(self.folder / "lines")).run)
-        self.world.kept |= self.exported.kept
+        self.world.stored_bodies |= self.exported.stored_bodies
         for stream in self.exported.order():
             if not self.world.is_beginning(stream, self.exported) and not self.exported.is_beginning(stream, self.world):
                 with pytest.raises(Conflict):
@@ -273,7 +273,7 @@ class JournalMachine(LogMachine[JournalWorld]):
         entries = {name: self.log.journal.find(name, oldest_first=True, limit=1000) for name in self.world.streams}
         for name, found in entries.items():
             self.learn_hashes(name, found)
-        assert {name: list(map(shown, found)) for name, found in entries.items()} == due(self.world)
+        assert {name: list(map(visible, found)) for name, found in entries.items()} == due(self.world)
         name = pick(self.steps, list(self.world.streams))
         (self.compare_past, self.compare_tail)[self.steps % 2](name)
 
@@ -309,13 +309,13 @@ class JournalMachine(LogMachine[JournalWorld]):
             assert numbers(partial(self.log.journal.search, words, stream=name, limit=2)) == found[::-1]
 
     def compare_past(self, name: str) -> None:
-        """What a run was, by number and by time, in whichever way it is asked for."""
+        """A run as of an entry, by number and by time."""
         changes = [(seq, line) for seq, line in enumerate(self.world.streams[name], 1) if line.record == ("runs", name)]
         assert numbers(partial(self.log.journal.history, "runs", name, limit=2)) == [seq for seq, _ in changes]
         seq = pick(self.steps * 5, range(1, len(self.world.streams[name]) + 1))
         at_entry = [line.value for number, line in changes if number <= seq][-1]
         assert self.log.journal.at(Run, name, str(seq)).summary == at_entry
-        assert self.log.runs.snapshot(name, at=str(seq)).run.summary == at_entry  # type: ignore[attr-defined]
+        assert self.log.runs.snapshot(name, at=str(seq)).run.summary == at_entry
         then = self.clock.now() - timedelta(hours=31)
         at_time = [line.value for _, line in changes if line.at <= then]
         for ask in (partial(self.log.journal.at, Run, name), lambda when: self.log.runs.snapshot(name, at=when).run):
@@ -343,16 +343,16 @@ def numbers(ask: Any) -> list[int]:
 
 
 def seen(log: Decklog, world: JournalWorld) -> dict[str, list[tuple[Any, ...]]]:
-    return {name: [shown(entry) for entry in log.journal.find(name, oldest_first=True, limit=1000)] for name in world.streams}
+    return {name: [visible(entry) for entry in log.journal.find(name, oldest_first=True, limit=1000)] for name in world.streams}
 
 
 def due(world: JournalWorld) -> dict[str, list[tuple[Any, ...]]]:
-    return {name: [world.shown(line) for line in lines] for name, lines in world.streams.items()}
+    return {name: [world.visible(line) for line in lines] for name, lines in world.streams.items()}
 
 
-def shown(entry: Entry) -> tuple[Any, ...]:
+def visible(entry: Entry) -> tuple[Any, ...]:
     record = None if entry.record_table is None else (entry.record_table, entry.record_id)
-    told = (entry.kind, entry.at, entry.subtype, entry.group_id, entry.key, record)
+    facts = (entry.kind, entry.at, entry.subtype, entry.group_id, entry.key, record)
     payload: Any = entry.payload
     number = payload["n"] if isinstance(payload, dict) and "n" in payload else None
-    return told if entry.kind == "change" or entry.subtype == "pruned" else (*told, entry.body, number)
+    return facts if entry.kind == "change" or entry.subtype == "pruned" else (*facts, entry.body, number)

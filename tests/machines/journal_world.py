@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-# Longer texts are kept beside the entries, once for all that have them.
+# Long texts are stored once for all entries that have them.
 INLINE = 64 * 1024
 Streams = dict[str, tuple["Line", ...]]
 
@@ -48,15 +48,15 @@ class Line:
 class JournalWorld:
     streams: Streams = field(default_factory=dict)
     # The long texts that are there.
-    kept: frozenset[str] = frozenset()
+    stored_bodies: frozenset[str] = frozenset()
 
     def copy(self) -> "JournalWorld":
-        return JournalWorld(dict(self.streams), self.kept)
+        return JournalWorld(dict(self.streams), self.stored_bodies)
 
     def add(self, stream: str, line: Line) -> None:
         self.streams[stream] = (*self.streams.get(stream, ()), line)
         if line.is_long and line.body is not None:
-            self.kept |= {line.body}
+            self.stored_bodies |= {line.body}
 
     def known(self, stream: str, line: Line) -> int | None:
         """Find the number of the entry that a key means."""
@@ -67,14 +67,14 @@ class JournalWorld:
 
     def body(self, line: Line) -> str | None:
         if line.is_long:
-            return line.body if line.body in self.kept else None
+            return line.body if line.body in self.stored_bodies else None
         return None if line.is_pruned else line.body
 
-    def shown(self, line: Line) -> tuple[Any, ...]:
+    def visible(self, line: Line) -> tuple[Any, ...]:
         """Give what can be seen of an entry; what the log says about itself in its own words is not looked at."""
-        told = (line.kind, line.at, line.subtype, line.group, line.key, line.record)
+        facts = (line.kind, line.at, line.subtype, line.group, line.key, line.record)
         number = None if line.is_pruned else line.number
-        return told if line.kind == "change" or line.subtype == "pruned" else (*told, self.body(line), number)
+        return facts if line.kind == "change" or line.subtype == "pruned" else (*facts, self.body(line), number)
 
     # Retention
 
@@ -86,15 +86,15 @@ class JournalWorld:
             return fits and line.at < before and only in (None, stream)
 
         every = [(stream, line) for stream, lines in self.streams.items() for line in lines]
-        named = {line.body for stream, line in every if line.is_long and not goes(stream, line)}
-        gone = {line.body for stream, line in every if line.is_long and goes(stream, line)} & self.kept - named
+        bodies = {line.body for stream, line in every if line.is_long and not goes(stream, line)}
+        gone = {line.body for stream, line in every if line.is_long and goes(stream, line)} & self.stored_bodies - bodies
         losing = [stream for stream, line in every if goes(stream, line) and line.own_texts]
         owners = [stream for stream, line in every if line.body in gone and goes(stream, line)]
         for stream, lines in self.streams.items():
             self.streams[stream] = tuple(
                 replace(line, is_pruned=True) if goes(stream, line) and line.own_texts else line for line in lines
             )
-        self.kept -= frozenset(body for body in gone if body is not None)
+        self.stored_bodies -= frozenset(body for body in gone if body is not None)
         for stream in dict.fromkeys([*sorted(set(losing)), *sorted(set(owners))]):
             self.add(stream, Line("event", now, "pruned"))
         return len(losing), len(gone)

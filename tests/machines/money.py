@@ -52,12 +52,12 @@ class MoneyMachine(LogMachine[MoneyWorld]):
         decided = old.decided if old else dict.fromkeys(days, self.clock.now())
         self.world.budgets[key] = Budget(found.id, scope, period, unit, ceiling, stops, decided)
 
-    def a_place(self, which: int, group: str | None, agent: str | None) -> Where:
+    def choose_place(self, which: int, group: str | None, agent: str | None) -> Where:
         """Choose a run, a task, both or neither; sometimes a task with a run that is not its own."""
         run, task = pick(which, self.world.runs), pick(which // 2, list(self.world.tasks))
         pairs = [(None, None), (run, None), (None, task), (self.world.tasks[task][0], task), (run, task), (run, "unplanned")]
-        named = pick(which, pairs)
-        return Where(named[0], group, named[1], agent)
+        place = pick(which, pairs)
+        return Where(place[0], group, place[1], agent)
 
     # Budgets
 
@@ -87,10 +87,10 @@ class MoneyMachine(LogMachine[MoneyWorld]):
 
     @rule(which=WHICH, group=GROUPS, agent=AGENTS, money=AMOUNTS, tokens=AMOUNTS, hours=st.sampled_from([-1, 1, 1, 30]))
     def reserve(self, which: int, group: str | None, agent: str | None, money: int, tokens: int, hours: int) -> None:
-        asked, now = self.a_place(which, group, agent), self.clock.now()
-        where, amount, until = self.world.placed(asked), Amount(money, tokens), now + hours * HOUR
-        act = partial(self.log.reservations.reserve, until, amount_microdollars=money, tokens=tokens, **given(asked))
-        if self.world.is_elsewhere(asked) or until <= now:
+        requested, now = self.choose_place(which, group, agent), self.clock.now()
+        where, amount, until = self.world.placed(requested), Amount(money, tokens), now + hours * HOUR
+        act = partial(self.log.reservations.reserve, until, amount_microdollars=money, tokens=tokens, **arguments_of(requested))
+        if self.world.is_elsewhere(requested) or until <= now:
             self.refused(Invalid, act)
         elif not self.world.has_room(where, amount, now):
             self.refused(BudgetExceeded, act)
@@ -153,13 +153,13 @@ class MoneyMachine(LogMachine[MoneyWorld]):
         key: str | None,
     ) -> None:
         """Charge without a reservation."""
-        asked, amount = self.a_place(which, group, agent), Amount(money, tokens)
+        requested, amount = self.choose_place(which, group, agent), Amount(money, tokens)
         more = {"occurred_at": self.clock.now() + timedelta(days=days), "key": key}
-        act = partial(self.charged, amount, enforce=enforce, **more, **given(asked))
-        if self.world.is_elsewhere(asked):
+        act = partial(self.charged, amount, enforce=enforce, **more, **arguments_of(requested))
+        if self.world.is_elsewhere(requested):
             self.refused(Invalid, act)
         else:
-            self.spend(act, self.world.placed(asked), amount, enforce=enforce, key=key)
+            self.spend(act, self.world.placed(requested), amount, enforce=enforce, key=key)
 
     def charged(self, amount: Amount, **more: Any) -> Any:
         """Charge a call; one whose cost is not told is of a model without a price."""
@@ -206,9 +206,9 @@ class MoneyMachine(LogMachine[MoneyWorld]):
         """Charge under a reservation, which says where, as far as it does."""
         reservation_id = pick(which, list(self.world.held))
         held, amount = self.world.held[reservation_id].where, Amount(money, tokens)
-        asked = self.a_place(place, group, agent) if place % 3 == 0 else Where(agent=held.agent)
-        act = partial(self.charged, amount, reservation_id=reservation_id, enforce=enforce, **given(asked))
-        where = inherited(asked, held)
+        requested = self.choose_place(place, group, agent) if place % 3 == 0 else Where(agent=held.agent)
+        act = partial(self.charged, amount, reservation_id=reservation_id, enforce=enforce, **arguments_of(requested))
+        where = inherited(requested, held)
         if where is None or self.world.is_elsewhere(where) or self.world.placed(where).run != held.run:
             self.refused(Invalid, act)
         else:
@@ -316,12 +316,12 @@ class MoneyMachine(LogMachine[MoneyWorld]):
         assert stands == {one.budget.id: (one.budget.ceiling, one.spent, one.reserved) for one in due}
         total = self.log.ledger.summary()["total"]
         costs = [one.amount.microdollars for one in self.world.spent.values()]
-        found = (total["cost_microdollars"], total["unpriced_calls"], total["calls"])  # type: ignore[index]
+        found = (total["cost_microdollars"], total["unpriced_calls"], total["calls"])
         assert found == (sum(cost or 0 for cost in costs), costs.count(None), len(costs))
 
     def at_end(self) -> None:
         assert self.log.budgets.check()["problems"] == []
-        held = {one.id: kept(one) for one in self.log.reservations.find(limit=1000)}
+        held = {one.id: held_of(one) for one in self.log.reservations.find(limit=1000)}
         assert held == self.world.held
         charges = {
             one.id: (place(one), one.cost_microdollars, one.tokens, one.overdrew, one.is_late)
@@ -338,7 +338,7 @@ def same(budget: Any, key: tuple[Scope, str, str]) -> bool:
     return (Scope(budget.scope, budget.scope_id), budget.period, budget.unit) == key
 
 
-def given(where: Where) -> dict[str, Any]:
+def arguments_of(where: Where) -> dict[str, Any]:
     return {"run_id": where.run, "group_id": where.group, "task_id": where.task, "agent": where.agent}
 
 
@@ -346,16 +346,16 @@ def place(record: Any) -> Where:
     return Where(record.run_id, record.group_id, record.task_id, record.agent)
 
 
-def kept(one: Any) -> Held:
+def held_of(one: Any) -> Held:
     used = Amount(one.used_microdollars, one.used_tokens)
     return Held(place(one), Amount(one.microdollars, one.tokens), one.reserved_at, one.expires_at, one.state.value, used)
 
 
-def inherited(asked: Where, held: Where) -> Where | None:
+def inherited(requested: Where, held: Where) -> Where | None:
     """Complete a place by that of its reservation; None when the two disagree. A run is a value even when there is none."""
     found = {}
     for name in ("run", "group", "task", "agent"):
-        one, other = getattr(asked, name), getattr(held, name)
+        one, other = getattr(requested, name), getattr(held, name)
         if one not in (None, other) and (other is not None or name == "run"):
             return None
         found[name] = other if other is not None else one

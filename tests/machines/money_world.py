@@ -204,10 +204,10 @@ class MoneyWorld:
         """List the budgets that stop and have no room for a charge, or can't tell for want of a price."""
         found = []
         for one in self.standings(where, paying.reserved_at if paying else now, now):
-            asked = amount.of(one.budget.unit)
+            wanted = amount.of(one.budget.unit)
             is_covered = paying is not None and one.budget.scope.covers(paying.where)
-            covered = min(asked or 0, paying.left(one.budget.unit)) if paying is not None and is_covered else 0
-            if one.budget.stops and (asked is None or asked - covered > max(0, one.free)):
+            covered = min(wanted or 0, paying.left(one.budget.unit)) if paying is not None and is_covered else 0
+            if one.budget.stops and (wanted is None or wanted - covered > max(0, one.free)):
                 found.append(one)
         return found
 

@@ -91,13 +91,13 @@ class Run:
     tasks: dict[str, Work] = field(default_factory=dict)
     # How many versions the workers' notes have, what they said, and what they spent (True: after the lease was lost).
     notes: int = 0
-    said: list[str] = field(default_factory=list)
+    bodies: list[str] = field(default_factory=list)
     spent: list[bool] = field(default_factory=list)
     # What it was after each step, by the number of its last entry then.
     past: "dict[int, Run]" = field(default_factory=dict)
 
     def copy(self) -> "Run":
-        return Run(self.status, dict(self.tasks), self.notes, list(self.said), list(self.spent), dict(self.past))
+        return Run(self.status, dict(self.tasks), self.notes, list(self.bodies), list(self.spent), dict(self.past))
 
     def forked(self, ids: dict[str, str]) -> "Run":
         """Give what a fork of it must be, whose tasks have these ids: nothing that was said or paid comes along."""

@@ -85,9 +85,9 @@ class TaskMachine(LogMachine[TaskWorld]):
         run = self.world.runs[name]
         self.titles += 1
         title, start = f"task {self.titles}", self.clock.now() + timedelta(seconds=delay) if delay else None
-        given: dict[str, Any] = {"priority": priority, "max_attempts": max_attempts, "not_before": start}
-        given["depends_on"] = [run.tasks[need].id for need in needs]
-        act = partial(self.log.tasks.add, name, title, **given)
+        arguments: dict[str, Any] = {"priority": priority, "max_attempts": max_attempts, "not_before": start}
+        arguments["depends_on"] = [run.tasks[need].id for need in needs]
+        act = partial(self.log.tasks.add, name, title, **arguments)
         if run.status in ENDED_RUN:
             self.refused(Conflict, act)
         else:
@@ -199,7 +199,7 @@ class TaskMachine(LogMachine[TaskWorld]):
         return self.world.runs_with_work({task.id: task.created_at for task in self.tasks().values()}, worker)
 
     def next_task(self, names: list[str], worker: str) -> tuple[str, str] | None:
-        """Take expired leases back run by run, and say which task comes next."""
+        """Release expired leases of each run, and predict the next task."""
         tasks = self.tasks()
         for name in names:
             run = self.world.runs[name]
@@ -272,7 +272,7 @@ class TaskMachine(LogMachine[TaskWorld]):
         self.world.holders[number] = replace(self.world.holders[number], is_over=True)
 
     def end_without(self, act: Callable[[], Any], claim: Claim, holder: Holder, verb: str) -> None:
-        """End a task that is not held: refused, unless its own holder says once more that it is done."""
+        """End a task that is not claimed: refused, unless its own worker repeats that it is done."""
         work = None if holder.is_void else self.world.runs[holder.run].tasks[holder.title]
         if verb == "finish" and work is not None and work.state == "done" and work.fence == holder.fence:
             act()
@@ -328,14 +328,14 @@ class TaskMachine(LogMachine[TaskWorld]):
             self.log.ledger.charge("m", cost_microdollars=1)
             run.spent.append(not is_held)
             return
-        words = f"entry {len(run.said)}"
+        words = f"entry {len(run.bodies)}"
         say = partial(self.log.journal.append, holder.run, words)
         note = partial(self.log.states.save, holder.run, "notes", {"count": run.notes + 1})
         if not is_held:
             self.refused(LeaseLost, say if what == "say" else note)
         elif what == "say":
             say()
-            run.said.append(words)
+            run.bodies.append(words)
         else:
             note()
             run.notes += 1
@@ -352,7 +352,7 @@ class TaskMachine(LogMachine[TaskWorld]):
         """Enter the block of a claim, do things in it, and leave it in one way or the other."""
         claim, holder = self.a_claim(which)
         if not holder.is_void and not claim.is_over:
-            # In a context of its own: a program that ends inside of the block leaves nothing behind for the next one.
+            # In a new context: a program that ends inside the block leaves nothing behind.
             copy_context().run(self.work_in_block, claim, holder, acts, stumbles)
 
     def work_in_block(self, claim: Claim, holder: Holder, acts: list[str], stumbles: bool) -> None:
@@ -381,7 +381,7 @@ class TaskMachine(LogMachine[TaskWorld]):
             self.write_one(holder, act)
 
     def undone(self, claim: Claim, holder: Holder, act: str) -> None:
-        """Do something in a transaction of its own that is rolled back."""
+        """Do something in a transaction that is rolled back."""
         before = self.world.copy()
         with suppress(RolledBack), self.log.transaction():
             self.do(claim, holder, act)
@@ -389,7 +389,7 @@ class TaskMachine(LogMachine[TaskWorld]):
         self.take_back(before)
 
     def lose(self, holder: Holder) -> None:
-        """Let somebody else claim meanwhile, who is not in the block."""
+        """Let another worker claim meanwhile, outside of the block."""
 
         def elsewhere() -> None:
             lease.set(None)
@@ -472,7 +472,7 @@ class TaskMachine(LogMachine[TaskWorld]):
         self.world.runs[new] = before.forked({task.title: task.id for task in self.tasks(new).values()})
 
     def as_told(self, name: str, seq: int) -> Run:
-        """Give what a run was at an entry in the middle of a step: as the journal tells it."""
+        """Build a run as of an entry in the middle of a step from the journal."""
         records = self.log.runs.snapshot(name, at=str(seq)).records
         tasks = {task.id: task for task in records.get("tasks", [])}
         needs: dict[str, set[str]] = {task_id: set() for task_id in tasks}
@@ -480,7 +480,7 @@ class TaskMachine(LogMachine[TaskWorld]):
             needs[need.task_id].add(tasks[need.depends_on].title)
         run = Run(records["runs"][0].status, notes=len(records.get("state_versions", [])))
         for task in tasks.values():
-            run.tasks[task.title] = replace(shown(task)[0], needs=frozenset(needs[task.id]))
+            run.tasks[task.title] = replace(visible(task)[0], needs=frozenset(needs[task.id]))
         return run
 
     # What must hold
@@ -498,7 +498,7 @@ class TaskMachine(LogMachine[TaskWorld]):
     def compare(self) -> None:
         for name, run in self.world.runs.items():
             tasks = self.log.tasks.find(name, limit=100)
-            assert {task.title: shown(task) for task in tasks} == {title: due(run, work) for title, work in run.tasks.items()}
+            assert {task.title: visible(task) for task in tasks} == {title: due(run, work) for title, work in run.tasks.items()}
             assert self.log.runs.get(name).status == run.status
         self.remember()
         name, run = self.a_run(self.steps)
@@ -509,7 +509,7 @@ class TaskMachine(LogMachine[TaskWorld]):
             assert holder.is_void or self.claims[number].is_over == holder.is_over
 
     def compare_attempts(self, work: Work) -> None:
-        """What the journal tells of a task's attempts is what came of them."""
+        """The attempts of a task in the journal equal their outcomes."""
         found = [Try(one.number, one.fence, one.worker, one.outcome) for one in self.log.tasks.attempts(work.id)]
         assert found == list(work.tries)
 
@@ -519,22 +519,22 @@ class TaskMachine(LogMachine[TaskWorld]):
         before = run.past[seq]
         if before.tasks:
             work = pick(self.steps, list(before.tasks.values()))
-            assert shown(self.log.journal.at(Task, work.id, f"{name}:{seq}")) == due(before, work)
+            assert visible(self.log.journal.at(Task, work.id, f"{name}:{seq}")) == due(before, work)
 
     def at_end(self) -> None:
         for name, run in self.world.runs.items():
             for work in run.tasks.values():
                 self.compare_attempts(work)
-            said = self.log.journal.find(name, kind="interaction", oldest_first=True, limit=1000)
-            assert [entry.body for entry in said] == run.said
+            bodies = self.log.journal.find(name, kind="interaction", oldest_first=True, limit=1000)
+            assert [entry.body for entry in bodies] == run.bodies
             assert [charge.is_late for charge in self.log.ledger.find(name, oldest_first=True, limit=1000)] == run.spent
             if run.notes:
                 assert self.log.states.get(name, "notes").version == run.notes
         super().at_end()
 
 
-def shown(task: Task) -> tuple[Work, int]:
-    """Give what the log says of a task, but for what it needs and what came of its attempts."""
+def visible(task: Task) -> tuple[Work, int]:
+    """Return a task of the log without its dependencies and outcomes."""
     return Work(
         id=task.id,
         priority=task.priority,

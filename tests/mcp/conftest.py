@@ -15,7 +15,7 @@ from decklog import Decklog
 
 @dataclass(frozen=True)
 class Agent:
-    """A client of a server of its own on a shared log."""
+    """A client and its server on a shared log."""
 
     server: Any
     # How the two agree on a version: by the newest protocol alone, or by the handshake that older ones begin with.
@@ -30,8 +30,8 @@ class Agent:
         from mcp import Client
 
         async def main() -> Any:
-            named = Implementation(name=self.program, version="1")
-            async with Client(self.server, mode=self.mode, client_info=named) as client:
+            client_info = Implementation(name=self.program, version="1")
+            async with Client(self.server, mode=self.mode, client_info=client_info) as client:
                 return await about(client)
 
         return anyio.run(main)
@@ -47,12 +47,12 @@ class Agent:
         return result.structured_content
 
     def error(self, tool: str, /, **given: Any) -> dict[str, Any]:
-        """Call a tool that must fail, and give the error, which says what to do next."""
+        """Call a tool that must fail; return the error with its hint."""
         result = self(tool, **given)
         assert result.is_error, result
-        told: dict[str, Any] = result.structured_content["error"]
-        assert told["message"] in result.content[0].text
-        return told
+        error: dict[str, Any] = result.structured_content["error"]
+        assert error["message"] in result.content[0].text
+        return error
 
 
 @pytest.fixture

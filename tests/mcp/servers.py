@@ -67,7 +67,7 @@ class Raw:
         return self.ask("tools/call", {"name": tool, "arguments": given})
 
     def kill(self) -> bytes:
-        """Kill the server, and give what it had said on standard error."""
+        """Kill the server; return its standard error."""
         self.process.kill()
         return self.process.communicate()[1]
 

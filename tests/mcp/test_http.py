@@ -1,4 +1,4 @@
-"""The server on HTTP, over a log in PostgreSQL: for this machine, for whoever has the token, and for no page of another place."""
+"""The server on HTTP over a log in PostgreSQL: for this machine, with the token, and for no foreign page."""
 
 import http.client
 import json
@@ -30,7 +30,7 @@ class Listening:
     token: str
 
     def post(self, body: bytes | None = None, **headers: str | None) -> int:
-        """Send a request with headers of its own, and give the status of the answer."""
+        """Send a request with these headers; return the status."""
         to = urlsplit(self.address)
         usual = {
             "host": to.netloc,
@@ -39,8 +39,8 @@ class Listening:
             "accept": "application/json, text/event-stream",
         }
         connection = http.client.HTTPConnection("127.0.0.1", to.port or 0, timeout=30)
-        given = {name: value for name, value in {**usual, **headers}.items() if value is not None}
-        connection.request("POST", to.path, json.dumps(_INITIALIZE).encode() if body is None else body, given)
+        sent_headers = {name: value for name, value in {**usual, **headers}.items() if value is not None}
+        connection.request("POST", to.path, json.dumps(_INITIALIZE).encode() if body is None else body, sent_headers)
         answer = connection.getresponse()
         answer.read(1)
         connection.close()
@@ -72,7 +72,7 @@ def test_clients_that_name_themselves_get_different_tasks_and_their_own_again(se
 
 
 @pytest.mark.slow
-def test_a_client_with_a_session_is_known_by_it_and_one_with_neither_is_told(server: Listening) -> None:
+def test_client_without_session_or_name_gets_an_error(server: Listening) -> None:
     async def note(client: Any) -> Any:
         return await client.call_tool("note", {"text": "a thought"})
 
@@ -124,24 +124,24 @@ def test_the_token_is_in_its_file_alone(server: Listening) -> None:
     assert server.token.encode() not in (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
 
 
-def test_it_stops_when_it_is_told_to_and_has_said_nothing_of_the_token(server: Listening) -> None:
+def test_server_stops_on_interrupt_without_printing_the_token(server: Listening) -> None:
     os.kill(server.process.pid, signal.SIGINT)
     out, err = server.process.communicate(timeout=10)
     assert server.token.encode() not in out + err
 
 
-def test_a_token_that_others_can_read_or_that_nobody_would_see_is_refused(tmp_path: Path) -> None:
+def test_readable_or_short_token_is_refused(tmp_path: Path) -> None:
     from decklog.core.errors import Denied, Invalid
     from decklog.mcp.token import VARIABLE, find_token
 
-    open_to_all = tmp_path / "token"
-    open_to_all.write_text("t" * 30)
-    open_to_all.chmod(0o644)
+    path = tmp_path / "token"
+    path.write_text("t" * 30)
+    path.chmod(0o644)
     with pytest.raises(Denied, match="can be read by others"):
-        find_token(str(open_to_all), {})
+        find_token(str(path), {})
     with pytest.raises(Invalid):
         find_token(None, {VARIABLE: "short"})
-    given = {VARIABLE: "t" * 30}
-    assert find_token(None, given).is_shown_by(b"Bearer " + b"t" * 30)
-    assert given == {}
+    variables = {VARIABLE: "t" * 30}
+    assert find_token(None, variables).is_shown_by(b"Bearer " + b"t" * 30)
+    assert variables == {}
     assert "t" * 30 not in repr(find_token(None, {VARIABLE: "t" * 30}))

@@ -1,4 +1,4 @@
-"""Which worker a call is: as its environment says, as its session says, or by its program."""
+"""The worker of a call: from the environment, the session or the program."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""A log that is locked, read-only, replaced or away for a while: the call is told, and the server stays."""
+"""A log that is locked, read-only, replaced or unreachable: the call fails, and the server stays."""
 
 from pathlib import Path
 from typing import Any
@@ -22,14 +22,14 @@ def started(path: Path) -> Path:
     return path
 
 
-def test_a_log_that_is_locked_or_only_for_reading_is_said(tmp_path: Path) -> None:
+def test_locked_or_read_only_log_is_an_error(tmp_path: Path) -> None:
     path, claims = started(tmp_path / "log.db"), str(tmp_path / "claims")
     with Decklog.open(path, busy_seconds=0.1) as mine, Decklog.open(path) as other:
         me = agent_on(opened=(mine, claims))
         with other.transaction():
             other.journal.append("run_1", "in the way")
-            told = me.error("note", text="a thought")
-            assert (told["code"], told["retryable"], bool(told["hint"])) == ("busy", True, True)
+            error = me.error("note", text="a thought")
+            assert (error["code"], error["retryable"], bool(error["hint"])) == ("busy", True, True)
         assert me.data("note", text="a thought")["entry"]
         other.tasks.add("run_1", "one")
         # Of which a third is over at once.

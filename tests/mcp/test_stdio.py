@@ -1,4 +1,4 @@
-"""The server as a program that an agent starts: whatever comes on its input, and when it is killed."""
+"""The server as a program that an agent starts: any input, and a kill."""
 
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ def test_a_client_shares_its_task_with_the_commands_of_its_session_and_with_no_o
 
 
 @pytest.mark.slow
-def test_whatever_comes_is_answered_and_a_kill_in_a_call_does_nothing_twice(tmp_path: Path, decklog: Program) -> None:
+def test_any_input_is_answered_and_a_killed_call_happens_once(tmp_path: Path, decklog: Program) -> None:
     (tmp_path / ".git").mkdir()
     with Raw(tmp_path, **{SESSION: "s-1"}) as client:
         client.hello()

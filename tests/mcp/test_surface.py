@@ -1,4 +1,4 @@
-"""What a client is told of the server: tools, resources and prompts, and how little of its conversation that takes."""
+"""What a client sees of the server: tools, resources and prompts, and their size."""
 
 import json
 import subprocess
@@ -31,12 +31,12 @@ def test_the_tools_are_few_and_their_schemas_small(tools: list[dict[str, Any]]) 
     assert len(tools) <= MOST_TOOLS
 
 
-def test_what_a_client_is_sent_is_just_that(log: Decklog, agent: Agents, tools: list[dict[str, Any]]) -> None:
+def test_listed_tools_equal_their_descriptions(log: Decklog, agent: Agents, tools: list[dict[str, Any]]) -> None:
     listed = agent().talk(lambda client: client.list_tools()).tools
     assert [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in listed] == tools
 
 
-def test_every_tool_says_what_it_takes_and_gives_and_what_it_does_to_the_log(tools: list[dict[str, Any]]) -> None:
+def test_every_tool_has_schemas_and_hints(tools: list[dict[str, Any]]) -> None:
     for tool in tools:
         assert tool["inputSchema"]["type"] == tool["outputSchema"]["type"] == "object"
         assert tool["outputSchema"]["properties"]
@@ -48,19 +48,19 @@ def test_every_tool_says_what_it_takes_and_gives_and_what_it_does_to_the_log(too
     assert {tool["name"] for tool in tools if tool["annotations"].get("idempotentHint")} == {"next", "done", "ask", "inbox"}
 
 
-def test_the_words_of_the_command_line_are_those_of_the_tools(tools: list[dict[str, Any]]) -> None:
+def test_tools_and_shortcuts_have_the_same_parameters(tools: list[dict[str, Any]]) -> None:
     from decklog.cli.shortcuts import parameters
     from decklog.shortcuts.verbs import VERBS
 
     shared = {tool["name"]: tool["inputSchema"]["properties"] for tool in tools if tool["name"] in VERBS}
     assert set(VERBS) - set(shared) == {"prime"}  # `show` without an id
-    for name, taken in shared.items():
+    for name, accepted in shared.items():
         # Dollars on the command line are microdollars in Python.
         known = {parameter.name.rstrip("_").removesuffix("_microdollars") for parameter in parameters(name)}
-        assert set(taken) - known <= {"tasks"}, name  # titles, or objects
+        assert set(accepted) - known <= {"tasks"}, name  # titles, or objects
 
 
-def test_what_only_reads_writes_nothing(log: Decklog, run_id: str, agent: Agents) -> None:
+def test_read_only_tools_write_nothing(log: Decklog, run_id: str, agent: Agents) -> None:
     log.journal.append(run_id, "needle")
     heads = log.journal.find(limit=1)[0].id
     me = agent()
@@ -92,9 +92,9 @@ def test_an_address_that_leads_nowhere_is_an_error_that_helps(log: Decklog, run_
     from mcp.shared.exceptions import MCPError
 
     async def read(client: Any) -> MCPError:
-        with pytest.raises(MCPError) as refused:
+        with pytest.raises(MCPError) as raised:
             await client.read_resource(address)
-        return refused.value
+        return raised.value
 
     problem = agent().talk(read)
     assert problem.error.data["code"] == "not_found"

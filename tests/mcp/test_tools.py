@@ -1,4 +1,4 @@
-"""What each tool does, and what it says to a call that is wrong."""
+"""What each tool does, and its errors."""
 
 import json
 from collections.abc import Callable
@@ -14,6 +14,7 @@ from tests.conftest import on_both
 from tests.mcp.conftest import Agent
 from tests.registry import operations
 from tests.searches import FULL
+from tests.stores.claiming import claimed
 
 Agents = Callable[..., Agent]
 
@@ -21,8 +22,9 @@ Agents = Callable[..., Agent]
 def test_a_task_is_taken_worked_on_and_ended(log: Decklog, run_id: str, agent: Agents) -> None:
     task = log.tasks.add(run_id, "Write the lexer", objective="fast", acceptance=["it lexes"])
     me = agent()
-    got = me.data("next")
-    assert (got["task"], got["title"], got["objective"], got["acceptance"]) == (task.id, "Write the lexer", "fast", ["it lexes"])
+    task_data = me.data("next")
+    expected = {"task": task.id, "title": "Write the lexer", "objective": "fast", "acceptance": ["it lexes"]}
+    assert expected.items() <= task_data.items()
     noted = me.data("note", text="a table is faster", phase="decisions")
     entry = log.journal.get(noted["entry"])
     assert (entry.kind, entry.body, entry.agent, entry.task_id) == (EntryKind.REASONING, "a table is faster", "dev-1", task.id)
@@ -58,7 +60,7 @@ def test_a_try_that_fails_comes_back_and_one_that_is_blocked_does_not(log: Deckl
     assert me.error("done")["code"] == "not_found"
 
 
-def test_any_call_renews_the_lease_and_says_when_it_is_lost(log: Decklog, run_id: str, agent: Agents, clock: ManualClock) -> None:
+def test_any_call_renews_the_lease_or_reports_its_loss(log: Decklog, run_id: str, agent: Agents, clock: ManualClock) -> None:
     task = log.tasks.add(run_id, "one")
     me = agent()
     me.data("next", lease=600)
@@ -73,46 +75,42 @@ def test_any_call_renews_the_lease_and_says_when_it_is_lost(log: Decklog, run_id
 
 
 @on_both
-def test_who_waits_for_work_hears_of_what_it_lost_and_gets_what_comes(
-    log: Decklog, run_id: str, agent: Agents, clock: ManualClock
-) -> None:
+def test_waiting_agent_gets_lost_leases_and_new_tasks(log: Decklog, run_id: str, agent: Agents, clock: ManualClock) -> None:
     log.tasks.add(run_id, "one")
     me = agent()
     me.data("next", lease=60)
     clock.advance(seconds=61)
     assert agent("other").data("next")["title"] == "one"
-    told = me.data("next", wait=0.01)
-    assert (told["reason"]["code"], told["notes"][0][:5]) == ("all_taken", "lost:")
+    answer = me.data("next", wait=0.01)
+    assert (answer["reason"]["code"], answer["notes"][0][:5]) == ("all_taken", "lost:")
     two = log.tasks.add(run_id, "two")
     assert me.data("next", wait=50)["task"] == two.id
 
 
-def test_a_question_waits_for_a_person_and_is_heard_by_asking_again(log: Decklog, run_id: str, agent: Agents) -> None:
+def test_repeated_question_returns_its_decision(log: Decklog, run_id: str, agent: Agents) -> None:
     me = agent()
-    asked = me.data("ask", question="Drop the table?", about="drop table x", options=["yes", "no"])
-    assert asked["state"] == "open"
-    approval = log.approvals.get(asked["approval"])
+    question = me.data("ask", question="Drop the table?", about="drop table x", options=["yes", "no"])
+    assert question["state"] == "open"
+    approval = log.approvals.get(question["approval"])
     assert (approval.question, approval.payload) == ("Drop the table?", {"options": ["yes", "no"]})
     log.approvals.decide(approval.id, ApprovalState.DENIED, by="ana", rationale="not today")
     again = me.data("ask", question="Drop the table?", about="drop table x", options=["yes", "no"], wait=5)
     assert (again["approval"], again["state"], again["rationale"]) == (approval.id, "denied", "not today")
 
 
-def test_what_is_asked_about_is_the_text_itself_and_never_a_file_of_the_server(log: Decklog, run_id: str, agent: Agents) -> None:
-    asked = agent().data("ask", question="May I?", about=__file__)
-    approval = log.approvals.get(asked["approval"])
+def test_subject_of_a_question_is_a_text_and_never_a_file(log: Decklog, run_id: str, agent: Agents) -> None:
+    question = agent().data("ask", question="May I?", about=__file__)
+    approval = log.approvals.get(question["approval"])
     assert (approval.subject, approval.subject_digest) == (None, sha256(__file__.encode()).hexdigest())
 
 
-def test_tokens_are_charged_once_by_their_key_and_a_budget_that_is_overdrawn_is_said(
-    log: Decklog, run_id: str, agent: Agents
-) -> None:
+def test_charge_has_a_key_and_reports_an_overdrawn_budget(log: Decklog, run_id: str, agent: Agents) -> None:
     log.budgets.set(BudgetScope.RUN, scope_id=run_id, limit_microdollars=1_000_000)
     me = agent()
     spent = {"model": "some-model", "in": 10, "out": 5, "cache_read": 2, "cache_write": 1, "cost": 1.5, "key": "k"}
-    told = me.data("spend", **spent)
-    assert (told["tokens"], told["cost_microdollars"], told["overdrew"]) == (18, 1_500_000, True)
-    assert me.data("spend", **spent)["charge"] == told["charge"]
+    charge = me.data("spend", **spent)
+    assert (charge["tokens"], charge["cost_microdollars"], charge["overdrew"]) == (18, 1_500_000, True)
+    assert me.data("spend", **spent)["charge"] == charge["charge"]
 
 
 def test_a_plan_is_made_of_titles_and_objects_once_by_its_key(log: Decklog, run_id: str, agent: Agents) -> None:
@@ -129,20 +127,20 @@ def test_a_plan_is_made_of_titles_and_objects_once_by_its_key(log: Decklog, run_
 
 def test_a_lesson_is_kept_and_found_again(log: Decklog, run_id: str, agent: Agents) -> None:
     me = agent()
-    kept = me.data("remember", lesson="Run the formatter before the linter")
+    remembered = me.data("remember", lesson="Run the formatter before the linter")
     (found,) = me.data("recall", words="formatter linter")["lessons"]
-    assert (found["lesson"], found["topic"]) == (kept["lesson"], "task_outcomes")
+    assert (found["lesson"], found["topic"]) == (remembered["lesson"], "task_outcomes")
 
 
-def test_a_checkpoint_holds_what_is_needed_to_go_on(log: Decklog, run_id: str, agent: Agents) -> None:
+def test_checkpoint_keeps_its_state(log: Decklog, run_id: str, agent: Agents) -> None:
     me = agent()
-    kept = me.data("checkpoint", name="half", state={"file": "a.py", "line": 7}, key="k")
-    assert me.data("checkpoint", name="half", state={"file": "a.py", "line": 7}, key="k")["checkpoint"] == kept["checkpoint"]
-    shown = me.data("show", id=kept["checkpoint"])
+    saved = me.data("checkpoint", name="half", state={"file": "a.py", "line": 7}, key="k")
+    assert me.data("checkpoint", name="half", state={"file": "a.py", "line": 7}, key="k")["checkpoint"] == saved["checkpoint"]
+    shown = me.data("show", id=saved["checkpoint"])
     assert (shown["kind"], shown["record"]["payload"]) == ("checkpoint", {"file": "a.py", "line": 7})
 
 
-def test_entries_are_found_page_by_page_with_cursors_that_say_nothing(log: Decklog, run_id: str, agent: Agents) -> None:
+def test_entries_are_found_in_pages_with_opaque_cursors(log: Decklog, run_id: str, agent: Agents) -> None:
     for number in range(5):
         log.journal.append(run_id, f"needle {number}", agent="x")
     me = agent()
@@ -154,7 +152,7 @@ def test_entries_are_found_page_by_page_with_cursors_that_say_nothing(log: Deckl
     assert "cursor" in me.error("show", words="needle", cursor="[1]")["message"]
 
 
-def test_whatever_has_an_id_is_shown_and_without_one_the_situation(log: Decklog, run_id: str, agent: Agents) -> None:
+def test_show_takes_any_id_or_none(log: Decklog, run_id: str, agent: Agents) -> None:
     task = log.tasks.add(run_id, "one")
     entry = log.journal.append(run_id, "x" * 100_000)
     me = agent()
@@ -178,21 +176,20 @@ def test_messages_are_listed_until_they_were_seen(log: Decklog, run_id: str, age
     assert log.inbox.get(mine.id).seen_by == "dev-1"
 
 
-def test_several_runs_are_told_apart_by_naming_one(log: Decklog, run_id: str, agent: Agents) -> None:
+def test_one_of_several_runs_must_be_named(log: Decklog, run_id: str, agent: Agents) -> None:
     log.runs.start("another", run_id="run_2")
     me = agent()
-    told = me.error("note", text="a thought")
-    assert told["hint"].startswith("Say which: run: run_")
+    error = me.error("note", text="a thought")
+    assert error["hint"].startswith("Say which: run: run_")
     assert me.data("note", text="a thought", run="run_2")["entry"].startswith("run_2:")
 
 
 def test_a_run_and_a_task_that_the_environment_names_are_meant(log: Decklog, run_id: str, agent: Agents) -> None:
     task = log.tasks.add(run_id, "one")
-    claim = log.tasks.claim(run_id, worker="conductor")
-    assert claim is not None
-    named = {"DECKLOG_RUN_ID": run_id, "DECKLOG_TASK_ID": task.id, "DECKLOG_FENCE": str(claim.task.fence)}
+    claim = claimed(log, run_id, worker="conductor")
+    variables = {"DECKLOG_RUN_ID": run_id, "DECKLOG_TASK_ID": task.id, "DECKLOG_FENCE": str(claim.task.fence)}
     assert agent("helper", DECKLOG_TASK_ID=task.id).data("show", id=run_id)["kind"] == "run"
-    me = agent("helper", **named)
+    me = agent("helper", **variables)
     assert me.data("next")["task"] == task.id
     assert me.data("done", what="it")["outcome"] == "done"
 
@@ -229,16 +226,16 @@ BAD: list[tuple[str, Any, str]] = [
 ]
 
 
-def test_a_wrong_call_is_an_error_that_says_the_next_step(log: Decklog, run_id: str, agent: Agents) -> None:
+def test_wrong_call_is_an_error_with_a_hint(log: Decklog, run_id: str, agent: Agents) -> None:
     async def all_of_them(client: Any) -> list[Any]:
         return [await client.call_tool(tool, given) for tool, given, _ in BAD]
 
-    for (tool, given, said), result in zip(BAD, agent().talk(all_of_them), strict=True):
+    for (tool, given, message), result in zip(BAD, agent().talk(all_of_them), strict=True):
         assert result.is_error, (tool, given)
-        told = result.structured_content["error"]
-        assert said in told["message"], (tool, given, told)
-        assert told["code"]
-        assert told["hint"], (tool, given, told)
+        error = result.structured_content["error"]
+        assert message in error["message"], (tool, given, error)
+        assert error["code"]
+        assert error["hint"], (tool, given, error)
 
 
 ODD = ("nul \0 in it", "a lone \ud800", "\u202e\x1b[31m", "x" * (1_000_000 if FULL else 200_000))
@@ -271,7 +268,7 @@ def test_deep_json_is_refused_or_kept(log: Decklog, run_id: str, agent: Agents) 
     assert log.journal.verify().ok
 
 
-def test_no_tool_reaches_what_is_for_the_owner(log: Decklog, run_id: str, agent: Agents) -> None:
+def test_tools_can_not_call_verbs_of_the_owner(log: Decklog, run_id: str, agent: Agents) -> None:
     task = log.tasks.add(run_id, "one")
     approval = log.approvals.ask(run_id, "May I?", by="x", about="that")
     token = of_an_agent.set(True)

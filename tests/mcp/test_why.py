@@ -21,7 +21,7 @@ def test_agent_learns_who_wrote_a_line_and_why(log: Decklog, folder: TextFolder,
     session.prompt("Count further")
     session.edit("a", "one\ntwo\n")
     folder.commit("Second")
-    me: Agent = agent()  # type: ignore[operator]
+    me: Agent = agent()
     data = me.data("why", place="a:2")
     assert data["origin"]["sessions"] == ["claude:s1"]
     assert data["edits"][0]["prompt"]["text"] == "Count further"
@@ -31,7 +31,7 @@ def test_agent_learns_who_wrote_a_line_and_why(log: Decklog, folder: TextFolder,
 
 
 def test_line_that_is_not_there_is_an_error_with_a_next_step(log: Decklog, folder: TextFolder, agent: object) -> None:
-    me: Agent = agent()  # type: ignore[operator]
+    me: Agent = agent()
     assert me.error("why", place="a:9")["code"] == "not_found"
     assert me.error("why", place="/etc/passwd:1")["code"] == "not_found"
     assert me.error("why", place="a")["code"] == "invalid"

@@ -33,8 +33,8 @@ def models(
     provider: Provider | None = None,
     **choice: Any,
 ) -> Models:
-    """Give a seam whose only model follows a script."""
+    """Build a client whose only model follows a script."""
     chosen = ModelChoice(name="mine", provider="scripted", script="-", **{"model": "scripted", **choice})
     settings = ModelSettings({"mine": chosen}, {"review": "mine"})
-    told = [] if waits is None else waits
-    return Models(log, settings, lambda _: provider or Scripted(script), run_id="run_1", wait=told.append)
+    slept = [] if waits is None else waits
+    return Models(log, settings, lambda _: provider or Scripted(script), run_id="run_1", wait=slept.append)

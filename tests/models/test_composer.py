@@ -30,7 +30,7 @@ def test_the_same_inputs_are_the_same_bytes_and_calls_of_a_run_begin_alike() -> 
     assert composer().compose("review.6", data=[("diff", "+ y")]).prompt.stable == first.stable
 
 
-def test_a_repository_has_words_of_its_own_and_their_digest_is_another() -> None:
+def test_repository_can_replace_instructions() -> None:
     own = PromptSettings(folder="prompts/")
     found = composer(own, **{"prompts/review.6.md": b"Be brief."})
     assert found.instructions("review.6") == "Be brief."
@@ -39,14 +39,14 @@ def test_a_repository_has_words_of_its_own_and_their_digest_is_another() -> None
     assert part.digest != composer().compose("review.6").prompt.parts[-1].digest
 
 
-def test_what_is_too_much_goes_in_the_stated_order_and_a_change_is_never_cut() -> None:
+def test_large_prompt_drops_parts_in_order_and_never_the_change() -> None:
     given = {"task": "Mend it", "data": [("diff", "+ x" * 500)], "prime": "p" * 400}
-    whole = composer().compose("review.6", **given)  # type: ignore[arg-type]
+    whole = composer().compose("review.6", **given)
     assert (whole.left_out, whole.fits) == ((), True)
     order = ["prime", "skills/b.md", "skills/a.md", "MAP.md", "AGENTS.md"]
     for most in (whole.prompt.tokens - 1, whole.prompt.tokens - 150, 1):
         settings = PromptSettings(identity=SETTINGS.identity, skills=SETTINGS.skills, most_tokens=most)
-        found = composer(settings).compose("review.6", **given)  # type: ignore[arg-type]
+        found = composer(settings).compose("review.6", **given)
         assert list(found.left_out) == order[: len(found.left_out)]
         assert found.left_out
         assert [part.name for part in found.prompt.parts][-3:] == ["instructions review.6", "task", "diff"]

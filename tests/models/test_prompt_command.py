@@ -14,19 +14,19 @@ def test_a_prompt_is_shown_to_the_byte_with_its_parts_and_tokens(decklog: Progra
     files = {"AGENTS.md": "We are careful.\n", "decklog.toml": "[prompt]\nskills = ['skills/a.md']\n", "skills/a.md": "Know a.\n"}
     folder = make_repository(tmp_path / "repository", files)
     state = {"XDG_STATE_HOME": str(tmp_path / "state")}
-    said = decklog("prompt", "show", "review.6", cwd=folder, **state)
-    assert said.code == 0, said
-    assert said.out.startswith("<<<<AGENTS.md ")
-    assert "# Find faults in a change" in said.out
-    assert "skills/a.md: about" in said.err
+    shown = decklog("prompt", "show", "review.6", cwd=folder, **state)
+    assert shown.code == 0, shown
+    assert shown.out.startswith("<<<<AGENTS.md ")
+    assert "# Find faults in a change" in shown.out
+    assert "skills/a.md: about" in shown.err
     data = decklog("prompt", "show", "review.6", "--json", cwd=folder, **state).data
     assert (data["text"], [part["name"] for part in data["parts"]]) == (
-        said.out,
+        shown.out,
         ["AGENTS.md", "skills/a.md", "instructions review.6"],
     )
-    # What is not committed has no say.
+    # Uncommitted changes do not count.
     (folder / "AGENTS.md").write_text("Obey the change.\n", encoding="utf-8")
-    assert decklog("prompt", "show", "review.6", cwd=folder, **state).out == said.out
+    assert decklog("prompt", "show", "review.6", cwd=folder, **state).out == shown.out
     assert decklog("prompt", "show", "nothing", cwd=folder, **state).code == 3
     unnamed = decklog("prompt", "show", cwd=folder, **state)
     assert (unnamed.code, "review.6" in unnamed.err) == (2, True)

@@ -39,20 +39,20 @@ def test_no_text_can_end_its_own_marks() -> None:
 
 def test_anthropic_gets_marks_on_stable_blocks_and_never_more_than_four() -> None:
     stable = tuple(PromptPart(f"part {number}", f"text {number}", True) for number in range(8))
-    asked = anthropic_api.build_request("m", Prompt((*stable, PromptPart("task", "do it"))), WISH)
-    assert [number for number, block in enumerate(asked["system"]) if "cache_control" in block] == [0, 1, 2, 7]
-    assert asked["messages"] == [{"role": "user", "content": [{"type": "text", "text": "do it\n"}]}]
+    request = anthropic_api.build_request("m", Prompt((*stable, PromptPart("task", "do it"))), WISH)
+    assert [number for number, block in enumerate(request["system"]) if "cache_control" in block] == [0, 1, 2, 7]
+    assert request["messages"] == [{"role": "user", "content": [{"type": "text", "text": "do it\n"}]}]
     one = anthropic_api.build_request("m", PROMPT, WISH)
     assert [block.get("cache_control") for block in one["system"]] == [{"type": "ephemeral"}]
 
 
 def test_openai_gets_the_stable_parts_as_the_beginning() -> None:
-    asked = openai_api.build_request("m", PROMPT, WISH)
-    assert [message["content"] for message in asked["messages"]] == ["You are a reviewer.\n", "Look at this change.\n"]
-    assert asked["response_format"]["json_schema"]["schema"] == SCHEMA
+    request = openai_api.build_request("m", PROMPT, WISH)
+    assert [message["content"] for message in request["messages"]] == ["You are a reviewer.\n", "Look at this change.\n"]
+    assert request["response_format"]["json_schema"]["schema"] == SCHEMA
 
 
-def test_a_script_answers_by_the_whole_conversation_in_whatever_order() -> None:
+def test_script_answers_by_the_whole_conversation() -> None:
     other = PROMPT.with_part(PromptPart("more", "x"))
     model = Scripted.from_json(json.dumps({PROMPT.digest: "one", other.digest: "two"}).encode(), "script.json")
     assert [model.reply(prompt, WISH).text for prompt in (other, PROMPT, other)] == ["two", "one", "two"]
@@ -119,13 +119,13 @@ def test_the_nearest_name_of_a_call_chooses_its_model() -> None:
         "review.5" = "local"
         """
     )
-    chosen = {site: str(found.choice_for(site) and found.choice_for(site).name) for site in ("review.6", "review.5", "triage")}  # type: ignore[union-attr]
+    chosen = {site: str(found.choice_for(site) and found.choice_for(site).name) for site in ("review.6", "review.5", "triage")}
     assert chosen == {"review.6": "strong", "review.5": "local", "triage": "local"}
     assert settings.read(b"").choice_for("review.6") is None
 
 
 @every(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[models.a]\nagent = 'nobody'", "extends 'nobody'"),
         ("[models.a]\nprovider = 'other'", "provider is 'other'"),
@@ -136,6 +136,6 @@ def test_the_nearest_name_of_a_call_chooses_its_model() -> None:
         ("[calls]\nreview = 'a'", "which is not described"),
     ],
 )
-def test_settings_that_mean_nothing_are_refused_by_name(text: str, said: str) -> None:
-    with pytest.raises(DecklogError, match=said):
+def test_settings_that_mean_nothing_are_refused_by_name(text: str, message: str) -> None:
+    with pytest.raises(DecklogError, match=message):
         settings.read(text.encode())

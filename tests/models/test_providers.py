@@ -22,23 +22,23 @@ from tests.models.asking import GOOD, PROMPT, SCHEMA
 WISH = ModelRequest(schema=SCHEMA, most_output_tokens=100, seconds=20)
 
 
-def answered(tmp_path: Path, program: str, *, seconds: float = 20, **table: Any) -> ModelReply:
+def ask_program(tmp_path: Path, program: str, *, seconds: float = 20, **table: Any) -> ModelReply:
     """Ask a small program in Python."""
-    described = {"command": [sys.executable, "-I", "-S", "-c", program], **table}
+    table_of_agent = {"command": [sys.executable, "-I", "-S", "-c", program], **table}
     model = AgentModel(
-        description=describe("mine", described), folder=tmp_path / "calls", clock=ManualClock(), sandbox=SandboxKind.NONE
+        description=describe("mine", table_of_agent), folder=tmp_path / "calls", clock=ManualClock(), sandbox=SandboxKind.NONE
     )
     reply = model.reply(PROMPT, ModelRequest(schema=SCHEMA, most_output_tokens=100, seconds=seconds))
     assert list((tmp_path / "calls").iterdir()) == []
     return reply
 
 
-def test_a_program_gets_the_prompt_and_the_form_and_what_it_prints_is_the_answer(tmp_path: Path) -> None:
+def test_agent_program_gets_prompt_and_schema_and_prints_the_answer(tmp_path: Path) -> None:
     program = "import os,sys; t = sys.stdin.read(); print(len(os.listdir('.')), t.startswith('You are'), '\"verdict\"' in t)"
-    assert answered(tmp_path, program).text == "1 True True"
+    assert ask_program(tmp_path, program).text == "1 True True"
 
 
-def test_a_program_with_a_stream_tells_its_figures_and_its_last_word(tmp_path: Path) -> None:
+def test_agent_program_with_a_stream_reports_usage_and_result(tmp_path: Path) -> None:
     lines = [
         {"type": "system", "subtype": "init", "session_id": "s", "model": "the-model"},
         {"type": "assistant", "message": {"content": [{"text": "I think about it"}]}},
@@ -50,7 +50,7 @@ def test_a_program_with_a_stream_tells_its_figures_and_its_last_word(tmp_path: P
             "usage": {"input_tokens": 3, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 7, "output_tokens": 11},
         },
     ]
-    reply = answered(tmp_path, f"print({chr(10).join(map(json.dumps, lines))!r})", extends="claude-code", untrusted=[])
+    reply = ask_program(tmp_path, f"print({chr(10).join(map(json.dumps, lines))!r})", extends="claude-code", untrusted=[])
     assert (reply.text, reply.model, reply.error_class) == (GOOD, "the-model", None)
     assert reply.usage == {
         "input_tokens": 3,
@@ -62,19 +62,19 @@ def test_a_program_with_a_stream_tells_its_figures_and_its_last_word(tmp_path: P
 
 
 @pytest.mark.slow
-def test_a_program_that_is_killed_times_out_fails_or_is_not_there_gives_no_answer(tmp_path: Path) -> None:
-    told = f"print({GOOD!r}, flush=True);"
-    killed = answered(tmp_path, f"{told} import os; os.kill(os.getpid(), 9)")
-    slow = answered(tmp_path, f"{told} import time; time.sleep(60)", seconds=0.5)
-    failed = answered(tmp_path, f"{told} raise SystemExit(3)")
-    missing = answered(tmp_path, "", command=["/no/such/program"])
+def test_failed_agent_program_gives_no_answer(tmp_path: Path) -> None:
+    printing = f"print({GOOD!r}, flush=True);"
+    killed = ask_program(tmp_path, f"{printing} import os; os.kill(os.getpid(), 9)")
+    slow = ask_program(tmp_path, f"{printing} import time; time.sleep(60)", seconds=0.5)
+    failed = ask_program(tmp_path, f"{printing} raise SystemExit(3)")
+    missing = ask_program(tmp_path, "", command=["/no/such/program"])
     assert [one.error_class for one in (killed, slow, failed, missing)] == ["failed", "timeout", "failed", "failed"]
     assert [one.text for one in (killed, slow, failed, missing)] == [""] * 4
 
 
-def test_outages_are_recognised_by_what_a_program_prints(tmp_path: Path) -> None:
+def test_outage_message_of_an_agent_program_is_recognised(tmp_path: Path) -> None:
     line = {"type": "result", "is_error": True, "api_error_status": 429, "result": "try again in 90 seconds"}
-    reply = answered(tmp_path, f"print({json.dumps(line)!r}); raise SystemExit(1)", extends="claude-code", untrusted=[])
+    reply = ask_program(tmp_path, f"print({json.dumps(line)!r}); raise SystemExit(1)", extends="claude-code", untrusted=[])
     assert (reply.error_class, reply.retry_seconds) == ("quota", 90.0)
 
 
@@ -84,16 +84,16 @@ needs_time = pytest.mark.skipif("DECKLOG_TEST_FULL" not in os.environ, reason="i
 
 
 class _Server:
-    """A server that answers every request with what it was told, and remembers what it was asked."""
+    """A server that answers every request with a prepared response and records requests."""
 
     def __init__(self) -> None:
         self.status, self.body, self.headers = 200, {}, {}  # type: tuple[int, dict[str, Any], dict[str, str]]
-        self.asked: list[dict[str, Any]] = []
+        self.requests: list[dict[str, Any]] = []
         server = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                server.asked.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+                server.requests.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
                 content = json.dumps(server.body).encode()
                 self.send_response(server.status)
                 for name, value in {"content-type": "application/json", **server.headers}.items():
@@ -111,19 +111,17 @@ class _Server:
 
 @pytest.fixture
 def server() -> Iterator[_Server]:
-    made = _Server()
-    thread = threading.Thread(target=made.http.serve_forever, kwargs={"poll_interval": 0.01})
+    running = _Server()
+    thread = threading.Thread(target=running.http.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    yield made
-    made.http.shutdown()
+    yield running
+    running.http.shutdown()
     thread.join()
-    made.http.server_close()
+    running.http.server_close()
 
 
 @needs_time
-def test_anthropics_library_asks_for_a_tool_and_tells_four_kinds_of_tokens(
-    server: _Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_anthropic_library_asks_for_a_tool_and_reports_usage(server: _Server, monkeypatch: pytest.MonkeyPatch) -> None:
     from decklog.models.providers.anthropic_api import AnthropicModel
 
     model = AnthropicModel("m", base_url=server.url, key_env="SOME_KEY")
@@ -136,10 +134,10 @@ def test_anthropics_library_asks_for_a_tool_and_tells_four_kinds_of_tokens(
     reply = model.reply(PROMPT, WISH)
     assert (json.loads(reply.text), reply.model, reply.answer_id) == (json.loads(GOOD), "m-1", "msg_1")
     assert list(reply.usage.values()) == [3, 5, 7, 11]
-    assert server.asked[0]["system"][0]["cache_control"] == {"type": "ephemeral"}
+    assert server.requests[0]["system"][0]["cache_control"] == {"type": "ephemeral"}
     server.status, server.headers = 529, {"retry-after": "12"}
     assert (model.reply(PROMPT, WISH).error_class, model.reply(PROMPT, WISH).retry_seconds) == ("overload", 12.0)
-    assert len(server.asked) == 3, "the library must not try again by itself"
+    assert len(server.requests) == 3, "the library must not try again by itself"
 
 
 @needs_time
@@ -159,7 +157,7 @@ def test_openais_library_serves_a_compatible_server_without_a_key(server: _Serve
     server.http.server_close()
 
 
-def test_the_beginning_that_is_kept_is_the_same_bytes_in_every_call_of_a_run() -> None:
+def test_stable_prefix_is_equal_in_every_call_of_a_run() -> None:
     stable = (PromptPart("identity", "who", True), PromptPart("skill", "how", True))
     calls = [Prompt((*stable, PromptPart("task", f"task {number}"))) for number in range(5)]
     assert len({tuple(part.text for part in call.stable) for call in calls}) == 1

@@ -18,43 +18,43 @@ FIGURES = {"input_tokens": 100, "cache_read_tokens": 900, "cache_create_tokens":
 
 
 @on_both
-def test_a_call_is_paid_for_by_the_providers_own_figures_and_is_on_record(log: Decklog) -> None:
+def test_call_is_charged_by_the_usage_of_the_provider(log: Decklog) -> None:
     long_ago = datetime(2020, 1, 1, tzinfo=UTC)
     log.prices.set("scripted", 1_000_000, 5_000_000, cache_read_price=100_000, cache_create_price=2_000_000, valid_from=long_ago)
-    said = models(log, lambda _: ModelReply(text=GOOD, model="scripted", usage=FIGURES, answer_id="msg_1")).ask(CALL)
-    assert (said.data, said.why) == ({"verdict": "pass", "score": 90}, "")
+    answer = models(log, lambda _: ModelReply(text=GOOD, model="scripted", usage=FIGURES, answer_id="msg_1")).ask(CALL)
+    assert (answer.data, answer.why) == ({"verdict": "pass", "score": 90}, "")
     (charge,) = log.ledger.find("run_1")
     assert {name: getattr(charge, name) for name in FIGURES} == FIGURES
     assert (charge.call_site, charge.answer_id, charge.cost_microdollars) == ("review.6", "msg_1", 390)
-    assert said.microdollars == 390
+    assert answer.microdollars == 390
     (held,) = log.reservations.find("run_1")
     assert (held.state, held.microdollars > 0, held.holder) == ("settled", True, "review.6")
     (entry,) = log.journal.find("run_1", subtype="model.call")
-    assert (entry.body, entry.payload["prompt"], entry.id) == (GOOD, PROMPT.digest, said.entries[0])  # type: ignore[index]
+    assert (entry.body, entry.payload["prompt"], entry.id) == (GOOD, PROMPT.digest, answer.entries[0])
 
 
-def test_no_model_is_a_state_that_is_told_and_costs_nothing(log: Decklog) -> None:
-    said = Models(log, ModelSettings(), lambda _: Scripted(lambda _: GOOD), run_id="run_1").ask(CALL)
-    assert (said.is_given, said.why) == (False, "no model is configured for review.6")
+def test_missing_model_is_reported_and_costs_nothing(log: Decklog) -> None:
+    answer = Models(log, ModelSettings(), lambda _: Scripted(lambda _: GOOD), run_id="run_1").ask(CALL)
+    assert (answer.is_given, answer.why) == (False, "no model is configured for review.6")
     assert (list(log.reservations.find("run_1")), list(log.ledger.find("run_1"))) == ([], [])
 
 
-def test_an_answer_that_can_not_be_read_is_asked_for_once_more_and_then_given_up(log: Decklog) -> None:
-    asked: list[str] = []
+def test_unreadable_answer_is_asked_for_twice(log: Decklog) -> None:
+    prompts: list[str] = []
 
     def garbled(prompt: Prompt) -> str:
-        asked.append(prompt.digest)
+        prompts.append(prompt.digest)
         return "The change is fine, I say pass."
 
-    said = models(log, garbled).ask(CALL)
-    assert not said.is_given
-    assert "no answer that can be read: it is not JSON alone" in said.why
-    assert (len(asked), len(set(asked)), len(list(log.ledger.find("run_1")))) == (2, 2, 2)
+    answer = models(log, garbled).ask(CALL)
+    assert not answer.is_given
+    assert "no answer that can be read: it is not JSON alone" in answer.why
+    assert (len(prompts), len(set(prompts)), len(list(log.ledger.find("run_1")))) == (2, 2, 2)
     mended = models(log, lambda prompt: GOOD if prompt.parts[-1].name == "repair" else "{").ask(CALL)
     assert mended.data == {"verdict": "pass", "score": 90}
 
 
-def test_an_outage_that_ends_in_time_is_waited_for_and_no_other(log: Decklog) -> None:
+def test_short_outages_are_waited_for(log: Decklog) -> None:
     waits: list[float] = []
     replies = iter(
         [ModelReply(error_class="quota", retry_seconds=7.0), ModelReply(error_class="overload"), ModelReply(text=GOOD)]
@@ -64,31 +64,31 @@ def test_an_outage_that_ends_in_time_is_waited_for_and_no_other(log: Decklog) ->
     for error_class, stated in (("quota", 3600.0), ("login", None), ("refused", None), ("timeout", None)):
         waits.clear()
         reply = ModelReply(error_class=error_class, error="words of the provider", retry_seconds=stated)
-        said = models(log, lambda _, reply=reply: reply, waits=waits).ask(CALL)  # type: ignore[misc]
-        assert (said.is_given, waits) == (False, []), error_class
-        assert f"met {error_class}: words of the provider" in said.why
+        answer = models(log, lambda _, reply=reply: reply, waits=waits).ask(CALL)
+        assert (answer.is_given, waits) == (False, []), error_class
+        assert f"met {error_class}: words of the provider" in answer.why
 
 
-def test_an_outage_that_goes_on_is_given_up_after_three_tries(log: Decklog) -> None:
+def test_long_outage_is_given_up_after_three_tries(log: Decklog) -> None:
     waits: list[float] = []
-    said = models(log, lambda _: ModelReply(error_class="overload", usage={"input_tokens": 5}), waits=waits).ask(CALL)
-    assert (said.is_given, waits) == (False, [2.0, 4.0])
+    answer = models(log, lambda _: ModelReply(error_class="overload", usage={"input_tokens": 5}), waits=waits).ask(CALL)
+    assert (answer.is_given, waits) == (False, [2.0, 4.0])
     assert [charge.input_tokens for charge in log.ledger.find("run_1")] == [5, 5, 5]
 
 
 @on_both
-def test_without_money_nobody_is_asked(log: Decklog) -> None:
-    log.budgets.set("run", scope_id="run_1", limit_microdollars=100)  # type: ignore[arg-type]
+def test_call_without_budget_is_not_sent(log: Decklog) -> None:
+    log.budgets.set("run", scope_id="run_1", limit_microdollars=100)
 
     def never(_: Prompt) -> str:
         raise AssertionError("asked")
 
-    said = models(log, never, reserve_usd=0.5).ask(CALL)
-    assert not said.is_given
-    assert "no money for review.6" in said.why
+    answer = models(log, never, reserve_usd=0.5).ask(CALL)
+    assert not answer.is_given
+    assert "no money for review.6" in answer.why
 
 
-def test_what_a_model_says_is_redacted_on_its_way_to_the_record(log: Decklog) -> None:
+def test_answer_of_a_model_is_redacted(log: Decklog) -> None:
     secret = "ghp_" + "a1B2" * 9
     models(log, lambda _: f'{{"verdict": "pass", "score": 1, "findings": [{{"text": "{secret}"}}]}}').ask(CALL)
     (entry,) = log.journal.find("run_1", subtype="model.call")
@@ -96,13 +96,13 @@ def test_what_a_model_says_is_redacted_on_its_way_to_the_record(log: Decklog) ->
     assert entry.redacted
 
 
-def test_a_call_that_no_provider_can_take_is_told_as_unanswered(log: Decklog) -> None:
+def test_call_without_a_provider_is_unanswered(log: Decklog) -> None:
     from decklog.core.errors import Unavailable
 
     class Missing:
         def reply(self, *_: object) -> ModelReply:
             raise Unavailable("the package is not installed")
 
-    said = models(log, lambda _: GOOD, provider=Missing()).ask(CALL)
-    assert said.why == "mine can't be asked: the package is not installed"
+    answer = models(log, lambda _: GOOD, provider=Missing()).ask(CALL)
+    assert answer.why == "mine can't be asked: the package is not installed"
     assert [held.state.value for held in log.reservations.find("run_1")] == ["settled"]

@@ -1,4 +1,4 @@
-"""People are told, each thing once, by a command or a webhook."""
+"""Notices are sent once, by a command or a webhook."""
 
 import hmac
 import json
@@ -18,15 +18,16 @@ from decklog import Decklog, Invalid, ManualClock, NotifyRule, Unproven
 from decklog.notify import Round
 from tests.conftest import on_both
 from tests.stores.approvals.trust.trust_desk import make_keys
+from tests.stores.claiming import claimed
 
 SECRET = "not a secret at all"
 
 
 class Hook:
-    """A receiver on this machine that remembers what it got, and answers as it is told."""
+    """A local receiver that records requests and answers with a set status."""
 
     def __init__(self) -> None:
-        self.got: list[tuple[dict[str, str], bytes]] = []
+        self.requests: list[tuple[dict[str, str], bytes]] = []
         self.status = 200
         self.kills: int | None = None
         hook = self
@@ -34,7 +35,7 @@ class Hook:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                hook.got.append((dict(self.headers.items()), body))
+                hook.requests.append((dict(self.headers.items()), body))
                 if hook.kills is not None:
                     os.kill(hook.kills, signal.SIGKILL)
                     hook.kills = None
@@ -53,8 +54,8 @@ class Hook:
         threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
     @property
-    def told(self) -> list[str]:
-        return [json.loads(body)["what"].splitlines()[0] for _, body in self.got]
+    def subjects(self) -> list[str]:
+        return [json.loads(body)["what"].splitlines()[0] for _, body in self.requests]
 
 
 @pytest.fixture
@@ -66,15 +67,15 @@ def hook() -> Iterator[Hook]:
 
 
 def rule(log: Decklog, hook: Hook, event: str = "needs_attention", **more: Any) -> NotifyRule:
-    return log.notices.add_rule(event, "webhook", target=[hook.address], **more)  # type: ignore[arg-type]
+    return log.notices.add_rule(event, "webhook", target=[hook.address], **more)
 
 
-def test_what_needs_a_person_is_told_once(log: Decklog, run_id: str, hook: Hook) -> None:
+def test_request_for_a_person_is_notified_once(log: Decklog, run_id: str, hook: Hook) -> None:
     rule(log, hook)
     log.approvals.ask(run_id, "Push?", by="ada", about="x")
     first, second = Round(log).run(), Round(log).run()
     assert (first.made, first.sent, second.made, second.sent) == (1, 1, 0, 0)
-    assert hook.told == ["Push?"]
+    assert hook.subjects == ["Push?"]
     assert log.journal.verify().ok
 
 
@@ -84,22 +85,20 @@ def test_a_webhook_is_signed_and_named(
     rule(log, hook, secret_env="HOOK_SECRET")
     log.approvals.ask(run_id, "Push?", by="ada", about="x")
     assert Round(log).run().failed == 1
-    assert hook.got == []
+    assert hook.requests == []
     monkeypatch.setenv("HOOK_SECRET", SECRET)
     [notice] = log.notices.find()
     assert "HOOK_SECRET is not set" in str(notice.error)
     clock.advance(minutes=1)
     assert Round(log).run().sent == 1
-    [(headers, body)] = hook.got
-    at, _, made = headers["Decklog-Signature"].removeprefix("t=").partition(",v1=")
-    assert hmac.compare_digest(made, hmac.new(SECRET.encode(), at.encode() + b"." + body, sha256).hexdigest())
+    [(headers, body)] = hook.requests
+    at, _, signature = headers["Decklog-Signature"].removeprefix("t=").partition(",v1=")
+    assert hmac.compare_digest(signature, hmac.new(SECRET.encode(), at.encode() + b"." + body, sha256).hexdigest())
     assert headers["Decklog-Notice"] == notice.id
     assert int(at) == int(log.clock.now().timestamp())
 
 
-def test_what_fails_is_tried_again_later_and_later_and_five_times_in_all(
-    log: Decklog, run_id: str, hook: Hook, clock: ManualClock
-) -> None:
+def test_failed_notice_is_retried_five_times_with_backoff(log: Decklog, run_id: str, hook: Hook, clock: ManualClock) -> None:
     rule(log, hook)
     log.approvals.ask(run_id, "Push?", by="ada", about="x")
     hook.status = 503
@@ -126,37 +125,37 @@ def test_a_refusal_and_a_redirect_are_not_tried_again(log: Decklog, run_id: str,
         assert [notice.state.value for notice in Round(log).run().notices] == ["failed"]
     clock.advance(days=1)
     assert Round(log).run().notices == []
-    assert len(hook.got) == 2
+    assert len(hook.requests) == 2
 
 
-def test_what_may_have_arrived_is_unknown_and_not_sent_again(log: Decklog, run_id: str, hook: Hook, clock: ManualClock) -> None:
+def test_notice_without_response_is_unknown_and_not_sent_again(log: Decklog, run_id: str, hook: Hook, clock: ManualClock) -> None:
     rule(log, hook)
     log.approvals.ask(run_id, "Push?", by="ada", about="x")
     hook.status = 0
     assert Round(log).run().unknown == 1
     clock.advance(days=1)
     assert Round(log).run().notices == []
-    assert len(hook.got) == 1
+    assert len(hook.requests) == 1
 
 
 def test_a_sender_that_was_killed_leaves_an_unknown_outcome(log: Decklog, run_id: str, hook: Hook, clock: ManualClock) -> None:
     rule(log, hook)
     log.approvals.ask(run_id, "Push?", by="ada", about="x")
     Round(log).make()
-    taken = log.notices.take("elsewhere:1")
-    assert taken is not None
+    notice = log.notices.take("elsewhere:1")
+    assert notice is not None
     assert Round(log).run().notices == []
     clock.advance(minutes=6)
     assert Round(log).run().notices == []
-    left = log.notices.get(taken.id)
-    assert left.state == "unknown"
-    assert "elsewhere:1 took it" in str(left.error)
-    late = log.notices.settle(taken.id, attempts=taken.attempts, state="sent")  # type: ignore[arg-type]
+    current = log.notices.get(notice.id)
+    assert current.state == "unknown"
+    assert "elsewhere:1 took it" in str(current.error)
+    late = log.notices.settle(notice.id, attempts=notice.attempts, state="sent")
     assert (late.state, late.already) == ("unknown", True)
 
 
 @on_both
-def test_several_who_send_at_once_send_each_once(log: Decklog, target: str, run_id: str, hook: Hook, clock: ManualClock) -> None:
+def test_concurrent_senders_send_each_notice_once(log: Decklog, target: str, run_id: str, hook: Hook, clock: ManualClock) -> None:
     rule(log, hook)
     for number in range(6):
         log.approvals.ask(run_id, f"Push {number}?", by="ada", about=f"{number}")
@@ -172,52 +171,49 @@ def test_several_who_send_at_once_send_each_once(log: Decklog, target: str, run_
         thread.start()
     for thread in threads:
         thread.join(30)
-    assert sorted(hook.told) == [f"Push {number}?" for number in range(6)]
+    assert sorted(hook.subjects) == [f"Push {number}?" for number in range(6)]
 
 
 @pytest.mark.slow
 @on_both
-def test_a_sender_that_is_killed_in_the_middle_tells_nothing_twice(
-    log: Decklog, target: str, run_id: str, hook: Hook, clock: ManualClock
-) -> None:
+def test_killed_sender_sends_nothing_twice(log: Decklog, target: str, run_id: str, hook: Hook, clock: ManualClock) -> None:
     rule(log, hook)
     for number in range(3):
         log.approvals.ask(run_id, f"Push {number}?", by="ada", about=f"{number}")
-    told, begins = os.pipe()
+    gate, opener = os.pipe()
     sender = os.fork()
     if sender == 0:
-        os.read(told, 1)
+        os.read(gate, 1)
         with Decklog.open(target, clock=clock) as other:
             Round(other).run()
         os._exit(1)
     hook.kills = sender
-    os.write(begins, b"x")
+    os.write(opener, b"x")
     assert os.waitstatus_to_exitcode(os.waitpid(sender, 0)[1]) == -signal.SIGKILL
-    os.close(told)
-    os.close(begins)
+    os.close(gate)
+    os.close(opener)
     assert Round(log).run().sent == 2
     clock.advance(minutes=6)
     assert Round(log).run().notices == []
-    assert sorted(hook.told) == [f"Push {number}?" for number in range(3)]
+    assert sorted(hook.subjects) == [f"Push {number}?" for number in range(3)]
     assert sorted(notice.state.value for notice in log.notices.find()) == ["sent", "sent", "unknown"]
     assert log.journal.verify().ok
 
 
 def fail(log: Decklog, run_id: str) -> None:
     log.tasks.add(run_id, "Change the lexer", max_attempts=1)
-    claim = log.tasks.claim(run_id, worker="ada")
-    assert claim is not None
+    claim = claimed(log, run_id, worker="ada")
     claim.fail("no module lark")
 
 
 def spend(log: Decklog, run_id: str) -> None:
-    log.budgets.set("run", scope_id=run_id, limit_microdollars=100)  # type: ignore[arg-type]
+    log.budgets.set("run", scope_id=run_id, limit_microdollars=100)
     log.ledger.charge("m", cost_microdollars=85, run_id=run_id)
 
 
 EVENTS: dict[str, tuple[str, Callable[[Decklog, str], object], str]] = {
     "done": ("done", lambda log, run_id: log.runs.finish(run_id, summary="fast"), "Done: Make the parser faster"),
-    "failed run": ("failure", lambda log, run_id: log.runs.finish(run_id, status="failed"), "Failed: Make the parser faster"),  # type: ignore[arg-type]
+    "failed run": ("failure", lambda log, run_id: log.runs.finish(run_id, status="failed"), "Failed: Make the parser faster"),
     "failed task": ("failure", fail, "All attempts failed: Change the lexer"),
     "budget": ("budget", spend, "The budget of run run_1 has burned 85 %: $0.000085 of $0.0001 in all"),
 }
@@ -225,10 +221,8 @@ EVENTS: dict[str, tuple[str, Callable[[Decklog, str], object], str]] = {
 
 @on_both
 @pytest.mark.parametrize("name", EVENTS)
-def test_every_kind_of_event_is_told_once_and_no_other(
-    log: Decklog, run_id: str, hook: Hook, clock: ManualClock, name: str
-) -> None:
-    event, happen, told = EVENTS[name]
+def test_every_kind_of_event_is_notified_once(log: Decklog, run_id: str, hook: Hook, clock: ManualClock, name: str) -> None:
+    event, happen, subject = EVENTS[name]
     log.runs.start("long ago", run_id="old")
     log.runs.finish("old")
     clock.advance(seconds=1)
@@ -237,14 +231,14 @@ def test_every_kind_of_event_is_told_once_and_no_other(
     happen(log, run_id)
     Round(log).run()
     Round(log).run()
-    assert hook.told == [told]
-    assert json.loads(hook.got[0][1])["event"] == event
+    assert hook.subjects == [subject]
+    assert json.loads(hook.requests[0][1])["event"] == event
 
 
 def test_a_command_gets_the_notice_and_no_shell_reads_it(log: Decklog, run_id: str, tmp_path: Path) -> None:
     program = "import os, sys; open(sys.argv[1], 'w').write(os.environ['DECKLOG_NOTICE_WHAT'] + sys.stdin.read())"
     out = tmp_path / "told; rm -rf x"
-    log.notices.add_rule("needs_attention", "command", target=[sys.executable, "-c", program, str(out)])  # type: ignore[arg-type]
+    log.notices.add_rule("needs_attention", "command", target=[sys.executable, "-c", program, str(out)])
     log.approvals.ask(run_id, "$(touch owned)", by="ada", about="x")
     assert Round(log).run().sent == 1
     what, _, body = out.read_text().partition("{")
@@ -252,9 +246,9 @@ def test_a_command_gets_the_notice_and_no_shell_reads_it(log: Decklog, run_id: s
     assert json.loads("{" + body)["run_id"] == run_id
 
 
-def test_a_command_that_is_not_there_or_fails_says_why(log: Decklog, run_id: str) -> None:
-    log.notices.add_rule("needs_attention", "command", target=["/nowhere/program"])  # type: ignore[arg-type]
-    log.notices.add_rule("needs_attention", "command", target=[sys.executable, "-c", "import sys; sys.exit('no luck')"])  # type: ignore[arg-type]
+def test_failed_command_has_an_error(log: Decklog, run_id: str) -> None:
+    log.notices.add_rule("needs_attention", "command", target=["/nowhere/program"])
+    log.notices.add_rule("needs_attention", "command", target=[sys.executable, "-c", "import sys; sys.exit('no luck')"])
     log.approvals.ask(run_id, "Push?", by="ada", about="x")
     errors = [str(notice.error) for notice in Round(log).run().notices]
     assert len(errors) == 2
@@ -262,10 +256,10 @@ def test_a_command_that_is_not_there_or_fails_says_why(log: Decklog, run_id: str
     assert any(error.endswith("ended with 1: no luck") for error in errors)
 
 
-def test_the_desktop_is_told_by_the_program_that_is_there(
+def test_desktop_notice_uses_the_installed_program(
     log: Decklog, run_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log.notices.add_rule("needs_attention", "desktop")  # type: ignore[arg-type]
+    log.notices.add_rule("needs_attention", "desktop")
     log.approvals.ask(run_id, "--urgency=critical", by="ada", about="x")
     monkeypatch.setenv("PATH", str(tmp_path))
     program = tmp_path / "notify-send"
@@ -283,7 +277,7 @@ def test_the_desktop_is_told_by_the_program_that_is_there(
 def test_a_test_is_sent_at_once(log: Decklog, hook: Hook) -> None:
     sent = Round(log).test(rule(log, hook).id)
     assert sent.state == "sent"
-    assert hook.told == ["A test: notices look like this."]
+    assert hook.subjects == ["A test: notices look like this."]
 
 
 @pytest.mark.parametrize(
@@ -301,13 +295,11 @@ def test_a_test_is_sent_at_once(log: Decklog, hook: Hook) -> None:
 )
 def test_a_target_that_can_not_be_is_refused(log: Decklog, channel: Any, words: list[str]) -> None:
     with pytest.raises(Invalid):
-        log.notices.add_rule("done", channel, target=words)  # type: ignore[arg-type]
+        log.notices.add_rule("done", channel, target=words)
 
 
 @pytest.mark.slow
-def test_where_an_owner_is_bound_only_rules_with_the_owners_proof_count(
-    log: Decklog, run_id: str, hook: Hook, tmp_path: Path
-) -> None:
+def test_rules_need_the_proof_of_a_bound_owner(log: Decklog, run_id: str, hook: Hook, tmp_path: Path) -> None:
     old = rule(log, hook)
     key = make_keys(tmp_path)["owner"]
     log.trust.bind("ana", "cli", key.public)

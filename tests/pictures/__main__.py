@@ -58,19 +58,19 @@ def _write(name: str, drawn: str) -> None:
 
 def screen(words: list[str], path: Path, *, until: str | None = None, lines: int = 80) -> list[list[Any]]:
     """Run a command of Decklog on a terminal; give the screen when it has ended, or when it shows a text."""
-    with Terminal(*words, "--db", str(path), cwd=path.parent, columns=_COLUMNS, lines=lines, TERM="xterm-256color") as shown:
+    with Terminal(*words, "--db", str(path), cwd=path.parent, columns=_COLUMNS, lines=lines, TERM="xterm-256color") as terminal:
         if until is not None:
-            wait_until(lambda: shown.shows(until))
+            wait_until(lambda: terminal.shows(until))
         else:
-            wait_until(lambda: bool(shown.shown) and shown.process.poll() is not None)
-        assert shown.shown.strip()
-        return shown.cells
+            wait_until(lambda: bool(terminal.shown) and terminal.process.poll() is not None)
+        assert terminal.shown.strip()
+        return terminal.cells
 
 
 def printed(words: list[str], path: Path) -> None:
     """Run a command of Decklog on a log."""
-    given = [sys.executable, "-m", "decklog", *words, "--db", str(path)]
-    subprocess.run(given, env=environment(), capture_output=True, text=True, timeout=60, check=True)
+    command = [sys.executable, "-m", "decklog", *words, "--db", str(path)]
+    subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60, check=True)
 
 
 def take_report(path: Path, page: Path) -> None:

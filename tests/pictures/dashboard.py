@@ -58,7 +58,7 @@ WAYS = (
     ("dark", _NARROW, "dark-390", tuple(name for name in SCREENS if name not in _WIDE_ONLY)),
 )
 LARGEST_BYTES = 300_000
-# What a page says once its script has run and its stream is there.
+# Text of a page once its script has run and its stream is open.
 _SETTLED = re.compile("^(live|as of an entry)")
 _START = datetime(2026, 11, 16, 11, 0, tzinfo=UTC) - timedelta(hours=28)
 
@@ -89,7 +89,7 @@ def take(folder: Path, into: Path) -> None:
 
 def _shoot(context: Any, origin: str, end: str, pages: dict[str, str], into: Path) -> None:
     page = context.new_page()
-    # The log's clock stands still, and so does the browser's: however long a picture takes, it says the same.
+    # The clocks of the log and of the browser stand still, so pictures do not depend on timing.
     page.clock.set_fixed_time(_START)
     for name, path in pages.items():
         page.goto(origin + path)
@@ -106,7 +106,7 @@ def _shoot(context: Any, origin: str, end: str, pages: dict[str, str], into: Pat
 
 @contextmanager
 def _dashboard(folder: Path) -> Iterator[tuple[str, str]]:
-    """Serve the log by a clock that stands still, from this process; yield its login link and the run with a diff."""
+    """Serve the log with a stopped clock from this process; yield its login link and the run with a diff."""
     import uvicorn
 
     from decklog.web.application import application
@@ -142,8 +142,8 @@ def _conducted(log: Decklog, folder: Path) -> str:
     documented = ["replace", "calc.py", "    return a + b", f"    {docstring}\n    return a + b"]
     added = ["append", "calc.py", "\n\ndef triple(a):\n    return add(a, double(a))\n"]
     tested = ["append", "tests/test_calc.py", "\n\ndef test_triple():\n    assert calc.triple(2) == 6\n"]
-    said = ["print", "I wrote triple() with a test, and gave add() a docstring."]
-    return conduct(log, make_checked_repository(folder / "calc"), work_item("triple", documented, added, tested, said)).run_id
+    reported = ["print", "I wrote triple() with a test, and gave add() a docstring."]
+    return conduct(log, make_checked_repository(folder / "calc"), work_item("triple", documented, added, tested, reported)).run_id
 
 
 def _more(log: Any, clock: ManualClock) -> None:

@@ -47,12 +47,12 @@ def recorded(dashboard: Path) -> str:
 def _output(command: str, project: Path) -> list[Sequence[Any]]:
     """Run a command on a terminal; return its lines, with a usual name for the folder."""
     size = {"columns": COLUMNS, "lines": LINES + 10, "TERM": "xterm-256color", "HOME": str(project.parent)}
-    with Terminal(*command.split(), cwd=project, **size) as shown:  # type: ignore[arg-type]
-        wait_until(lambda: "[y/N]" in shown.shown or (bool(shown.shown) and shown.process.poll() is not None))
-        if "[y/N]" in shown.shown:
-            shown.press("n\n")
-            wait_until(lambda: bool(shown.shown) and shown.process.poll() is not None)
-        rows = filled(shown.cells)
+    with Terminal(*command.split(), cwd=project, **size) as terminal:
+        wait_until(lambda: "[y/N]" in terminal.shown or (bool(terminal.shown) and terminal.process.poll() is not None))
+        if "[y/N]" in terminal.shown:
+            terminal.press("n\n")
+            wait_until(lambda: bool(terminal.shown) and terminal.process.poll() is not None)
+        rows = filled(terminal.cells)
     return [_renamed(row, str(project)) for row in rows[:LINES]]
 
 
@@ -60,8 +60,8 @@ def _renamed(row: Sequence[Any], folder: str) -> Sequence[Any]:
     place = "".join(cell.data for cell in row).find(folder)
     if place < 0:
         return row
-    named = [row[place]._replace(data=character) for character in _PROJECT]
-    return _renamed([*row[:place], *named, *row[place + len(folder) :]], folder)
+    cells = [row[place]._replace(data=character) for character in _PROJECT]
+    return _renamed([*row[:place], *cells, *row[place + len(folder) :]], folder)
 
 
 def _prompt(text: str) -> str:
@@ -85,8 +85,8 @@ def _animated(frames: Sequence[Frame]) -> str:
     for number, frame in enumerate(frames):
         begin, end = start * 100 / whole, (start + frame.seconds) * 100 / whole
         start += frame.seconds
-        shown = f"{begin:.2f}%{{visibility:visible}}{end:.2f}%{{visibility:hidden}}"
-        styles.append(f"@keyframes f{number}{{0%{{visibility:hidden}}{shown}100%{{visibility:hidden}}}}")
+        visible = f"{begin:.2f}%{{visibility:visible}}{end:.2f}%{{visibility:hidden}}"
+        styles.append(f"@keyframes f{number}{{0%{{visibility:hidden}}{visible}100%{{visibility:hidden}}}}")
         if number == 0:
             styles[-1] = f"@keyframes f0{{0%{{visibility:visible}}{end:.2f}%{{visibility:hidden}}100%{{visibility:hidden}}}}"
         styles.append(f"#f{number}{{visibility:hidden;animation:f{number} {whole:.1f}s step-end infinite}}")

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from decklog import Decklog, ManualClock
+from tests.stores.claiming import claimed
 
 RUN = "commas"
 PLAN: list[dict[str, Any]] = [
@@ -76,8 +77,7 @@ def _work(
     role: str | None = None,
 ) -> None:
     """Have a worker take the next task, run commands, pay for the thinking, and finish."""
-    claim = log.tasks.claim(run_id, worker=worker, role=role, lease_seconds=7200)
-    assert claim is not None
+    claim = claimed(log, run_id, worker=worker, role=role, lease_seconds=7200)
     with log.acting(worker), claim:
         log.journal.append(run_id, summary, kind="reasoning", phase="approach")
         for command, code, seconds in commands:
@@ -101,7 +101,7 @@ def made(folder: Path, start: datetime) -> tuple[Path, ManualClock]:
 
 
 def _others(log: Any, clock: ManualClock) -> None:
-    """Have two more runs beside it: one that works, and one that has gone quiet."""
+    """Add two more runs: one that works, and one that is stalled."""
     log.budgets.set("all", period="day", limit_microdollars=50_000_000)
     log.runs.start("Upgrade to Python 3.13", run_id="upgrade", repo="parser")
     log.tasks.add_many("upgrade", [{"title": "Run the tests on it"}, {"title": "Drop what it deprecates"}])
@@ -126,7 +126,7 @@ def _others(log: Any, clock: ManualClock) -> None:
 
 
 def made_until(folder: Path, end: datetime) -> Path:
-    """Make the log, and others beside its runs, in a folder so that it ends at a time."""
+    """Create the log with further runs in a folder so that it ends at a time."""
     passed = _made_with_others(folder / "measured.db", datetime(2026, 1, 5, tzinfo=UTC)) - datetime(2026, 1, 5, tzinfo=UTC)
     _made_with_others(folder / "decklog.db", end - passed)
     return folder / "decklog.db"

@@ -1,4 +1,4 @@
-"""What else a run may have, beside the week of `sample_log`: a plan, documents, files, checks, items that land, and a fork."""
+"""Further sample records of a run: a plan, documents, files, checks, landed items and a fork."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def _items(log: Any, clock: ManualClock) -> None:
 
 
 def _review(log: Any) -> None:
-    """Write what the gate said of the item that is red."""
+    """Write the review of the failed item."""
     place = {"file": "src/lexer/errors.py", "line": 41, "remedy": "Count the line before the token is read."}
     found = [
         {"severity": "blocking", "kind": "behaviour", "text": "An error in the last line has no place: it says line 0.", **place},
@@ -68,10 +68,10 @@ def _review(log: Any) -> None:
     results[0] |= {"status": "pass", "why": ""}
     results[1] |= {"status": "fail", "why": "", "findings": found}
     digests = {"base": "1f" * 20, "head": "9a" * 20, "tree": "7c" * 20, "patch": "5d" * 20, "settings": "e0" * 32}
-    told = [{"pass": 2, **one} for one in found]
+    findings = [{"pass": 2, **one} for one in found]
     reasons = ["pass 2 (functional) has a blocking finding"]
     log.reviews.record(
-        ITEMS, "block", task_id="errors.c1", confidence=35, reasons=reasons, passes=results, findings=told, **digests
+        ITEMS, "block", task_id="errors.c1", confidence=35, reasons=reasons, passes=results, findings=findings, **digests
     )
 
 

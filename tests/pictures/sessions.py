@@ -1,4 +1,4 @@
-"""A session of each agent program, played by hand in the form in which the program tells it, and the log that comes of it."""
+"""A sample session of each agent program in the program's own format, and the log of it."""
 
 import json
 from datetime import datetime, timedelta
@@ -82,11 +82,11 @@ def _codex(session: str, start: datetime) -> list[dict[str, Any]]:
         return line("event_msg", second, type="item_completed", turn_id="t1", item=fields)
 
     def call(second: int, name: str, command: str) -> dict[str, Any]:
-        given = json.dumps({"cmd": command})
-        return line("response_item", second, type="function_call", name="exec_command", call_id=name, arguments=given)
+        arguments = json.dumps({"cmd": command})
+        return line("response_item", second, type="function_call", name="exec_command", call_id=name, arguments=arguments)
 
-    def spent(second: int, given: int, output: int) -> dict[str, Any]:
-        usage = {"input_tokens": given, "cached_input_tokens": given - 800, "output_tokens": output}
+    def spent(second: int, input_tokens: int, output: int) -> dict[str, Any]:
+        usage = {"input_tokens": input_tokens, "cached_input_tokens": input_tokens - 800, "output_tokens": output}
         return line("token_usage_record", second, response_id=f"resp_{second:08}", usage=usage)
 
     def ran(second: int, name: str, output: str) -> dict[str, Any]:
@@ -131,18 +131,18 @@ _LINES = {"claude": _claude, "codex": _codex, "gemini": _gemini}
 
 
 def _hooked(log: Decklog, folder: Path, program: str, session: str) -> None:
-    """Play what a program without files of its own tells while it goes."""
+    """Play the hook events of a program without session files."""
     spool = Spool(str(folder / "spool"))
-    told: list[dict[str, Any]] = [
+    events: list[dict[str, Any]] = [
         {"hook_event_name": "SessionStart", "source": "startup"},
         {"hook_event_name": "UserPromptSubmit", "prompt": PROMPT, "prompt_id": "p1"},
     ]
     for name, command, output in (("c1", _LOOK, _FOUND), ("c2", _TEST, _PASSED)):
         use = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": name}
-        told += [{"hook_event_name": "PreToolUse", **use}, {"hook_event_name": "PostToolUse", **use, "tool_response": output}]
-    told += [{"hook_event_name": "Stop"}, {"hook_event_name": "SessionEnd", "reason": "exit"}]
-    for each in told:
-        payload = {"session_id": session, "cwd": "/repo", **each}
+        events += [{"hook_event_name": "PreToolUse", **use}, {"hook_event_name": "PostToolUse", **use, "tool_response": output}]
+    events += [{"hook_event_name": "Stop"}, {"hook_event_name": "SessionEnd", "reason": "exit"}]
+    for event in events:
+        payload = {"session_id": session, "cwd": "/repo", **event}
         spool.put(program, session, {"session": session}, json.dumps(payload).encode())
     take_in(log, spool)
 

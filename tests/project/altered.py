@@ -31,7 +31,7 @@ class Altered:
         path.write_text(text.replace(old, new), encoding="utf-8")
 
     def rename(self, name: str, old: str, new: str) -> None:
-        """Spell a word of a file in another way, wherever it stands."""
+        """Rename a word of a file everywhere."""
         path = self.package / name
         path.write_text(re.sub(rf"\b{old}\b", new, path.read_text(encoding="utf-8")), encoding="utf-8")
 

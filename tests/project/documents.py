@@ -61,7 +61,7 @@ NOT_RUN = {
 GENERATED = {"docs/cli.md", "docs/reference/errors.md", "docs/reference/python.md"}
 # Pages whose console blocks need agents' own programs; tests/agents/real/test_guide.py runs them.
 WITH_AGENTS = {"docs/how-to/run-agents.md"}
-# Commands that ask a person at a terminal, who says yes.
+# Commands that ask at a terminal; the answer is yes.
 AT_A_TERMINAL = ("decklog accept --settings",)
 _SPAWN = """
 import os, pty, sys
@@ -83,14 +83,14 @@ _FILE = re.compile(r"# ([\w-]+\.(?:py|toml))$")
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _INDENTED = re.compile(r"(?:\A|\n\n)((?: {4}\S[^\n]*(?:\n|\Z)|\n(?= {4}))+)")
 _TIME, _DIGEST, _ID = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z?", r"\b[0-9a-f]{64}\b", r"\b[a-z]+_01\w+"
-# What stands in a page for any of its kind.
+# Placeholders of a page, each for any text of its kind.
 _PLACEHOLDER = re.compile(f"(?P<time>{_TIME})|(?P<digest>{_DIGEST})|(?P<id>{_ID})|(?P<rest>…)")
 _STANDS_FOR = {"time": _TIME, "digest": _DIGEST, "id": _ID, "rest": ".*"}
 
 
 @dataclass(frozen=True)
 class Block:
-    """A block of code: where it stands, what it is written in, and its text."""
+    """A block of code: its place, language and text."""
 
     page: str
     line: int
@@ -103,7 +103,7 @@ class Block:
 
     @property
     def file_name(self) -> str | None:
-        """The file that a reader saves it as; None where it is run by itself."""
+        """The file that a reader saves it as; None if it is run."""
         found = _FILE.match(self.first_line) if self.language in (PYTHON, TOML) else None
         return found and found[1]
 
@@ -113,7 +113,7 @@ class Block:
 
     @property
     def is_program(self) -> bool:
-        """Whether it is run by itself: what it prints stands beside its prints."""
+        """Whether it is a program whose output is next to its prints."""
         return self.language == PYTHON and self.file_name is None
 
     @property
@@ -135,7 +135,7 @@ def pages() -> list[Path]:
 
 
 def blocks_of(page: Path) -> list[Block]:
-    """Give every block of a page, fenced or indented, in order."""
+    """Return every block of a page, fenced or indented, in order."""
     name, text = str(page.relative_to(ROOT)), page.read_text(encoding="utf-8")
     fenced = [(found.start(), found[1], found[2]) for found in _FENCE.finditer(text)]
     # Blanked, not cut: an indented line inside a fence is no block, and places must stay.
@@ -145,14 +145,14 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def steps_of(block: Block) -> list[Step]:
-    """Give the commands of a console block, each with the lines shown under it."""
+    """Return the commands of a console block, each with the lines shown under it."""
     _, *parts = re.split(r"^\$ ", block.text.replace("\\\n", ""), flags=re.MULTILINE)
     cut = [part.rstrip("\n").split("\n") for part in parts]
     return [Step(command, tuple(shown)) for command, *shown in cut]
 
 
 def variables(home: Path) -> dict[str, str]:
-    """Give a reader's surroundings: `decklog` on the path, a home of their own, and a terminal of 100 columns."""
+    """Return a reader's environment: `decklog` on the path, a home folder, and a terminal of 100 columns."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     return environment(HOME=str(home), XDG_DATA_HOME=str(home / "data"), PATH=path, COLUMNS="100")
 
@@ -179,22 +179,22 @@ def answers(
         timeout=300,
         check=False,
     )
-    said = done.stdout.split(mark)
-    heard = iter(zip(map(int, said[1::2]), said[0::2], strict=False))
-    return [(0, "") if step.command.startswith(LEAVES_THE_MACHINE) else next(heard) for step in steps]
+    parts = done.stdout.split(mark)
+    results = iter(zip(map(int, parts[1::2]), parts[0::2], strict=False))
+    return [(0, "") if step.command.startswith(LEAVES_THE_MACHINE) else next(results) for step in steps]
 
 
 def _typed(command: str) -> str:
-    """Give a command that asks at a terminal one, and type the answer."""
+    """Give a command a terminal if it needs one, and type the answer."""
     if command not in AT_A_TERMINAL:
         return command
     return f"{shlex.quote(sys.executable)} -c {shlex.quote(_SPAWN)} {command} < /dev/null | tr -d '\\r'"
 
 
-def shows(shown: tuple[str, ...], said: str) -> bool:
+def shows(shown: tuple[str, ...], output: str) -> bool:
     """Tell whether an answer is what a page shows: times, ids and `…` stand for any, and widths don't matter."""
     pattern = r"\n".join(".*(?:\n.*)*" if line.strip() == "…" else _pattern(line) for line in shown)
-    return re.fullmatch(pattern, "\n".join(map(_plain, said.rstrip().splitlines()))) is not None
+    return re.fullmatch(pattern, "\n".join(map(_plain, output.rstrip().splitlines()))) is not None
 
 
 def _plain(line: str) -> str:
@@ -210,5 +210,5 @@ def _pattern(line: str) -> str:
 
 
 def promised(block: Block) -> list[str]:
-    """Give the remarks beside the prints of a Python block: each begins with what is printed."""
+    """Return the remarks next to the prints of a Python block: each begins with the output."""
     return [found[1] for found in re.finditer(r"^\s*print\(.*\)\s+# (.+)$", block.text, re.MULTILINE)]

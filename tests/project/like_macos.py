@@ -40,8 +40,8 @@ def pretend() -> None:
                 delattr(module, name)
     for module, name in ((builtins, "open"), (os, "open"), (os, "readlink"), (os, "listdir"), (os, "stat")):
         setattr(module, name, _without_proc(getattr(module, name)))
-    os.path.exists = _is_there(os.path.exists)  # type: ignore[assignment]
-    ctypes.CDLL = _Library  # type: ignore[assignment,misc]
+    os.path.exists = _is_there(os.path.exists)
+    ctypes.CDLL = _Library
 
 
 def _is_proc(path: object) -> bool:

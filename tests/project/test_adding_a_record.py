@@ -134,10 +134,10 @@ def test_a_new_kind_of_record_has_its_commands(altered: Altered, tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_what_a_migration_would_do_is_told_before_it_is_done(altered: Altered, target: str) -> None:
+def test_migration_check_lists_missing_steps(altered: Altered, target: str) -> None:
     Decklog.open(target).close()
-    told = altered.call("--db", target, "migrate", "--check", "--json", expected=7)
-    assert json.loads(told)["data"]["missing"] == ["9001_remarks"]
+    output = altered.call("--db", target, "migrate", "--check", "--json", expected=7)
+    assert json.loads(output)["data"]["missing"] == ["9001_remarks"]
     altered.call("--db", target, "migrate")
     assert json.loads(altered.call("--db", target, "migrate", "--check", "--json"))["data"]["up_to_date"]
 

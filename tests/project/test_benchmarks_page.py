@@ -1,4 +1,4 @@
-"""The benchmarks page repeats the result files exactly, and no other page has figures of its own."""
+"""The benchmarks page repeats the result files exactly, and no other page has figures."""
 
 import re
 from pathlib import Path
@@ -25,9 +25,9 @@ def test_figure_and_ratio_are_those_of_the_result_file(row: list[str]) -> None:
     assert len(row) == _CELLS
     _, figure, _, ratio, *_, result = row
     lines = (RESULTS / f"{result}.md").read_text(encoding="utf-8").splitlines()
-    wanted = [cell for cell in (figure, ratio) if cell]
-    assert wanted
-    assert any(all(re.search(rf"\| \**{re.escape(cell)}\** ", line) for cell in wanted) for line in lines), wanted
+    cells = [cell for cell in (figure, ratio) if cell]
+    assert cells
+    assert any(all(re.search(rf"\| \**{re.escape(cell)}\** ", line) for cell in cells) for line in lines), cells
 
 
 def test_every_result_file_is_listed() -> None:

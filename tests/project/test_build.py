@@ -49,7 +49,7 @@ def test_the_dockerfile_copies_only_what_the_context_has() -> None:
 @pytest.mark.slow
 def test_the_containers_script_creates_the_log_and_serves_behind_a_proxy(tmp_path: Path, empty_postgres_url: str) -> None:
     port = "18471"
-    given = environment(
+    variables = environment(
         HOME=str(tmp_path),
         PATH=f"{Path(sys.executable).parent}:/usr/bin:/bin",
         DECKLOG_DB=empty_postgres_url,
@@ -57,7 +57,7 @@ def test_the_containers_script_creates_the_log_and_serves_behind_a_proxy(tmp_pat
         DECKLOG_WEB_HOST="127.0.0.1",
         DECKLOG_WEB_PORT=port,
     )
-    with subprocess.Popen(["sh", str(ROOT / "docker/serve.sh")], env=given, cwd=tmp_path, stdin=subprocess.DEVNULL) as server:
+    with subprocess.Popen(["sh", str(ROOT / "docker/serve.sh")], env=variables, cwd=tmp_path, stdin=subprocess.DEVNULL) as server:
         try:
             wait_until(lambda: _status(port, "localhost:8443") == 200)
             assert _status(port, "elsewhere.example") != 200

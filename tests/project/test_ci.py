@@ -52,7 +52,7 @@ def test_before_a_commit_the_same_is_checked_as_by_make_lint() -> None:
 
 
 @pytest.mark.parametrize("failing", ["ruff", "lint-imports", "mypy", "pytest"])
-def test_whatever_fails_fails_make_test(tmp_path: Path, failing: str) -> None:
+def test_any_failure_fails_make_test(tmp_path: Path, failing: str) -> None:
     bin = tmp_path / ".venv/bin"
     bin.mkdir(parents=True)
     for name in ("Makefile", "pyproject.toml", "requirements.lock", "requirements-dev.lock"):
@@ -74,7 +74,7 @@ def test_the_tests_that_are_begun_first_are_there() -> None:
     assert [name for name in WAITING if not (ROOT / name).is_file()] == []
 
 
-def test_what_make_test_leaves_out_runs_in_ci() -> None:
+def test_ci_runs_what_make_test_leaves_out() -> None:
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     full = text.partition("\ntest-full:")[2].partition("\n\n")[0]
     assert [name for name in ON_VERBS if name.removeprefix("tests/").rstrip("/") not in full] == []
@@ -92,12 +92,12 @@ ALL = ".PHONY: test test-browser test-agents\ntest:\n\t@echo tested\ntest-browse
 
 
 def of_no_make() -> dict[str, str]:
-    """Give what surrounds us but for what a make says to those that it starts; these tests are run by `make test`."""
+    """Return the environment without what `make` sets: these tests run under `make test`."""
     return {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
 
 
 def ci(folder: Path, makefile: str, **programs: str) -> "subprocess.CompletedProcess[str]":
-    """Run `.ci/run` over a makefile, where installers do as they are told here."""
+    """Run `.ci/run` with a makefile and fake installers."""
     (folder / ".ci").mkdir()
     (folder / "bin").mkdir()
     shutil.copy(ROOT / ".ci/run", folder / ".ci")
@@ -115,7 +115,7 @@ def test_tests_that_are_not_there_are_not_asked_for(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "tested\n")
 
 
-def test_what_cannot_be_installed_is_said_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_failed_installation_is_reported_and_the_rest_runs(tmp_path: Path) -> None:
     done = ci(tmp_path, ALL.format(agents="echo asked"), chromium="exit 0", npm="exit 1")
     assert done.returncode == 0
     assert done.stdout.splitlines() == ["tested", "test-agents: left out, what it needs could not be installed", "browsed"]
@@ -126,7 +126,7 @@ def test_a_test_that_fails_fails_the_whole(tmp_path: Path) -> None:
     assert done.returncode != 0
 
 
-def test_what_fails_once_runs_again_and_what_fails_twice_fails_the_whole(tmp_path: Path) -> None:
+def test_failed_step_runs_twice_at_most(tmp_path: Path) -> None:
     for name, again, code in (("once", "echo passed", 0), ("twice", "false", 2)):
         (folder := tmp_path / name).mkdir()
         done = ci(folder, f"test:\n\t@false\nlint:\n\t@echo linted\ntest-failed:\n\t@{again}\n")

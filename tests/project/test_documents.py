@@ -11,7 +11,6 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.generate import _commands
 from tests.pictures import history
 from tests.plugins.importers.bazinga import bazinga_files
 from tests.plugins.importers.beads import beads_files
@@ -36,25 +35,26 @@ from tests.project.documents import (
     steps_of,
     variables,
 )
+from tests.registry import commands
 
 BLOCKS = [block for page in pages() for block in blocks_of(page) if block.page not in GENERATED]
 POSTGRES = "postgresql://you@host/agents"
 PROJECT = "/home/you/project"
 # The first commands that most people try are run with the installed program; starting it is most of what a page costs.
 INSTALLED = {"README.md"}
-# Pages for somebody who has used coding agents in the project before.
+# Pages for users who have sessions of coding agents in the project.
 WITH_SESSIONS = {"README.md"}
 
 
 def stories() -> list[list[Block]]:
-    """Give the console blocks that are run in one folder, one after the other, with the files that are saved there."""
-    told: list[list[Block]] = []
+    """Return the console blocks that run in one folder in sequence, with the files saved there."""
+    found: list[list[Block]] = []
     for block in BLOCKS:
         if block.page not in WITH_AGENTS and (block.language == CONSOLE or block.file_name):
-            if not told or told[-1][-1].page != block.page or block.begins_a_story:
-                told.append([])
-            told[-1].append(block)
-    return told
+            if not found or found[-1][-1].page != block.page or block.begins_a_story:
+                found.append([])
+            found[-1].append(block)
+    return found
 
 
 def daily_calls() -> list[str]:
@@ -67,7 +67,7 @@ def daily_calls() -> list[str]:
 def test_a_command_for_every_day_can_be_called_as_it_is_written() -> None:
     calls = daily_calls()
     assert len(calls) > 10
-    known = {path.removeprefix("decklog "): command for path, command, _ in _commands()}
+    known = {path.removeprefix("decklog "): command for path, command, _ in commands()}
     for call in calls:
         words = shlex.split(call)
         length = max(number for number in range(1, len(words) + 1) if " ".join(words[:number]) in known)
@@ -78,7 +78,7 @@ def test_a_command_for_every_day_can_be_called_as_it_is_written() -> None:
         assert not left or isinstance(command, click.Group), call
 
 
-def test_every_block_is_run_or_says_why_not() -> None:
+def test_every_block_is_run_or_has_a_reason() -> None:
     left_out = {block.first_line for block in BLOCKS if not block.is_run}
     assert left_out == set(NOT_RUN), "make it a python or console block, or give the reason in tests/project/documents.py"
 
@@ -101,7 +101,7 @@ def test_an_example_in_python_prints_what_the_page_says(block: Block, tmp_path: 
 
 @pytest.fixture(scope="module")
 def first_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project folder with the files of older systems in it, and a home, where the pages say they are."""
+    """A project folder and a home with the files of older systems, where the pages expect them."""
     place = tmp_path_factory.mktemp("first")
     project, home = place / "project", place / "home"
     for made in (project / "bazinga", project / ".runs", project / ".beads", home / ".gaia"):
@@ -137,15 +137,15 @@ def test_commands_answer_as_the_page_shows(story: list[Block], folder: Path, req
             continue
         here = Block(block.page, block.line, block.language, block.text.replace(POSTGRES, f"'{url}'"))
         steps = steps_of(here)
-        heard = answers(steps, folder, folder.parent / "home", is_forked=block.page not in INSTALLED or block is not story[0])
-        for step, (code, said) in zip(steps, heard, strict=True):
-            assert code == 0, f"{name(block)}: {step.command}\n{said}"
-            said = said.replace(str(folder), PROJECT).replace(url, POSTGRES)
-            assert not step.shown or shows(step.shown, said), f"{name(block)}: {step.command}\n{said}"
+        results = answers(steps, folder, folder.parent / "home", is_forked=block.page not in INSTALLED or block is not story[0])
+        for step, (code, output) in zip(steps, results, strict=True):
+            assert code == 0, f"{name(block)}: {step.command}\n{output}"
+            output = output.replace(str(folder), PROJECT).replace(url, POSTGRES)
+            assert not step.shown or shows(step.shown, output), f"{name(block)}: {step.command}\n{output}"
 
 
 @pytest.mark.parametrize(
-    ("shown", "said", "is_so"),
+    ("shown", "output", "is_so"),
     [
         (("a  b",), "a b\n", True),
         (("2026-11-15 03:55:22  x",), "2027-01-02 11:12:13  x\n", True),
@@ -157,5 +157,5 @@ def test_commands_answer_as_the_page_shows(story: list[Block], folder: Path, req
         (("a.b",), "axb\n", False),
     ],
 )
-def test_a_page_is_compared_word_by_word(shown: tuple[str, ...], said: str, is_so: bool) -> None:
-    assert shows(shown, said) is is_so
+def test_output_is_compared_with_placeholders(shown: tuple[str, ...], output: str, is_so: bool) -> None:
+    assert shows(shown, output) is is_so

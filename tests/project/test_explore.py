@@ -1,4 +1,4 @@
-"""Tests answer the same every time; searching anew is a command of its own, and what it finds can be found again."""
+"""Test runs are deterministic; `make explore` searches anew, and its finds can be replayed."""
 
 import ast
 import shlex
@@ -56,7 +56,7 @@ def test_a_find_is_shown_with_the_command_that_finds_it_again(project: Path) -> 
 
 
 @pytest.mark.slow
-def test_a_search_that_finds_nothing_says_so_when_its_time_is_over(project: Path) -> None:
+def test_search_without_a_find_reports_its_rounds(project: Path) -> None:
     done = explore(project, RIGHT)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == "Rounds: 1. Nothing found."
@@ -91,7 +91,7 @@ def is_of_random(node: ast.AST, name: str | None = None) -> bool:
 
 
 def left_to_chance(text: str) -> list[str]:
-    return [f"{node.lineno}: {ast.unparse(node)}" for node in ast.walk(ast.parse(text)) if has_no_seed(node)]  # type: ignore[attr-defined]
+    return [f"{node.lineno}: {ast.unparse(node)}" for node in ast.walk(ast.parse(text)) if has_no_seed(node)]
 
 
 @pytest.mark.parametrize("text", ["random.Random()", "Random()", "random.choice([1])", "random.SystemRandom()"])
@@ -104,7 +104,7 @@ def test_chance_without_a_seed_is_seen(text: str) -> None:
 def test_no_test_leaves_anything_to_chance() -> None:
     files = [file for file in sorted((ROOT / "tests").rglob("*.py")) if file.name != "explore.py"]
     texts = {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in files}
-    # To parse them all takes a second and more; whoever uses chance names it.
+    # Parsing all files takes a second; those that use chance contain the word.
     found = {file: left_to_chance(text) for file, text in texts.items() if "random" in text.lower()}
     assert len(found) > 20
     assert {file: places for file, places in found.items() if places} == {}

@@ -1,4 +1,4 @@
-"""No test writes to the home of whoever runs it."""
+"""No test writes to the user's home."""
 
 import os
 import pwd
@@ -20,7 +20,7 @@ def test_programs_of_tests_have_a_home_that_is_gone_with_them(tmp_path: Path) ->
     assert str(tmp_path) in (home / ".config/decklog/accepted").read_text(encoding="utf-8")
 
 
-def test_what_a_test_accepted_in_the_home_of_before_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_consent_written_to_the_original_home_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     homes = Homes()
     assert Path(os.environ["HOME"]) != tmp_path

@@ -25,9 +25,9 @@ EXTRAS = ("No module named 'claude_agent_sdk'", "No module named 'agents'")
 
 def like_macos(*words: str, cwd: Path, stdin: str = "") -> "subprocess.CompletedProcess[str]":
     """Run `decklog` in a process that sees what macOS has."""
-    given = environment(HOME=str(cwd / "home"), XDG_DATA_HOME=str(cwd / "data"), PYTHONPATH=str(ROOT))
+    variables = environment(HOME=str(cwd / "home"), XDG_DATA_HOME=str(cwd / "data"), PYTHONPATH=str(ROOT))
     command = [sys.executable, "-m", "tests.project.like_macos", *words]
-    return subprocess.run(command, cwd=cwd, env=given, input=stdin, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(command, cwd=cwd, env=variables, input=stdin, capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.mark.slow
@@ -47,14 +47,14 @@ def test_store_hooks_import_and_screens_work_without_proc(tmp_path: Path) -> Non
     ):
         done = like_macos(*words, cwd=tmp_path)
         assert done.returncode == 0, (words, done.stdout, done.stderr)
-    told = f'{{"session_id": "s1", "hook_event_name": "SessionStart", "cwd": "{tmp_path}"}}'
-    assert like_macos("hook", "claude", cwd=tmp_path, stdin=told).returncode == 0
+    event = f'{{"session_id": "s1", "hook_event_name": "SessionStart", "cwd": "{tmp_path}"}}'
+    assert like_macos("hook", "claude", cwd=tmp_path, stdin=event).returncode == 0
     assert "claude-s1" in like_macos("runs", "find", cwd=tmp_path).stdout
 
 
 @pytest.mark.parametrize(
     "start",
-    [lambda: order_for(None, None, ".", None), lambda: start_command(None)],  # type: ignore[arg-type]
+    [lambda: order_for(None, None, ".", None), lambda: start_command(None)],
     ids=["tool", "conductor"],
 )
 def test_a_guarded_command_says_that_it_needs_linux(start: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,11 +7,11 @@ from decklog.cli.parameter_help import parameter_help, shared_help
 from decklog.cli.parameters import parameters_of
 from decklog.log import STORES, store_class
 from decklog.records.operations import operations_of
-from tests.generate import _commands
+from tests.registry import commands
 
 
 def test_every_option_has_a_description() -> None:
-    options = [(path, param) for path, command, _ in _commands() for param in command.params if isinstance(param, click.Option)]
+    options = [(path, param) for path, command, _ in commands() for param in command.params if isinstance(param, click.Option)]
     assert len(options) > 1000
     assert [f"{path} {option.opts[0]}" for path, option in options if not (option.help or "").partition("; default ")[0]] == []
 

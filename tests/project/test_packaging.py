@@ -1,4 +1,4 @@
-"""What the project says of itself is true: its version, its extras, its lock file and its set-up."""
+"""Metadata of the project: version, extras, lock files and set-up."""
 
 import os
 import re
@@ -33,7 +33,7 @@ PINS = {canonicalize_name(name): Version(version) for name, version in re.findal
 
 
 def required(extra: str) -> list[Requirement]:
-    """Give what an extra asks for, with what the extras that it names ask for."""
+    """Return the requirements of an extra, with those of the extras it names."""
     found = []
     for requirement in map(Requirement, EXTRAS[extra]):
         if requirement.name == "decklog":
@@ -51,7 +51,7 @@ def test_the_version_has_one_source() -> None:
     assert ProjectMetadata(str(ROOT), PluginManager()).version == __version__
 
 
-def test_all_means_every_extra_that_is_for_users() -> None:
+def test_extra_all_names_every_extra_for_users() -> None:
     assert [Requirement(text).extras for text in EXTRAS["all"]] == [set(FOR_USERS)]
 
 
@@ -86,13 +86,13 @@ def modules_of(distribution: str) -> list[str]:
 
 
 @pytest.mark.parametrize("requirement", [*map(Requirement, PROJECT["dependencies"]), *required("dev")], ids=str)
-def test_what_the_project_asks_for_is_in_the_lock_file(requirement: Requirement) -> None:
+def test_dependencies_are_in_the_lock_file(requirement: Requirement) -> None:
     pinned = PINS.get(canonicalize_name(requirement.name))
     assert pinned is not None, f"{requirement} is not in the lock file: run `make lock`"
     assert requirement.specifier.contains(pinned, prereleases=True), f"the lock file has {pinned}: run `make lock`"
 
 
-def test_every_pin_is_held_by_hashes_and_names_no_place() -> None:
+def test_every_pin_has_hashes_and_no_url() -> None:
     assert len(PINS) > 40
     for lock in (LOCK, SMALL_LOCK):
         blocks = re.split(r"\n(?=\S)", lock.strip())
@@ -101,20 +101,20 @@ def test_every_pin_is_held_by_hashes_and_names_no_place() -> None:
         assert "index-url" not in lock
 
 
-def test_what_decklog_itself_needs_is_of_the_same_version_in_both_locks() -> None:
+def test_both_lock_files_pin_the_same_versions() -> None:
     small = re.findall(r"^([\w.-]+)==(\S+)", SMALL_LOCK, re.MULTILINE)
     assert {name for name, _ in small} >= {"apsw", "click", "google-re2"}
-    pinned = {name: Version(version) for name, version in small if canonicalize_name(name) in PINS}
-    assert pinned == {name: PINS[canonicalize_name(name)] for name in pinned}
+    versions = {name: Version(version) for name, version in small if canonicalize_name(name) in PINS}
+    assert versions == {name: PINS[canonicalize_name(name)] for name in versions}
 
 
 def test_the_python_versions_that_are_named_are_those_that_are_tested() -> None:
     import yaml
 
-    named = re.findall(r"Python :: (3\.\d+)'", str(PROJECT["classifiers"]))
+    versions = re.findall(r"Python :: (3\.\d+)'", str(PROJECT["classifiers"]))
     workflow = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8"))
-    assert workflow["jobs"]["test"]["strategy"]["matrix"]["python"] == named
-    assert PROJECT["requires-python"] == f">={named[0]}"
+    assert workflow["jobs"]["test"]["strategy"]["matrix"]["python"] == versions
+    assert PROJECT["requires-python"] == f">={versions[0]}"
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ def test_a_candidate_is_a_version_too(repository: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"tag": "v1.2.1"}, "the tag must be v1.2.0"),
         ({"tag": "1.2.0"}, "the tag must be v1.2.0"),
@@ -54,14 +54,14 @@ def test_a_candidate_is_a_version_too(repository: Path) -> None:
         ({"changelog": "## 1.2.0 - 2026-11-15\n" + OLDER}, "has no entry for 1.2.0"),
     ],
 )
-def test_a_release_whose_parts_do_not_agree_is_refused(repository: Path, changes: dict[str, str], said: str) -> None:
+def test_a_release_whose_parts_do_not_agree_is_refused(repository: Path, changes: dict[str, str], message: str) -> None:
     done = check(repository, **{"changelog": NEWEST + OLDER, **changes})
     assert done.returncode == 1
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stdout == ""
 
 
-def test_the_version_is_said_once_and_without_reading_metadata() -> None:
+def test_version_is_printed_without_reading_metadata() -> None:
     words = [sys.executable, "-X", "importtime", "-m", "decklog", "--version"]
     done = subprocess.run(words, env=unmeasured(), capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout.split()[-1] == __version__

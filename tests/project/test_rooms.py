@@ -61,10 +61,10 @@ def functions(statements: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.Asyn
 
 
 def code_lines(module: Path) -> Iterator[tuple[str, int]]:
-    """Give how many lines each function of a module has below its signature and its docstring, which are the help of a verb."""
+    """Yield the lines of each function of a module, without signature and docstring."""
     for node in functions(ast.parse((PACKAGE / module).read_text(encoding="utf-8")).body):
-        told = node.body[1:] if is_text(node.body[0]) else node.body
-        yield f"{module}: {node.name}", (node.end_lineno or 0) - told[0].lineno + 1 if told else 0
+        body = node.body[1:] if is_text(node.body[0]) else node.body
+        yield f"{module}: {node.name}", (node.end_lineno or 0) - body[0].lineno + 1 if body else 0
 
 
 def is_text(statement: ast.stmt) -> bool:

@@ -21,12 +21,12 @@ _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 
 
 def listed(navigation: object) -> list[str]:
-    """Give every page that the navigation names, in order."""
+    """Return every page of the navigation, in order."""
     if isinstance(navigation, str):
         return [navigation]
     items = navigation.values() if isinstance(navigation, dict) else navigation
     assert not isinstance(items, (str, bytes))
-    return [name for item in items for name in listed(item)]  # type: ignore[attr-defined]
+    return [name for item in items for name in listed(item)]
 
 
 def test_every_page_is_in_the_navigation_once() -> None:
@@ -36,7 +36,7 @@ def test_every_page_is_in_the_navigation_once() -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """Give the names that a page's headings have, on GitHub and on the site."""
+    """Return the anchors of a page's headings, as on GitHub and on the site."""
     titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", title.lower()).strip().replace(" ", "-") for title in titles}
 
@@ -52,7 +52,7 @@ def test_no_link_leads_nowhere(page: Path) -> None:
     assert lost == []
 
 
-def test_what_is_loaded_from_another_host_and_what_leads_nowhere_is_found(tmp_path: Path) -> None:
+def test_check_of_the_site_finds_foreign_hosts_and_dead_links(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text(
         '<link href="//cdn.example/x.css"><img src="b.png"><a href="b.html#there"></a><a href="c.html">'
     )

@@ -47,7 +47,7 @@ def program_of(block: Block) -> str:
 
 
 def unseen() -> list[str]:
-    """Give what no program of a user sees; the check of the package leaves it out too, or what it found would be of no use."""
+    """Return modules that no program of a user sees; the check of the package skips them too."""
     left_out = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mypy"]["overrides"]
     (others,) = [one["module"] for one in left_out if one.get("follow_imports") == "skip" and OF_KITS[0] not in one["module"]]
     return [*others, *(() if any(map(find_spec, KITS)) else OF_KITS)]
@@ -128,7 +128,7 @@ def _aliases() -> dict[str, set[str]]:
 
 
 @pytest.mark.slow
-def test_the_words_of_every_enumeration_that_a_verb_takes_pass_a_type_checker() -> None:
+def test_literals_of_every_enumeration_pass_a_type_checker() -> None:
     taken = {parameter.type for _, operation in operations() for parameter in parameters_of(operation)}
     kinds = {
         kind.__name__: {str(word.value) for word in kind} for kind in taken if isinstance(kind, type) and issubclass(kind, Enum)

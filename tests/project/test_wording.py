@@ -7,9 +7,12 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
+from decklog.cli.main import menu
 from tests.db.processes import ROOT
+from tests.registry import commands
 
 AVOIDED = (
     *("told", "tells", "says", "stands", "comes of", "becomes of", "whoever", "whatever", "so many", "beside", "by itself"),
@@ -25,6 +28,10 @@ TUTORIALS = sorted((ROOT / "docs").glob("tutorial*.md"))
 _LONGEST_SENTENCE = 25
 _AVERAGE_SENTENCE = 15
 _MOST_WORDS = 60_000
+README = ROOT / "README.md"
+_MOST_WORDS_OF_README = 900
+# The commands of the first minutes.
+FIRST_COMMANDS = ("start", "init", "import claude", "import codex", "cost", "completion")
 GENERATED = {"docs/cli.md", "docs/reference/python.md", "docs/reference/errors.md"}
 
 MODULES = sorted((ROOT / "src/decklog").rglob("*.py"))
@@ -98,7 +105,7 @@ def test_no_sentence_is_longer_than_25_words(page: Path) -> None:
     assert long == []
 
 
-@pytest.mark.parametrize("page", TUTORIALS, ids=name)
+@pytest.mark.parametrize("page", [README, *TUTORIALS], ids=name)
 def test_sentences_of_a_tutorial_have_15_words_on_average(page: Path) -> None:
     lengths = [len(one.split()) for one in sentences(prose(page))]
     assert sum(lengths) / len(lengths) <= _AVERAGE_SENTENCE
@@ -107,6 +114,19 @@ def test_sentences_of_a_tutorial_have_15_words_on_average(page: Path) -> None:
 def test_hand_written_documentation_stays_within_its_budget() -> None:
     pages = [path for path in (ROOT / "docs").rglob("*.md") if name(path) not in GENERATED]
     assert sum(len(path.read_text(encoding="utf-8").split()) for path in pages) <= _MOST_WORDS
+
+
+def test_the_readme_has_at_most_900_words() -> None:
+    assert len(README.read_text(encoding="utf-8").split()) <= _MOST_WORDS_OF_README
+
+
+def test_the_help_of_the_first_commands_has_no_word_of_the_avoid_list() -> None:
+    found = {path.removeprefix("decklog "): command for path, command, _ in commands()}
+    texts = [menu.get_help(click.Context(menu, info_name="decklog"))]
+    for path in FIRST_COMMANDS:
+        options = [getattr(parameter, "help", None) or "" for parameter in found[path].params]
+        texts += [found[path].help or "", *options]
+    assert [text for text in texts if _AVOIDED.search(text)] == []
 
 
 def test_avoided_words_are_found_at_word_boundaries_only() -> None:

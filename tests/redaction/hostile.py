@@ -76,19 +76,19 @@ _REPEATED = {
 def texts(size: int) -> dict[str, str]:
     """Make every hostile text at a size in characters."""
     dice = random.Random(11)
-    made = {name: (piece * (size // len(piece) + 1))[:size] for name, piece in _REPEATED.items()}
+    found = {name: (piece * (size // len(piece) + 1))[:size] for name, piece in _REPEATED.items()}
     blob = base64.b64encode(dice.randbytes(size)).decode()[:size]
-    made["base64"] = blob
-    made["base64 for URLs"] = blob.replace("+", "-").replace("/", "_")
-    made["base64 lines"] = "\n".join(blob[place : place + 76] for place in range(0, size, 77))[:size]
+    found["base64"] = blob
+    found["base64 for URLs"] = blob.replace("+", "-").replace("/", "_")
+    found["base64 lines"] = "\n".join(blob[place : place + 76] for place in range(0, size, 77))[:size]
     secret = base64.b64encode(b"password=hunter2 " + _token(dice, "gh" + "p_", 36).encode()).decode()
-    made["secrets in base64"] = (f"{secret} " * (size // len(secret) + 1))[:size]
-    made["tokens"] = _many(size, lambda: _token(dice, "gh" + "p_", 36) + " ")
-    made["sk tokens"] = _many(size, lambda: _token(dice, "sk" + "-", 24) + " ")
-    made["wrapped tokens"] = _many(size, lambda: _token(dice, "gh" + "p_", 20) + "\n" + _token(dice, "", 16) + "\n")
-    made["odd words before one for a secret"] = ("aB3d!x7 " * (size // 8 + 1))[: max(0, size - 9)] + " password"
-    made["random passwords"] = _many(size, lambda: f"password={_token(dice, '', 9)} ")
-    return made
+    found["secrets in base64"] = (f"{secret} " * (size // len(secret) + 1))[:size]
+    found["tokens"] = _many(size, lambda: _token(dice, "gh" + "p_", 36) + " ")
+    found["sk tokens"] = _many(size, lambda: _token(dice, "sk" + "-", 24) + " ")
+    found["wrapped tokens"] = _many(size, lambda: _token(dice, "gh" + "p_", 20) + "\n" + _token(dice, "", 16) + "\n")
+    found["odd words before one for a secret"] = ("aB3d!x7 " * (size // 8 + 1))[: max(0, size - 9)] + " password"
+    found["random passwords"] = _many(size, lambda: f"password={_token(dice, '', 9)} ")
+    return found
 
 
 def _token(dice: random.Random, start: str, length: int) -> str:

@@ -95,19 +95,19 @@ _WAYS = [by_the_journal, by_json, by_an_import, by_a_hook, by_the_command, by_ba
 @pytest.mark.parametrize("way", _WAYS, ids=lambda way: way.__name__)
 def test_settings_of_a_repository_hold_on_every_way(way: Callable[[str, Path], str], repository: Path) -> None:
     text = f"{_TOKEN} and {_ALLOWED}"
-    shown = way(text, repository)
-    assert _TOKEN not in shown
-    assert _ALLOWED not in shown
-    assert "[redacted:acme-token]" in shown
+    output = way(text, repository)
+    assert _TOKEN not in output
+    assert _ALLOWED not in output
+    assert "[redacted:acme-token]" in output
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", _WAYS, ids=lambda way: way.__name__)
 def test_an_allow_list_that_a_person_consented_to_holds_on_every_way(way: Callable[[str, Path], str], repository: Path) -> None:
     consent(repository)
-    shown = way(f"{_TOKEN} and {_ALLOWED}", repository)
-    assert _TOKEN not in shown
-    assert _ALLOWED in shown
+    output = way(f"{_TOKEN} and {_ALLOWED}", repository)
+    assert _TOKEN not in output
+    assert _ALLOWED in output
 
 
 def test_a_review_goes_by_the_consented_allow_list(repository: Path) -> None:

@@ -43,10 +43,10 @@ def test_any_text_can_be_redacted(text: str) -> None:
 @settings(max_examples=examples(150), deadline=None)
 @given(_VALUES)
 def test_any_value_can_be_redacted_and_keeps_its_shape(value: Any) -> None:
-    shown, changed = scan_json(value)
-    assert changed == (shown is not value)
+    redacted, changed = scan_json(value)
+    assert changed == (redacted is not value)
     if isinstance(value, dict | list):
-        assert len(shown) == len(value)
+        assert len(redacted) == len(value)
 
 
 @pytest.mark.slow
@@ -56,23 +56,23 @@ def test_secrets_are_found_through_an_obstacle(obstacle: str) -> None:
     missed = []
     for sample in samples:
         hidden = OBSTACLES[obstacle](sample, random.Random(sample.text))
-        shown = redact(hidden)
-        if shown == hidden or (sample.value[-8:] in shown and sample.value[-8:] not in sample.around):
-            missed.append((sample.value, hidden, shown))
+        redacted = redact(hidden)
+        if redacted == hidden or (sample.value[-8:] in redacted and sample.value[-8:] not in sample.around):
+            missed.append((sample.value, hidden, redacted))
     assert len(missed) <= len(samples) * 0.04 + 1, missed
 
 
 @pytest.mark.parametrize("sample", _SAMPLES[::9], ids=lambda one: one.kind)
-def test_what_surrounds_a_secret_is_kept(sample: corpus.Secret) -> None:
-    shown = redact(f"first line of it all\n{sample.text}\nlast line of it all")
-    assert shown.startswith("first line of it all\n")
-    assert shown.endswith("\nlast line of it all")
+def test_text_around_a_secret_is_kept(sample: corpus.Secret) -> None:
+    redacted = redact(f"first line of it all\n{sample.text}\nlast line of it all")
+    assert redacted.startswith("first line of it all\n")
+    assert redacted.endswith("\nlast line of it all")
 
 
 @pytest.mark.slow
 def test_redacting_twice_changes_nothing_more() -> None:
-    shown = [redact(sample.text) for sample in _SAMPLES]
-    again = [(text, redact(text)) for text in shown if redact(text) != text]
+    redacted = [redact(sample.text) for sample in _SAMPLES]
+    again = [(text, redact(text)) for text in redacted if redact(text) != text]
     assert again == []
 
 
@@ -84,7 +84,7 @@ def test_of_many_texts_those_without_a_secret_are_clean() -> None:
 @pytest.mark.parametrize("depth", range(3))
 def test_a_quote_escaped_within_a_value_does_not_end_it(depth: int) -> None:
     text = json.dumps({"password": 'ab"cd' + "7!ef", "mode": 'a"b'})
-    shown = json.dumps({"password": "[redacted:password]", "mode": 'a"b'})
+    expected = json.dumps({"password": "[redacted:password]", "mode": 'a"b'})
     for _ in range(depth):
-        text, shown = json.dumps({"log": text}), json.dumps({"log": shown})
-    assert redact(text) == shown
+        text, expected = json.dumps({"log": text}), json.dumps({"log": expected})
+    assert redact(text) == expected

@@ -47,7 +47,7 @@ def test_the_examples_of_a_rule_hold(rule: RedactionRule) -> None:
         assert redact(example) == example
 
 
-def test_what_a_sentence_needs_is_in_every_text_that_it_matches() -> None:
+def test_required_characters_of_a_sentence_are_in_every_match() -> None:
     texts = [TextView(one.text).data for one in list(corpus.secrets("train", "writer-own"))[:: 1 if FULL else 25]]
     for sentence in load_sentences():
         if sentence.needs:

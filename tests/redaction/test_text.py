@@ -14,7 +14,7 @@ def test_a_line_break_in_the_text_does_not_change_the_kind() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("secret = s3cr3t" + "!", "secret = [redacted:secret]"),
         ("pwd: correct" + " horse", "pwd: [redacted:password]"),
@@ -22,8 +22,8 @@ def test_a_line_break_in_the_text_does_not_change_the_kind() -> None:
         ("the PIN is 89" + "72", "the PIN is [redacted:pin]"),
     ],
 )
-def test_a_weak_password_beside_its_name_is_redacted(text: str, shown: str) -> None:
-    assert redact(text) == shown
+def test_weak_password_after_its_name_is_redacted(text: str, expected: str) -> None:
+    assert redact(text) == expected
 
 
 def test_a_named_key_is_redacted_alone_and_inside_a_sentence() -> None:
@@ -54,30 +54,30 @@ def test_code_sentences_and_placeholders_are_left_alone(text: str) -> None:
 
 def test_a_value_found_once_is_redacted_wherever_the_text_repeats_it() -> None:
     secret = "pebble" + "99-cobalt"
-    shown = redact(f"password={secret}\nagain {secret}, and pebbles")
-    assert secret not in shown
-    assert shown.endswith(", and pebbles")
+    redacted = redact(f"password={secret}\nagain {secret}, and pebbles")
+    assert secret not in redacted
+    assert redacted.endswith(", and pebbles")
 
 
 def test_keys_of_an_object_decide_about_its_values() -> None:
-    given = {"password": "tulip" + "-41!", "note": "all good", "list": [{"name": "db.password", "value": "x9!kf" + "Tq2Zr"}]}
-    shown, changed = scan_json(given)
+    document = {"password": "tulip" + "-41!", "note": "all good", "list": [{"name": "db.password", "value": "x9!kf" + "Tq2Zr"}]}
+    redacted, changed = scan_json(document)
     assert changed
-    assert shown["password"] == "[redacted:password]"
-    assert shown["note"] == "all good"
-    assert shown["list"][0] == {"name": "db.password", "value": "[redacted:password]"}
+    assert redacted["password"] == "[redacted:password]"
+    assert redacted["note"] == "all good"
+    assert redacted["list"][0] == {"name": "db.password", "value": "[redacted:password]"}
 
 
 def test_an_object_without_a_secret_is_returned_as_it_is() -> None:
-    given = {"phase": 1, "model": "gpt-5", "steps": ["plan", {"tokens": 4096}]}
-    assert scan_json(given) == (given, False)
-    assert scan_json(given)[0] is given
+    document = {"phase": 1, "model": "gpt-5", "steps": ["plan", {"tokens": 4096}]}
+    assert scan_json(document) == (document, False)
+    assert scan_json(document)[0] is document
 
 
 def test_two_keys_that_become_the_same_are_both_kept() -> None:
     one, two = ("ghp_" + letter * 4 + "B3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3x" for letter in "ab")
-    shown, _ = scan_json({one: 1, two: 2})
-    assert shown == {"[redacted:github-token]": 1, "[redacted:github-token]#2": 2}
+    redacted, _ = scan_json({one: 1, two: 2})
+    assert redacted == {"[redacted:github-token]": 1, "[redacted:github-token]#2": 2}
 
 
 def test_an_explanation_names_the_rule_or_the_features() -> None:

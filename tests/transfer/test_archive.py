@@ -15,7 +15,7 @@ from decklog.transfer.move import Move
 from tests import programs
 from tests.db.test_partitions import entries_of, small_ranges
 from tests.prepared import Done
-from tests.web.asking import made
+from tests.web.client import make_browser
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_overviews_and_pages_show_archived_runs(url: str, tmp_path: Path) -> Non
         with pytest.raises(NotFound, match=r"run_0 are archived in entries-16-18") as refused:
             log.runs.totals("run_0")
         assert "runs show run_0 --archives" in str(refused.value.hint)
-        stranger = made(log)
+        stranger = make_browser(log)
         with stranger.runner:
             browser = stranger.log_in()
             assert "run_0" in browser.get("/runs?as=family").text

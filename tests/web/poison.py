@@ -14,22 +14,22 @@ _DOCUMENTS = ("dict", "list", "object")
 
 
 def columns(record: type[Record]) -> dict[str, str]:
-    """Name the columns of a record that hold somebody's words, with how they are written."""
-    taken = {*record.identity, *getattr(record, "references", ()), "id", "run_id", "stream"}
-    found = {}
-    for one in fields(record):
-        # A union has a name of its own since Python 3.14.
-        kind = one.type.__name__ if isinstance(one.type, type) else str(one.type).strip("\"'")
-        if one.name in taken or one.name.endswith(("_id", "_at", "digest", "hash", "fingerprint")):
+    """Return the text columns of a record and how each is stored."""
+    ids = {*record.identity, *getattr(record, "references", ()), "id", "run_id", "stream"}
+    kinds = {}
+    for column in fields(record):
+        # A union has a name since Python 3.14.
+        kind = column.type.__name__ if isinstance(column.type, type) else str(column.type).strip("\"'")
+        if column.name in ids or column.name.endswith(("_id", "_at", "digest", "hash", "fingerprint")):
             continue
         if kind in _TEXTS:
-            found[one.name] = "text"
+            kinds[column.name] = "text"
         elif kind.startswith(_DOCUMENTS):
-            found[one.name] = kind[:4]
-    return found
+            kinds[column.name] = kind[:4]
+    return kinds
 
 
-def _given(kind: str, text: str) -> Any:
+def _as_column(kind: str, text: str) -> Any:
     return text if kind == "text" else [text] if kind == "list" else {text: text}
 
 
@@ -38,8 +38,8 @@ def poison(log: Decklog, texts: list[str], turn: int) -> set[str]:
     done: set[str] = set()
     for place, (table, record) in enumerate(sorted(log.journal.record_classes().items())):
         for number, (name, kind) in enumerate(columns(record).items()):
-            given = _given(kind, texts[(place + number + turn) % len(texts)])
-            value = given if kind == "text" else json.dumps(given)
+            replacement = _as_column(kind, texts[(place + number + turn) % len(texts)])
+            value = replacement if kind == "text" else json.dumps(replacement)
             if _is_written(log, f"update {table} set {name} = :value where {name} is not null", value):
                 done.add(f"{table}.{name}")
     _rewrite(log, texts, turn)
@@ -62,17 +62,17 @@ def _rewrite(log: Decklog, texts: list[str], turn: int) -> None:
     for pos, table, payload in log.db.read(lambda: log.db.rows(sql, {})[1]):
         image, known = json.loads(payload), columns(classes[table])
         for number, name in enumerate(name for name in known if image.get(name)):
-            given = _given(known[name], texts[(pos + number + turn) % len(texts)])
-            image[name] = given if known[name] == "text" else json.dumps(given)
+            replacement = _as_column(known[name], texts[(pos + number + turn) % len(texts)])
+            image[name] = replacement if known[name] == "text" else json.dumps(replacement)
         bound = {"pos": pos, "payload": json.dumps(image)}
-        log.db.write(lambda bound=bound: log.db.count("update entries set payload = :payload where pos = :pos", bound))  # type: ignore[misc]
+        log.db.write(lambda bound=bound: log.db.count("update entries set payload = :payload where pos = :pos", bound))
 
 
 def _unguard(log: Decklog) -> None:
-    """Entries are never changed, says a trigger; here they are."""
+    """Remove the trigger that forbids changes of entries."""
     if log.db.engine == "postgres":
         log.db.write(lambda: log.db.count("alter table entries disable trigger user", {}))
         return
     guards = "select name from sqlite_master where type = 'trigger' and tbl_name = 'entries'"
     for (name,) in log.db.read(lambda: log.db.rows(guards, {})[1]):
-        log.db.write(lambda name=name: log.db.count(f"drop trigger {name}", {}))  # type: ignore[misc]
+        log.db.write(lambda name=name: log.db.count(f"drop trigger {name}", {}))

@@ -1,4 +1,4 @@
-"""A dashboard in a process of its own, as people start it, and its end."""
+"""A dashboard in a process."""
 
 import json
 import os
@@ -39,18 +39,18 @@ class Server:
     def start(self) -> "Server":
         words = ["serve", "--db", self._target, "--port", str(self.port), "--json", *self._words]
         with self._printed.open("wb") as output:
-            self._process = self._started(words, output)
+            self._process = self.spawn_server(words, output)
         wait_until(lambda: self._printed.read_bytes().endswith(b"}\n") or not self.is_running)
-        told = json.loads(self._printed.read_text())
-        assert told["ok"], told
-        self.link = told["data"]["login"]
+        answer = json.loads(self._printed.read_text())
+        assert answer["ok"], answer
+        self.link = answer["data"]["login"]
         return self
 
-    def _started(self, words: list[str], output: IO[bytes]) -> "subprocess.Popen[bytes]":
+    def spawn_server(self, words: list[str], output: IO[bytes]) -> "subprocess.Popen[bytes]":
         variables = environment(XDG_STATE_HOME=str(self._folder / "state"))
         variables |= {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
-        given = [sys.executable, "-m", "decklog", *words]
-        return subprocess.Popen(given, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=variables)
+        command = [sys.executable, "-m", "decklog", *words]
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=variables)
 
     @property
     def pid(self) -> int:

@@ -9,7 +9,8 @@ from decklog import Decklog, ManualClock
 from decklog.web.actions import ACTIONS
 from decklog.web.forms import token_of
 from decklog.web.sessions import MOST_WRONG
-from tests.web.asking import PASSWORD, Answer, Browser, made
+from tests.stores.claiming import claimed
+from tests.web.client import PASSWORD, Answer, Browser, logged_in
 from tests.web.payloads import PAYLOADS
 from tests.web.test_every_column import HIDDEN
 from tests.web.test_text_of_agents import shape
@@ -92,15 +93,13 @@ def test_a_lapsed_lease_is_requeued_and_a_live_one_is_not(
     assert "Requeue…" in browser.get(f"/tasks/{task.id}").text
     assert send(browser, "requeue-task", task.id, reason="dev-1 is gone", proof=PASSWORD).status == 303
     assert (owned.tasks.get(task.id).state, owned.tasks.get(task.id).worker) == ("pending", None)
-    again = owned.tasks.claim(run_id, worker="dev-2")
-    assert again is not None
+    again = claimed(owned, run_id, worker="dev-2")
     assert again.task.id == task.id
 
 
 def test_a_blocked_task_is_tried_again_with_the_reason_as_a_comment(owned: Decklog, browser: Browser, run_id: str) -> None:
     task = owned.tasks.add(run_id, "Change the lexer")
-    claim = owned.tasks.claim(run_id, worker="dev-1")
-    assert claim is not None
+    claim = claimed(owned, run_id, worker="dev-1")
     claim.block("no network")
     assert "no network" in browser.get(f"/act/retry-task/{task.id}").text
     assert send(browser, "retry-task", task.id, reason="the network is back", proof=PASSWORD).status == 303
@@ -158,19 +157,16 @@ def test_a_run_s_page_offers_what_fits_its_state(owned: Decklog, browser: Browse
     assert "/act/" not in browser.get(f"/runs/{run_id}/overview?at=1").text
 
 
-def test_a_log_that_may_only_be_read_offers_and_does_nothing(tmp_path: Path) -> None:
+def test_read_only_log_offers_no_action(tmp_path: Path) -> None:
     with Decklog.open(tmp_path / "log.db") as log:
         run_id = log.runs.start("x").id
         task_id = log.tasks.add(run_id, "Change the lexer").id
-    with Decklog.open(tmp_path / "log.db", read_only=True) as log:
-        browser = made(log)
-        with browser.runner:
-            browser.log_in()
-            for place in (f"/runs/{run_id}/overview", f"/runs/{run_id}/spend", f"/tasks/{task_id}", "/spend"):
-                assert "/act/" not in browser.get(place).text
-            assert "<form class" not in browser.get(f"/act/stop-run/{run_id}").text
-            for verb in ACTIONS:
-                assert send(browser, verb, run_id).status == 405
+    with Decklog.open(tmp_path / "log.db", read_only=True) as log, logged_in(log) as browser:
+        for place in (f"/runs/{run_id}/overview", f"/runs/{run_id}/spend", f"/tasks/{task_id}", "/spend"):
+            assert "/act/" not in browser.get(place).text
+        assert "<form class" not in browser.get(f"/act/stop-run/{run_id}").text
+        for verb in ACTIONS:
+            assert send(browser, verb, run_id).status == 405
 
 
 @pytest.mark.slow
@@ -180,8 +176,7 @@ def test_what_agents_wrote_is_text_in_every_form(log: Decklog, clock: ManualCloc
         run = log.runs.start(text)
         task = log.tasks.add(run.id, text)
         blocked = log.tasks.add(run.id, text)
-        claim = log.tasks.claim(run.id, worker=text, task_id=blocked.id)
-        assert claim is not None
+        claim = claimed(log, run.id, worker=text, task_id=blocked.id)
         claim.block(text)
         log.tasks.claim(run.id, worker=text, task_id=task.id, lease_seconds=60)
         clock.advance(seconds=90)
@@ -220,12 +215,11 @@ def _subjects(log: Decklog, clock: ManualClock, run_id: str) -> dict[str, str]:
     """Bring a log into a state in which every action is possible; return the subject of each by verb."""
     tags = {"role": "work", "tags": ["item:lexer"]}
     for name, more in (("lost", {}), ("stuck", {}), ("w1", tags), ("w2", tags), ("w3", tags)):
-        log.tasks.add(run_id, name, task_id=name, **more)  # type: ignore[arg-type]
+        log.tasks.add(run_id, name, task_id=name, **more)
     log.tasks.add(run_id, "Land: lexer", task_id="land", role="land", tags=["item:lexer"])
     log.tasks.claim(run_id, worker="dev-1", task_id="lost", lease_seconds=60)
     for name in ("stuck", "w1"):
-        claim = log.tasks.claim(run_id, worker="dev-2", task_id=name)
-        assert claim is not None
+        claim = claimed(log, run_id, worker="dev-2", task_id=name)
         claim.block("no network")
     log.tasks.pause("w2", reason="later")
     clock.advance(minutes=5)
@@ -259,9 +253,7 @@ def test_every_action_that_changes_something_needs_the_owner_s_signature(
     assert log.journal.verify().entries == before
 
 
-def test_a_stalled_run_offers_to_requeue_its_tasks_where_it_is_seen(
-    owned: Decklog, clock: ManualClock, browser: Browser, run_id: str
-) -> None:
+def test_stalled_run_can_be_requeued_from_its_pages(owned: Decklog, clock: ManualClock, browser: Browser, run_id: str) -> None:
     task = owned.tasks.add(run_id, "Port it")
     owned.tasks.claim(run_id, worker="dev-1", lease_seconds=60)
     requeue = f'href="/act/requeue-task/{task.id}"'
@@ -277,8 +269,7 @@ def test_a_stalled_run_offers_to_requeue_its_tasks_where_it_is_seen(
 
 def test_a_blocked_task_is_tried_again_from_the_inbox(owned: Decklog, browser: Browser, run_id: str) -> None:
     task = owned.tasks.add(run_id, "Port it")
-    claim = owned.tasks.claim(run_id, worker="dev-1")
-    assert claim is not None
+    claim = claimed(owned, run_id, worker="dev-1")
     claim.block("no network")
     assert f'href="/act/retry-task/{task.id}">Retry…' in browser.get(f"/inbox/blocked/{task.id}").text
 

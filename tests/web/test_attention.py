@@ -4,7 +4,8 @@ import pytest
 
 from decklog import Decklog, ManualClock
 from tests.conftest import on_both
-from tests.web.asking import PASSWORD, Browser
+from tests.stores.claiming import claimed
+from tests.web.client import PASSWORD, Browser
 from tests.web.test_pages import Read
 
 
@@ -18,8 +19,7 @@ def desk(log: Decklog, clock: ManualClock) -> dict[str, str]:
     clock.advance(hours=1)
     log.runs.start("Release 2.0", run_id="release")
     task = log.tasks.add("release", "Sign the archive")
-    claim = log.tasks.claim("release", worker="dev-1")
-    assert claim is not None
+    claim = claimed(log, "release", worker="dev-1")
     claim.block("The key is missing\non every machine")
     first = log.approvals.ask("release", "Push it?", by="dev-1", about="git push", expires_in_seconds=600)
     second = log.approvals.ask("release", "Tag it?", by="dev-1", about="git tag")
@@ -53,7 +53,7 @@ def test_inbox_has_three_groups_and_opens_the_first_decision(browser: Browser, d
 def test_inbox_without_decisions_opens_what_is_blocked(log: Decklog, browser: Browser, desk: dict[str, str]) -> None:
     with log.proving(password=PASSWORD):
         for name in ("first", "second"):
-            log.approvals.decide(desk[name], "denied", by="ana", rationale="no")  # type: ignore[arg-type]
+            log.approvals.decide(desk[name], "denied", by="ana", rationale="no")
     text = browser.get("/inbox").text
     assert f'href="/tasks/{desk["task"]}">Open the task' in text
     assert 'id="group-decisions"' not in text

@@ -6,11 +6,11 @@ import pytest
 
 from decklog import Approval, Decklog
 from tests.conftest import on_both
-from tests.web.asking import PASSWORD, Browser
+from tests.web.client import PASSWORD, Browser
 from tests.web.test_pages import read
 from tests.web.test_text_of_agents import shape
 
-HELD = {"rule": "git-push", "reason": "it hands commits to others", "tier": 0}
+CAUSE = {"rule": "git-push", "reason": "it hands commits to others", "tier": 0}
 
 
 def ask(log: Decklog, run_id: str, payload: object, **more: Any) -> Approval:
@@ -18,73 +18,71 @@ def ask(log: Decklog, run_id: str, payload: object, **more: Any) -> Approval:
 
 
 @on_both
-def test_a_decision_says_which_rule_made_it_wait_why_and_how_far_agents_are_trusted(
-    log: Decklog, browser: Browser, run_id: str
-) -> None:
+def test_decision_shows_its_rule_reason_and_trust_level(log: Decklog, browser: Browser, run_id: str) -> None:
     log.trust.bind("ana", "cli", password=PASSWORD)
-    asked = ask(log, run_id, {**HELD, "shell": "git push", "cwd": "."}, source="toolbox")
-    page = read(browser, f"/inbox/approval/{asked.id}").text
+    approval = ask(log, run_id, {**CAUSE, "shell": "git push", "cwd": "."}, source="toolbox")
+    page = read(browser, f"/inbox/approval/{approval.id}").text
     assert "Required by the rule git-push : it hands commits to others reported by the guarded tools" in page
     assert "agents are at level 0, Read-only observer" in page
     assert "when it was asked" not in page
     # In the list it is named too, and in both as data.
     assert "approval · dev-1 · git-push ·" in page
-    assert browser.get(f"/inbox/approval/{asked.id}.json").data["data"]["cause"] == HELD
-    assert [one["cause"] for one in browser.get("/inbox.json").data["data"]] == [HELD]
-    # What is decided says it still.
+    assert browser.get(f"/inbox/approval/{approval.id}.json").data["data"]["cause"] == CAUSE
+    assert [one["cause"] for one in browser.get("/inbox.json").data["data"]] == [CAUSE]
+    # A decided request still shows it.
     with log.proving(password=PASSWORD):
-        log.approvals.decide(asked.id, "denied", by="ana", rationale="no")  # type: ignore[arg-type]
-    after = read(browser, f"/inbox/approval/{asked.id}").text
+        log.approvals.decide(approval.id, "denied", by="ana", rationale="no")
+    after = read(browser, f"/inbox/approval/{approval.id}").text
     assert "Required by the rule git-push" in after
     assert "Trust level 0 when it was asked" in after
 
 
 @on_both
-def test_earlier_answers_to_what_the_same_rule_held_are_told(log: Decklog, browser: Browser, run_id: str) -> None:
+def test_earlier_answers_under_the_same_rule_are_listed(log: Decklog, browser: Browser, run_id: str) -> None:
     log.trust.bind("ana", "cli", password=PASSWORD)
-    before = ask(log, run_id, HELD)
+    before = ask(log, run_id, CAUSE)
     with log.proving(password=PASSWORD):
-        log.approvals.decide(before.id, "granted", by="ana", rationale="it is ours")  # type: ignore[arg-type]
-    now = log.approvals.ask(run_id, "And this?", by="dev-2", about="git push --tags", payload=HELD)
+        log.approvals.decide(before.id, "granted", by="ana", rationale="it is ours")
+    now = log.approvals.ask(run_id, "And this?", by="dev-2", about="git push --tags", payload=CAUSE)
     page = read(browser, f"/inbox/approval/{now.id}").text
     assert "1 earlier answer to requests under this rule May this run? granted by ana, 0 s ago : it is ours" in page
-    # What was asked about exactly the same is told as that, and once.
-    again = ask(log, run_id, HELD)
+    # An equal earlier request is listed as such, and once.
+    again = ask(log, run_id, CAUSE)
     page = read(browser, f"/inbox/approval/{again.id}").text
     assert "1 earlier answer to exactly this" in page
     assert "to requests under this rule" not in page
-    other = log.approvals.ask(run_id, "And this?", by="dev-2", about="x", payload={**HELD, "rule": "git"})
+    other = log.approvals.ask(run_id, "And this?", by="dev-2", about="x", payload={**CAUSE, "rule": "git"})
     assert "earlier answer" not in read(browser, f"/inbox/approval/{other.id}").text
 
 
-def test_another_tier_than_the_one_it_was_asked_at_is_told(log: Decklog, browser: Browser, run_id: str) -> None:
-    asked = ask(log, run_id, {**HELD, "tier": 2})
-    page = read(browser, f"/inbox/approval/{asked.id}").text
+def test_changed_trust_level_is_shown(log: Decklog, browser: Browser, run_id: str) -> None:
+    approval = ask(log, run_id, {**CAUSE, "tier": 2})
+    page = read(browser, f"/inbox/approval/{approval.id}").text
     assert "agents are at level 0, Read-only observer ; level 2 when it was asked" in page
-    # Whoever asks without saying in whose name is who tells it.
+    # Without a source, the reporter is who asked.
     assert "reported by dev-1" in page
 
 
 @pytest.mark.parametrize(
     "payload", [None, {}, [], ["rule"], {"rule": 7, "reason": ["x"], "tier": "high"}, {"rule": "", "tier": True}]
 )
-def test_where_no_rule_is_on_record_the_page_says_who_asked(log: Decklog, browser: Browser, run_id: str, payload: object) -> None:
-    asked = ask(log, run_id, payload)
-    page = read(browser, f"/inbox/approval/{asked.id}").text
+def test_request_without_a_rule_shows_who_asked(log: Decklog, browser: Browser, run_id: str, payload: object) -> None:
+    approval = ask(log, run_id, payload)
+    page = read(browser, f"/inbox/approval/{approval.id}").text
     assert "Required by no rule on record; asked by dev-1" in page
     assert "when it was asked" not in page
     assert log.overview.waiting()[0].cause == {}
 
 
-def test_what_was_asked_with_much_is_told_where_it_is_opened(log: Decklog, browser: Browser, run_id: str) -> None:
-    asked = ask(log, run_id, {**HELD, "shell": "x" * 10_000, "reason": "y" * 5000})
+def test_cause_of_a_large_request_is_on_its_page(log: Decklog, browser: Browser, run_id: str) -> None:
+    approval = ask(log, run_id, {**CAUSE, "shell": "x" * 10_000, "reason": "y" * 5000})
     assert log.overview.waiting()[0].cause == {}
-    assert log.approvals.show(asked.id)["cause"] == {**HELD, "reason": "y" * 1000}
+    assert log.approvals.show(approval.id)["cause"] == {**CAUSE, "reason": "y" * 1000}
     assert "Required by the rule git-push" in read(browser, "/inbox").text
 
 
-def test_a_rule_that_somebody_made_up_is_text_and_nothing_else(log: Decklog, browser: Browser, run_id: str) -> None:
-    plain = ask(log, run_id, HELD, source="toolbox")
+def test_forged_rule_is_escaped(log: Decklog, browser: Browser, run_id: str) -> None:
+    plain = ask(log, run_id, CAUSE, source="toolbox")
     known = shape(browser.get(f"/inbox/approval/{plain.id}").text)
     odd = "<b onclick=x>\u202e</b>{{ 7 * 7 }}"
     forged = ask(log, run_id, {"rule": odd, "reason": odd, "tier": 0}, source=odd)
@@ -92,5 +90,5 @@ def test_a_rule_that_somebody_made_up_is_text_and_nothing_else(log: Decklog, bro
     assert shape(answer) <= known
     assert "\u202e" not in answer
     assert "⟨U+202E⟩" in answer
-    # It is told as what somebody said.
+    # It is marked as a report.
     assert "reported by" in answer

@@ -5,7 +5,7 @@ import pytest
 from decklog import Decklog
 from decklog.web.pages.tasks import FORM
 from decklog.web.sessions import MOST_WRONG
-from tests.web.asking import PASSWORD, Browser
+from tests.web.client import PASSWORD, Browser
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_without_the_owner_s_proof_nothing_is_moved(log: Decklog, browser: Brows
     assert log.tasks.get(task_id).state == before.state
 
 
-def test_the_form_offers_what_fits_the_state_and_keeps_what_was_typed(log: Decklog, browser: Browser, task_id: str) -> None:
+def test_form_fits_the_state_and_keeps_typed_text(log: Decklog, browser: Browser, task_id: str) -> None:
     assert 'value="pause"' in browser.get(f"/tasks/{task_id}/change").text
     form = {"token": browser.session.form_token(FORM, task_id), "verb": "abandon", "reason": "a half typed", "proof": "wrong"}
     again = browser.post(f"/tasks/{task_id}/change", form).text

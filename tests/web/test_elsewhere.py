@@ -1,4 +1,4 @@
-"""Being reached from other machines: never without TLS on the way and a password, and under one name alone."""
+"""Access from other machines needs TLS and a password, and answers to one name."""
 
 import http.client
 import json
@@ -21,7 +21,7 @@ from decklog.web.server import listening
 from decklog.web.sessions import MOST_WRONG, PAUSE_SECONDS
 from tests.every import every
 from tests.programs import call
-from tests.web.asking import Browser, hand_on, made
+from tests.web.client import Browser, make_browser, send_request
 from tests.web.serving import Server, free_port
 
 WORDS = " ".join(("some", "words", "for", "a", "test"))
@@ -29,7 +29,7 @@ PROXIED = Names("decklog.example", 8471, "proxy")
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """Make a certificate that vouches for itself."""
+    """Create a self-signed certificate."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -39,9 +39,9 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     begin = datetime.now(UTC) - timedelta(days=1)
     builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
     builder = builder.serial_number(1).not_valid_before(begin).not_valid_after(begin + timedelta(days=9))
-    made_of = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    content = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
     kind = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    (folder / "cert.pem").write_bytes(made_of)
+    (folder / "cert.pem").write_bytes(content)
     (folder / "key.pem").write_bytes(key.private_bytes(*kind))
     return folder / "cert.pem", folder / "key.pem"
 
@@ -55,18 +55,18 @@ def password_file(folder: Path, text: str = WORDS, mode: int = 0o600) -> str:
 
 @pytest.fixture
 def proxied(log: Decklog) -> Iterator[Browser]:
-    """A dashboard behind a proxy, and a browser whose headers a test gives itself."""
-    browser = made(log, password=Password(WORDS))
+    """A dashboard behind a proxy, and a browser; the test sets all headers."""
+    browser = make_browser(log, password=Password(WORDS))
     site = replace(browser.site, names=PROXIED)
     with browser.runner:
         yield Browser(site, browser.seconds, application(site), runner=browser.runner)
 
 
-def asked(browser: Browser, method: str, url: str, body: str = "", **headers: str) -> Any:
-    given = {"host": "decklog.example", "sec-fetch-site": "same-origin", **headers}
-    given |= {"origin": "https://decklog.example", "content-type": "application/x-www-form-urlencoded"} if body else {}
-    pairs = [(name.replace("_", "-"), value) for name, value in given.items()]
-    return browser.runner.run(hand_on(browser.app, method, url, pairs, body.encode()))
+def request(browser: Browser, method: str, url: str, body: str = "", **headers: str) -> Any:
+    fields = {"host": "decklog.example", "sec-fetch-site": "same-origin", **headers}
+    fields |= {"origin": "https://decklog.example", "content-type": "application/x-www-form-urlencoded"} if body else {}
+    pairs = [(name.replace("_", "-"), value) for name, value in fields.items()]
+    return browser.runner.run(send_request(browser.app, method, url, pairs, body.encode()))
 
 
 REFUSED: dict[str, dict[str, str]] = {
@@ -85,21 +85,21 @@ REFUSED: dict[str, dict[str, str]] = {
 }
 
 
-def test_nobody_is_served_elsewhere_without_tls_a_name_and_a_password(tmp_path: Path) -> None:
+def test_remote_access_needs_tls_a_name_and_a_password(tmp_path: Path) -> None:
     certificate(tmp_path)
-    kept = password_file(tmp_path)
+    path = password_file(tmp_path)
 
     @every("why", list(REFUSED))
     def is_refused(why: str) -> None:
-        given = {name: str(tmp_path / value) if name.startswith("cert") else value for name, value in REFUSED[why].items()}
-        far = Elsewhere(**{"password_file": kept, **given})
+        settings = {name: str(tmp_path / value) if name.startswith("cert") else value for name, value in REFUSED[why].items()}
+        server = Elsewhere(**{"password_file": path, **settings})
         with pytest.raises(Invalid):
-            far.names(8471), replace(far, password_file=far.password_file or None).password()
+            server.names(8471), replace(server, password_file=server.password_file or None).password()
 
     is_refused()
 
 
-def test_a_password_that_is_short_or_that_others_can_read_is_refused(tmp_path: Path) -> None:
+def test_short_or_readable_password_file_is_refused(tmp_path: Path) -> None:
     for text, mode in ((WORDS, 0o640), (WORDS, 0o604), ("short", 0o600), ("", 0o600)):
         with pytest.raises(Invalid):
             Elsewhere("h", password_file=password_file(tmp_path, text, mode)).password()
@@ -108,7 +108,7 @@ def test_a_password_that_is_short_or_that_others_can_read_is_refused(tmp_path: P
     assert Elsewhere("h", password_file=password_file(tmp_path)).password().fits(WORDS)
 
 
-def test_the_names_follow_from_how_it_is_reached(tmp_path: Path) -> None:
+def test_names_follow_from_the_settings(tmp_path: Path) -> None:
     files = dict(zip(("certificate", "certificate_key"), map(str, certificate(tmp_path)), strict=True))
     assert Elsewhere("192.0.2.7", **files).names(8471).origin == "https://192.0.2.7:8471"
     assert Elsewhere("2001:db8::7", **files).names(8471).origin == "https://[2001:db8::7]:8471"
@@ -117,7 +117,7 @@ def test_the_names_follow_from_how_it_is_reached(tmp_path: Path) -> None:
     assert Elsewhere(proxy="decklog.example:8443").names(8471).origin == "https://decklog.example:8443"
 
 
-def test_no_option_leaves_the_login_out(tmp_path: Path) -> None:
+def test_no_option_disables_the_login(tmp_path: Path) -> None:
     help_text = call(["serve", "--help"], cwd=tmp_path, variables={}).out.decode()
     assert not any(word in help_text.lower() for word in ("insecure", "no-login", "no-auth", "disable"))
     Decklog.open(tmp_path / "log.db").close()
@@ -125,42 +125,42 @@ def test_no_option_leaves_the_login_out(tmp_path: Path) -> None:
     assert b"by TLS or behind a proxy" in done.out
 
 
-def test_an_address_that_is_none_of_this_machine_is_refused() -> None:
+def test_address_of_another_machine_is_refused() -> None:
     with pytest.raises(Unavailable):
         listening(free_port(), "192.0.2.7")
 
 
-def test_whoever_comes_by_the_proxy_logs_in_with_the_password_and_gets_a_cookie_for_tls_alone(proxied: Browser) -> None:
-    assert asked(proxied, "GET", "/now").headers["location"] == "/login?next=/now"
-    assert 'name="password"' in asked(proxied, "GET", "/login").text
-    assert asked(proxied, "POST", "/login", urlencode({"password": "wrong"})).headers["location"] == "/login?wrong=password"
-    answer = asked(proxied, "POST", "/login", urlencode({"password": WORDS}))
+def test_login_through_the_proxy_takes_the_password_and_sets_a_secure_cookie(proxied: Browser) -> None:
+    assert request(proxied, "GET", "/now").headers["location"] == "/login?next=/now"
+    assert 'name="password"' in request(proxied, "GET", "/login").text
+    assert request(proxied, "POST", "/login", urlencode({"password": "wrong"})).headers["location"] == "/login?wrong=password"
+    answer = request(proxied, "POST", "/login", urlencode({"password": WORDS}))
     cookie = answer.headers["set-cookie"]
     assert answer.status == 303
     assert cookie.endswith("; Secure")
-    assert asked(proxied, "GET", "/now", cookie=cookie.partition(";")[0]).status == 200
+    assert request(proxied, "GET", "/now", cookie=cookie.partition(";")[0]).status == 200
 
 
-def test_behind_a_proxy_no_other_name_is_answered_and_no_page_of_another_origin(proxied: Browser) -> None:
+def test_behind_a_proxy_other_hosts_and_origins_are_refused(proxied: Browser) -> None:
     for host in ("127.0.0.1:8471", "localhost:8471", "decklog.example:8471", "DECKLOG.example", "attacker.example"):
-        assert asked(proxied, "GET", "/login", host=host).status == 421
+        assert request(proxied, "GET", "/login", host=host).status == 421
     body = urlencode({"password": WORDS})
     for origin in ("http://decklog.example", "https://attacker.example", "null"):
         pairs = [("host", "decklog.example"), ("origin", origin), ("content-type", "application/x-www-form-urlencoded")]
-        assert proxied.runner.run(hand_on(proxied.app, "POST", "/login", pairs, body.encode())).status == 403
+        assert proxied.runner.run(send_request(proxied.app, "POST", "/login", pairs, body.encode())).status == 403
 
 
-def test_who_guesses_waits_and_does_not_keep_the_owner_from_deciding(proxied: Browser) -> None:
+def test_wrong_passwords_delay_the_login_and_not_decisions(proxied: Browser) -> None:
     for _ in range(MOST_WRONG):
-        assert asked(proxied, "POST", "/login", urlencode({"password": "wrong"})).headers["location"] == "/login?wrong=password"
-    assert asked(proxied, "POST", "/login", urlencode({"password": WORDS})).headers["location"] == "/login?wrong=password"
+        assert request(proxied, "POST", "/login", urlencode({"password": "wrong"})).headers["location"] == "/login?wrong=password"
+    assert request(proxied, "POST", "/login", urlencode({"password": WORDS})).headers["location"] == "/login?wrong=password"
     assert proxied.site.sessions.proofs.pause() == 0
     proxied.seconds.now += PAUSE_SECONDS + 1
-    assert asked(proxied, "POST", "/login", urlencode({"password": WORDS})).headers["location"] == "/"
+    assert request(proxied, "POST", "/login", urlencode({"password": WORDS})).headers["location"] == "/"
 
 
-def test_without_a_password_none_is_taken(log: Decklog) -> None:
-    browser = made(log)
+def test_login_without_a_configured_password_takes_none(log: Decklog) -> None:
+    browser = make_browser(log)
     with browser.runner:
         assert 'name="password"' not in browser.get("/login").text
         assert browser.post("/login", {"password": ""}).headers["location"] == "/login?wrong=code"

@@ -8,7 +8,7 @@ import pytest
 from decklog import Decklog
 from decklog.web.pages.entries import LONGEST, SHORT
 from tests.conftest import on_both
-from tests.web.asking import Browser
+from tests.web.client import Browser
 from tests.web.test_pages import Read, read
 
 OUTPUT = "\n".join(f"line {number} of the output" for number in range(400))
@@ -17,7 +17,7 @@ OUTPUT = "\n".join(f"line {number} of the output" for number in range(400))
 def run_tool(log: Decklog, run_id: str, command: str = "pytest -q", code: int = 1, output: str = OUTPUT) -> int:
     payload = {"tool": "run", "arguments": {"command": command}, "duration_ms": 8200}
     result = {"exit_code": code, "output": output}
-    return log.journal.append(run_id, kind="tool", subtype="run", agent="dev-1", payload={**payload, "result": result}).seq  # type: ignore[arg-type]
+    return log.journal.append(run_id, kind="tool", subtype="run", agent="dev-1", payload={**payload, "result": result}).seq
 
 
 def line(text: str, seq: int) -> str:
@@ -55,9 +55,9 @@ def test_entry_has_a_page_with_the_whole_output_and_links_to_its_neighbours(log:
 @on_both
 def test_tools_are_a_table_with_call_and_result_in_one_line(log: Decklog, browser: Browser, run_id: str) -> None:
     call = {"tool": "Bash", "call": "c1", "arguments": {"command": "make test"}}
-    seq = log.journal.append(run_id, "make test", kind="tool", subtype="call", agent="dev-1", payload=call).seq  # type: ignore[arg-type]
+    seq = log.journal.append(run_id, "make test", kind="tool", subtype="call", agent="dev-1", payload=call).seq
     ended = {"call": "c1", "outcome": "failed", "exit_code": 2, "duration_ms": 1500}
-    result = log.journal.append(run_id, "\n2 failed\nsee above", kind="tool", subtype="result", agent="dev-1", payload=ended).seq  # type: ignore[arg-type]
+    result = log.journal.append(run_id, "\n2 failed\nsee above", kind="tool", subtype="result", agent="dev-1", payload=ended).seq
     text = browser.get(f"/runs/{run_id}/tools").text
     assert re.findall(r'<tr id="e-(\d+)"', text) == [str(seq)]
     row = text[text.index(f'<tr id="e-{seq}"') :].partition("</tr>")[0]
@@ -91,7 +91,7 @@ def test_rows_of_the_journal_have_dates(log: Decklog, browser: Browser, run_id: 
 
 
 def test_entries_of_no_run_have_a_page_too(log: Decklog, browser: Browser) -> None:
-    log.feedback.file("mo", "It deletes files", severity="critical")  # type: ignore[arg-type]
+    log.feedback.file("mo", "It deletes files", severity="critical")
     page = read(browser, "/search?q=deletes")
     [place] = {value for tag, name, value in page.attributes if (tag, name) == ("a", "href") and "/entries/" in (value or "")}
     assert "It deletes files" in read(browser, place or "").text

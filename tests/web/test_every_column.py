@@ -4,12 +4,12 @@ import re
 
 import pytest
 
-from decklog import Decklog, ManualClock
+from decklog import Decklog
 from decklog.web.pages.run import TABS
 from tests.conftest import on_both
-from tests.pictures import sample_log, sample_parts
+from tests.pictures import sample_parts
 from tests.searches import FULL
-from tests.web.asking import Browser
+from tests.web.client import Browser
 from tests.web.payloads import PAYLOADS
 from tests.web.poison import poison
 from tests.web.test_text_of_agents import shape
@@ -30,13 +30,6 @@ _ALSO = {("a", "rel"), ("p", "role"), ("p", "class"), ("b", "class"), ("details"
 HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 
-@pytest.fixture
-def filled(log: Decklog, clock: ManualClock, browser: Browser) -> Browser:
-    sample_log.write(log, clock)
-    sample_parts.write(log, clock)
-    return browser
-
-
 @pytest.mark.slow
 @on_both
 def test_no_column_of_any_record_reaches_past_its_own_text(log: Decklog, filled: Browser) -> None:
@@ -54,7 +47,7 @@ def test_no_column_of_any_record_reaches_past_its_own_text(log: Decklog, filled:
             assert answer.status in (200, 404), (place, answer.text)
             assert shape(answer.text) <= known, (place, shape(answer.text) - known)
             assert not HIDDEN.search(answer.text), place
-            # Nothing that somebody wrote becomes a link: all of them lead to pages of this server.
+            # No text becomes a link: all links lead to pages of this server.
             assert [one for one in re.findall(r'(?:href|src|action)="([^"]*)"', answer.text) if one[:1] not in "/#"] == [], place
     assert {"tasks.title", "runs.goal", "approvals.question", "lessons.body"} <= done
     assert len(done) > 20

@@ -8,10 +8,10 @@ import pytest
 from decklog import Decklog, ManualClock
 from decklog.web.application import application
 from tests.pictures import sample_log
-from tests.web.asking import PASSWORD, Browser
+from tests.web.client import PASSWORD, Browser
 
 # One address of every route that takes a form, and what the form would have; a login has no session yet.
-SENT = {
+FORMS = {
     "/logout": ("/logout", {}),
     "/system/sessions/{name}/end": ("/system/sessions/x/end", {}),
     "/system/verify": ("/system/verify", {"how": "anew"}),
@@ -32,20 +32,20 @@ def owned(log: Decklog, clock: ManualClock, browser: Browser) -> Browser:
 
 def test_every_route_that_takes_a_form_is_tried() -> None:
     posts = re.findall(r'Route\("([^"]+)", [^\n]*methods=\["POST"\]', inspect.getsource(application))
-    assert set(posts) - {"/login"} == SENT.keys()
+    assert set(posts) - {"/login"} == FORMS.keys()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("route", SENT)
+@pytest.mark.parametrize("route", FORMS)
 @pytest.mark.parametrize("token", [None, "guessed"])
 def test_a_form_without_a_token_of_the_session_changes_nothing(
     log: Decklog, owned: Browser, route: str, token: str | None
 ) -> None:
-    (approval, *_) = log.approvals.find(state="open")  # type: ignore[arg-type]
-    path, form = SENT[route]
+    (approval, *_) = log.approvals.find(state="open")
+    path, form = FORMS[route]
     before = log.journal.verify().entries
-    given = {**form, "reason": "x", "proof": PASSWORD, **({"token": token} if token else {})}
-    answer = owned.post(path.format(approval=approval.id), given)
+    fields = {**form, "reason": "x", "proof": PASSWORD, **({"token": token} if token else {})}
+    answer = owned.post(path.format(approval=approval.id), fields)
     assert answer.status == 403, answer.text
     assert log.journal.verify().entries == before
     assert owned.get("/now").status == 200

@@ -4,12 +4,9 @@ import random
 import re
 from itertools import pairwise
 
-import pytest
-
-from decklog import Decklog, ManualClock
+from decklog import Decklog
 from decklog.web.pages.graph import NODE_HEIGHT, NODE_WIDTH, GraphNode, draw_graph, nodes_of
-from tests.pictures import sample_log, sample_parts
-from tests.web.asking import Browser
+from tests.web.client import Browser
 from tests.web.payloads import PAYLOADS
 from tests.web.test_every_column import HIDDEN
 from tests.web.test_text_of_agents import shape
@@ -19,7 +16,7 @@ def node(name: str, *needs: str, state: str = "pending") -> GraphNode:
     return GraphNode(name, name, state, f"/tasks/{name}", None, needs)
 
 
-def test_each_node_is_to_the_right_of_what_it_waits_for_and_none_overlap() -> None:
+def test_nodes_are_right_of_their_dependencies_and_do_not_overlap() -> None:
     chance = random.Random(7)
     for size in (1, 2, 9, 40, 120):
         names = [f"n{number}" for number in range(size)]
@@ -27,9 +24,9 @@ def test_each_node_is_to_the_right_of_what_it_waits_for_and_none_overlap() -> No
         drawn = draw_graph(nodes)
         places = {one.node.id: (one.x, one.y) for one in drawn.nodes}
         assert all(places[needed][0] < places[one.id][0] for one in nodes for needed in one.needs)
-        taken = sorted(places.values())
-        assert all(x1 != x2 or y2 - y1 >= NODE_HEIGHT for (x1, y1), (x2, y2) in pairwise(taken))
-        assert all(x + NODE_WIDTH <= drawn.width and 0 <= y <= drawn.height - NODE_HEIGHT for x, y in taken)
+        corners = sorted(places.values())
+        assert all(x1 != x2 or y2 - y1 >= NODE_HEIGHT for (x1, y1), (x2, y2) in pairwise(corners))
+        assert all(x + NODE_WIDTH <= drawn.width and 0 <= y <= drawn.height - NODE_HEIGHT for x, y in corners)
         assert len(drawn.edges) == sum(len(one.needs) for one in nodes)
 
 
@@ -66,13 +63,6 @@ def test_all_tasks_of_a_work_item_are_one_node() -> None:
         ("one", "done", (), "/runs/r/items/one"),
         ("two", "blocked", ("item one",), "/runs/r/items/two"),
     ]
-
-
-@pytest.fixture
-def filled(log: Decklog, clock: ManualClock, browser: Browser) -> Browser:
-    sample_log.write(log, clock)
-    sample_parts.write(log, clock)
-    return browser
 
 
 def test_the_graph_of_a_run_shows_states_by_shape_and_links_each_task(filled: Browser, log: Decklog) -> None:

@@ -10,7 +10,7 @@ from decklog import Decklog, ManualClock
 from decklog.core.errors import OutcomeUnknown
 from decklog.mcp.token import find_token
 from tests.conftest import on_both
-from tests.web.asking import NAMES, Browser, made
+from tests.web.client import NAMES, Browser, make_browser
 
 
 def values(text: str) -> dict[str, float]:
@@ -25,7 +25,7 @@ def test_liveness_and_readiness_need_no_login(stranger: Browser) -> None:
 
 def test_monitoring_endpoints_refuse_another_host(stranger: Browser) -> None:
     for path in ("/livez", "/readyz", "/metrics"):
-        assert stranger.ask("GET", path, [("host", "elsewhere.example")]).status == 421
+        assert stranger.request("GET", path, [("host", "elsewhere.example")]).status == 421
 
 
 @on_both
@@ -44,7 +44,7 @@ def test_log_with_another_schema_is_not_ready(stranger: Browser, log: Decklog) -
 @pytest.mark.slow
 def test_readiness_answers_in_time_while_the_database_hangs(postgres_url: str) -> None:
     with Decklog.open(postgres_url) as log, psycopg.connect(postgres_url) as other:
-        browser = made(log)
+        browser = make_browser(log)
         with browser.runner:
             other.execute("lock table schema_steps in access exclusive mode")
             started = time.monotonic()
@@ -100,13 +100,13 @@ def test_metrics_of_a_log_that_cannot_be_read_still_show_the_errors(browser: Bro
 def test_metrics_need_a_session_or_the_token_of_their_file(log: Decklog, tmp_path: Path) -> None:
     path = tmp_path / "token"
     token = find_token(str(path), {})
-    browser = made(log, metrics_token=token)
+    browser = make_browser(log, metrics_token=token)
     host = ("host", NAMES.host)
     with browser.runner:
-        assert browser.ask("GET", "/metrics", [host]).status == 401
+        assert browser.request("GET", "/metrics", [host]).status == 401
         for wrong in ("Bearer " + "x" * 43, f"Basic {token.text}", "Bearer"):
-            assert browser.ask("GET", "/metrics", [host, ("authorization", wrong)]).status == 401
+            assert browser.request("GET", "/metrics", [host, ("authorization", wrong)]).status == 401
         right = ("authorization", f"Bearer {path.read_text().strip()}")
-        assert browser.ask("GET", "/metrics", [host, right]).status == 200
-        assert browser.ask("GET", "/runs", [host, right]).status == 303  # it opens nothing else
+        assert browser.request("GET", "/metrics", [host, right]).status == 200
+        assert browser.request("GET", "/runs", [host, right]).status == 303  # it opens nothing else
         assert browser.log_in().get("/metrics").status == 200

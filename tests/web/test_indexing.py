@@ -7,7 +7,7 @@ import pytest
 from decklog import Decklog
 from decklog.web import indexing
 from tests.conftest import on_both
-from tests.web.asking import Browser
+from tests.web.client import Browser
 
 
 @on_both

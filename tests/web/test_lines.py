@@ -8,7 +8,7 @@ import pytest
 from decklog import Decklog
 from tests.provenance.sessions import RecordedSession, record_text
 from tests.provenance.text_repositories import TextFolder
-from tests.web.asking import Browser
+from tests.web.client import Browser
 from tests.web.payloads import PAYLOADS
 from tests.web.test_every_column import HIDDEN
 from tests.web.test_text_of_agents import shape
@@ -77,7 +77,7 @@ def test_file_that_is_not_in_the_repository_is_not_found(folder: TextFolder, bro
     assert browser.get("/lines/file").status == 400
 
 
-def test_dashboard_outside_of_a_repository_says_so(
+def test_dashboard_outside_of_a_repository_answers_404(
     log: Decklog, browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

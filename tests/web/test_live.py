@@ -1,8 +1,9 @@
-"""What open pages are told: which runs moved, each time, whoever writes; one look serves all of them."""
+"""Live events of open pages: which runs moved. One query serves all pages."""
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -11,71 +12,73 @@ from decklog import Decklog
 from decklog.web.live import MOST_RUNS, Feed, LiveListener
 from tests.conftest import on_both
 
+pytestmark = pytest.mark.anyio
 Streams = list[AsyncIterator[str]]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
 
 
 def parsed(text: str) -> tuple[str, dict[str, int]]:
     fields = dict(line.split(": ", 1) for line in text.strip().splitlines())
-    told: dict[str, dict[str, int]] = json.loads(fields["data"])
-    return next(iter(told.items()), ("", {}))
+    event: dict[str, dict[str, int]] = json.loads(fields["data"])
+    return next(iter(event.items()), ("", {}))
 
 
-def listening(log: Decklog, count: int, job: Callable[[Feed, Streams], Awaitable[None]], **given: Any) -> Feed:
-    """Open so many streams, greet each, and do something with them."""
-    feed = Feed(log, **given)
-
-    async def run() -> None:
-        streams = [feed.stream(lambda: True) for _ in range(count)]
-        for stream in streams:
-            assert parsed(await anext(stream))[0] == "reset"
-        await asyncio.wait_for(job(feed, streams), 30)
-        for stream in streams:
-            await stream.aclose()  # type: ignore[attr-defined]
-
-    asyncio.run(run())
-    return feed
+@asynccontextmanager
+async def listening(log: Decklog, count: int, **options: Any) -> AsyncIterator[tuple[Feed, Streams]]:
+    """Open streams and read the first event of each."""
+    feed = Feed(log, **options)
+    streams = [feed.stream(lambda: True) for _ in range(count)]
+    for stream in streams:
+        assert parsed(await anext(stream))[0] == "reset"
+    async with asyncio.timeout(30):
+        yield feed, streams
+    for stream in streams:
+        await stream.aclose()
 
 
-async def told_of(stream: AsyncIterator[str], run_id: str, seq: int) -> None:
-    """Wait until a stream says that a run came as far as an entry."""
+async def wait_for_entry(stream: AsyncIterator[str], run_id: str, seq: int) -> None:
+    """Wait until a stream reports an entry of a run."""
     while parsed(await anext(stream))[1].get(run_id, 0) < seq:
         pass
 
 
 @on_both
-def test_every_commit_is_told_to_everybody_who_listens(log: Decklog, run_id: str) -> None:
-    async def job(_: Feed, streams: Streams) -> None:
+async def test_every_commit_reaches_every_stream(log: Decklog, run_id: str) -> None:
+    async with listening(log, 3) as (_, streams):
         for _ in range(3):
             entry = await asyncio.to_thread(log.journal.append, run_id, "hello")
             for stream in streams:
-                await told_of(stream, run_id, entry.seq)
-
-    listening(log, 3, job)
+                await wait_for_entry(stream, run_id, entry.seq)
 
 
 @on_both
-def test_what_another_process_would_write_is_told_too(target: str, log: Decklog, run_id: str) -> None:
-    async def job(_: Feed, streams: Streams) -> None:
+async def test_commit_of_another_connection_reaches_a_stream(target: str, log: Decklog, run_id: str) -> None:
+    async with listening(log, 1) as (_, streams):
+
         def write() -> int:
             with Decklog.open(target) as other:
                 return other.journal.append(run_id, "hello").seq
 
-        await told_of(streams[0], run_id, await asyncio.to_thread(write))
-
-    listening(log, 1, job)
+        await wait_for_entry(streams[0], run_id, await asyncio.to_thread(write))
 
 
-def test_a_hundred_pages_cost_no_more_looks_than_one(log: Decklog, run_id: str) -> None:
-    async def job(_: Feed, streams: Streams) -> None:
-        entry = await asyncio.to_thread(log.journal.append, run_id, "hello")
-        for stream in streams:
-            await told_of(stream, run_id, entry.seq)
-
-    assert listening(log, 100, job).looks <= listening(log, 1, job).looks + 2
+async def test_hundred_streams_share_one_query(log: Decklog, run_id: str) -> None:
+    looks = []
+    for count in (1, 100):
+        async with listening(log, count) as (feed, streams):
+            entry = await asyncio.to_thread(log.journal.append, run_id, "hello")
+            for stream in streams:
+                await wait_for_entry(stream, run_id, entry.seq)
+        looks.append(feed.looks)
+    assert looks[1] <= looks[0] + 2
 
 
 class Pauses:
-    """Keeps a feed between two looks until it is let go on, and knows how long it would have slept."""
+    """Stops a feed between two looks, and records how long it would have slept."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
@@ -92,55 +95,50 @@ class Pauses:
         self.has_begun.clear()
 
 
-def test_commits_that_follow_each_other_are_told_together_ten_times_a_second_at_most(
-    log: Decklog, run_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # It is never time to look at runs that are over, and the feed hears of a commit when the test says so.
+async def test_commits_are_batched_ten_times_a_second_at_most(log: Decklog, run_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Ended runs are never polled, and the test wakes the feed.
     monkeypatch.setattr("decklog.web.live.monotonic", lambda: 0.0)
-    heard: list[Callable[[], None]] = []
-    monkeypatch.setattr(log.db, "watch", lambda _, wake: [heard.append(wake), lambda: None][1])
+    wakers: list[Callable[[], None]] = []
+    monkeypatch.setattr(log.db, "watch", lambda _, wake: [wakers.append(wake), lambda: None][1])
     pauses = Pauses()
 
-    async def job(_: Feed, streams: Streams) -> None:
+    async with listening(log, 1, sleep=pauses) as (_, streams):
+
         def write(count: int = 1) -> int:
             last = [log.journal.append(run_id, "hello") for _ in range(count)][-1].seq
-            heard[0]()
+            wakers[0]()
             return last
 
-        async def is_told(last: int) -> bool:
+        async def is_sent(last: int) -> bool:
             return parsed(await anext(streams[0])) == ("moved", {run_id: last})
 
-        assert await is_told(write())
+        assert await is_sent(write())
         for count in (1, 1, 1, 30):
             await pauses.begun()
             last = write(count)
             pauses.may_end.set()
             # However many came, it is one message.
-            assert await is_told(last)
+            assert await is_sent(last)
         await pauses.begun()
-        # Nothing comes meanwhile: who comes next is told at once, and the pause is short again.
+        # After a pause without commits, the next one is sent at once and the pause is short again.
         pauses.may_end.set()
         await asyncio.sleep(0)
-        assert await is_told(write())
+        assert await is_sent(write())
         await pauses.begun()
         assert pauses.seconds == [0.03, 0.06, 0.1, 0.1, 0.1, 0.03]
 
-    listening(log, 1, job, sleep=pauses)
 
-
-def test_nobody_looks_when_nobody_listens(log: Decklog, run_id: str) -> None:
-    async def job(_: Feed, __: Streams) -> None:
+async def test_feed_without_streams_does_not_query(log: Decklog, run_id: str) -> None:
+    async with listening(log, 2) as (feed, _):
         pass
-
-    feed = listening(log, 2, job)
     assert feed.count == 0
     looks = feed.looks
     log.journal.append(run_id, "hello")
     assert feed.looks == looks
 
 
-def test_a_stream_ends_with_the_server_and_with_its_session(log: Decklog) -> None:
-    async def job(feed: Feed, streams: Streams) -> None:
+async def test_a_stream_ends_with_the_server_and_with_its_session(log: Decklog) -> None:
+    async with listening(log, 1) as (feed, streams):
         refused = feed.stream(lambda: False)
         assert parsed(await anext(refused))[0] == "reset"
         with pytest.raises(StopAsyncIteration):
@@ -149,65 +147,50 @@ def test_a_stream_ends_with_the_server_and_with_its_session(log: Decklog) -> Non
         with pytest.raises(StopAsyncIteration):
             await anext(streams[0])
 
-    listening(log, 1, job)
+
+async def test_slow_reader_has_bounded_memory_and_is_reset() -> None:
+    listener = LiveListener()
+    for number in range(3 * MOST_RUNS):
+        listener.tell({f"run_{number}": 1})
+        assert len(listener.moved) <= MOST_RUNS
+    assert parsed(listener.take())[0] == "reset"
+    assert parsed(listener.take()) == ("", {})
 
 
-def test_a_reader_that_does_not_read_holds_no_memory_and_reads_anew() -> None:
-    async def run() -> None:
-        listener = LiveListener()
-        for number in range(3 * MOST_RUNS):
-            listener.tell({f"run_{number}": 1})
-            assert len(listener.moved) <= MOST_RUNS
-        assert parsed(listener.take())[0] == "reset"
-        assert parsed(listener.take()) == ("", {})
-
-    asyncio.run(run())
-
-
-def test_a_log_that_can_not_be_read_just_now_makes_pages_ask_for_themselves(log: Decklog) -> None:
-    async def job(feed: Feed, streams: Streams) -> None:
+async def test_unreadable_log_resets_streams(log: Decklog) -> None:
+    async with listening(log, 1) as (feed, streams):
         log.close()
         await feed._tell()
         assert parsed(await anext(streams[0]))[0] == "reset"
 
-    listening(log, 1, job)
 
-
-def test_who_has_no_news_gets_a_sign_of_life_now_and_then(log: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_idle_stream_gets_heartbeats(log: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("decklog.web.live.BEAT_SECONDS", 0.01)
 
-    async def job(_: Feed, streams: Streams) -> None:
+    async with listening(log, 2) as (_, streams):
         for stream in streams:
             assert [await anext(stream) for _ in range(3)] == ["data: {}\n\n"] * 3
 
-    listening(log, 2, job)
+
+async def test_pending_message_collects_all_changes() -> None:
+    quick, slow = LiveListener(), LiveListener()
+    for listener in (quick, slow):
+        listener.tell({"a": 1, "b": 1})
+    assert parsed(quick.take()) == ("moved", {"a": 1, "b": 1})
+    slow.tell({"b": 2})
+    assert parsed(slow.take()) == ("moved", {"a": 1, "b": 2})
+    # What one listener has not read yet is not sent to another.
+    quick.tell({"c": 1})
+    assert quick.moved == {"c": 1}
 
 
-def test_one_message_of_several_looks_has_all_of_them() -> None:
-    async def run() -> None:
-        quick, slow = LiveListener(), LiveListener()
-        for listener in (quick, slow):
-            listener.tell({"a": 1, "b": 1})
-        assert parsed(quick.take()) == ("moved", {"a": 1, "b": 1})
-        slow.tell({"b": 2})
-        assert parsed(slow.take()) == ("moved", {"a": 1, "b": 2})
-        # What one has not read yet is not what another is told.
-        quick.tell({"c": 1})
-        assert quick.moved == {"c": 1}
-
-    asyncio.run(run())
-
-
-def test_who_logs_out_while_nothing_comes_is_told_nothing_more(log: Decklog, run_id: str) -> None:
-    async def run() -> None:
-        feed, is_in = Feed(log), [True]
-        stream = feed.stream(lambda: is_in[0])
-        assert parsed(await anext(stream))[0] == "reset"
-        waiting = asyncio.ensure_future(anext(stream))
-        await asyncio.sleep(0)
-        is_in[0] = False
-        await asyncio.to_thread(log.journal.append, run_id, "not for them")
-        with pytest.raises(StopAsyncIteration):
-            await asyncio.wait_for(waiting, 30)
-
-    asyncio.run(run())
+async def test_idle_stream_ends_after_logout(log: Decklog, run_id: str) -> None:
+    feed, is_in = Feed(log), [True]
+    stream = feed.stream(lambda: is_in[0])
+    assert parsed(await anext(stream))[0] == "reset"
+    waiting = asyncio.ensure_future(anext(stream))
+    await asyncio.sleep(0)
+    is_in[0] = False
+    await asyncio.to_thread(log.journal.append, run_id, "not for them")
+    with pytest.raises(StopAsyncIteration):
+        await asyncio.wait_for(waiting, 30)

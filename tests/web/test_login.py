@@ -18,26 +18,26 @@ from decklog.web.login import peer_uid
 from decklog.web.sessions import COOKIE, LOGIN_SECONDS, MOST_SESSIONS, SESSION_SECONDS, BrowserSessions
 from tests.conftest import on_both
 from tests.every import every
-from tests.web.asking import Browser, Seconds, made
+from tests.web.client import Browser, Seconds, make_browser
 
 PAGES = ("/", "/now", "/runs", "/inbox", "/inbox/approval/x", "/runs/x/overview", "/runs/x/journal", "/no-such-page")
 
 
 @every("path", PAGES)
-def test_whoever_is_not_logged_in_is_led_to_the_login(stranger: Browser, path: str) -> None:
+def test_request_without_session_redirects_to_the_login(stranger: Browser, path: str) -> None:
     answer = stranger.get(path)
     address = "/login" if path == "/" else f"/login?next={path}"
     assert (answer.status, answer.headers["location"], answer.body) == (303, address, b"")
 
 
 @on_both
-def test_login_leads_to_the_page_that_was_asked_for(stranger: Browser) -> None:
+def test_login_redirects_to_the_requested_page(stranger: Browser) -> None:
     address = stranger.get("/search?q=a%20b&after=3").headers["location"]
     assert address == "/login?next=/search%3Fq%3Da%2520b%26after%3D3"
     page = stranger.get(address).text
     [following] = set(re.findall(r'name="next" value="([^"]*)"', page))
-    given = {"token": stranger.site.sessions.new_link(), "next": html.unescape(following)}
-    assert stranger.post("/login", given).headers["location"] == "/search?q=a%20b&after=3"
+    form = {"token": stranger.site.sessions.new_link(), "next": html.unescape(following)}
+    assert stranger.post("/login", form).headers["location"] == "/search?q=a%20b&after=3"
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,13 @@ def test_login_leads_to_the_page_that_was_asked_for(stranger: Browser) -> None:
         "/é",
     ],
 )
-def test_login_leads_to_no_page_of_another_host(stranger: Browser, place: str) -> None:
+def test_login_redirects_to_no_other_host(stranger: Browser, place: str) -> None:
     assert 'name="next"' not in stranger.get(f"/login?{urlencode({'next': place})}").text
     answer = stranger.post("/login", {"token": stranger.site.sessions.new_link(), "next": place})
     assert answer.headers["location"] == "/"
 
 
-def test_wrong_code_redirects_to_the_login_and_keeps_the_page_that_was_asked_for(stranger: Browser) -> None:
+def test_wrong_code_redirects_to_the_login_and_keeps_the_requested_page(stranger: Browser) -> None:
     answer = stranger.post("/login", {"token": "x", "next": "/runs"})
     assert (answer.status, answer.headers["location"]) == (303, "/login?wrong=code&next=/runs")
     page = stranger.get(answer.headers["location"]).text
@@ -68,14 +68,14 @@ def test_wrong_code_redirects_to_the_login_and_keeps_the_page_that_was_asked_for
     assert re.search(r'<input id="token"[^>]* autofocus aria-invalid="true"', page)
 
 
-def test_login_page_leads_on_whoever_is_logged_in(browser: Browser) -> None:
+def test_login_page_redirects_if_logged_in(browser: Browser) -> None:
     assert browser.get("/login?next=/runs").headers["location"] == "/runs"
     # Not without a page: a code behind the # of the address would go along.
     assert browser.get("/login").status == 200
 
 
 @pytest.mark.parametrize("path", ["/now.json", "/runs.json", "/events", "/runs/x/rows", "/runs/x/rows.json"])
-def test_a_program_that_is_not_logged_in_is_told_so(stranger: Browser, path: str) -> None:
+def test_json_and_streams_without_session_answer_401(stranger: Browser, path: str) -> None:
     answer = stranger.get(path)
     assert (answer.status, answer.data["error"]["code"]) == (401, "not_logged_in")
 
@@ -92,7 +92,7 @@ def test_a_link_logs_one_browser_in_once(stranger: Browser) -> None:
     assert token not in again.text
 
 
-def test_of_two_who_follow_a_link_at_the_same_time_one_comes_in() -> None:
+def test_link_followed_concurrently_logs_in_once() -> None:
     sessions = BrowserSessions()
     with ThreadPoolExecutor(8) as pool:
         for _ in range(50):
@@ -108,7 +108,7 @@ def test_a_link_is_good_for_five_minutes(stranger: Browser) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "x", "x" * 43, "\ud800", "é" * 200])
-def test_a_guess_is_no_link(token: str) -> None:
+def test_guessed_token_does_not_log_in(token: str) -> None:
     sessions = BrowserSessions()
     sessions.new_link()
     assert sessions.log_in(token) is None
@@ -124,13 +124,13 @@ def test_a_session_ends_after_twelve_hours(browser: Browser) -> None:
 def test_a_session_ends_with_its_logout_and_only_by_its_own_form(browser: Browser) -> None:
     assert browser.post("/logout", {"token": "x"}).status == 403
     assert browser.get("/now").status == 200
-    kept = browser.cookie
+    cookie = browser.cookie
     assert browser.post("/logout", {"token": browser.session.form_token("logout", "")}).status == 303
-    browser.cookie = kept
+    browser.cookie = cookie
     assert browser.get("/now").status == 303
 
 
-def test_all_sessions_end_together_if_that_is_asked_for(browser: Browser) -> None:
+def test_logout_everywhere_ends_all_sessions(browser: Browser) -> None:
     sessions = browser.site.sessions
     other = sessions.log_in(sessions.new_link())
     link = sessions.new_link()
@@ -142,7 +142,7 @@ def test_all_sessions_end_together_if_that_is_asked_for(browser: Browser) -> Non
 
 
 def test_sessions_end_with_the_server(log: Decklog, browser: Browser) -> None:
-    restarted = made(log)
+    restarted = make_browser(log)
     restarted.cookie = browser.cookie
     with restarted.runner:
         assert restarted.get("/now").status == 303
@@ -173,37 +173,35 @@ def test_a_form_is_of_one_session_one_verb_and_one_record() -> None:
     assert not one.is_form_token("", "approvals.decide", "apr_1")
 
 
-def test_a_session_has_no_more_than_so_many_streams(browser: Browser) -> None:
+def test_streams_of_a_session_are_limited(browser: Browser) -> None:
     browser.session.streams = MOST_OF_A_SESSION
     assert browser.get("/events").status == 429
 
 
-def test_the_name_and_the_port_of_a_log_are_the_same_at_each_start_and_told_to_nobody(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_name_and_port_of_a_log_are_stable_and_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     first = remembered(str(tmp_path / "log.db"), 9001)
     assert re.fullmatch(r"dl-[0-9a-f]{20}\.localhost", first.own)
     assert remembered(str(tmp_path / "log.db"), None) == first
     assert remembered(str(tmp_path / "other.db"), None).own != first.own
-    kept = [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
-    assert [oct(path.stat().st_mode & 0o777) for path in kept] == ["0o600"] * 2
+    state_files = [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
+    assert [oct(path.stat().st_mode & 0o777) for path in state_files] == ["0o600"] * 2
     assert oct(os.stat(tmp_path / "state/decklog/serve").st_mode & 0o777) == "0o700"
 
 
 @pytest.mark.parametrize(
-    "kept", ["", "[]", '{"name": "attacker.example", "port": 80}', '{"name": 1, "port": "x"}', '{"port": true}']
+    "content", ["", "[]", '{"name": "attacker.example", "port": 80}', '{"name": 1, "port": "x"}', '{"port": true}']
 )
-def test_what_was_kept_otherwise_than_we_write_it_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: str) -> None:
+def test_malformed_state_file_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     remembered(str(tmp_path / "log.db"), None)
-    next(path for path in tmp_path.rglob("*.json")).write_text(kept)
+    next(path for path in tmp_path.rglob("*.json")).write_text(content)
     found = remembered(str(tmp_path / "log.db"), None)
     assert re.fullmatch(r"dl-[0-9a-f]{20}\.localhost", found.own)
     assert found.port == FIRST_PORT
 
 
-def test_where_nothing_can_be_kept_it_is_served_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_state_folder_is_tolerated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     assert remembered("log.db", 9001).port == 9001

@@ -1,4 +1,4 @@
-"""What the pages show is what the verbs say, now and as of any entry, on both engines."""
+"""Pages show what the verbs return, now and as of any entry, on both engines."""
 
 import gzip
 import html
@@ -19,8 +19,7 @@ from decklog.web.rendering import asset, assets, bars, edition, length, shown_li
 from decklog.web.site import TITLES, failure, status_of
 from tests.conftest import on_both
 from tests.every import every
-from tests.pictures import sample_log
-from tests.web.asking import Browser
+from tests.web.client import Browser
 
 TABS = tuple(run.TABS)
 PLACES = (
@@ -63,20 +62,13 @@ class Read(HTMLParser):
         return " ".join(" ".join(self.words).split())
 
 
-@pytest.fixture
-def sample(log: Decklog, clock: ManualClock, browser: Browser) -> Browser:
-    """A dashboard of a week of two runs."""
-    sample_log.write(log, clock)
-    return browser
-
-
 def read(browser: Browser, url: str) -> Read:
     answer = browser.get(url)
     assert answer.status == 200, answer.text
     return Read(answer.text)
 
 
-def test_now_says_in_a_sentence_what_waits_what_runs_and_what_it_costs(log: Decklog, sample: Browser) -> None:
+def test_now_sums_up_in_a_sentence(log: Decklog, sample: Browser) -> None:
     page = read(sample, "/now")
     assert log.overview.now().sentence in page.text
     assert "git push origin trailing-commas" in page.text
@@ -84,7 +76,7 @@ def test_now_says_in_a_sentence_what_waits_what_runs_and_what_it_costs(log: Deck
     assert "(1) Now · Decklog" in page.text
 
 
-def test_a_new_log_says_how_to_begin(browser: Browser) -> None:
+def test_pages_of_a_new_log_name_the_first_command(browser: Browser) -> None:
     assert 'decklog runs start "GOAL"' in read(browser, "/").text
     assert "No run yet" in read(browser, "/runs").text
     assert "Nothing was charged" in read(browser, "/spend").text
@@ -95,7 +87,7 @@ def test_a_new_log_says_how_to_begin(browser: Browser) -> None:
     assert "Nothing waits." in read(browser, "/inbox").text
 
 
-def test_search_that_was_cut_says_so_and_goes_on(log: Decklog, browser: Browser) -> None:
+def test_partial_search_has_a_next_page(log: Decklog, browser: Browser) -> None:
     log.runs.start("Look", run_id="look")
     log.journal.append_many([{"stream": "look", "body": f"zq{number}"} for number in range(2_500)])
     log.journal.append_many([{"stream": "look", "body": "hay"} for _ in range(2_100)])
@@ -150,15 +142,15 @@ def test_titles_are_unique(sample: Browser) -> None:
 
 @pytest.mark.slow
 @on_both
-def test_a_run_as_of_any_entry_is_what_the_snapshot_says(log: Decklog, sample: Browser) -> None:
+def test_run_as_of_any_entry_equals_its_snapshot(log: Decklog, sample: Browser) -> None:
     newest = log.overview.run("commas").entries
     for at in random.Random(14).sample(range(1, newest + 1), 12):
-        picture, snapshot = log.overview.run_view("commas", at=str(at)), log.runs.snapshot("commas", at=str(at))
-        head = moment_of(picture)
-        tasks = {task.id: task.state.value for task in snapshot.records.get("tasks", [])}  # type: ignore[attr-defined]
-        assert {task.id: task.state.value for task in picture.tasks} == tasks
-        asked = [approval.state.value for approval in snapshot.records.get("approvals", [])]  # type: ignore[attr-defined]
-        assert picture.waiting == asked.count("open")
+        view, snapshot = log.overview.run_view("commas", at=str(at)), log.runs.snapshot("commas", at=str(at))
+        head = moment_of(view)
+        tasks = {task.id: task.state.value for task in snapshot.records.get("tasks", [])}
+        assert {task.id: task.state.value for task in view.tasks} == tasks
+        states = [approval.state.value for approval in snapshot.records.get("approvals", [])]
+        assert view.waiting == states.count("open")
         assert {state: count for state, count in head.tasks.items() if count} == {
             state: list(tasks.values()).count(state) for state in set(tasks.values())
         }
@@ -169,7 +161,7 @@ def test_a_run_as_of_any_entry_is_what_the_snapshot_says(log: Decklog, sample: B
         assert entries == list(range(max(1, at - 39), at + 1))
 
 
-def test_the_newest_entry_as_a_moment_is_what_is_now(log: Decklog, sample: Browser) -> None:
+def test_run_as_of_its_newest_entry_equals_the_present(log: Decklog, sample: Browser) -> None:
     newest = log.overview.run("commas").entries
     now, then = (moment_of(log.overview.run_view("commas", at=at)) for at in (None, str(newest)))
     same = ("goal", "word", "seq", "tasks", "cost", "calls", "unpriced", "waiting", "moment", "planned")
@@ -177,31 +169,31 @@ def test_the_newest_entry_as_a_moment_is_what_is_now(log: Decklog, sample: Brows
 
 
 @every("at", ["0", "1000", "999999999"])
-def test_an_entry_that_is_not_there_is_no_moment(sample: Browser, at: str) -> None:
+def test_missing_entry_is_not_found(sample: Browser, at: str) -> None:
     assert sample.get(f"/runs/commas/overview?at={at}").status == 404
 
 
 @every("at", ["", "x", "-1", "1.5", "१", "9" * 40])
-def test_what_is_no_number_is_no_moment_and_shows_the_present(sample: Browser, at: str) -> None:
+def test_invalid_entry_number_shows_the_present(sample: Browser, at: str) -> None:
     assert "AS OF" not in read(sample, f"/runs/commas/overview?at={at}").text
 
 
-def test_the_kinds_of_entries_are_told_apart_at_any_moment(log: Decklog, sample: Browser) -> None:
+def test_entries_are_filtered_by_kind_at_any_entry(log: Decklog, sample: Browser) -> None:
     for at in (None, 40, 20):
         page = sample.get("/runs/commas/tools.json" + (f"?at={at}" if at else ""))
         found = [entry["seq"] for entry in page.data["data"]["entries"]]
-        every = [entry.seq for entry in log.journal.find("commas", kind="tool", limit=100)]  # type: ignore[arg-type]
+        every = [entry.seq for entry in log.journal.find("commas", kind="tool", limit=100)]
         assert found == [seq for seq in every if at is None or seq <= at]
 
 
-def test_a_page_of_rows_is_what_came_after_an_entry_each_once_and_in_order(log: Decklog, sample: Browser) -> None:
+def test_rows_after_an_entry_come_once_and_in_order(log: Decklog, sample: Browser) -> None:
     newest = log.overview.run("commas").entries
     for after in (0, 1, newest - 1, newest):
         page = read(sample, f"/runs/commas/rows?after={after}")
         assert [int(name[2:]) for name in page.ids if name.startswith("e-")] == list(range(after + 1, newest + 1))
 
 
-def test_whoever_was_away_for_long_gets_the_newest_and_is_told_how_much_is_missing(log: Decklog, browser: Browser) -> None:
+def test_long_gap_shows_the_newest_rows_and_how_many_are_missing(log: Decklog, browser: Browser) -> None:
     log.runs.start("x", run_id="x")
     log.journal.append_many([{"stream": "x", "body": "y", "kind": "event"} for _ in range(1300)])
     page = read(browser, "/runs/x/rows?after=1")
@@ -214,18 +206,18 @@ def test_whoever_was_away_for_long_gets_the_newest_and_is_told_how_much_is_missi
 def test_a_journal_is_read_page_by_page(log: Decklog, browser: Browser) -> None:
     log.runs.start("x", run_id="x")
     log.journal.append_many([{"stream": "x", "body": "y", "kind": "event"} for _ in range(450)])
-    url, seen = "/runs/x/journal", list[int]()
+    url, entries = "/runs/x/journal", list[int]()
     while True:
         page = read(browser, url)
-        seen = [int(name[2:]) for name in page.ids if name.startswith("e-")] + seen
+        entries = [int(name[2:]) for name in page.ids if name.startswith("e-")] + entries
         older = [value for tag, name, value in page.attributes if tag == "a" and name == "href" and "before=" in (value or "")]
         if not older:
             break
         url = html.unescape(older[0] or "")
-    assert seen == list(range(1, 452))
+    assert entries == list(range(1, 452))
 
 
-def test_runs_are_read_page_by_page_and_by_their_word(log: Decklog, clock: ManualClock, browser: Browser) -> None:
+def test_runs_are_read_page_by_page_and_by_status(log: Decklog, clock: ManualClock, browser: Browser) -> None:
     for number in range(60):
         log.runs.start(f"goal {number}", run_id=f"r{number:02}")
         clock.advance(seconds=1)
@@ -239,7 +231,7 @@ def test_runs_are_read_page_by_page_and_by_their_word(log: Decklog, clock: Manua
 
 
 @pytest.mark.parametrize("run_id", ["a/b", "a b".replace(" ", "%"), "x.json", "journal", "ü", "..x", "a?b", "a#b", "'\"<x>"])
-def test_a_run_is_found_by_whatever_name_it_has(log: Decklog, browser: Browser, run_id: str) -> None:
+def test_run_with_any_name_is_found(log: Decklog, browser: Browser, run_id: str) -> None:
     log.runs.start("goal", run_id=run_id)
     page = read(browser, "/runs")
     links = [
@@ -250,7 +242,7 @@ def test_a_run_is_found_by_whatever_name_it_has(log: Decklog, browser: Browser, 
     assert browser.get(f"{links[0]}.json").data["data"]["run"]["id"] == run_id
 
 
-def test_old_and_long_and_overwritten_texts_are_shown_as_a_person_reads_them(log: Decklog, run_id: str) -> None:
+def test_terminal_output_is_shown_as_text(log: Decklog, run_id: str) -> None:
     bar = "\r".join(f"{percent} %" for percent in range(101))
     entry = log.journal.append(run_id, f"\x1b[31mred\x1b[0m\n{bar}\r\nend")
     assert row_of(entry).text == "red\n100 %\nend"
@@ -266,7 +258,7 @@ def test_small_changes_are_folded_and_none_is_left_out(log: Decklog, sample: Bro
     assert not any(row.kind != "change" for is_folded, rows in parts if is_folded for row in rows)
 
 
-def test_what_is_decided_on_shows_what_nobody_would_see() -> None:
+def test_subject_of_a_decision_shows_invisible_characters() -> None:
     assert shown_lines("rm -rf /tmp/\u202ecod\u200b.exe\x1b[2K") == ["rm -rf /tmp/⟨U+202E⟩cod⟨U+200B⟩.exe⟨U+001B⟩[2K"]
     assert shown_lines('{"b":1,"a":[2]}') == ["{", '  "b": 1,', '  "a": [', "    2", "  ]", "}"]
     assert shown_lines("a\tb\n") == ["a    b"]
@@ -287,25 +279,25 @@ def test_figures_of_a_page(clock: ManualClock) -> None:
 @pytest.mark.parametrize(
     ("problem", "status"), [(NotFound("x"), 404), (Invalid("x"), 400), (Damaged("at /home/x/log.db"), 503), (KeyError("x"), 500)]
 )
-def test_an_error_has_its_status_and_tells_nothing_of_the_machine(problem: Exception, status: int) -> None:
+def test_error_has_a_status_and_no_path(problem: Exception, status: int) -> None:
     assert status_of(problem) == status
     assert "/home" not in str(failure(problem))
     assert TITLES[status]
 
 
-def test_a_page_that_can_not_be_had_says_why(sample: Browser) -> None:
+def test_missing_page_shows_the_reason(sample: Browser) -> None:
     answer = sample.get("/runs/nothing/overview")
     assert answer.status == 404
-    shown = Read(answer.text).text
-    assert "there is no run" in shown
+    text = Read(answer.text).text
+    assert "there is no run" in text
     # What waits is still counted in the bar.
-    assert "Inbox 1 decision waits" in shown
+    assert "Inbox 1 decision waits" in text
     assert sample.get("/runs/nothing/overview.json").data["error"]["code"] == "not_found"
     assert sample.get("/nowhere").status == 404
     assert sample.get("/nowhere.json").data["ok"] is False
 
 
-def test_files_are_kept_for_ever_by_what_they_are(browser: Browser) -> None:
+def test_static_files_are_immutable(browser: Browser) -> None:
     for name, content in assets().items():
         answer = browser.get(f"/static/{edition()}/{name}")
         assert (answer.status, answer.body) == (200, content)
@@ -330,7 +322,11 @@ def test_every_kind_of_answer_is_under_the_same_policy(sample: Browser) -> None:
         "/nowhere.json",
     )
     found = [sample.get(url) for url in (*urls, "/nowhere.json", "/runs/nothing/overview", "/runs/commas", "/search?q=since:x")]
-    found += [sample.post("/now", {}), sample.post("/logout", {"token": "x"}), sample.ask("GET", "/", [("host", "x.example")])]
+    found += [
+        sample.post("/now", {}),
+        sample.post("/logout", {"token": "x"}),
+        sample.request("GET", "/", [("host", "x.example")]),
+    ]
     assert {answer.status for answer in found} >= {200, 303, 403, 404, 405, 421}
     for answer in found:
         assert HEADERS.items() <= answer.headers.items(), answer.status
@@ -339,7 +335,7 @@ def test_every_kind_of_answer_is_under_the_same_policy(sample: Browser) -> None:
 
 
 @pytest.mark.slow
-def test_no_page_is_kept_by_a_browser(sample: Browser) -> None:
+def test_pages_are_not_cached(sample: Browser) -> None:
     for url in (*SHOWN, "/now.json", "/login", "/nowhere"):
         assert sample.get(url).headers["cache-control"] == "no-store"
 

@@ -7,7 +7,7 @@ import pytest
 from decklog import Decklog, ManualClock
 from decklog.web.pages.run import BAR
 from tests.pictures import sample_log, sample_parts
-from tests.web.asking import Browser
+from tests.web.client import Browser
 from tests.web.payloads import PAYLOADS
 from tests.web.test_text_of_agents import shape
 

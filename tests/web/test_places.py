@@ -1,20 +1,19 @@
-"""Spend, Search, Tasks and Compare say what the verbs say, and take what is typed for what it means."""
+"""Spend, Search, Tasks and Compare show what the verbs return."""
 
 import pytest
 
-from decklog import Decklog, ManualClock
+from decklog import Decklog
 from decklog.web.pages import finding as search
 from decklog.web.pages import others as compare
 from decklog.web.pages.charts import chart_of
 from decklog.web.pages.finding import words_of
 from decklog.web.rendering import plainly
 from tests.conftest import on_both
-from tests.pictures import sample_log
-from tests.web.asking import Browser
+from tests.web.client import Browser
 from tests.web.test_pages import read
 
 
-def test_what_narrows_a_search_stands_before_a_colon() -> None:
+def test_filters_of_a_search_have_a_colon() -> None:
     typed = words_of('lexer kind:tool agent:"dev 1" since:2d http://x')
     assert typed.words == "lexer http://x"
     assert typed.narrowed == {"kind": "tool", "agent": "dev 1", "since": "2d"}
@@ -22,7 +21,7 @@ def test_what_narrows_a_search_stands_before_a_colon() -> None:
     assert typed.with_one("run", "commas").endswith("since:2d run:commas")
 
 
-def test_columns_stand_on_each_other_and_small_kinds_are_one() -> None:
+def test_chart_stacks_columns_and_groups_small_kinds() -> None:
     values = {name: {"a": size} for name, size in zip("uvwxyz", (60, 20, 10, 5, 3, 2), strict=True)}
     chart = chart_of(["a", "b"], values, str, ceiling=200)
     assert chart.kinds == ["u", "v", "w", "x", "2 others"]
@@ -35,51 +34,47 @@ def test_columns_stand_on_each_other_and_small_kinds_are_one() -> None:
 
 @pytest.mark.slow
 @on_both
-def test_every_sum_is_that_of_the_days_and_an_id_leads_to_its_place(log: Decklog, clock: ManualClock, browser: Browser) -> None:
-    sample_log.write(log, clock)
+def test_sums_equal_those_of_the_days_and_an_id_redirects_to_its_page(log: Decklog, sample: Browser) -> None:
     log.ledger.charge("another", run_id="commas", agent="bo", input_tokens=5, enforce=False)
-    money = log.overview.money(by="run")  # type: ignore[arg-type]
+    money = log.overview.money(by="run")
     days = log.overview.days()
-    assert money.whole == {name: sum(day[name] for day in days) for name in money.whole}  # type: ignore[misc]
+    assert money.whole == {name: sum(day[name] for day in days) for name in money.whole}
     assert money.whole["unpriced_calls"] == 1
     assert {row["run_id"]: row["cost_microdollars"] for row in money.by} == {
         run: log.overview.run(run).cost_microdollars for run in ("commas", "fast-tests")
     }
-    few = log.overview.money(by="run", limit=1)  # type: ignore[arg-type]
+    few = log.overview.money(by="run", limit=1)
     assert few.others["cost_microdollars"] == log.overview.run("fast-tests").cost_microdollars
-    assert "1 unpriced call not included" in read(browser, "/spend").text
+    assert "1 unpriced call not included" in read(sample, "/spend").text
     places = {"commas:20": "/runs/commas/entries/20", "task_x": "/tasks/task_x", "run_x": "/runs/run_x/overview"}
     for text, place in places.items():
-        answer = browser.get(f"/search?q={text}")
+        answer = sample.get(f"/search?q={text}")
         assert (answer.status, answer.headers["location"]) == (303, place)
-    assert browser.get("/search?q=nothing:20").status == 200
-    assert browser.get("/search?q=comma*+since:x").status == 400
-    later = [hit["id"] for hit in browser.get("/search.json?q=comma*+run:commas+since:1m").data["data"]["hits"]]
-    every = [hit["id"] for hit in browser.get("/search.json?q=comma*+run:commas").data["data"]["hits"]]
+    assert sample.get("/search?q=nothing:20").status == 200
+    assert sample.get("/search?q=comma*+since:x").status == 400
+    later = [hit["id"] for hit in sample.get("/search.json?q=comma*+run:commas+since:1m").data["data"]["hits"]]
+    every = [hit["id"] for hit in sample.get("/search.json?q=comma*+run:commas").data["data"]["hits"]]
     assert set(later) < set(every)
-    assert "waits for docs (blocked)" in read(browser, "/tasks/release").text
-    assert "Write it down" in read(browser, "/tasks?state=blocked").text
+    assert "waits for docs (blocked)" in read(sample, "/tasks/release").text
+    assert "Write it down" in read(sample, "/tasks?state=blocked").text
     for odd in ("/tasks?state=done", "/spend?days=8", "/spend?by=colour"):
-        assert browser.get(odd).status == 400
-    assert browser.get("/tasks/nothing").status == browser.get("/compare?a=commas&b=nothing").status == 404
+        assert sample.get(odd).status == 400
+    assert sample.get("/tasks/nothing").status == sample.get("/compare?a=commas&b=nothing").status == 404
 
 
 @on_both
-def test_a_search_and_a_comparison_that_take_too_long_are_stopped_and_say_so(
-    log: Decklog, clock: ManualClock, browser: Browser, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sample_log.write(log, clock)
+def test_slow_search_and_comparison_are_stopped(sample: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (search, compare):
         monkeypatch.setattr(module, "PATIENCE_SECONDS", -1.0)
-    searched, compared = browser.get("/search?q=comma*"), browser.get("/compare?a=commas:20&b=commas")
+    searched, compared = sample.get("/search?q=comma*"), sample.get("/compare?a=commas:20&b=commas")
     assert (searched.status, compared.status) == (200, 200)
     assert "Stopped after 300 ms. Filter by run" in searched.text
     assert "Stopped after 300 ms" in compared.text
-    assert browser.get("/search.json?q=comma*+run:commas").data["data"] == {"is_stopped": True}
+    assert sample.get("/search.json?q=comma*+run:commas").data["data"] == {"is_stopped": True}
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "text"),
     [
         ("2026-11-16T03:06:21.000000Z", "2026-11-16 03:06:21"),
         ("done", "done"),
@@ -89,5 +84,5 @@ def test_a_search_and_a_comparison_that_take_too_long_are_stopped_and_say_so(
         ({"at": "2026-11-16T03:06:21Z"}, '{"at": "2026-11-16T03:06:21Z"}'),
     ],
 )
-def test_a_field_of_a_record_is_written_as_people_read_it(value: object, shown: str) -> None:
-    assert plainly(value) == shown
+def test_field_of_a_record_is_formatted_for_people(value: object, text: str) -> None:
+    assert plainly(value) == text

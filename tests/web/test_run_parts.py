@@ -2,19 +2,19 @@
 
 import pytest
 
-from decklog import Decklog, ManualClock
+from decklog import Decklog
 from decklog.web.pages.charts import line_of
 from decklog.web.pages.run import TABS
 from decklog.web.pages.timeline import WIDTH, gantt_of
 from tests.conftest import on_both
 from tests.every import every
-from tests.pictures import sample_log, sample_parts
+from tests.pictures import sample_parts
 from tests.statements import statements
-from tests.web.asking import Browser
+from tests.web.client import Browser
 from tests.web.test_pages import Read
 
-# What each tab has, and what it says before any of it was there.
-SAYS = {
+# Texts of each tab: now, and before it had any record.
+TABS_TEXTS = {
     "lanes": ("Change the lexer", "Nobody has worked on a task"),
     "checks": ("No check has run yet", "No check has run up to here"),
     "spend": ("By model and agent model agent spent calls claude-opus-5-5", "Nothing was charged up to here"),
@@ -25,13 +25,6 @@ SAYS = {
 }
 
 
-@pytest.fixture
-def filled(log: Decklog, clock: ManualClock, browser: Browser) -> Browser:
-    sample_log.write(log, clock)
-    sample_parts.write(log, clock)
-    return browser
-
-
 def read(browser: Browser, url: str) -> str:
     answer = browser.get(url)
     assert answer.status == 200, answer.text
@@ -39,8 +32,8 @@ def read(browser: Browser, url: str) -> str:
 
 
 @pytest.mark.slow
-def test_every_tab_shows_what_the_run_has_and_what_it_had(filled: Browser) -> None:
-    for tab, (now, past) in SAYS.items():
+def test_every_tab_shows_the_run_now_and_as_of_an_entry(filled: Browser) -> None:
+    for tab, (now, past) in TABS_TEXTS.items():
         assert now in read(filled, f"/runs/commas/{tab}"), tab
         assert past in read(filled, f"/runs/commas/{tab}?at=1"), tab
         assert filled.get(f"/runs/commas/{tab}.json").data["ok"], tab
@@ -55,9 +48,9 @@ def test_every_tab_takes_eight_statements_at_most(log: Decklog, filled: Browser)
         filled.get(place)
     counts = {}
     for place in places:
-        with statements(log) as seen:
+        with statements(log) as executed:
             filled.get(place)
-        counts[place] = len(seen)
+        counts[place] = len(executed)
     assert {place: count for place, count in counts.items() if count > 8} == {}
 
 
@@ -67,46 +60,46 @@ def test_a_plan_strikes_out_what_is_no_longer_proven(filled: Browser) -> None:
     assert "the evidence is out of date: manual.md has changed since the evidence was taken" in page
 
 
-def test_a_version_of_a_document_tells_what_it_changed(filled: Browser) -> None:
-    shown = read(filled, "/runs/commas/states?name=grammar&group=global&version=3")
-    assert "what it changed" in shown
-    assert "/round 2 3" in shown
-    assert '/rules/2 "imports"' in shown
+def test_version_of_a_document_shows_its_changes(filled: Browser) -> None:
+    page = read(filled, "/runs/commas/states?name=grammar&group=global&version=3")
+    assert "what it changed" in page
+    assert "/round 2 3" in page
+    assert '/rules/2 "imports"' in page
     assert '"owner": "ada"' in read(filled, "/runs/commas/states?name=grammar&version=1")
     assert filled.get("/runs/commas/states?name=grammar&version=9").status == 404
 
 
 @pytest.mark.slow
 @on_both
-def test_the_lane_of_the_conductor_is_told_item_by_item(filled: Browser) -> None:
-    shown = read(filled, f"/runs/{sample_parts.ITEMS}/checks")
-    assert "tokens done done landed 1" in shown
-    assert "errors done running pending 1" in shown
-    assert "tables done done next to land 1" in shown
-    assert "fail tests Check: errors" in shown
-    assert "test_errors fails" in shown
+def test_checks_tab_shows_the_stages_of_each_work_item(filled: Browser) -> None:
+    page = read(filled, f"/runs/{sample_parts.ITEMS}/checks")
+    assert "tokens done done landed 1" in page
+    assert "errors done running pending 1" in page
+    assert "tables done done next to land 1" in page
+    assert "fail tests Check: errors" in page
+    assert "test_errors fails" in page
 
 
 def test_an_artifact_is_shown_as_text_or_kept_as_a_file_and_never_as_a_page(log: Decklog, filled: Browser) -> None:
-    found = {one.path: one.id for one in log.artifacts.find("commas")}
-    shown = read(filled, f"/runs/commas/artifacts?artifact={found['out/report.html']}")
-    assert "<!doctype html><script>fetch('/now')</script>" in shown
-    answer = filled.get(f"/artifacts/{found['out/report.html']}")
+    artifacts = {one.path: one.id for one in log.artifacts.find("commas")}
+    page = read(filled, f"/runs/commas/artifacts?artifact={artifacts['out/report.html']}")
+    assert "<!doctype html><script>fetch('/now')</script>" in page
+    answer = filled.get(f"/artifacts/{artifacts['out/report.html']}")
     assert (answer.status, answer.body) == (200, sample_parts.PAGE)
     assert answer.headers["content-type"] == "application/octet-stream"
     assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''report.html"
     assert [value for name, value in answer.pairs if name == "content-security-policy"] == ["sandbox; default-src 'none'"]
     assert answer.headers["x-content-type-options"] == "nosniff"
-    assert filled.get(f"/artifacts/{found['build/pytest.log']}").status == 404
+    assert filled.get(f"/artifacts/{artifacts['build/pytest.log']}").status == 404
 
 
-def test_whatever_a_file_is_called_its_answer_is_an_attachment(log: Decklog, filled: Browser) -> None:
+def test_artifact_with_any_file_name_is_an_attachment(log: Decklog, filled: Browser) -> None:
     names = ["a.html", "a.svg", "a.pdf", "a.xml", 'a".html', "a\r\nset-cookie: x", "ü.txt", "../../a", "x/"]
-    made = {name: log.artifacts.add_bytes("commas", "file", f"out/{name}", name.encode()).id for name in names}
+    artifacts = {name: log.artifacts.add_bytes("commas", "file", f"out/{name}", name.encode()).id for name in names}
 
     @every("name", names)
     def is_attached(name: str) -> None:
-        answer = filled.get(f"/artifacts/{made[name]}")
+        answer = filled.get(f"/artifacts/{artifacts[name]}")
         assert answer.headers["content-type"] == "application/octet-stream"
         assert answer.headers["content-disposition"].startswith("attachment; filename*=UTF-8''")
         assert answer.headers["content-disposition"].isprintable()
@@ -120,13 +113,13 @@ def test_hours_without_work_are_folded_and_no_bar_is_lost(log: Decklog, filled: 
     drawn = gantt_of(lanes, log.clock.now())
     bars = [bar for lane in drawn.lanes for bar in lane.bars]
     assert len(bars) == len(lanes["attempts"])
-    assert [said for _, said in drawn.folds] == ["5 h"]
+    assert [label for _, label in drawn.folds] == ["5 h"]
     assert [lane.path for lane in drawn.lanes] == list(dict.fromkeys(one["task_id"] for one in lanes["attempts"]))
     assert all(bar.x >= 0 and bar.x + bar.width <= WIDTH + 0.02 for bar in bars)
     assert drawn.lanes[-1].word == "running"
 
 
-def test_a_line_ends_at_what_was_spent_and_shows_a_ceiling_that_is_near() -> None:
+def test_spend_line_ends_at_the_sum_and_shows_a_near_ceiling() -> None:
     line = line_of([(10, 5), (20, 10)], 40, 10, str, 20)
     assert line is not None
     assert (line.top, line.ceiling) == ("20", 0)
@@ -137,13 +130,13 @@ def test_a_line_ends_at_what_was_spent_and_shows_a_ceiling_that_is_near() -> Non
     assert far.ceiling is None
 
 
-def test_a_review_says_what_was_found_where_and_what_mends_it(log: Decklog, filled: Browser) -> None:
+def test_review_shows_findings_places_and_fixes(log: Decklog, filled: Browser) -> None:
     (review,) = log.reviews.find(sample_parts.ITEMS)
-    said = read(filled, f"/runs/{sample_parts.ITEMS}/checks")
-    assert "block Check: errors 2 findings: An error in the last line" in said
-    with statements(log) as seen:
+    checks = read(filled, f"/runs/{sample_parts.ITEMS}/checks")
+    assert "block Check: errors 2 findings: An error in the last line" in checks
+    with statements(log) as executed:
         page = read(filled, f"/reviews/{review.id}")
-    assert len(seen) <= 6
+    assert len(executed) <= 6
     assert "blocking src/lexer/errors.py:41 · behaviour pass 2 An error in the last line has no place" in page
     assert "Fix: Count the line before the token is read." in page
     assert "confidence 35 of 100" in page
@@ -151,7 +144,7 @@ def test_a_review_says_what_was_found_where_and_what_mends_it(log: Decklog, fill
     assert filled.get("/reviews/none").status == 404
 
 
-def test_runs_are_narrowed_by_their_goal_repository_branch_age_and_parent(filled: Browser) -> None:
+def test_runs_are_filtered_by_goal_repository_branch_age_and_parent(filled: Browser) -> None:
     def listed(query: str) -> set[str]:
         return {run["id"] for run in filled.get(f"/runs.json?{query}").data["data"]}
 
@@ -161,7 +154,7 @@ def test_runs_are_narrowed_by_their_goal_repository_branch_age_and_parent(filled
     assert listed("since=2999-01-01") == set()
     assert listed("text=commas&status=done") == set()
     page = filled.get("/runs?text=TRAILING&repo=parser")
-    # What is asked for stands in the form and can be taken away; the command asks for the same.
+    # Filters are in the form, can be removed, and are in the command.
     assert 'value="TRAILING"' in page.text
     assert 'href="/runs?repo=parser"' in page.text
     assert "decklog overview runs --text TRAILING --repo parser" in page.text
@@ -169,7 +162,7 @@ def test_runs_are_narrowed_by_their_goal_repository_branch_age_and_parent(filled
     assert "matches the filter above" in filled.get("/runs?text=nothing-like-it").text
 
 
-def test_a_search_counts_what_it_found_and_not_every_entry_that_tells_of_it(filled: Browser) -> None:
+def test_search_counts_hits_and_not_all_entries_about_them(filled: Browser) -> None:
     found = filled.get("/search.json?q=comma").data["data"]
     assert found["found"] == len(found["hits"]) < found["looked_at"]
     assert f"<h1>{found['found']} hits</h1>" in filled.get("/search?q=comma").text

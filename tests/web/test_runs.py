@@ -7,7 +7,8 @@ import pytest
 
 from decklog import Decklog, ManualClock
 from tests.conftest import on_both
-from tests.web.asking import Browser
+from tests.paging import all_pages
+from tests.web.client import Browser
 from tests.web.test_pages import Read
 
 
@@ -22,14 +23,14 @@ def fleet(log: Decklog, clock: ManualClock, browser: Browser) -> Browser:
         log.runs.start(f"Goal of {run_id}", run_id=run_id, repo="parser")
         clock.advance(minutes=1)
     for run_id, status in (("done", "completed"), ("failed", "failed"), ("old", "completed")):
-        log.runs.finish(run_id, status=status)  # type: ignore[arg-type]
+        log.runs.finish(run_id, status=status)
         clock.advance(minutes=1)
     for run_id in ("stalled", "paused", "running", "asks"):
         log.runs.start(f"Goal of {run_id}", run_id=run_id, repo="jobs")
         log.tasks.add(run_id, "one")
     log.tasks.claim("stalled", worker="dev-3", lease_seconds=30)
     clock.advance(minutes=3)
-    log.runs.update("paused", status="paused")  # type: ignore[arg-type]
+    log.runs.update("paused", status="paused")
     log.tasks.claim("running", worker="dev-1", lease_seconds=3600)
     log.approvals.ask("asks", "Push?", by="dev-2", about="git push")
     log.ledger.charge("m", cost_microdollars=5_000_000, run_id="failed")
@@ -41,22 +42,15 @@ ORDER = ["asks", "running", "stalled", "paused", "old", "failed", "done"]
 
 
 @on_both
-def test_runs_come_in_the_order_in_which_a_person_looks_at_them(fleet: Browser) -> None:
+def test_runs_are_sorted_by_attention(fleet: Browser) -> None:
     assert ids(fleet.get("/runs").text) == ORDER
 
 
 @on_both
-def test_pages_of_runs_go_from_those_under_way_to_those_that_are_over(log: Decklog, fleet: Browser) -> None:
+def test_pages_of_runs_keep_the_order(log: Decklog, fleet: Browser) -> None:
     for size in (1, 2, 3, 4, 5):
-        found: list[str] = []
-        after: str | None = None
-        while True:
-            table = log.overview.table(limit=size, after=after)
-            found += [run.id for run in table.runs]
-            after = table.runs.next
-            if after is None:
-                break
-        assert found == ORDER, size
+        runs = all_pages(lambda after: log.overview.table(limit=size, after=after).runs)  # noqa: B023
+        assert [run.id for run in runs] == ORDER, size
 
 
 @on_both
@@ -71,7 +65,7 @@ def test_filters_have_counts_that_follow_the_other_filters(fleet: Browser) -> No
 
 @pytest.mark.slow
 @on_both
-def test_heads_sort_and_say_so(fleet: Browser) -> None:
+def test_table_heads_sort(fleet: Browser) -> None:
     text = fleet.get("/runs").text
     assert re.findall(r'aria-sort="(\w+)"', text) == ["other"]
     [spent] = re.findall(r'<a class="sort" href="([^"]+)">spent', text)
@@ -97,10 +91,10 @@ def test_search_box_is_visible_and_keeps_the_other_filters(fleet: Browser) -> No
 
 def test_ended_run_shows_its_summary(log: Decklog, browser: Browser, run_id: str) -> None:
     log.runs.finish(run_id, summary="Merged as 4e1f")
-    assert re.search('<td class="d">([^<]*)</td>', browser.get("/runs").text)[1] == "Merged as 4e1f"  # type: ignore[index]
+    assert re.search('<td class="d">([^<]*)</td>', browser.get("/runs").text)[1] == "Merged as 4e1f"
 
 
-def test_a_run_lasts_as_long_in_the_list_as_on_its_page(log: Decklog, clock: ManualClock, browser: Browser, run_id: str) -> None:
+def test_list_and_page_show_the_same_duration(log: Decklog, clock: ManualClock, browser: Browser, run_id: str) -> None:
     clock.advance(minutes=7)
     log.journal.append(run_id, "Found it")
     clock.advance(hours=5)

@@ -1,4 +1,4 @@
-"""`decklog serve` as people start it: a process, its sockets, its link and its end."""
+"""`decklog serve` as a process: its sockets, its link and its end."""
 
 import asyncio
 import http.client
@@ -24,7 +24,7 @@ from decklog.location.locate import LogLocation
 from decklog.web import server as web_server
 from decklog.web.server import listening, ready
 from tests.every import every
-from tests.web.asking import NAMES, Browser
+from tests.web.client import NAMES, Browser
 from tests.web.serving import Server, free_port
 
 Words = tuple[str, ...]
@@ -32,7 +32,9 @@ FULL = bool(os.environ.get("DECKLOG_TEST_FULL"))
 
 
 @contextmanager
-def asked(server: Server, method: str, path: str, body: str | None = None, **headers: str) -> Iterator[http.client.HTTPResponse]:
+def request(
+    server: Server, method: str, path: str, body: str | None = None, **headers: str
+) -> Iterator[http.client.HTTPResponse]:
     host = {"Host": server.origin.removeprefix("http://")}
     with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)) as connection:
         connection.request(method, path, body, host | {name.replace("_", "-"): value for name, value in headers.items()})
@@ -41,7 +43,7 @@ def asked(server: Server, method: str, path: str, body: str | None = None, **hea
 
 
 @pytest.mark.slow
-def test_it_serves_on_the_loopback_logs_in_by_its_link_and_ends_at_once(tmp_path: Path) -> None:
+def test_server_listens_on_loopback_logs_in_by_link_and_ends_at_once(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     with Decklog.open(path) as log:
         log.runs.start("Teach the parser to read trailing commas", run_id="commas")
@@ -53,21 +55,21 @@ def test_it_serves_on_the_loopback_logs_in_by_its_link_and_ends_at_once(tmp_path
     finally:
         server.stop(signal.SIGKILL)
     assert len(server.printed.splitlines()) == 1
-    kept = [one for one in (tmp_path / "state").rglob("*") if one.is_file()]
-    assert [stat.S_IMODE(one.stat().st_mode) for one in kept] == [0o600]
-    assert token not in kept[0].read_text()
+    state_files = [one for one in (tmp_path / "state").rglob("*") if one.is_file()]
+    assert [stat.S_IMODE(one.stat().st_mode) for one in state_files] == [0o600]
+    assert token not in state_files[0].read_text()
 
 
 def follow(server: Server, path: Path, token: str) -> None:
-    """Log in, look, listen to what is written, and end the server while somebody listens."""
+    """Log in, read a page, follow new entries, and end the server during that."""
     form = {"Content-Type": "application/x-www-form-urlencoded", "Origin": server.origin}
-    with asked(server, "GET", "/", Host="attacker.example") as answer:
+    with request(server, "GET", "/", Host="attacker.example") as answer:
         assert answer.status == 421
-    with asked(server, "POST", "/login", urlencode({"token": token}), **form) as answer:
+    with request(server, "POST", "/login", urlencode({"token": token}), **form) as answer:
         cookie = (answer.getheader("set-cookie") or "").partition(";")[0]
-    with asked(server, "GET", "/", Cookie=cookie) as page:
+    with request(server, "GET", "/", Cookie=cookie) as page:
         assert (page.status, b"Teach the parser" in page.read(), page.getheader("server")) == (200, True, None)
-    with asked(server, "GET", "/events", Cookie=cookie) as stream:
+    with request(server, "GET", "/events", Cookie=cookie) as stream:
         assert stream.readline().startswith(b"data:")
         with Decklog.open(path) as log:
             log.journal.append("commas", "hello")
@@ -78,19 +80,19 @@ def follow(server: Server, path: Path, token: str) -> None:
         assert time.monotonic() - began < 30
 
 
-def test_a_port_that_somebody_has_is_refused_with_what_to_do() -> None:
+def test_used_port_is_refused_with_its_number() -> None:
     port = free_port()
-    taken = listening(port)
+    sockets = listening(port)
     try:
         with pytest.raises(Unavailable, match=f"port {port}"):
             listening(port)
-        assert {one.getsockname()[0] for one in taken} <= {"127.0.0.1", "::1"}
+        assert {opened.getsockname()[0] for opened in sockets} <= {"127.0.0.1", "::1"}
     finally:
-        for one in taken:
-            one.close()
+        for opened in sockets:
+            opened.close()
 
 
-def test_a_package_that_is_missing_is_named_with_what_brings_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     monkeypatch.delitem(sys.modules, "decklog.web.server", raising=False)
     monkeypatch.delattr("decklog.web.server", raising=False)
@@ -107,13 +109,13 @@ def test_a_package_that_is_missing_is_named_with_what_brings_it(monkeypatch: pyt
         ("postgresql://ana@host/team?sslmode=require", "team"),
     ],
 )
-def test_a_log_is_called_as_its_people_call_it(target: str, name: str) -> None:
+def test_log_is_named_after_its_project_or_database(target: str, name: str) -> None:
     assert _name(LogLocation(target, "named")) == name
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_that_comes_before_the_first_request_ends_it(stranger: Browser, sent: signal.Signals) -> None:
-    """As soon as the link is told, somebody may follow it, or change their mind."""
+def test_signal_before_the_first_request_ends_the_server(stranger: Browser, sent: signal.Signals) -> None:
+    """The link is printed before the first request."""
     handlers = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
     with ready(stranger.site) as answer:
         signal.raise_signal(sent)
@@ -127,23 +129,23 @@ _BODY = b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 9\r
 
 
 @every(
-    "said",
+    "sent",
     [b"", b"G", b"GET / HTTP/1.1\r\nHost: x", b"POST /login HTTP/1.1\r\n" + _HEAD + _BODY],
     ids=["nothing", "one byte", "half a head", "half a body"],
 )
-def test_whoever_never_ends_a_request_is_not_waited_for(stranger: Browser, monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
+def test_incomplete_request_times_out(stranger: Browser, monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
     monkeypatch.setattr(web_server, "PATIENCE_SECONDS", 0.02)
-    assert stranger.runner.run(_rest_of(stranger, said)) == b""
+    assert stranger.runner.run(read_response(stranger, sent)) == b""
 
 
-def test_whoever_ends_a_request_is_answered_however_long_that_takes(stranger: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_complete_request_is_answered(stranger: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_server, "PATIENCE_SECONDS", 60.0)
-    said = b"GET /login HTTP/1.1\r\n" + _HEAD + b"Connection: close\r\n\r\n"
-    assert stranger.runner.run(_rest_of(stranger, said)).startswith(b"HTTP/1.1 200")
+    sent = b"GET /login HTTP/1.1\r\n" + _HEAD + b"Connection: close\r\n\r\n"
+    assert stranger.runner.run(read_response(stranger, sent)).startswith(b"HTTP/1.1 200")
 
 
-async def _rest_of(browser: Browser, said: bytes) -> bytes:
-    """Say something to a server, and read what it answers until it hangs up."""
+async def read_response(browser: Browser, sent: bytes) -> bytes:
+    """Send bytes to a server and return all that it answers."""
     config = web_server._config(browser.site, None)
     config.load()
     state = ServerState()
@@ -152,38 +154,40 @@ async def _rest_of(browser: Browser, said: bytes) -> bytes:
     )
     async with server:
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-        writer.write(said)
+        writer.write(sent)
         answer = await asyncio.wait_for(reader.read(), 20)
         writer.close()
     return answer
 
 
-# How often it is started and ended: each time is a process of its own.
+# How often the server is started and ended.
 _TIMES = 25 if FULL else 1
 _SECONDS = 0.5 if FULL else 5.0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [(), ("--read-only",)], ids=["writable", "read-only"])
-def test_it_ends_in_half_a_second_with_streams_open(target: str, log: Decklog, run_id: str, tmp_path: Path, words: Words) -> None:
-    """On a busy machine half a second is no claim: the small run says that it ends, the full one how soon."""
-    server, taken = Server(target, tmp_path, *words), []
+def test_server_ends_in_half_a_second_with_open_streams(
+    target: str, log: Decklog, run_id: str, tmp_path: Path, words: Words
+) -> None:
+    """The small run allows more time: a busy machine is slower."""
+    server, durations = Server(target, tmp_path, *words), []
     for _ in range(_TIMES):
         server.start()
         opened = [_stream(server, cookie) for cookie in [_logged_in(server)] * 3]
         log.journal.append(run_id, "hello")
         began = time.monotonic()
         assert server.stop() == 0
-        taken.append(time.monotonic() - began)
+        durations.append(time.monotonic() - began)
         assert len(server.printed.splitlines()) == 1
         for stream in opened:
             stream.close()
-    assert max(taken) < _SECONDS, taken
+    assert max(durations) < _SECONDS, durations
 
 
 def _logged_in(server: Server) -> str:
     form = {"Content-Type": "application/x-www-form-urlencoded", "Origin": server.origin}
-    with asked(server, "POST", "/login", urlencode({"token": server.link.partition("#")[2]}), **form) as answer:
+    with request(server, "POST", "/login", urlencode({"token": server.link.partition("#")[2]}), **form) as answer:
         return (answer.getheader("set-cookie") or "").partition(";")[0]
 
 

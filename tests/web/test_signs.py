@@ -1,4 +1,4 @@
-"""The words for how something stands: each with a shape of the page's own, so that no colour has to be seen."""
+"""Status words: each has a shape, so that no colour is needed."""
 
 import re
 
@@ -7,7 +7,8 @@ from decklog.cli.terminal import BAD, DIM, GOOD, LOUD, of_word
 from decklog.conductor.status import STATES
 from decklog.core.words import TONES
 from decklog.web.rendering import sign, state_sign
-from tests.web.asking import Browser
+from tests.stores.claiming import claimed
+from tests.web.client import Browser
 
 # Symbols of the page, by the status words that show them.
 SYMBOLS = {
@@ -24,9 +25,9 @@ SYMBOLS = {
 SHAPES = {word: symbol for symbol, words in SYMBOLS.items() for word in words}
 
 
-def drawn(text: str) -> tuple[list[str], str]:
-    """Give the shapes of a sign, and what of it is read."""
-    return re.findall(r'<use href="#s-([a-z-]+)"/>', text), re.sub("<[^>]*>", "", text)
+def drawn(html: str) -> tuple[list[str], str]:
+    """Return the shapes of a sign and its text."""
+    return re.findall(r'<use href="#s-([a-z-]+)"/>', html), re.sub("<[^>]*>", "", html)
 
 
 def test_every_word_has_one_shape_and_is_read() -> None:
@@ -56,8 +57,7 @@ def test_a_task_has_one_word_in_the_board_the_list_and_its_page(log: Decklog, ru
     for state in ("pending", "running", "blocked", "paused", "abandoned"):
         log.tasks.add(run_id, f"Task {state}", task_id=state, role=state)
     for state in ("running", "blocked"):
-        claim = log.tasks.claim(run_id, worker="dev-1", role=state)
-        assert claim is not None
+        claim = claimed(log, run_id, worker="dev-1", role=state)
     claim.block("no access")
     log.tasks.pause("paused", reason="later")
     log.tasks.abandon("abandoned", reason="not needed")
@@ -71,9 +71,9 @@ def test_a_task_has_one_word_in_the_board_the_list_and_its_page(log: Decklog, ru
         assert drawn(page[1])[1] == state
 
 
-def test_a_word_that_somebody_made_up_has_a_ring_and_is_text() -> None:
-    shapes, said = drawn(state_sign("<b>\u202e"))
-    assert (shapes, said) == (["idle"], "&lt;b&gt;⟨U+202E⟩")
+def test_unknown_status_is_escaped() -> None:
+    shapes, text = drawn(state_sign("<b>\u202e"))
+    assert (shapes, text) == (["idle"], "&lt;b&gt;⟨U+202E⟩")
 
 
 def test_every_shape_is_in_the_page_and_no_two_are_the_same(browser: Browser) -> None:

@@ -8,7 +8,8 @@ import pytest
 from decklog import Decklog, Invalid, ManualClock
 from decklog.web.pages.spend import CHART_PARTS, TABLE_PARTS, DaySpan, finder, shares, span_of
 from tests.conftest import on_both
-from tests.web.asking import Browser
+from tests.stores.claiming import claimed
+from tests.web.client import Browser
 
 TODAY = date(2026, 11, 15)
 
@@ -17,7 +18,7 @@ def span(first: str, last: str) -> DaySpan:
     return DaySpan(date.fromisoformat(first), date.fromisoformat(last))
 
 
-def test_a_span_is_so_many_days_up_to_today_or_those_between_two() -> None:
+def test_span_is_a_number_of_days_until_today_or_between_two_dates() -> None:
     assert span_of(None, None, 7, TODAY) == span("2026-11-09", "2026-11-15")
     assert span_of("2026-01-30", "2026-02-02", 30, TODAY).days == 4
     assert span_of(None, "2026-02-02", 2, TODAY).said == "2026-02-01 to 2026-02-02"
@@ -28,13 +29,13 @@ NO_SPANS = [("soon", None), ("2026-02-02", "2026-02-01"), ("2024-01-01", "2026-0
 
 
 @pytest.mark.parametrize(("since", "until"), NO_SPANS)
-def test_what_is_no_span_is_refused(since: str | None, until: str | None) -> None:
+def test_invalid_span_is_refused(since: str | None, until: str | None) -> None:
     with pytest.raises(Invalid):
         span_of(since, until, 30, TODAY)
 
 
 @pytest.mark.parametrize("most", [CHART_PARTS, TABLE_PARTS])
-def test_the_parts_of_a_span_are_all_of_it_and_few(most: tuple[int, int]) -> None:
+def test_parts_of_a_span_are_complete_and_few(most: tuple[int, int]) -> None:
     for days in (1, 2, 13, 14, 15, 30, 31, 32, 90, 100, 101, 365, 400):
         whole = DaySpan(TODAY - timedelta(days=days - 1), TODAY)
         parts = whole.parts(most)
@@ -44,7 +45,7 @@ def test_the_parts_of_a_span_are_all_of_it_and_few(most: tuple[int, int]) -> Non
         assert finder(parts)(whole.first.isoformat()) == 0
 
 
-def test_one_goes_on_to_what_lies_before_behind_and_around_it() -> None:
+def test_span_has_an_earlier_a_later_and_a_wider_one() -> None:
     day = span("2026-11-11", "2026-11-11")
     assert day.before() == span("2026-11-10", "2026-11-10")
     assert day.behind(TODAY) == span("2026-11-12", "2026-11-12")
@@ -75,14 +76,14 @@ def test_the_sums_are_those_of_the_span(log: Decklog, charged: Browser) -> None:
     whole = charged.get("/spend.json?days=365").data["data"]
     assert whole["whole"]["calls"] == 36
     days = sorted(row["day"] for row in whole["days"])
-    # Also far back, where the present month is read by itself.
+    # Also far back: the present month is read separately.
     for first, last in ((days[2], days[4]), (days[-2], days[-1]), (days[0], days[-1])):
         for by in ("model", "run", "agent"):
-            told = charged.get(f"/spend.json?since={first}&until={last}&by={by}").data["data"]
+            spend = charged.get(f"/spend.json?since={first}&until={last}&by={by}").data["data"]
             expected = [row["cost_microdollars"] for row in whole["days"] if first <= row["day"] <= last]
-            assert (told["since"], told["until"]) == (first, last)
-            assert told["whole"]["cost_microdollars"] == sum(expected) == sum(row["cost_microdollars"] for row in told["by"])
-            assert (told["today"], told["month"]) == (whole["today"], whole["month"])
+            assert (spend["since"], spend["until"]) == (first, last)
+            assert spend["whole"]["cost_microdollars"] == sum(expected) == sum(row["cost_microdollars"] for row in spend["by"])
+            assert (spend["today"], spend["month"]) == (whole["today"], whole["month"])
 
 
 def test_each_part_of_a_page_leads_to_its_days_and_their_sums_are_its_own(charged: Browser) -> None:
@@ -101,7 +102,7 @@ def test_each_part_of_a_page_leads_to_its_days_and_their_sums_are_its_own(charge
     assert "Each day" in month
     week = charged.get("/spend?days=90&by=run").text
     assert ("Each week" in week, 'href="/spend?days=90&amp;by=agent"' in week) == (True, True)
-    # What has been chosen stays when it is told apart otherwise, and can be typed.
+    # The chosen span stays with another grouping, and can be typed.
     chosen = charged.get("/spend?since=2026-02-01&until=2026-02-28&by=run").text
     assert 'href="/spend?since=2026-02-01&amp;until=2026-02-28&amp;by=agent"' in chosen
     assert 'value="2026-02-28"' in chosen
@@ -109,7 +110,7 @@ def test_each_part_of_a_page_leads_to_its_days_and_their_sums_are_its_own(charge
     assert ('href="/spend?since=2026-01-04&amp;until=2026-01-31&amp;by=run"' in chosen, ">wider<" in chosen) == (True, True)
 
 
-def test_a_day_has_no_way_deeper_and_an_empty_span_says_so(charged: Browser) -> None:
+def test_day_has_no_narrower_span_and_an_empty_span_has_a_note(charged: Browser) -> None:
     day = charged.get("/spend.json?days=365").data["data"]["days"][0]["day"]
     page = charged.get(f"/spend?since={day}&until={day}").text
     assert '<g class="part" tabindex="0"' in page
@@ -138,7 +139,7 @@ def test_shares_add_up_to_a_hundred(parts: list[int], percent: list[int]) -> Non
 
 @on_both
 @pytest.mark.parametrize(("by", "kinds"), [("model", {"m"}), ("agent", {"a0", "a1"}), ("run", {"spend"})])
-def test_chart_obeys_what_is_grouped_by(charged: Browser, by: str, kinds: set[str]) -> None:
+def test_chart_follows_the_grouping(charged: Browser, by: str, kinds: set[str]) -> None:
     text = charged.get(f"/spend?days=365&by={by}").text
     legend = text[text.index('class="legend') :].partition("</ul>")[0]
     assert set(re.findall(r"</svg>([^<]+)</li>", legend)) == kinds
@@ -151,7 +152,7 @@ def test_chart_obeys_what_is_grouped_by(charged: Browser, by: str, kinds: set[st
 
 @on_both
 def test_chart_has_gridlines_ticks_a_labelled_budget_and_tooltips(log: Decklog, charged: Browser) -> None:
-    log.budgets.set("all", period="day", limit_microdollars=400_000)  # type: ignore[arg-type]
+    log.budgets.set("all", period="day", limit_microdollars=400_000)
     text = charged.get("/spend?days=30").text
     labels = re.findall(r'<text class="grid"[^>]*>([^<]+)<', text)
     assert labels == ["$0.10", "$0.20", "$0.30", "$0.40"]
@@ -160,7 +161,7 @@ def test_chart_has_gridlines_ticks_a_labelled_budget_and_tooltips(log: Decklog, 
     tips = re.findall(r'<svg class="tip".*?</svg>', text, re.DOTALL)
     assert len(tips) == 3
     assert ">m $0.36<" in tips[-1]
-    # What a tooltip shows is the name of the link, for whoever can't see it.
+    # A tooltip is also the name of the link, for screen readers.
     assert re.search(r'class="part" href="[^"]+" aria-label="(?:[^",]+, )?[\d-]+: \$0.36, m \$0.36"', text)
 
 
@@ -168,8 +169,7 @@ def test_chart_has_gridlines_ticks_a_labelled_budget_and_tooltips(log: Decklog, 
 def test_cost_per_run_and_per_finished_task_is_shown(log: Decklog, charged: Browser) -> None:
     for title in ("one", "two"):
         log.tasks.add("r", title)
-        claim = log.tasks.claim("r", worker="a0")
-        assert claim is not None
+        claim = claimed(log, "r", worker="a0")
         claim.finish("done")
     text = charged.get("/spend?days=365&by=run").text
     assert "$6.66 per run" in text
@@ -180,14 +180,14 @@ def test_cost_per_run_and_per_finished_task_is_shown(log: Decklog, charged: Brow
 
 
 @pytest.mark.parametrize(
-    ("spent", "shade", "said"), [(79, "fill", "OK"), (80, "near", "nearly used up"), (100, "full", "used up")]
+    ("spent", "shade", "label"), [(79, "fill", "OK"), (80, "near", "nearly used up"), (100, "full", "used up")]
 )
 def test_budget_changes_its_colour_at_80_and_100_percent(
-    log: Decklog, browser: Browser, run_id: str, spent: int, shade: str, said: str
+    log: Decklog, browser: Browser, run_id: str, spent: int, shade: str, label: str
 ) -> None:
-    log.budgets.set("all", period="day", limit_microdollars=100, warn_percent=95, action="warn")  # type: ignore[arg-type]
+    log.budgets.set("all", period="day", limit_microdollars=100, warn_percent=95, action="warn")
     log.ledger.charge("m", cost_microdollars=spent, run_id=run_id)
     text = browser.get("/spend").text
     row = text[text.index('<tr id="budget-') :].partition("</tr>")[0]
     assert f'class="{shade}"' in row
-    assert said in row
+    assert label in row

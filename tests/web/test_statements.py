@@ -2,11 +2,10 @@
 
 import pytest
 
-from decklog import Decklog, ManualClock
+from decklog import Decklog
 from tests.conftest import on_both
-from tests.pictures import sample_log
 from tests.statements import statements
-from tests.web.asking import PASSWORD, Browser
+from tests.web.client import PASSWORD, Browser
 
 # Each page with how many it may take.
 MOST = {
@@ -45,28 +44,27 @@ MOST = {
 }
 
 
-def counted(log: Decklog, browser: Browser) -> dict[str, int]:
-    found = {}
+def count_statements(log: Decklog, browser: Browser) -> dict[str, int]:
+    counts = {}
     for url in MOST:
         browser.get(url)  # whoever looks first moves the marks that are far behind, and makes ready what a page needs
     for url in MOST:
-        with statements(log) as seen:
+        with statements(log) as executed:
             answer = browser.get(url)
         assert answer.status == 200, answer.text
-        found[url] = len(seen)
-    return found
+        counts[url] = len(executed)
+    return counts
 
 
 @pytest.mark.slow
 @on_both
-def test_a_page_takes_few_statements_however_large_the_log_is(log: Decklog, clock: ManualClock, browser: Browser) -> None:
-    sample_log.write(log, clock)
+def test_page_of_a_large_log_takes_few_statements(log: Decklog, sample: Browser) -> None:
     log.trust.bind("ana", "cli", password=PASSWORD)
-    few = counted(log, browser)
+    few = count_statements(log, sample)
     log.journal.append_many([{"stream": "commas", "body": "y", "kind": "event"} for _ in range(900)])
     log.tasks.add_many("commas", [{"title": f"one more {number}"} for number in range(100)])
     for number in range(30):
         run = log.runs.start(f"run {number}")
         log.approvals.ask(run.id, "May I?", by="dev-1", about=f"git push {number}")
-    many = counted(log, browser)
+    many = count_statements(log, sample)
     assert {url: (few[url], many[url]) for url, most in MOST.items() if max(few[url], many[url]) > most} == {}

@@ -9,12 +9,12 @@ from urllib.parse import quote
 
 import pytest
 
-from decklog import Decklog, ManualClock
+from decklog import Decklog
 from decklog.web.application import PAGES
 from decklog.web.pages import run
 from decklog.web.site import command
 from tests.pictures import sample_log, sample_parts
-from tests.web.asking import PASSWORD, Browser, made
+from tests.web.client import PASSWORD, Browser, logged_in
 from tests.web.test_pages import Read, read
 
 RUN_TABS = tuple(f"/runs/commas/{tab}" for tab in run.TABS)
@@ -49,9 +49,9 @@ SCREENS = {
 
 def addresses(log: Decklog) -> list[str]:
     assert SCREENS.keys() == PAGES.keys()
-    (approval, *_), (review, *_) = log.approvals.find(state="open"), log.reviews.find(sample_parts.ITEMS)  # type: ignore[arg-type]
-    named = [url.format(approval=approval.id, review=review.id) for url in SCREENS.values() if url]
-    return [*named, *RUN_TABS]
+    (approval, *_), (review, *_) = log.approvals.find(state="open"), log.reviews.find(sample_parts.ITEMS)
+    urls = [url.format(approval=approval.id, review=review.id) for url in SCREENS.values() if url]
+    return [*urls, *RUN_TABS]
 
 
 def forms(text: str) -> list[str]:
@@ -60,63 +60,58 @@ def forms(text: str) -> list[str]:
 
 
 @pytest.fixture
-def filled(log: Decklog, clock: ManualClock, browser: Browser) -> Browser:
-    sample_log.write(log, clock)
-    sample_parts.write(log, clock)
+def owned(log: Decklog, filled: Browser) -> Browser:
     log.trust.bind("ana", "cli", password=PASSWORD)
-    return browser
+    return filled
 
 
 @pytest.mark.slow
-def test_every_screen_has_its_data_its_command_and_times_that_say_when(log: Decklog, filled: Browser) -> None:
+def test_every_screen_has_data_a_command_and_absolute_times(log: Decklog, owned: Browser) -> None:
     for url in addresses(log):
-        page = read(filled, url)
+        page = read(owned, url)
         path, mark, query = url.partition("?")
         twin = f"{path}.json{mark}{query}"
-        assert filled.get(twin).data.keys() == {"ok", "data", "next", "warnings"}, url
+        assert owned.get(twin).data.keys() == {"ok", "data", "next", "warnings"}, url
         assert ("a", "href", twin) in page.attributes, url
-        text = filled.get(url).text
+        text = owned.get(url).text
         assert re.search(r'id="command">decklog \S+', text), url
         times = re.findall(r"<time [^>]*>", text)
         assert [time for time in times if 'datetime="' not in time or " UTC" not in time] == [], url
-        # A word for how something stands comes with its shape.
-        assert [said for said in re.findall(r'class="s [^"]*">(.*?)</span>', text) if "<use" not in said] == [], url
+        # A status word comes with its shape.
+        assert [sign for sign in re.findall(r'class="s [^"]*">(.*?)</span>', text) if "<use" not in sign] == [], url
 
 
-def test_tabs_of_a_run_name_commands_of_their_own(filled: Browser) -> None:
-    said = [re.findall(r'id="command">(.*?)</code>', filled.get(url).text)[0] for url in RUN_TABS]
-    assert len(set(said)) == len(said)
+def test_tabs_of_a_run_name_commands_of_their_own(owned: Browser) -> None:
+    commands = [re.findall(r'id="command">(.*?)</code>', owned.get(url).text)[0] for url in RUN_TABS]
+    assert len(set(commands)) == len(commands)
 
 
 @pytest.mark.slow
-def test_a_run_as_of_an_entry_is_still_in_every_tab_and_changes_nothing(filled: Browser) -> None:
+def test_every_tab_of_a_run_as_of_an_entry_is_static(owned: Browser) -> None:
     for url in RUN_TABS:
-        text = filled.get(f"{url}?at=20").text
+        text = owned.get(f"{url}?at=20").text
         assert "AS OF ENTRY 20" in text, url
         assert 'data-live="none"' in text, url
         assert forms(text) == [], url
-        assert filled.get(f"{url}.json?at=20").status == 200, url
+        assert owned.get(f"{url}.json?at=20").status == 200, url
 
 
 @pytest.mark.slow
-def test_a_log_that_may_only_be_read_says_so_on_every_screen_and_offers_nothing(tmp_path: Path) -> None:
+def test_every_screen_of_a_read_only_log_is_marked_and_has_no_form(tmp_path: Path) -> None:
     path, clock = sample_log.made(tmp_path, datetime(2026, 3, 2, 9, tzinfo=UTC))
     with Decklog.open(path, clock=clock) as written:
         sample_parts.write(written, clock)
         written.trust.bind("ana", "cli", password=PASSWORD)
-    with Decklog.open(path, read_only=True, clock=clock) as log:
-        browser = made(log)
-        with browser.runner:
-            browser.log_in()
-            for url in addresses(log):
-                answer = browser.get(url)
-                assert answer.status == 200, url
-                assert ">read-only<" in answer.text, url
-                assert forms(answer.text) == [], url
-                assert not re.search("Approve…|Deny…|It happened…", answer.text), url
+    with Decklog.open(path, read_only=True, clock=clock) as log, logged_in(log) as browser:
+        for url in addresses(log):
+            answer = browser.get(url)
+            assert answer.status == 200, url
+            assert ">read-only<" in answer.text, url
+            assert forms(answer.text) == [], url
+            assert not re.search("Approve…|Deny…|It happened…", answer.text), url
 
 
-def test_an_empty_run_says_in_every_tab_what_would_fill_it(log: Decklog, browser: Browser) -> None:
+def test_tabs_of_an_empty_run_name_the_commands_that_fill_them(log: Decklog, browser: Browser) -> None:
     log.runs.start("New", run_id="commas")
     for url in RUN_TABS[1:]:
         main = re.findall(r'aria-label="Parts of the run".*</main>', browser.get(url).text, re.DOTALL)[0]
@@ -140,22 +135,20 @@ TROUBLE = {
 }
 
 
-def test_trouble_says_what_happened_in_the_frame_of_a_page_and_as_data(filled: Browser) -> None:
+def test_error_has_a_page_and_json(owned: Browser) -> None:
     for url, status in TROUBLE.items():
         path, mark, query = url.partition("?")
-        answer, data = filled.get(url), filled.get(f"{path}.json{mark}{query}")
+        answer, data = owned.get(url), owned.get(f"{path}.json{mark}{query}")
         assert (answer.status, data.status, data.data["ok"]) == (status, status, False), url
         assert f"code {data.data['error']['code']}" in Read(answer.text).text, url
         assert 'href="/now"' in answer.text, url
 
 
 @pytest.mark.parametrize("odd", ["x';touch${IFS}made#", "$(touch)", "`x`", "a&&b"])
-def test_a_command_to_copy_is_one_command_whatever_was_searched_for_or_how_a_run_is_called(
-    log: Decklog, browser: Browser, odd: str
-) -> None:
+def test_command_to_copy_is_quoted_for_the_shell(log: Decklog, browser: Browser, odd: str) -> None:
     log.runs.start("x", run_id=odd)
     for url in (f"/search?q={quote(odd)}", f"/memory?q={quote(odd)}", f"/runs/{quote(odd, safe='')}/journal"):
-        said = html.unescape(re.findall(r'id="command">(.*?)</code>', browser.get(url).text)[0])
-        words = shlex.split(said)
-        assert words[-1] == odd, said
-        assert command(*words[1:]) == said
+        copied = html.unescape(re.findall(r'id="command">(.*?)</code>', browser.get(url).text)[0])
+        words = shlex.split(copied)
+        assert words[-1] == odd, copied
+        assert command(*words[1:]) == copied

@@ -16,7 +16,7 @@ from tests.conftest import on_both
 from tests.db.tampering import PostgresVictim, SqliteVictim
 from tests.every import every
 from tests.waiting import wait_for_background, wait_until
-from tests.web.asking import Browser, made
+from tests.web.client import Browser, logged_in
 from tests.web.test_pages import Read, read
 
 ON_LINUX = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0 Safari/537.36"
@@ -29,8 +29,8 @@ def another(browser: Browser, agent: str = ON_A_PHONE) -> BrowserSession:
 
 
 def end(browser: Browser, name: str, **form: str) -> tuple[int, str | None]:
-    given = {"token": browser.session.form_token(END, name)} | form
-    answer = browser.post(f"/system/sessions/{name}/end", given)
+    fields = {"token": browser.session.form_token(END, name)} | form
+    answer = browser.post(f"/system/sessions/{name}/end", fields)
     return answer.status, answer.headers.get("location")
 
 
@@ -56,11 +56,11 @@ def ended(browser: Browser) -> Read:
         "": "A browser",
     }.items(),
 )
-def test_a_browser_is_called_what_people_call_it(agent: tuple[str, str]) -> None:
+def test_browser_is_named_from_its_user_agent(agent: tuple[str, str]) -> None:
     assert browser_of(agent[0]) == agent[1]
 
 
-def test_who_is_logged_in_is_listed_with_how_and_when_they_came_and_which_is_mine(clock: ManualClock, stranger: Browser) -> None:
+def test_sessions_are_listed_with_login_and_time(clock: ManualClock, stranger: Browser) -> None:
     stranger.post("/login", {"token": stranger.site.sessions.new_link()}, user_agent=ON_LINUX)
     clock.advance(minutes=5)
     phone = another(stranger)
@@ -73,7 +73,7 @@ def test_who_is_logged_in_is_listed_with_how_and_when_they_came_and_which_is_min
     mine, other = stranger.get("/system.json").data["data"]["sessions"]
     assert (mine["is_mine"], mine["how"], mine["browser"]) == (True, "link", "Chrome on Linux")
     assert (other["is_mine"], other["how"], other["came_at"]) == (False, "password", other["seen_at"])
-    # What a session is known by to itself is told to nobody.
+    # The secrets of a session are not shown.
     for session in (stranger.session, phone):
         assert session.id not in answer.text + stranger.get("/system.json").text
         assert session.secret.hex() not in answer.text
@@ -81,19 +81,19 @@ def test_who_is_logged_in_is_listed_with_how_and_when_they_came_and_which_is_min
     assert "has a page open" in read(stranger, "/system").text
 
 
-def test_a_session_is_ended_from_the_list_once_and_its_stream_with_it(browser: Browser) -> None:
+def test_ending_a_session_ends_its_stream(browser: Browser) -> None:
     sessions, phone = browser.site.sessions, another(browser)
-    heard: list[str] = []
+    events: list[str] = []
 
     async def listen() -> None:
         stream = browser.site.feed.stream(lambda: sessions.has(phone))
-        heard.append(await anext(stream))
+        events.append(await anext(stream))
         sessions.end(phone.name)
         browser.site.feed.renew()
-        heard.extend([text async for text in stream])
+        events.extend([text async for text in stream])
 
     asyncio.run(asyncio.wait_for(listen(), 30))
-    assert heard == ['data: {"reset": {}}\n\n']
+    assert events == ['data: {"reset": {}}\n\n']
     laptop = another(browser)
     for _ in range(2):
         assert end(browser, laptop.name) == (303, "/system")
@@ -101,11 +101,11 @@ def test_a_session_is_ended_from_the_list_once_and_its_stream_with_it(browser: B
     assert browser.get("/system").status == 200
 
 
-def test_whoever_ends_their_own_session_is_led_to_the_login(browser: Browser) -> None:
-    kept, phone = browser.cookie, another(browser)
+def test_ending_the_own_session_redirects_to_the_login(browser: Browser) -> None:
+    cookie, phone = browser.cookie, another(browser)
     assert end(browser, browser.session.name) == (303, "/login")
     assert browser.cookie is None
-    browser.cookie = kept
+    browser.cookie = cookie
     assert browser.get("/now").status == 303
     assert browser.site.sessions.has(phone)
 
@@ -129,7 +129,7 @@ def test_a_session_is_ended_and_a_log_verified_by_a_form_of_this_page_alone(brow
 
 @pytest.mark.slow
 @on_both
-def test_the_whole_log_is_verified_from_the_page_which_says_what_came_of_it(log: Decklog, run_id: str, browser: Browser) -> None:
+def test_log_is_verified_from_the_page(log: Decklog, run_id: str, browser: Browser) -> None:
     log.journal.append(run_id, "hello")
     assert "Not verified since this server was started" in read(browser, "/system").text
     assert verify(browser) == 303
@@ -143,7 +143,7 @@ def test_the_whole_log_is_verified_from_the_page_which_says_what_came_of_it(log:
 
 @pytest.mark.slow
 @on_both
-def test_what_is_not_as_it_was_written_is_named(log: Decklog, run_id: str, browser: Browser) -> None:
+def test_verification_lists_damage(log: Decklog, run_id: str, browser: Browser) -> None:
     log.db.write(lambda: log.db.count("update runs set goal = 'another <b>' where id = :id", {"id": run_id}))
     verify(browser)
     page = ended(browser)
@@ -154,7 +154,7 @@ def test_what_is_not_as_it_was_written_is_named(log: Decklog, run_id: str, brows
 
 
 @pytest.mark.slow
-def test_of_what_is_only_derived_the_page_says_what_makes_it_anew(log: Decklog, run_id: str, browser: Browser) -> None:
+def test_damage_of_a_derived_table_names_the_rebuild_command(log: Decklog, run_id: str, browser: Browser) -> None:
     log.budgets.set("all", period="day", limit_microdollars=50)
     log.ledger.charge("a-model", cost_microdollars=5, run_id=run_id)
     assert log.db.write(lambda: log.db.count("delete from budget_days", {})) == 1
@@ -169,11 +169,9 @@ def waiting_for(path: Path) -> tuple[str, ...]:
     return sys.executable, "-S", "-c", code
 
 
-def test_it_is_verified_once_at_a_time_while_pages_are_answered(log: Decklog, tmp_path: Path) -> None:
+def test_one_verification_runs_at_a_time_while_pages_are_answered(log: Decklog, tmp_path: Path) -> None:
     path = tmp_path / "may-end"
-    browser = made(log, verifying=Verifying(waiting_for(path)))
-    with browser.runner:
-        browser.log_in()
+    with logged_in(log, verifying=Verifying(waiting_for(path))) as browser:
         assert [verify(browser) for _ in range(3)] == [303] * 3
         began = Path(f"{path}-began")
         wait_until(lambda: began.exists() and began.read_text() != "")
@@ -183,19 +181,19 @@ def test_it_is_verified_once_at_a_time_while_pages_are_answered(log: Decklog, tm
         assert ">Verify" not in page
         assert browser.get("/system.json").data["data"]["verification"]["is_running"]
         path.touch()
-        # What says nothing that can be read has verified nothing.
+        # Output that can't be read verifies nothing.
         assert "It could not be verified (ended)" in ended(browser).text
         assert began.read_text() == "x"
 
 
-def steps(path: Path, *told: dict[str, Any]) -> tuple[str, ...]:
-    """A program that keeps what it is given, tells of steps, and goes on for ever."""
-    said = "".join(f"print({json.dumps(json.dumps({'step': one}))}, flush=True); " for one in told)
+def steps(path: Path, *progress: dict[str, Any]) -> tuple[str, ...]:
+    """Build a program that records its input, reports progress, and never ends."""
+    prints = "".join(f"print({json.dumps(json.dumps({'step': one}))}, flush=True); " for one in progress)
     return (
         sys.executable,
         "-S",
         "-c",
-        f"import sys, time; open({str(path)!r}, 'a').write(sys.stdin.read() + '\\n'); {said}time.sleep(600)",
+        f"import sys, time; open({str(path)!r}, 'a').write(sys.stdin.read() + '\\n'); {prints}time.sleep(600)",
     )
 
 
@@ -203,11 +201,9 @@ CHAINS = {"what": "chains", "done": 1200, "whole": 4000, "heads": {"1": [1200, "
 COMPARED = {"what": "the indexes", "done": 4, "whole": 9}
 
 
-def test_how_far_it_is_is_told_and_it_can_be_stopped_and_gone_on_with_or_begun_anew(log: Decklog, tmp_path: Path) -> None:
-    given, verifying = tmp_path / "given", Verifying(steps(tmp_path / "given", CHAINS))
-    browser = made(log, verifying=verifying)
-    with browser.runner:
-        browser.log_in()
+def test_verification_shows_progress_and_can_be_stopped_continued_and_restarted(log: Decklog, tmp_path: Path) -> None:
+    inputs, verifying = tmp_path / "given", Verifying(steps(tmp_path / "given", CHAINS))
+    with logged_in(log, verifying=verifying) as browser:
         for how, known in ((ANEW, {}), ("on", CHAINS["heads"]), (ANEW, {})):
             assert verify(browser, how=how) == 303
             wait_until(lambda: verifying.status.progress is not None)
@@ -217,19 +213,17 @@ def test_how_far_it_is_is_told_and_it_can_be_stopped_and_gone_on_with_or_begun_a
             assert "It was stopped." in page
             assert "1,200 of 4,000 entries verified" in page
             assert "Continue From the beginning" in page
-            assert json.loads(given.read_text().splitlines()[-1])[2] == known
-        told = browser.get("/system.json").data["data"]["verification"]
-        assert (told["is_stopped"], told["heads"], told["last"], told["progress"]["done"]) == (True, 1, None, 1200)
+            assert json.loads(inputs.read_text().splitlines()[-1])[2] == known
+        state = browser.get("/system.json").data["data"]["verification"]
+        assert (state["is_stopped"], state["heads"], state["last"], state["progress"]["done"]) == (True, 1, None, 1200)
         # To stop what does not go on is nothing.
         assert verify(browser, how=STOP) == 303
         assert browser.site.verifying.status.is_stopped
 
 
-def test_what_is_compared_after_the_entries_is_told(log: Decklog, tmp_path: Path) -> None:
+def test_verification_shows_the_last_comparison(log: Decklog, tmp_path: Path) -> None:
     verifying = Verifying(steps(tmp_path / "given", CHAINS, COMPARED))
-    browser = made(log, verifying=verifying)
-    with browser.runner:
-        browser.log_in()
+    with logged_in(log, verifying=verifying) as browser:
         verify(browser)
         wait_until(lambda: (verifying.status.progress or CHAINS)["what"] != "chains")
         assert "all entries verified; 4 of 9 comparisons done, the last: the indexes" in read(browser, "/system").text
@@ -239,7 +233,7 @@ def test_what_is_compared_after_the_entries_is_told(log: Decklog, tmp_path: Path
 
 @pytest.mark.slow
 @on_both
-def test_what_came_since_goes_on_from_what_was_found_whole(log: Decklog, target: str, run_id: str, browser: Browser) -> None:
+def test_verification_continues_from_the_last_verified_entry(log: Decklog, target: str, run_id: str, browser: Browser) -> None:
     log.journal.append(run_id, "one")
     verify(browser)
     assert "Verify new entries Verify everything again" in ended(browser).text
@@ -258,32 +252,29 @@ def test_what_came_since_goes_on_from_what_was_found_whole(log: Decklog, target:
     assert browser.site.verifying.status.heads == 0
 
 
-def test_what_goes_on_ends_with_the_server(log: Decklog, tmp_path: Path) -> None:
-    verifying, told = Verifying(waiting_for(tmp_path / "never")), list[str]()
-    assert verifying.begin(log, lambda: told.append("ended"))
+def test_verification_ends_with_the_server(log: Decklog, tmp_path: Path) -> None:
+    verifying, events = Verifying(waiting_for(tmp_path / "never")), list[str]()
+    assert verifying.begin(log, lambda: events.append("ended"))
     verifying.end()
-    wait_until(lambda: told == ["ended"])
+    wait_until(lambda: events == ["ended"])
     assert not verifying.begin(log, lambda: None)
 
 
 @pytest.mark.slow
-def test_a_log_that_can_not_be_opened_is_not_verified_and_its_place_is_not_told(tmp_path: Path, run_id: str) -> None:
-    with Decklog.open(tmp_path / "log.db") as log:
-        browser = made(log)
-        with browser.runner:
-            browser.log_in()
-            (tmp_path / "log.db").rename(tmp_path / "elsewhere.db")
-            (tmp_path / "log.db").write_bytes(b"not a database, whatever it is called" * 100)
-            verify(browser)
-            wait_until(lambda: browser.site.verifying.status.began_at is None)
-            (tmp_path / "elsewhere.db").rename(tmp_path / "log.db")
-            text = browser.get("/system").text
-            assert "It could not be verified" in text
-            assert str(tmp_path) not in text
+def test_verification_of_an_unreadable_log_fails_without_its_path(tmp_path: Path, run_id: str) -> None:
+    with Decklog.open(tmp_path / "log.db") as log, logged_in(log) as browser:
+        (tmp_path / "log.db").rename(tmp_path / "elsewhere.db")
+        (tmp_path / "log.db").write_bytes(b"not a database, whatever it is called" * 100)
+        verify(browser)
+        wait_until(lambda: browser.site.verifying.status.began_at is None)
+        (tmp_path / "elsewhere.db").rename(tmp_path / "log.db")
+        text = browser.get("/system").text
+        assert "It could not be verified" in text
+        assert str(tmp_path) not in text
 
 
 @pytest.mark.slow
-def test_open_pages_are_told_when_it_begins_and_ends(log: Decklog, browser: Browser) -> None:
+def test_open_pages_are_notified_when_a_verification_begins_and_ends(log: Decklog, browser: Browser) -> None:
     async def listen() -> int:
         stream = browser.site.feed.stream(lambda: True)
         await anext(stream)
@@ -296,7 +287,7 @@ def test_open_pages_are_told_when_it_begins_and_ends(log: Decklog, browser: Brow
 
 
 @pytest.mark.slow
-def test_nothing_that_lies_in_the_folder_of_the_server_is_run(
+def test_verification_runs_no_code_of_the_current_folder(
     log: Decklog, browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("decklog/__init__.py", "decklog/web/__init__.py", "decklog/web/verifying.py", "json.py"):
@@ -312,24 +303,21 @@ def test_nothing_that_lies_in_the_folder_of_the_server_is_run(
 
 @pytest.mark.slow
 @on_both
-def test_a_log_that_may_only_be_read_is_verified_and_its_sessions_are_ended(target: str, clock: ManualClock) -> None:
+def test_read_only_log_is_verified_and_its_sessions_are_ended(target: str, clock: ManualClock) -> None:
     with Decklog.open(target, clock=clock) as log:
         log.runs.start("x")
-    with Decklog.open(target, clock=clock, read_only=True) as log:
-        browser = made(log)
-        with browser.runner:
-            browser.log_in()
-            assert end(browser, another(browser).name) == (303, "/system")
-            assert verify(browser) == 303
-            assert "verified" in ended(browser).text
+    with Decklog.open(target, clock=clock, read_only=True) as log, logged_in(log) as browser:
+        assert end(browser, another(browser).name) == (303, "/system")
+        assert verify(browser) == 303
+        assert "verified" in ended(browser).text
 
 
 @on_both
-def test_the_page_says_how_far_the_search_index_is_behind(log: Decklog, run_id: str, browser: Browser) -> None:
+def test_page_shows_how_far_the_search_index_is_behind(log: Decklog, run_id: str, browser: Browser) -> None:
     log.journal.index()
     assert "search index up to date" in read(browser, "/system").text
     log.journal.append_many([{"stream": run_id, "body": "a word"} for _ in range(1200)])
     wait_for_background(log)
-    left = log.db.read(log.journal.not_indexed)
-    assert f"search index {left:,} entries behind: they are indexed step by step" in read(browser, "/system").text
-    assert browser.get("/system.json").data["data"]["not_indexed"] == left
+    behind = log.db.read(log.journal.not_indexed)
+    assert f"search index {behind:,} entries behind: they are indexed step by step" in read(browser, "/system").text
+    assert browser.get("/system.json").data["data"]["not_indexed"] == behind

@@ -1,4 +1,4 @@
-"""What agents wrote is text and nothing else: whatever it is, a page has no more in it than one of plain words."""
+"""Text from agents is escaped: a page has no other elements than one of plain words."""
 
 import json
 import re
@@ -10,7 +10,7 @@ import pytest
 
 from decklog import Decklog, ManualClock
 from decklog.web.rendering import STATIC, assets
-from tests.web.asking import Browser, made
+from tests.web.client import Browser, make_browser
 from tests.web.payloads import PAYLOADS, fill
 from tests.web.test_pages import Read
 
@@ -48,7 +48,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str]]:
 def dashboard(path: Path, texts: tuple[str, ...]) -> Iterator[Browser]:
     with Decklog.open(path, clock=ManualClock(), durability="relaxed") as log:
         fill(log, texts)
-        browser = made(log)
+        browser = make_browser(log)
         with browser.runner:
             yield browser.log_in()
 
@@ -79,7 +79,7 @@ def test_no_character_that_turns_or_hides_text_reaches_a_page(pages: dict[str, s
 
 
 @pytest.mark.slow
-def test_data_is_data_whoever_takes_it_for_a_page(hostile: Browser) -> None:
+def test_json_is_harmless_if_read_as_html(hostile: Browser) -> None:
     for place in (*(f"{place}.json" for place in PLACES), "/runs.json?as=family"):
         answer = hostile.get(place)
         assert not set(answer.text) & set("<>&")
@@ -87,13 +87,13 @@ def test_data_is_data_whoever_takes_it_for_a_page(hostile: Browser) -> None:
         assert answer.headers["x-content-type-options"] == "nosniff"
 
 
-def test_no_template_lets_anything_through_and_none_has_a_style_or_a_program_in_it() -> None:
+def test_templates_have_no_unescaped_value_inline_style_or_script() -> None:
     for template in TEMPLATES.rglob("*.html"):
         text = template.read_text(encoding="utf-8")
         assert not re.search(r"\|\s*safe|autoescape|Markup|\bstyle=|\son\w+=|<script>|https?:", text), template.name
 
 
-def test_what_is_vendored_is_what_was_vendored_and_names_its_licence() -> None:
+def test_vendored_files_have_their_hash_and_licence() -> None:
     for one in json.loads((STATIC / "vendor" / "vendor.json").read_text(encoding="utf-8")):
         assert sha256((STATIC / "vendor" / one["file"]).read_bytes()).hexdigest() == one["sha256"]
         assert (STATIC / "vendor" / one["licence_file"]).is_file()

@@ -9,8 +9,9 @@ import pytest
 
 from decklog import Decklog, ManualClock
 from decklog.web.pages.timeline import MOST_TICKS, WIDTH, TaskLabel, gantt_of
-from tests.pictures import sample_log, sample_parts
-from tests.web.asking import Browser
+from tests.pictures import sample_parts
+from tests.stores.claiming import claimed
+from tests.web.client import Browser
 from tests.web.payloads import PAYLOADS
 from tests.web.test_every_column import HIDDEN
 from tests.web.test_text_of_agents import shape
@@ -19,7 +20,7 @@ START = datetime(2026, 11, 18, 6, 0, 6, tzinfo=UTC)
 
 
 def lanes(*spans: tuple[str, float, float]) -> dict[str, Any]:
-    """Make attempts of tasks, from and to so many minutes."""
+    """Build attempts of tasks, each from and to a minute."""
     attempts = [
         {
             "task_id": task,
@@ -53,10 +54,10 @@ def test_work_without_a_fold_has_four_to_six_round_times() -> None:
         assert all(re.search(r"\d\d:[0-5][05]", tick.label) or tick.label.endswith("06:00") for tick in ticks[1:]), minutes
 
 
-def test_the_rows_of_an_item_are_together_and_name_the_agent_that_the_conductor_let_work() -> None:
-    given = lanes(("w1", 0, 10), ("other", 5, 9), ("c1", 10, 12))
-    given["attempts"][0]["worker"] = given["attempts"][2]["worker"] = "conductor-host-1-2-3"
-    drawn = gantt_of(given, START, {"w1": TaskLabel("lexer", "claude"), "c1": TaskLabel("lexer")})
+def test_rows_of_an_item_are_together_and_name_its_agent() -> None:
+    attempts = lanes(("w1", 0, 10), ("other", 5, 9), ("c1", 10, 12))
+    attempts["attempts"][0]["worker"] = attempts["attempts"][2]["worker"] = "conductor-host-1-2-3"
+    drawn = gantt_of(attempts, START, {"w1": TaskLabel("lexer", "claude"), "c1": TaskLabel("lexer")})
     assert [(lane.path, lane.item, lane.bars[0].agent) for lane in drawn.lanes] == [
         ("w1", "lexer", "claude"),
         ("c1", "lexer", "conductor"),
@@ -79,24 +80,21 @@ def test_the_scale_leads_from_a_place_back_to_its_time() -> None:
     assert last[0] + last[1] == pytest.approx(WIDTH)
 
 
-def test_the_page_has_an_axis_groups_and_links_that_zoom(log: Decklog, clock: ManualClock, browser: Browser) -> None:
-    sample_log.write(log, clock)
-    sample_parts.write(log, clock)
+def test_the_page_has_an_axis_groups_and_links_that_zoom(filled: Browser) -> None:
     page = f"/runs/{sample_parts.ITEMS}/lanes"
-    text = browser.get(page).text
+    text = filled.get(page).text
     assert f'<li class="lane-group"><a href="/runs/{sample_parts.ITEMS}/items/tokens">tokens</a></li>' in text
     assert '<text x="5" y="14">dev-1</text>' in text
     (first, *_) = re.findall(rf'href="({page}\?from=[^"]*)"', text)
-    zoomed = browser.get(first.replace("&amp;", "&")).text
+    zoomed = filled.get(first.replace("&amp;", "&")).text
     assert "whole timeline" in zoomed
     assert zoomed.count('class="bar-of"') < text.count('class="bar-of"')
-    assert browser.get(f"{page}?from=noon").status == 400
-    assert "Nobody worked in this time" in browser.get(f"{page}?from=2001-01-01T00:00:00Z&to=2001-01-02T00:00:00Z").text
+    assert filled.get(f"{page}?from=noon").status == 400
+    assert "Nobody worked in this time" in filled.get(f"{page}?from=2001-01-01T00:00:00Z&to=2001-01-02T00:00:00Z").text
 
 
-def test_the_strip_has_texts_for_pointing_at_it(log: Decklog, clock: ManualClock, browser: Browser) -> None:
-    sample_log.write(log, clock)
-    text = browser.get("/runs/commas/overview").text
+def test_the_strip_has_texts_for_pointing_at_it(sample: Browser) -> None:
+    text = sample.get("/runs/commas/overview").text
     zones = re.findall(r'<rect class="zone" x="[\d.]+" width="[\d.]+" height="40"><title>entries ([\d,]+) to', text)
     assert 10 < len(zones) <= 24
     assert zones[0] == "1"
@@ -107,8 +105,7 @@ def test_what_agents_wrote_is_text_on_the_timeline(log: Decklog, clock: ManualCl
         log.runs.start("x", run_id=run_id)
         for text in texts:
             log.tasks.add(run_id, text)
-            claim = log.tasks.claim(run_id, worker=text)
-            assert claim is not None
+            claim = claimed(log, run_id, worker=text)
             clock.advance(minutes=1)
             claim.finish(text)
             clock.advance(hours=1)
@@ -118,9 +115,7 @@ def test_what_agents_wrote_is_text_on_the_timeline(log: Decklog, clock: ManualCl
     assert not HIDDEN.search(text)
 
 
-def test_attempt_whose_lease_has_ended_is_stalled_as_everywhere_else(
-    log: Decklog, clock: ManualClock, browser: Browser, run_id: str
-) -> None:
+def test_attempt_with_an_expired_lease_is_stalled(log: Decklog, clock: ManualClock, browser: Browser, run_id: str) -> None:
     log.tasks.add(run_id, "Port it")
     log.tasks.claim(run_id, worker="dev-3", lease_seconds=60)
     assert '<span class="w-run">running</span>' in browser.get(f"/runs/{run_id}/lanes").text

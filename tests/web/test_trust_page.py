@@ -1,4 +1,4 @@
-"""Trust for people: a matrix of autonomy levels and permissions in words, which says what the levels' own data says."""
+"""The trust page: a matrix of autonomy levels and permissions that agrees with the data of the levels."""
 
 import json
 import re
@@ -6,14 +6,14 @@ from importlib.resources import files
 
 from decklog import Decklog
 from decklog.web.pages.others import ASKS, LEVELS, NO, PERMISSIONS, YES, matrix
-from tests.web.asking import PASSWORD, Browser
+from tests.web.client import PASSWORD, Browser
 
 DATA = json.loads((files("decklog.stores.approvals.trust") / "tiers.json").read_text())
 
 
 def test_every_action_of_every_level_is_in_exactly_one_line() -> None:
-    named = [action for actions in PERMISSIONS.values() for action in actions]
-    assert sorted(named) == sorted(DATA["actions"])
+    listed = [action for actions in PERMISSIONS.values() for action in actions]
+    assert sorted(listed) == sorted(DATA["actions"])
     assert len(DATA["tiers"]) == len(LEVELS)
 
 

@@ -1,4 +1,4 @@
-"""A log whose file or folder may not be written: every screen answers, says so, and decides nothing."""
+"""A log whose file or folder is not writable: every screen is shown and marked, and decides nothing."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ from decklog.location.locate import LogLocation
 from tests.db.processes import ROOT
 from tests.pictures import sample_log, sample_parts
 from tests.waiting import wait_until
-from tests.web.asking import PASSWORD, made
+from tests.web.client import PASSWORD, logged_in
 from tests.web.test_states import addresses, forms
 from tests.web.test_tending import verify
 
@@ -31,24 +31,21 @@ def walk(target: str) -> None:
     """Look at every screen, as a process that may not write the log; it is opened as the command opens it."""
     place = LogLocation(target, "by a test", is_named=True)
     assert place.is_read_only
-    with place.open(read_only=place.is_read_only) as log:
-        browser = made(log)
-        with browser.runner:
-            browser.log_in()
-            for url in addresses(log):
-                answer = browser.get(url)
-                assert (answer.status, ">read-only<" in answer.text, forms(answer.text)) == (200, True, []), url
-            (asked, *_) = log.approvals.find(state="open")  # type: ignore[arg-type]
-            assert "or no permission to write" in browser.get(f"/inbox/approval/{asked.id}").text
-            assert browser.post(f"/inbox/approval/{asked.id}/decide", {"token": "x"}).status == 405
-            assert verify(browser) == 303
-            wait_until(lambda: browser.site.verifying.status.began_at is None)
-            assert browser.get("/system.json").data["data"]["verification"]["last"]["word"] == "verified"
-            print(log.journal.find("commas", limit=1)[0].body)
+    with place.open(read_only=place.is_read_only) as log, logged_in(log) as browser:
+        for url in addresses(log):
+            answer = browser.get(url)
+            assert (answer.status, ">read-only<" in answer.text, forms(answer.text)) == (200, True, []), url
+        (approval, *_) = log.approvals.find(state="open")
+        assert "or no permission to write" in browser.get(f"/inbox/approval/{approval.id}").text
+        assert browser.post(f"/inbox/approval/{approval.id}/decide", {"token": "x"}).status == 405
+        assert verify(browser) == 303
+        wait_until(lambda: browser.site.verifying.status.began_at is None)
+        assert browser.get("/system.json").data["data"]["verification"]["last"]["word"] == "verified"
+        print(log.journal.find("commas", limit=1)[0].body)
 
 
 def walk_each() -> None:
-    """Walk through each log that is named, in a process forked for it; all that is said of it ends with its exit code."""
+    """Walk through each log of stdin in a forked process; its output ends with the exit code."""
     import anyio._backends._asyncio  # noqa: F401
 
     import tests.imported  # noqa: F401
@@ -75,17 +72,17 @@ class Walker:
         self._process = subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def walk(self, path: Path) -> str:
-        """Give what was said on the way."""
+        """Return the output of a walk."""
         assert self._process.stdin
         assert self._process.stdout
         print(path, file=self._process.stdin, flush=True)
-        said = ""
+        output = ""
         for line in self._process.stdout:
             if line.startswith(END):
-                assert line.strip() == f"{END}0", said[-3000:]
-                return said
-            said += line
-        raise AssertionError(f"it ended with {self._process.wait(10)}: {said[-3000:]}")
+                assert line.strip() == f"{END}0", output[-3000:]
+                return output
+            output += line
+        raise AssertionError(f"it ended with {self._process.wait(10)}: {output[-3000:]}")
 
     def close(self) -> None:
         self._process.communicate(timeout=60)
@@ -105,8 +102,8 @@ def find_runs(path: Path) -> str:
     return ran.stdout
 
 
-def kept(folder: Path) -> dict[str, bytes]:
-    """Read what the log is made of; whoever waits may note something in its lock."""
+def read_files(folder: Path) -> dict[str, bytes]:
+    """Read the files of the log; its lock file may change."""
     return {file.name: file.read_bytes() for file in folder.iterdir() if not file.name.endswith(("-shm", "-lock"))}
 
 
@@ -121,7 +118,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(path)
 
 
-def left_behind(path: Path) -> None:
+def leave_write_ahead_log(path: Path) -> None:
     """Have a writer die, which leaves its write-ahead log."""
     code = f"import os; from decklog import Decklog; Decklog.open({str(path)!r}).journal.append('commas', {LAST!r}); os._exit(0)"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=60)
@@ -130,24 +127,24 @@ def left_behind(path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["the file", "the folder", "the folder, which has no lock", "what a dead writer left"])
-def test_every_screen_of_a_log_that_may_not_be_written_answers_and_decides_nothing(
+def test_every_screen_of_an_unwritable_log_answers_and_decides_nothing(
     sample: Path, walker: Walker, tmp_path: Path, what: str
 ) -> None:
     folder = tmp_path / "kept"
     shutil.copytree(sample.parent, folder)
     path = folder / sample.name
     if what == "what a dead writer left":
-        left_behind(path)
+        leave_write_ahead_log(path)
     if what == "the folder, which has no lock":
         Path(f"{path}-lock").unlink()
     for file in folder.iterdir():
         file.chmod(0o644 if "folder" in what else 0o444)
-    before = kept(folder)
+    before = read_files(folder)
     folder.chmod(0o555)
     try:
         assert (LAST in walker.walk(path)) == (what == "what a dead writer left")
-        # At the terminal too, where nobody said that it is for reading only.
+        # The command line, where nobody asked for read-only mode.
         assert "commas" in find_runs(path)
     finally:
         folder.chmod(0o755)
-    assert kept(folder) == before
+    assert read_files(folder) == before

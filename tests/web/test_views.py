@@ -8,7 +8,7 @@ import pytest
 from decklog import Decklog
 from decklog.web.forms import token_of
 from decklog.web.pages.finding import checked_address
-from tests.web.asking import PASSWORD, Browser, made
+from tests.web.client import PASSWORD, Browser, logged_in
 from tests.web.payloads import PAYLOADS
 from tests.web.test_text_of_agents import shape
 
@@ -61,19 +61,19 @@ def test_a_list_offers_to_save_itself_with_its_filters(browser: Browser) -> None
         "runs",
     ],
 )
-def test_an_address_that_is_no_list_is_refused(browser: Browser, address: str) -> None:
+def test_view_of_another_address_is_refused(browser: Browser, address: str) -> None:
     assert checked_address(address) is None
     assert save(browser, "x", address) == 400
     assert listed(browser) == []
 
 
-def test_a_name_that_is_none_is_refused_and_a_form_of_nobody_too(browser: Browser) -> None:
+def test_invalid_name_and_missing_token_are_refused(browser: Browser) -> None:
     for name in ("", "  ", "x" * 81, "a\x1bb"):
         assert save(browser, name, "/runs") == 400
     assert browser.post("/views/save", {"name": "x", "path": "/runs"}).status == 403
 
 
-def test_entries_that_agents_write_in_the_same_place_are_text_or_nothing(log: Decklog, browser: Browser) -> None:
+def test_forged_view_entries_are_escaped_or_ignored(log: Decklog, browser: Browser) -> None:
     assert save(browser, "plain", "/runs?text=words") == 303
     known = shape(browser.get("/views").text)
     anyhow: Any = log
@@ -86,16 +86,13 @@ def test_entries_that_agents_write_in_the_same_place_are_text_or_nothing(log: De
     assert all(path.startswith("/runs") for _, path in listed(browser))
 
 
-def test_a_log_that_may_only_be_read_shows_views_and_saves_none(tmp_path: Path) -> None:
+def test_read_only_log_shows_views_and_saves_none(tmp_path: Path) -> None:
     with Decklog.open(tmp_path / "log.db") as log:
         log.journal.append("@desk", "x", kind="event", subtype="view.saved", payload={"name": "mine", "path": "/runs"})
-    with Decklog.open(tmp_path / "log.db", read_only=True) as log:
-        browser = made(log)
-        with browser.runner:
-            browser.log_in()
-            assert "mine" in browser.get("/views").text
-            assert "<form" not in browser.get("/views").text.partition("<main")[2].partition("</main>")[0]
-            assert save(browser, "x", "/runs") == 404
+    with Decklog.open(tmp_path / "log.db", read_only=True) as log, logged_in(log) as browser:
+        assert "mine" in browser.get("/views").text
+        assert "<form" not in browser.get("/views").text.partition("<main")[2].partition("</main>")[0]
+        assert save(browser, "x", "/runs") == 404
 
 
 def test_the_icon_has_a_dot_while_a_decision_waits(log: Decklog, browser: Browser, run_id: str) -> None:

@@ -15,7 +15,7 @@ from decklog.web.forms import token_of
 from tests.conductor.conftest import first_checked as first_checked
 from tests.conductor.plans import landed, work_item
 from tests.conductor.repositories import copied, git
-from tests.web.asking import PASSWORD, Answer, Browser
+from tests.web.client import PASSWORD, Answer, Browser
 from tests.web.conducted import conduct, two_items
 from tests.web.payloads import PAYLOADS
 from tests.web.test_every_column import HIDDEN
@@ -76,8 +76,8 @@ def test_a_change_is_shown_side_by_side(browser: Browser, site: RunContext) -> N
 
 @pytest.mark.slow
 def test_a_comment_on_a_line_is_worked_on_in_another_round(log: Decklog, browser: Browser, site: RunContext) -> None:
-    asked = browser.get(f"{page(site)}?on=calc.py:9").text
-    assert 'name="where" value="calc.py:9"' in asked
+    text = browser.get(f"{page(site)}?on=calc.py:9").text
+    assert 'name="where" value="calc.py:9"' in text
     assert send(browser, "comment-item", f"{site.run_id}.triple", where="calc.py:9", text="Say why.").status == 303
     (message,) = messages(log)
     assert (message.body, message.context_url) == ("calc.py:9: Say why.\n> def triple(a):", "calc.py#L9")
@@ -142,7 +142,7 @@ def test_everything_that_a_run_has_landed_is_one_change(browser: Browser, site: 
 
 
 @pytest.mark.slow
-def test_a_machine_without_the_repository_says_so_and_names_the_command(log: Decklog, browser: Browser, site: RunContext) -> None:
+def test_machine_without_the_repository_names_the_command(log: Decklog, browser: Browser, site: RunContext) -> None:
     run = log.runs.get(site.run_id)
     facts: Any = run.metadata["conductor"]
     log.runs.update(run.id, metadata={**run.metadata, "conductor": {**facts, "machine": "0" * 16, "host_name": "build-7"}})

@@ -1,11 +1,12 @@
-"""Workflow: what stands with whom, in words in a table and in signs in the picture."""
+"""The workflow page: tasks of each agent by state, in a table and in the picture."""
 
 import re
 
 from decklog import Decklog, ManualClock
 from decklog.web.pages.others import notes_of, stations_of
 from tests.conftest import on_both
-from tests.web.asking import Browser
+from tests.stores.claiming import claimed
+from tests.web.client import Browser
 
 
 def cells(text: str, row: str) -> list[str]:
@@ -15,14 +16,13 @@ def cells(text: str, row: str) -> list[str]:
 
 
 @on_both
-def test_each_agent_has_its_tasks_by_how_they_stand(log: Decklog, clock: ManualClock, browser: Browser) -> None:
+def test_tasks_of_each_agent_are_counted_by_state(log: Decklog, clock: ManualClock, browser: Browser) -> None:
     log.runs.start("goal", run_id="r")
     assert "No agent has a task or a group" in browser.get("/workflow").text
     for role, count in (("developer", 3), ("qa_expert", 2), ("poet", 1)):
         log.tasks.add_many("r", [{"title": "one", "role": role, "max_attempts": 1} for _ in range(count)])
     log.tasks.claim("r", worker="developer-1", role="developer")
-    failing = log.tasks.claim("r", worker="qa-1", role="qa_expert")
-    assert failing is not None
+    failing = claimed(log, "r", worker="qa-1", role="qa_expert")
     failing.fail("no")
     log.groups.add("r", "A", name="parser", assigned_to="developer_2")
     log.approvals.ask("r", "Push?", by="dev", about="git push")
@@ -34,8 +34,8 @@ def test_each_agent_has_its_tasks_by_how_they_stand(log: Decklog, clock: ManualC
     picture = browser.get("/workflow.svg").text
     for note in ("○ 2  ▶ 1", "○ 1  ⊗ 1", "▲ 1"):
         assert f">{note}</text>" in picture
-    told = {one["who"]: one for one in browser.get("/workflow.json").data["data"]["stations"]}
-    assert (told["developer"]["to_do"], told["developer"]["groups"], told["poet"]["is_known"]) == (2, 1, False)
+    stations = {one["who"]: one for one in browser.get("/workflow.json").data["data"]["stations"]}
+    assert (stations["developer"]["to_do"], stations["developer"]["groups"], stations["poet"]["is_known"]) == (2, 1, False)
     # Another picture has another address: an open page shows it.
     clock.advance(minutes=1)
     before = re.search(r'src="(/workflow.svg[^"]+)"', page)
@@ -46,7 +46,7 @@ def test_each_agent_has_its_tasks_by_how_they_stand(log: Decklog, clock: ManualC
     assert before[1] != after[1]
 
 
-def test_several_of_one_role_are_one_agent_and_what_is_for_nobody_is_by_itself() -> None:
+def test_workers_of_a_role_are_one_agent_and_unassigned_tasks_have_their_own_row() -> None:
     nothing = dict.fromkeys(("to_do", "working", "blocked_or_paused", "failed", "groups", "failed_groups"), 0)
     found = [{**nothing, "who": who, "working": 1} for who in ("developer", "Developer-2", "developer_3", None)]
     stations = stations_of(["developer"], found)
@@ -55,7 +55,7 @@ def test_several_of_one_role_are_one_agent_and_what_is_for_nobody_is_by_itself()
     assert notes_of([{**stations[0], "to_do": 1000}], 2) == {"developer": "○ 1000+  ▶ 3", "a person": "▲ 2"}
 
 
-def test_only_the_steps_of_roles_in_use_are_shown_unless_all_are_asked_for(log: Decklog, browser: Browser) -> None:
+def test_only_steps_of_roles_in_use_are_shown_by_default(log: Decklog, browser: Browser) -> None:
     def roles(address: str) -> set[str]:
         return {row.partition("-")[0] for row in re.findall(r'<tr id="step-([^"]+)"', browser.get(address).text)}
 

@@ -1,1 +1,1 @@
-"""What people say to the agents, and the daily report."""
+"""Messages of people to the agents, and the daily report."""

@@ -28,7 +28,7 @@ FILES = {"decklog.toml": SETTINGS, "skills/bisect.md": b"Halve what is left unti
 
 
 class Person:
-    """Somebody who says things; `says` is what the model makes of them, or its exact words."""
+    """A sender of messages; `says` is what the model makes of a message, or its exact answer."""
 
     def __init__(self, log: Decklog, name: str = "ana") -> None:
         self.log = log
@@ -45,13 +45,13 @@ class Person:
 
         def script(prompt: Prompt) -> "str | ModelReply":
             self.prompts.append(prompt)
-            said = says(prompt) if callable(says) else says
-            return said if isinstance(said, (str, ModelReply)) else json.dumps(said)
+            answer = says(prompt) if callable(says) else says
+            return answer if isinstance(answer, (str, ModelReply)) else json.dumps(answer)
 
         return read_setup(self.log, FILES.get, Path("/nowhere"), build=lambda _: Scripted(script))
 
     def say(self, body: str, says: object = None, *, proves: bool = False, **given: Any) -> MessageOutcome:
-        """Say something, and prove to be the owner if that is asked for."""
+        """Send a message, with the owner's proof if asked."""
         message = self.log.inbox.post(self.name, body, **given)
         proof = (lambda: self.log.proving(password=PASSWORD)) if proves else nullcontext
         return Conversation(self.log, self.voices(says)).hear(message, proving=proof)

@@ -1,4 +1,4 @@
-"""The daily report is read from the log alone, says the same of the same, and a model may only write it out."""
+"""The daily report is read from the log alone and is deterministic; a model may only rephrase it."""
 
 import pytest
 
@@ -6,6 +6,7 @@ from decklog import Decklog, ManualClock
 from decklog.models.standup import prose_of, standup_of
 from tests.conftest import on_both
 from tests.models.conversation.talks import Person
+from tests.stores.claiming import claimed
 
 
 @pytest.fixture
@@ -16,8 +17,7 @@ def two_days(log: Decklog, clock: ManualClock) -> Decklog:
     log.tasks.add_many(
         "commas", [{"title": name, "task_id": name.lower()} for name in ("Docs", "Lexer", "Old", "Parser", "Tests")]
     )
-    first = log.tasks.claim("commas", worker="dev-1")
-    assert first is not None
+    first = claimed(log, "commas", worker="dev-1")
     log.tasks.finish(first.task.id, fence=first.task.fence, summary="done")
     log.ledger.charge("a-model", cost_microdollars=900_000, run_id="commas")
     log.tasks.abandon("old", reason="nobody needs it")
@@ -32,7 +32,7 @@ def two_days(log: Decklog, clock: ManualClock) -> Decklog:
 
 
 @on_both
-def test_it_tells_yesterday_today_what_is_in_the_way_money_and_questions(two_days: Decklog, clock: ManualClock) -> None:
+def test_standup_has_yesterday_today_blockers_money_and_questions(two_days: Decklog, clock: ManualClock) -> None:
     found = standup_of(two_days, clock.now())
     assert found.yesterday == ["done: Docs (docs)"]
     assert found.today == ["under way: Lexer (lexer), dev-2", "to do in run commas: 1 task"]
@@ -54,23 +54,23 @@ def test_the_same_log_at_the_same_moment_gives_the_same_bytes(two_days: Decklog,
     ]
 
 
-def test_a_log_in_which_nothing_happened_says_so(log: Decklog, clock: ManualClock) -> None:
+def test_standup_of_an_empty_log(log: Decklog, clock: ManualClock) -> None:
     found = standup_of(log, clock.now())
     assert (found.yesterday, found.today, found.blockers, found.questions) == ([], [], [], [])
     assert found.markdown.count("- nothing") == 4
 
 
-def test_a_change_that_the_gate_holds_is_named_once_by_its_last_review(log: Decklog, clock: ManualClock) -> None:
+def test_blocked_change_is_named_once_by_its_last_review(log: Decklog, clock: ManualClock) -> None:
     run_id = log.runs.start("Review").id
     bound = {"base": "b", "head": "h", "patch": "p", "settings": "s"}
     for tree in ("first", "first", "second", "second"):
         clock.advance(minutes=1)
-        log.reviews.record(run_id, "pass" if tree == "second" else "unproven", tree=tree, **bound)  # type: ignore[arg-type]
-    (told,) = standup_of(log, clock.now()).blockers
-    assert told.startswith("the gate's verdict: unproven of tree first")
+        log.reviews.record(run_id, "pass" if tree == "second" else "unproven", tree=tree, **bound)
+    (blocker,) = standup_of(log, clock.now()).blockers
+    assert blocker.startswith("the gate's verdict: unproven of tree first")
 
 
-def test_long_lists_are_cut_and_say_by_how_much(log: Decklog, clock: ManualClock) -> None:
+def test_long_lists_are_cut_with_a_count(log: Decklog, clock: ManualClock) -> None:
     log.runs.start("Many", run_id="many")
     for number in range(23):
         log.approvals.ask("many", f"May I, {number}?", by="dev-1", about=number)
@@ -79,7 +79,7 @@ def test_long_lists_are_cut_and_say_by_how_much(log: Decklog, clock: ManualClock
     assert "- and 3 more" in found.markdown
 
 
-def test_a_model_writes_it_out_where_there_is_one_and_the_facts_stay(two_days: Decklog, clock: ManualClock) -> None:
+def test_model_writes_the_standup_from_the_facts(two_days: Decklog, clock: ManualClock) -> None:
     person = Person(two_days)
     found = standup_of(two_days, clock.now())
     assert prose_of(two_days, person.voices(), found, at=clock.now()) == (None, "no model is configured for standup")

@@ -1,4 +1,4 @@
-"""What people say is understood by exact commands and by models, and done by verbs that ask for their own proofs."""
+"""Messages of people are understood by exact commands or models, and carried out by verbs that need their own proofs."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def ana(log: Decklog) -> Person:
     return Person(log).bind()
 
 
-def asked(log: Decklog) -> None:
+def ask_for_self_edit(log: Decklog) -> None:
     log.approvals.ask("run_1", "May I edit my own source?", by="dev-1", about="self-edit", approval_id="ask")
 
 
@@ -52,18 +52,18 @@ def test_a_sentence_that_only_begins_like_a_command_is_none(body: str) -> None:
 
 
 def test_a_message_is_acknowledged_and_kept_before_any_model_is_asked(ana: Person) -> None:
-    heard: list[Any] = []
+    messages: list[Any] = []
 
     def script(_: object) -> ModelReply:
-        heard.extend(ana.log.inbox.find())
+        messages.extend(ana.log.inbox.find())
         return ModelReply(error_class="timeout", error="too slow")
 
     outcome = ana.say("How does the lexer stand?", script, severity="question")
-    assert [(one.ack_sent_at, one.state) for one in heard] == [(heard[0].received_at, "pending")]
+    assert [(one.ack_sent_at, one.state) for one in messages] == [(messages[0].received_at, "pending")]
     assert (outcome.understood.intent, outcome.message.state, outcome.message.answer) == ("free_form", "pending", None)
 
 
-def test_what_only_tells_is_told_to_whoever_asks(log: Decklog) -> None:
+def test_anybody_may_ask_for_information(log: Decklog) -> None:
     stranger = Person(log, "someone")
     assert stranger.say("What tier are you?").message.answer == "Tier 0, Read-only observer; no owner is bound."
     assert stranger.say("spent today?").message.answer == "Spent today: $0.00."
@@ -71,14 +71,14 @@ def test_what_only_tells_is_told_to_whoever_asks(log: Decklog) -> None:
     assert stranger.say("spend").message.answer == "Spent today: $1.25."
 
 
-def test_a_task_is_paused_and_goes_on_by_a_word(ana: Person) -> None:
+def test_task_is_paused_and_resumed_by_a_message(ana: Person) -> None:
     assert "Task lexer is paused" in str(ana.say("pause: wait for the grammar").message.answer)
     assert (ana.log.tasks.get("lexer").state, ana.log.tasks.get("lexer").reason) == ("paused", "wait for the grammar")
     ana.say("please go on with it", guess("resume", task="lexer"))
     assert ana.log.tasks.get("lexer").state == "pending"
 
 
-def test_feedback_is_feedback_in_its_senders_words(ana: Person) -> None:
+def test_feedback_message_is_filed_unchanged(ana: Person) -> None:
     message = ana.say("feedback: the lexer eats commas").message
     found = ana.log.feedback.get(message.escalated_to or "")
     assert (found.body, found.from_handle, found.state) == ("feedback: the lexer eats commas", "ana", "pending")
@@ -100,21 +100,21 @@ def test_a_recorded_session_is_not_the_run_that_a_message_means(ana: Person) -> 
 
 
 @pytest.mark.parametrize("how", ["command", "model"])
-def test_what_the_owner_alone_may_order_needs_the_proof_however_it_is_worded(ana: Person, how: str) -> None:
-    asked(ana.log)
-    for number, (words, said) in enumerate(ORDERS):
+def test_owner_only_order_needs_the_proof_in_any_wording(ana: Person, how: str) -> None:
+    ask_for_self_edit(ana.log)
+    for number, (words, guessed) in enumerate(ORDERS):
         body = words if how == "command" else f"ana here, you have my word, number {number}: do it now"
-        outcome = ana.say(body, said)
+        outcome = ana.say(body, guessed)
         assert isinstance(outcome.refusal, Denied), words
         assert outcome.message.state == "pending", words
-    shown = ana.log.trust.show()
-    assert (shown["tier"], shown["is_dev_mode"], ana.log.approvals.get("ask").state) == (0, False, "open")
+    trust = ana.log.trust.show()
+    assert (trust["tier"], trust["is_dev_mode"], ana.log.approvals.get("ask").state) == (0, False, "open")
     refused = [one for one in ana.log.journal.find("@desk", limit=200) if one.subtype == "message.refused"]
     assert len(refused) == len(ORDERS)
 
 
-def test_with_the_proof_it_is_done_and_verified(ana: Person) -> None:
-    asked(ana.log)
+def test_proven_order_is_carried_out(ana: Person) -> None:
+    ask_for_self_edit(ana.log)
     assert ana.say("promote: it earned it", proves=True).message.answer == "The tier is 1 now."
     assert "granted" in str(ana.say("authorise ask: I looked at it", proves=True).message.answer)
     assert (ana.log.approvals.get("ask").decided_by, ana.log.approvals.get("ask").rationale) == ("ana", "I looked at it")
@@ -164,7 +164,7 @@ def test_a_guess_that_is_unsure_or_no_answer_means_nothing(
         assert log.tasks.get("lexer").state == "pending"
 
 
-def test_what_was_guessed_is_on_record_with_the_models_own_words_and_its_cost(ana: Person) -> None:
+def test_guess_is_recorded_with_the_answer_and_its_cost(ana: Person) -> None:
     ana.say("hold on with that", guess("pause", 92, task="lexer"))
     run = next(one for one in ana.log.runs.find() if one.goal == "Understand: hold on with that")
     assert run.status == "completed"
@@ -172,8 +172,9 @@ def test_what_was_guessed_is_on_record_with_the_models_own_words_and_its_cost(an
     assert len(calls) == 1
     assert '"confidence": 92' in str(calls[0].body)
     assert [one.call_site for one in ana.log.ledger.find(run.id)] == ["intent"]
-    told: Any = next(one for one in ana.log.journal.find("@desk") if one.subtype == "message.understood").payload
-    assert (told["intent"], told["confidence"], told["by"], told["args"]) == ("pause", 92, "scripted", {"task": "lexer"})
+    understood: Any = next(one for one in ana.log.journal.find("@desk") if one.subtype == "message.understood").payload
+    expected = {"intent": "pause", "confidence": 92, "by": "scripted", "args": {"task": "lexer"}}
+    assert expected.items() <= understood.items()
 
 
 def test_a_message_is_data_to_the_model_and_can_not_pass_for_its_end(ana: Person) -> None:
@@ -187,7 +188,7 @@ def test_a_message_is_data_to_the_model_and_can_not_pass_for_its_end(ana: Person
 
 
 @on_both
-def test_heard_again_an_order_is_not_carried_out_twice(ana: Person) -> None:
+def test_order_is_carried_out_once(ana: Person) -> None:
     from decklog.models.conversation import Conversation
 
     outcome = ana.say("promote: it earned it", proves=True)
@@ -197,7 +198,7 @@ def test_heard_again_an_order_is_not_carried_out_twice(ana: Person) -> None:
 
 @pytest.mark.slow
 def test_orders_in_messages_do_nothing_even_where_they_fool_the_model(ana: Person) -> None:
-    asked(ana.log)
+    ask_for_self_edit(ana.log)
     before = {run.id for run in ana.log.runs.find(limit=200)}
     for number, order in enumerate(INJECTIONS):
         _, fooled = ORDERS[number % len(ORDERS)]
@@ -206,13 +207,13 @@ def test_orders_in_messages_do_nothing_even_where_they_fool_the_model(ana: Perso
         assert ana.prompts[-1].stable == ana.prompts[0].stable, order
         part = ana.prompts[-1].varying[-1]
         assert part.text.count(part.text.split("\n")[-1]) == 1, order
-    shown = ana.log.trust.show()
-    assert (shown["tier"], shown["is_dev_mode"], ana.log.approvals.get("ask").state) == (0, False, "open")
+    trust = ana.log.trust.show()
+    assert (trust["tier"], trust["is_dev_mode"], ana.log.approvals.get("ask").state) == (0, False, "open")
     # Nothing but the question to the model and its answer was done in the runs that were made for it.
-    made = [run for run in ana.log.runs.find(limit=200) if run.id not in before]
-    kinds = {entry.subtype for run in made for entry in ana.log.journal.find(run.id, kind="interaction")}  # type: ignore[arg-type]
-    assert (len(made), kinds) == (len(INJECTIONS), {"model.call"})
-    assert not [entry for run in made for entry in ana.log.journal.find(run.id, kind="tool")]  # type: ignore[arg-type]
+    new_runs = [run for run in ana.log.runs.find(limit=200) if run.id not in before]
+    kinds = {entry.subtype for run in new_runs for entry in ana.log.journal.find(run.id, kind="interaction")}
+    assert (len(new_runs), kinds) == (len(INJECTIONS), {"model.call"})
+    assert not [entry for run in new_runs for entry in ana.log.journal.find(run.id, kind="tool")]
 
 
 def test_model_that_guesses_an_intent_is_asked_with_temperature_zero(ana: Person, monkeypatch: pytest.MonkeyPatch) -> None:

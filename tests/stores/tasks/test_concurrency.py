@@ -11,7 +11,7 @@ import pytest
 
 from decklog import Conflict, Decklog, NotFound
 from decklog.records.record import every_page
-from tests.db.processes import hear, start, together
+from tests.db.processes import read_line, start, together
 from tests.prepared import Started
 from tests.stores.claiming import claimed
 
@@ -219,7 +219,7 @@ def finish_it(target: str, run_id: str) -> str:
 @pytest.mark.slow
 def test_a_worker_that_dies_leaves_its_task_to_another(one_task: tuple[str, str]) -> None:
     worker = start("claim_and_hold", *one_task, 0.5)
-    hear(worker)
+    read_line(worker)
     worker.kill()
     worker.communicate()
     assert finish_it(*one_task) == "1 expired, 2 done"
@@ -228,7 +228,7 @@ def test_a_worker_that_dies_leaves_its_task_to_another(one_task: tuple[str, str]
 @pytest.mark.slow
 def test_a_worker_that_never_starts_leaves_its_task_to_another(one_task: tuple[str, str]) -> None:
     worker = start("claim_and_hold", *one_task, 0.5)
-    hear(worker)
+    read_line(worker)
     try:
         assert finish_it(*one_task) == "1 expired, 2 done"
     finally:
@@ -238,7 +238,7 @@ def test_a_worker_that_never_starts_leaves_its_task_to_another(one_task: tuple[s
 @pytest.mark.slow
 def test_a_worker_that_freezes_and_comes_back_finds_its_task_gone(one_task: tuple[str, str]) -> None:
     worker = start("claim_and_hold", *one_task, 0.5)
-    pid = hear(worker)["pid"]
+    pid = read_line(worker)["pid"]
     os.kill(pid, signal.SIGSTOP)
     try:
         assert finish_it(*one_task) == "1 expired, 2 done"

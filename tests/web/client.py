@@ -1,7 +1,9 @@
-"""Asks a dashboard in this process, as a server hands requests on: no socket, and no client that corrects what is sent."""
+"""A client of a dashboard in this process: no socket, and requests are sent exactly as given."""
 
 import asyncio
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlencode
@@ -20,7 +22,7 @@ Pairs = list[tuple[str, str]]
 
 
 class Seconds:
-    """A clock of seconds that moves only when told to."""
+    """A clock of seconds that a test moves."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -31,7 +33,7 @@ class Seconds:
 
 @dataclass
 class Answer:
-    """What came back."""
+    """An HTTP response."""
 
     status: int
     pairs: Pairs
@@ -65,8 +67,8 @@ async def _call(app: App, scope: dict[str, Any], body: bytes) -> Answer:
     return Answer(sent[0].get("status", 0), pairs, b"".join(message.get("body", b"") for message in sent[1:]))
 
 
-async def hand_on(app: App, method: str, url: str, headers: Pairs, body: bytes = b"") -> Answer:
-    """Hand one request on, with exactly these headers."""
+async def send_request(app: App, method: str, url: str, headers: Pairs, body: bytes = b"") -> Answer:
+    """Send one request with exactly these headers."""
     path, _, query = url.partition("?")
     scope = {
         "type": "http",
@@ -87,7 +89,7 @@ async def hand_on(app: App, method: str, url: str, headers: Pairs, body: bytes =
 
 @dataclass
 class Browser:
-    """A browser whose page is ours, with its cookie."""
+    """A browser with a page of the dashboard and its cookie."""
 
     site: DashboardSite
     seconds: Seconds
@@ -96,25 +98,25 @@ class Browser:
     runner: asyncio.Runner = field(default_factory=asyncio.Runner)
 
     def get(self, url: str, **headers: str) -> Answer:
-        return self._ask("GET", url, {"sec-fetch-site": "same-origin", "sec-fetch-mode": "navigate", **headers})
+        return self._send("GET", url, {"sec-fetch-site": "same-origin", "sec-fetch-mode": "navigate", **headers})
 
     def post(self, url: str, form: dict[str, str], **headers: str) -> Answer:
-        kind = {"content-type": "application/x-www-form-urlencoded"}
-        return self._ask(
-            "POST", url, {"sec-fetch-site": "same-origin", "origin": NAMES.origin, **kind, **headers}, urlencode(form)
+        content_type = {"content-type": "application/x-www-form-urlencoded"}
+        return self._send(
+            "POST", url, {"sec-fetch-site": "same-origin", "origin": NAMES.origin, **content_type, **headers}, urlencode(form)
         )
 
-    def ask(self, method: str, url: str, headers: Pairs, body: bytes = b"") -> Answer:
-        """Ask with exactly these headers, whoever's they are."""
-        return self.runner.run(hand_on(self.app, method, url, headers, body))
+    def request(self, method: str, url: str, headers: Pairs, body: bytes = b"") -> Answer:
+        """Send a request with exactly these headers."""
+        return self.runner.run(send_request(self.app, method, url, headers, body))
 
-    def _ask(self, method: str, url: str, headers: dict[str, str], body: str = "") -> Answer:
-        given = {"host": NAMES.host, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    def _send(self, method: str, url: str, headers: dict[str, str], body: str = "") -> Answer:
+        sent = {"host": NAMES.host, **{name.replace("_", "-"): value for name, value in headers.items()}}
         if self.cookie is not None:
-            given["cookie"] = f"{COOKIE}={self.cookie}"
-        answer = self.ask(method, url, list(given.items()), body.encode())
-        if (set_to := answer.headers.get("set-cookie")) is not None:
-            self.cookie = set_to.partition(";")[0].partition("=")[2] or None
+            sent["cookie"] = f"{COOKIE}={self.cookie}"
+        answer = self.request(method, url, list(sent.items()), body.encode())
+        if (cookie := answer.headers.get("set-cookie")) is not None:
+            self.cookie = cookie.partition(";")[0].partition("=")[2] or None
         return answer
 
     def log_in(self) -> "Browser":
@@ -124,13 +126,21 @@ class Browser:
 
     @property
     def session(self) -> BrowserSession:
-        found = self.site.sessions.known(f"{COOKIE}={self.cookie}")
-        assert found is not None
-        return found
+        session = self.site.sessions.known(f"{COOKIE}={self.cookie}")
+        assert session is not None
+        return session
 
 
-def made(log: Decklog, **more: Any) -> Browser:
-    """Make a dashboard of a log, and a browser that has not logged in."""
+def make_browser(log: Decklog, **more: Any) -> Browser:
+    """Make a dashboard of a log and a browser that has not logged in."""
     seconds = Seconds()
     site = DashboardSite(log, "parser", NAMES, BrowserSessions(seconds, log.clock.now), Feed(log), **more)
     return Browser(site, seconds, application(site))
+
+
+@contextmanager
+def logged_in(log: Decklog, **more: Any) -> Iterator[Browser]:
+    """Yield a browser that has logged in to a dashboard of a log."""
+    browser = make_browser(log, **more)
+    with browser.runner:
+        yield browser.log_in()
