@@ -258,7 +258,7 @@ class Export:
         return row
 
     def restored(self, name: str, row: dict[str, Any], defaults: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return a row with its kept columns; a value that equals its default only stands for an unknown one."""
+        """Return a row with its kept columns. A value that equals its default counts as unknown."""
         unknown = [column for column, value in (defaults or {}).items() if row.get(column) == value]
         return self.kept.restored(name, {**row, **dict.fromkeys(unknown)}, defaults)
 

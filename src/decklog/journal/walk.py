@@ -18,7 +18,7 @@ from decklog.journal.rows import SELECT, STREAM_SIZE
 from decklog.journal.texts import Texts
 
 # The number of a stream, and the first and last position that are to be walked.
-Piece = tuple[int, int, int]
+EntrySpan = tuple[int, int, int]
 # A stream, its number if it is in the log, and the number and hash of an entry that was verified before.
 KnownHead = tuple[str, int | None, int, str]
 # The number, time, kind and column of an entry that has a text by its digest, and that.
@@ -34,7 +34,7 @@ class Stream(NamedTuple):
     in_order: object
 
 
-class Walked(NamedTuple):
+class SpanResult(NamedTuple):
     """What a piece of a stream ends with, when its first entry was written, and which entry goes back in time, if one does."""
 
     seq: int
@@ -57,10 +57,10 @@ CUT_OFF, CHANGED = "entries up to the anchored one are cut off", "the entry is n
 _AT_ONCE = 400
 
 
-def _joined(pieces: Sequence[Piece], numbers: Iterable[int]) -> Iterator[list[Piece]]:
+def _joined(pieces: Sequence[EntrySpan], numbers: Iterable[int]) -> Iterator[list[EntrySpan]]:
     """Group pieces that one query reads: whole beginnings of streams, each directly behind the one before."""
     following = dict(pairwise(numbers))
-    part: list[Piece] = []
+    part: list[EntrySpan] = []
     for piece in pieces:
         number, start, _ = piece
         if part and not (following.get(part[-1][0]) == number and start == number * STREAM_SIZE + 1):
@@ -96,9 +96,9 @@ def changed_heads(db: Database, heads: Iterable[KnownHead]) -> Iterator[dict[str
             yield {"what": what, "stream": stream, "seq": seq, "table": "entries", "record_id": f"{stream}:{seq}"}
 
 
-def pieces_after(lasts: list[tuple[int, int]], known: Mapping[int, int], room: int = _LAST) -> list[Piece]:
+def pieces_after(lasts: list[tuple[int, int]], known: Mapping[int, int], room: int = _LAST) -> list[EntrySpan]:
     """Return the pieces of streams behind the entries that are known, up to a number of entries in all."""
-    pieces: list[Piece] = []
+    pieces: list[EntrySpan] = []
     for number, last in lasts:
         start = number * STREAM_SIZE + known.get(number, 0) + 1
         if start <= last and room > 0:
@@ -145,9 +145,9 @@ class Walk:
         self._begin(stream.number * STREAM_SIZE, (stream.number + 1) * STREAM_SIZE - 1)
         self._whole(stream)
 
-    def pieces(self, pieces: Sequence[Piece], streams: Mapping[int, Stream]) -> dict[int, Walked]:
+    def pieces(self, pieces: Sequence[EntrySpan], streams: Mapping[int, Stream]) -> dict[int, SpanResult]:
         """Walk pieces of streams, and return what each holds; a stream's own row is not compared."""
-        found: dict[int, Walked] = {}
+        found: dict[int, SpanResult] = {}
         for part in _joined(pieces, streams):
             end = part[-1][2]
             self._begin(part[0][1], end)
@@ -159,14 +159,14 @@ class Walk:
                     found[number] = walked
         return found
 
-    def _whole(self, stream: Stream, unreadable: Collection[object] = ()) -> Walked | None:
+    def _whole(self, stream: Stream, unreadable: Collection[object] = ()) -> SpanResult | None:
         self._result.streams += 1
         walked = self._walk(stream, 1, unreadable)
         if walked is not None:
             self.compare(stream, walked.first, walked.backwards)
         return walked
 
-    def _walk(self, stream: Stream, seq: int, unreadable: Collection[object] = ()) -> Walked | None:
+    def _walk(self, stream: Stream, seq: int, unreadable: Collection[object] = ()) -> SpanResult | None:
         """Walk a stream from one of its entries on, and what lies before it; None where it can't be read."""
         with self._result.checking(self._db, f"the stream {stream.name}", stream=stream.name):
             self._report_strays(stream.number * STREAM_SIZE, unreadable)
@@ -194,7 +194,7 @@ class Walk:
         else:
             self._result.bad("the entry belongs to no known stream", table="entries", **where)
 
-    def _follow(self, stream: Stream, expected: int) -> Walked:
+    def _follow(self, stream: Stream, expected: int) -> SpanResult:
         name, start = stream.name, stream.number * STREAM_SIZE
         previous, latest, end = chain.START, "", start + STREAM_SIZE
         if expected > 1:
@@ -231,7 +231,7 @@ class Walk:
         self._check_name(stream, others, expected - 1)
         if named:
             self._texts.check_entries(stream.number, name, named)
-        return Walked(expected - 1, previous, first, backwards)
+        return SpanResult(expected - 1, previous, first, backwards)
 
     def _misplaced(self, stream: Stream, row: Row, expected: int) -> None:
         """Report what is wrong with the place of an entry."""
