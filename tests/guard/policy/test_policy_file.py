@@ -86,9 +86,10 @@ def test_a_broken_file_is_refused_by_its_name(tmp_path: Path, text: str) -> None
     assert caught.value.hint
 
 
-def test_an_unknown_key_of_a_rule_is_refused(tmp_path: Path) -> None:
-    rule = "[[rules]]\nprograms = 'pulumi'\ncommand = 'destroy'\nid = 'mine'\ndecision = 'deny'\nreason = 'no'\n"
-    with pytest.raises(Invalid, match="rule mine: unknown key command"):
+@pytest.mark.parametrize("key", ["command", "words"])
+def test_an_unknown_key_of_a_rule_is_refused(tmp_path: Path, key: str) -> None:
+    rule = f"[[rules]]\nprograms = 'pulumi'\n{key} = 'destroy'\nid = 'mine'\ndecision = 'deny'\nreason = 'no'\n"
+    with pytest.raises(Invalid, match=f"rule mine: unknown key {key}"):
         written(tmp_path, rule)
 
 

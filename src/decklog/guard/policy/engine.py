@@ -13,7 +13,7 @@ from decklog.core.errors import Invalid
 from decklog.guard.policy.output import note_effects, output_of
 from decklog.guard.policy.parse import DEEPEST, LONGEST, MOST_OPERATORS, MOST_STEPS, TooComplex, is_tangled, parse
 from decklog.guard.policy.paths import Paths
-from decklog.guard.policy.policy import ALLOWED, Entry, Policy, words
+from decklog.guard.policy.policy import ALLOWED, Entry, Policy
 from decklog.guard.policy.programs import start_inner
 from decklog.guard.policy.roles import BUILTIN_ROLES
 from decklog.guard.policy.scope import Call, Scope
@@ -266,6 +266,8 @@ class Use:
         self.judgement.spend()
         for name, word in self.call.assigned.items():
             self.check_variable(name, word)
+        if not self.call.redirects:
+            return self._start() if self.call.argv else Word("")
         self.check_redirects()
         output = self._start() if self.call.argv else Word("")
         self.check_written(output)
@@ -340,7 +342,10 @@ class Use:
                 Word(f"-{f[1]}={f[2]}" if f[2] else f"-{f[1]}", w.taint) if f else w for f, w in zip(found, words, strict=True)
             ]
         options = program.get("options", {})
-        arguments = Arguments(words, options, single=bool(program.get("single")), stop=bool(program.get("runs")))
+        # What follows a module belongs to it.
+        modules = [option for option, role in options.items() if role == "module"]
+        is_single, stops = bool(program.get("single")), bool(program.get("runs"))
+        arguments = Arguments(words, options, last=modules, single=is_single, stop=stops)
         arguments.operands += [word for option, word in arguments.values if options.get(option) == "operand"]
         return arguments
 
@@ -543,7 +548,7 @@ def _applies(rule: Entry, use: Use) -> bool:
         return False
     if len(operands) < rule.get("least", 0) or (rule.get("no_stdin") and use.call.stdin is not None):
         return False
-    if (rule.get("bare") and operands) or ("stdin" in rule and use.stdin_taint.isdisjoint(words(rule["stdin"]))):
+    if (rule.get("bare") and operands) or ("stdin" in rule and rule["stdin"] not in use.stdin_taint):
         return False
     if "taint" in rule and use.taint_except(rule.get("except_values", ())).isdisjoint(rule["taint"]):
         return False

@@ -93,7 +93,7 @@ Entry = dict[str, Any]
 
 _RULE_KEYS = (
     "programs decision id reason dangerous harmless any sub operands flags unless without taint bare stdin least given "
-    "except_values no_stdin words"
+    "except_values no_stdin"
 )
 # Keys whose text is a list of words, and those whose text is a list of phrases with commas.
 _WORDS = (

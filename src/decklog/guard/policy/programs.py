@@ -51,6 +51,8 @@ def start_inner(use: "Use") -> Word | None:
     if program.get("assigns"):
         _assign(use, operands)
     operands = operands[program.get("skip", 0) :]
+    if modules := [word for option, word in use.arguments.values if program.get("options", {}).get(option) == "module"]:
+        operands = [Word("python"), Word("-m"), modules[0], *operands]
     if not program.get("runs") or not operands:
         return None
     if program.get("appends"):
@@ -66,13 +68,9 @@ def start_inner(use: "Use") -> Word | None:
 
 def _run_argv(use: "Use", inner: list[Word]) -> Word:
     """Judge the command behind a wrapper such as nohup, `uv run` or `docker exec`."""
-    texts = [word.text for word in use.call.argv]
-    modules = [option for option, _ in use.arguments.values if use.program.get("options", {}).get(option) == "module"]
-    if modules:
-        inner = [Word("python"), Word("-m"), *use.call.argv[texts.index(modules[0]) + 1 :]]
-    elif inner[0].text in ("-c", "--command") and inner[1:]:
+    if inner[0].text in ("-c", "--command") and inner[1:]:
         return use.run_text("shell", inner[1])
-    elif inner[0].text in ("--version", "--help", "-V", "-h"):
+    if inner[0].text in ("--version", "--help", "-V", "-h"):
         return UNKNOWN_WORD
     by_ending = use.program.get("run_by", {}).get(inner[0].text.rpartition(".")[2])
     if by_ending:

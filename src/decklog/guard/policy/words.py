@@ -121,7 +121,7 @@ def _alternatives(body: str) -> list[str]:
 def finish(raw: str, taint: frozenset[str], content: str | None = None) -> list[Word]:
     """Turn a built text into words: expand braces, split at expanded white space."""
     words = []
-    for text in expand_braces(raw):
+    for text in expand_braces(raw) if "{" in raw else [raw]:
         pieces = text.split(SPLIT)
         words += [Word(unseal(piece), taint, content) for piece in pieces if piece or len(pieces) == 1]
     return words
