@@ -56,7 +56,7 @@ def build_command(name: str, text: str, run: Callable[..., int], *options: Calla
     return click.command(name, help=text)(command)
 
 
-def tracker_class(place: str) -> Any:
-    """Return the class at MODULE:CLASS below the importers, which are imported when they are used."""
+def load_class(place: str) -> Any:
+    """Return the class at MODULE:CLASS below `decklog.plugins`, which is imported when it is used."""
     module, _, name = place.partition(":")
-    return getattr(import_module(f"decklog.plugins.importers.{module}"), name)
+    return getattr(import_module(f"decklog.plugins.{module}"), name)

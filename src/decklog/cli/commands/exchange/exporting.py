@@ -9,7 +9,7 @@ import click
 
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.groups import SuggestingGroup, for_the_owner
-from decklog.cli.plugin_group import build_command, tracker_class
+from decklog.cli.plugin_group import build_command, load_class
 from decklog.cli.show import show
 from decklog.cli.signing import announce, token_to_show
 from decklog.cli.terminal import ProgressMeter
@@ -51,12 +51,12 @@ def export_html(call: Invocation, run_id: str, out: str | None, overwrite: bool)
 def _tracker_export(
     name: str, exporter: str, text: str, *options: Callable[[Any], Any], argument: str = "file", has_progress: bool = True
 ) -> click.Command:
-    """Add and return the command of an exporter; `exporter` names its class below `decklog.plugins.importers`."""
+    """Add and return the command of an exporter; `exporter` names its class below `decklog.plugins`."""
 
     def run(call: Invocation, /, **given: Any) -> int:
         with call.open(writing=False) as log, ProgressMeter() as meter:
             progress = {"progress": meter} if has_progress else {}
-            return _show_written(call, tracker_class(exporter)(log, given.pop(argument), **given, **progress).run())
+            return _show_written(call, load_class(exporter)(log, given.pop(argument), **given, **progress).run())
 
     command = build_command(name, text, run, click.argument(argument), *options)
     export.add_command(command)
@@ -70,7 +70,7 @@ def _run(text: str, **settings: Any) -> Callable[[Any], Any]:
 _replace = click.option("--replace", is_flag=True, help="overwrite an existing file")
 export_bazinga = _tracker_export(
     "bazinga",
-    "bazinga.export:BazingaExport",
+    "importers.bazinga.export:BazingaExport",
     """Write the log as a bazinga database of its newest version (19); FILE must not be there yet.
 
     Tasks, approvals and what else that system has no table for stay here.""",
@@ -78,14 +78,14 @@ export_bazinga = _tracker_export(
 )
 export_runstore = _tracker_export(
     "runstore",
-    "runstore.export:RunStoreExport",
+    "importers.runstore.export:RunStoreExport",
     """Write the log as a RunStore database; FILE must not be there yet.
 
     A task that is paused is in progress there, so that nobody is given it. Questions without a verdict stay here.""",
 )
 export_gaia = _tracker_export(
     "gaia",
-    "gaia.export:GaiaExport",
+    "importers.gaia.export:GaiaExport",
     """Write the log as a gaia-coder home: seven databases, paused tasks, self-edits and learnings.
 
     DIRECTORY must not be there yet, or be empty. The tasks of all runs come together in it.""",
@@ -93,7 +93,7 @@ export_gaia = _tracker_export(
 )
 export_beads = _tracker_export(
     "beads",
-    "beads:BeadsExport",
+    "importers.beads:BeadsExport",
     """Write tasks as beads' issues, a line each in the order of their ids, with links, comments and memories.
 
     What was imported from there comes back as it was, unless it was changed here. `bd import -i FILE` takes it in.""",
@@ -102,7 +102,7 @@ export_beads = _tracker_export(
 )
 export_taskmaster = _tracker_export(
     "taskmaster",
-    "taskmaster.sync:TaskMasterExport",
+    "importers.taskmaster.sync:TaskMasterExport",
     """Write a run's tasks as Task Master's tasks.json, parts as subtasks; runs that came from other tags go along.
 
     What was imported from there comes back as it was, unless it was changed here.""",
@@ -111,7 +111,7 @@ export_taskmaster = _tracker_export(
 )
 export_markdown = _tracker_export(
     "markdown",
-    "markdown:MarkdownExport",
+    "importers.markdown:MarkdownExport",
     """Write a run's plan as Markdown, a section a task, to be read and edited; `decklog import markdown` takes it back.
 
     git merges two such files where they changed different tasks.""",
@@ -140,10 +140,10 @@ def sync() -> None:
 
 
 def _tracker_sync(name: str, syncer: str, text: str, argument: Callable[[Any], Any], *options: Callable[[Any], Any]) -> None:
-    """Add the command that syncs with a tracker; `syncer` names its class below `decklog.plugins.importers`."""
+    """Add the command that syncs with a tracker; `syncer` names its class below `decklog.plugins`."""
 
     def run(call: Invocation, /, path: str, **settings: Any) -> int:
-        return _sync(call, tracker_class(syncer), path, **settings)
+        return _sync(call, load_class(syncer), path, **settings)
 
     run_option = _run("the run that has the tasks", default=name, show_default=True)
     dry_run = click.option("--dry-run", is_flag=True, help="show what would happen, and change nothing")
@@ -153,16 +153,18 @@ def _tracker_sync(name: str, syncer: str, text: str, argument: Callable[[Any], A
 _BOTH_SIDES = """Each side gets what only the other changed since the last time. What both changed stays as it is on either side,
 and is a message in the inbox."""
 _path = click.argument("path", default=".")
-_tracker_sync("beads", "beads:BeadsSync", "Keep a run and beads' issues.jsonl in step: a repository, or the file.", _path)
+_tracker_sync(
+    "beads", "importers.beads:BeadsSync", "Keep a run and beads' issues.jsonl in step: a repository, or the file.", _path
+)
 _tracker_sync(
     "taskmaster",
-    "taskmaster.sync:TaskMasterSync",
+    "importers.taskmaster.sync:TaskMasterSync",
     "Keep runs and Task Master's tasks.json in step: a repository, or the file.",
     _path,
 )
 _tracker_sync(
     "github",
-    "github:GithubSync",
+    "importers.github:GithubSync",
     "Keep a run and a repository's issues in step, by the program gh and the login that it has.",
     click.argument("path", metavar="OWNER/REPOSITORY"),
     click.option("--seconds", type=float, default=600, show_default=True, help="how long a call of gh may take"),

@@ -11,7 +11,7 @@ import click
 
 from decklog.cli.call import Invocation
 from decklog.cli.groups import for_the_owner
-from decklog.cli.plugin_group import PluginGroup, build_command, tracker_class
+from decklog.cli.plugin_group import PluginGroup, build_command, load_class
 from decklog.cli.projects import Consent, accept_project
 from decklog.cli.show import show
 from decklog.cli.terminal import ProgressMeter
@@ -67,91 +67,97 @@ def _data_home() -> str:
 
 
 def _tracker_command(
-    name: str, importer: str, text: str, *, argument: str = "path", default: Callable[[], str] | None = None, **takes: bool
+    name: str,
+    importer: str,
+    text: str,
+    *options: Callable[[Any], Any],
+    argument: str = "path",
+    default: Callable[[], str] | None = None,
 ) -> click.Command:
-    """Build the command of an importer of another tracker; `importer` names its class below `decklog.plugins.importers`.
-
-    `takes` names what the importer takes besides: `run_id`, the run for its tasks, and `seconds`, the limit for reading.
-    """
+    """Build the command of an importer; `importer` names its class below `decklog.plugins`, which takes the options."""
 
     def run(call: Invocation, /, dry_run: bool, **given: Any) -> int:
         source = given.pop(argument) or (default() if default else "")
         with _log(call, source, dry_run) as log, ProgressMeter() as meter:
-            done = tracker_class(importer)(log, source, dry_run=dry_run, progress=meter, **given).run()
+            done = load_class(importer)(log, source, dry_run=dry_run, progress=meter, **given).run()
         return _show(call, done)
 
-    options: list[Any] = [click.argument(argument, required=default is None)]
-    options += [_run(name if name != "gaia" else "gaia-coder")] if takes.get("run_id") else []
-    options += [_dry_run, _seconds] if takes.get("seconds") else [_dry_run]
-    return build_command(name, text, run, *options)
+    return build_command(name, text, run, click.argument(argument, required=default is None), *options)
 
 
 _AGAIN = "Run it again at any time"
 import_bazinga = _tracker_command(
     "bazinga",
-    "bazinga.importer:BazingaImport",
+    "importers.bazinga.importer:BazingaImport",
     f"""Import a bazinga database of any version.
 
     The file is only read. {_AGAIN}: what is here already stays, and what is new or changed is added.""",
+    _dry_run,
+    _seconds,
     argument="file",
-    seconds=True,
 )
 import_runstore = _tracker_command(
     "runstore",
-    "runstore.importer:RunStoreImport",
+    "importers.runstore.importer:RunStoreImport",
     """Import a RunStore database; its attempts become the history of their tasks.
 
     A task that was in progress is paused here, because nobody here holds it: resume it when nobody there works on it.""",
+    _dry_run,
+    _seconds,
     argument="file",
-    seconds=True,
 )
 import_gaia = _tracker_command(
     "gaia",
-    "gaia.importer:GaiaImport",
+    "importers.gaia.importer:GaiaImport",
     """Import a gaia-coder home: its seven databases, paused tasks, self-edits and learnings.
 
     A task that was running is paused here, because nobody here holds it: resume it when nobody there works on it.""",
+    _run("gaia-coder"),
+    _dry_run,
+    _seconds,
     argument="directory",
-    run_id=True,
-    seconds=True,
 )
 import_beads = _tracker_command(
     "beads",
-    "beads:BeadsImport",
+    "importers.beads:BeadsImport",
     f"""Import beads' issues with their dependencies and comments, and memories: a repository, or a file of `bd export`.
 
     The file is only read. {_AGAIN}: of an issue that was changed on both sides the newer is taken.""",
+    _run("beads"),
+    _dry_run,
     default=lambda: ".",
-    run_id=True,
 )
 import_taskmaster = _tracker_command(
     "taskmaster",
-    "taskmaster.importer:TaskMasterImport",
+    "importers.taskmaster.importer:TaskMasterImport",
     f"""Import Task Master's tasks and subtasks: a repository, or a tasks.json. Every tag but master gets its own run.
 
     The file is only read. {_AGAIN}; tags and tasks that are gone from it stay here.""",
+    _run("taskmaster"),
+    _dry_run,
     default=lambda: ".",
-    run_id=True,
 )
 import_hermes = _tracker_command(
     "hermes",
-    "hermes:HermesImport",
+    "importers.hermes:HermesImport",
     """Import Hermes Kanban's boards: the program's folder (~/.hermes), or one kanban.db. Each board has a run.
 
     A copy is read. A task that was running is paused here, because nobody here holds it.""",
+    _run("hermes"),
+    _dry_run,
+    _seconds,
     default=lambda: os.path.expanduser("~/.hermes"),
-    run_id=True,
-    seconds=True,
 )
 import_vibe_kanban = _tracker_command(
     "vibe-kanban",
-    "vibekanban:VibeKanbanImport",
+    "importers.vibekanban:VibeKanbanImport",
     """Import Vibe Kanban's projects: the program's folder (~/.local/share/vibe-kanban), or its database. Each has a run.
 
     A copy is read. Attempts, sessions, processes with their logs, and turns of agents become entries of their tasks.""",
+    _run("vibe-kanban"),
+    _dry_run,
+    _seconds,
     default=lambda: os.path.join(_data_home(), "vibe-kanban"),
-    run_id=True,
-    seconds=True,
 )
 
 
@@ -212,23 +218,16 @@ def import_langgraph(call: Invocation, source: str, dry_run: bool, seconds: floa
     return _show(call, taken)
 
 
-@click.command("otlp")
-@click.argument("file")
-@click.option("--by-conversation", is_flag=True, help="a run for each conversation that spans name, instead of each trace")
-@_dry_run
-@click.pass_obj
-def import_otlp(call: Invocation, file: str, by_conversation: bool, dry_run: bool) -> int:
+import_otlp = _tracker_command(
+    "otlp",
+    "adapters.otel.importer:OtlpImport",
     """Import saved spans of OpenTelemetry: a file of OTLP in JSON, as collectors and `export otlp` write it.
 
-    Each trace is a run, with its steps, calls of tools and spend. Run it again at any time: a span is taken once.
-    """
-    from decklog.plugins.adapters.otel.importer import OtlpImport
-
-    with _log(call, file, dry_run) as log, ProgressMeter() as meter:
-        taken = OtlpImport(log, file, by_conversation=by_conversation, dry_run=dry_run, progress=meter).run()
-    return _show(call, taken)
-
-
+    Each trace is a run, with its steps, calls of tools and spend. Run it again at any time: a span is taken once.""",
+    click.option("--by-conversation", is_flag=True, help="a run for each conversation that spans name, instead of each trace"),
+    _dry_run,
+    argument="file",
+)
 _everywhere = click.option("--all", "everywhere", is_flag=True, help="import sessions of all folders, not only this one")
 
 
