@@ -20,7 +20,7 @@ from benchmarks.conductor import processor_seconds
 from benchmarks.consenting import consent, start_plan
 from benchmarks.measure import Row, row, table, write_section
 from decklog import Decklog
-from decklog.conductor import commands, starting
+from decklog.conductor import commands
 from decklog.conductor.agents.description import describe
 from decklog.conductor.agents.session import AgentSession, Terms
 from decklog.conductor.commands import Command, Running
@@ -136,7 +136,7 @@ def landings(count: int) -> float:
                 (ground.repository / f"new{number}.txt").write_text("1\n")
                 ground.git("add", "-A")
                 tip = context.repository.commit(ground.git("write-tree"), [first], f"{number}\n", context.person, number)
-                starting.base_findings(context, tip)
+                context.examiner().base_findings(tip)
                 _pass(log, context, number, {"base": first, "tip": tip, "at": number, "round": 1, "item": f"p{number}"})
             used = 0.0
             verdicts = len(log.verdicts.find(context.run_id, limit=200))

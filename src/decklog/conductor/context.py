@@ -209,7 +209,7 @@ class RunContext:
         """Return the commit that the target is at."""
         return self.tips.target_commit()
 
-    def runner(self, wanted_end: WantedEnd) -> Runner:
+    def runner(self, wanted_end: WantedEnd = lambda: None) -> Runner:
         """Return a runner of checks."""
         return Runner(
             repository=self.repository,
@@ -220,11 +220,13 @@ class RunContext:
             wanted_end=wanted_end,
         )
 
+    def examiner(self, wanted_end: WantedEnd = lambda: None, *, task_id: str | None = None, fence: int = 0) -> Examiner:
+        """Return an examiner of changes, for a task or for none."""
+        return Examiner(self.log, self.run_id, self.configuration, self.runner(wanted_end), task_id=task_id, fence=fence)
+
     def examine(self, task: Task, base: str, tip: str, wanted_end: WantedEnd) -> Examination:
         """Examine a change for a task: by the checks, and if these pass by the review that the settings ask for."""
-        runner = self.runner(wanted_end)
-        examiner = Examiner(self.log, self.run_id, self.configuration, runner, task_id=task.id, fence=task.fence)
-        found = examiner.examine(base, tip)
+        found = self.examiner(wanted_end, task_id=task.id, fence=task.fence).examine(base, tip)
         if not found.is_green or not self.configuration.is_reviewed:
             return found
         assert self.reviewer is not None, "a run whose settings ask for a review has a reviewer"

@@ -12,7 +12,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.context import RunContext
 from decklog.conductor.git.changes import changes
 from decklog.conductor.git.refs import Branches, Remote
@@ -91,9 +90,7 @@ def _merged(context: RunContext, branch: str, old: str, target: str) -> str:
 
 def examine(context: RunContext, landing: LandingPlan) -> None:
     """Raise Conflict if the landing commit does not pass its checks; earlier verdicts count."""
-    runner = context.runner(lambda: None)
-    examiner = Examiner(context.log, context.run_id, context.configuration, runner, task_id=None)
-    findings = examiner.base_findings(landing.new)
+    findings = context.examiner().base_findings(landing.new)
     if findings:
         raise Conflict(
             f"what would land on {landing.branch} does not pass: {', '.join(str(one['check']) for one in findings)}",

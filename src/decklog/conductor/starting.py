@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from decklog.conductor import settings
-from decklog.conductor.checks.examination import Examiner, refuse_red_base
+from decklog.conductor.checks.examination import refuse_red_base
 from decklog.conductor.context import RunContext, machine
 from decklog.conductor.git.refs import Remote, RunRefs, home_of, run_refs
 from decklog.conductor.git.repository import Repository, starting_commit
@@ -97,7 +97,7 @@ def _prepared(context: RunContext, wanted: RunRequest, first: str, say: Callable
     """Check that the first commit passes, then record the plan and begin."""
     say(f"run {context.run_id} starts from {first[:12]}; its checks are run on that first")
     try:
-        refuse_red_base(base_findings(context, first), first)
+        refuse_red_base(context.examiner().base_findings(first), first)
         _refuse_green(context, first)
     except Conflict as problem:
         context.log.runs.finish(context.run_id, status="failed", summary=problem.message)
@@ -116,19 +116,10 @@ def _prepared(context: RunContext, wanted: RunRequest, first: str, say: Callable
     return context
 
 
-def base_findings(context: RunContext, commit: str) -> list[dict[str, object]]:
-    """Return the gates that a commit does not pass."""
-    return _examiner(context).base_findings(commit)
-
-
-def _examiner(context: RunContext) -> Examiner:
-    return Examiner(context.log, context.run_id, context.configuration, context.runner(lambda: None), task_id=None)
-
-
 def _refuse_green(context: RunContext, commit: str) -> None:
     """Raise Conflict for an allowed failing test that passes: a change might break it unseen."""
     known = context.configuration.known_red
-    if known and (green := sorted(known - _examiner(context).red_tests(commit))):
+    if known and (green := sorted(known - context.examiner().red_tests(commit))):
         raise Conflict(f"{green[0]} is not red on commit {commit[:12]}", hint="Leave it out of --from-red.", tests=green)
 
 

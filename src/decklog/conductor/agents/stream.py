@@ -13,7 +13,7 @@ from typing import Any
 from decklog.agents.programs import program
 from decklog.agents.programs.base import Reading, Sums, add
 from decklog.agents.programs.claude import transcripts_below
-from decklog.agents.texts import storable_value
+from decklog.agents.texts import as_time, storable_value
 from decklog.agents.transcripts import lines_of
 from decklog.conductor.agents.description import Description, ErrorRule, EventRule
 from decklog.guard.shell.spool import HEAD
@@ -317,20 +317,12 @@ def _moment(value: object, now: datetime) -> datetime | None:
         return now + timedelta(seconds=value) if value < 10**9 else datetime.fromtimestamp(min(value, 4e9), UTC)
     text = str(value or "")
     if (known := _MOMENT.search(text)) is not None:
-        return _utc(known[0])
+        return as_time(known[0])
     if (known := _SECONDS.search(text)) is not None:
         return datetime.fromtimestamp(int(known[0]), UTC)
     ahead = _SPAN_AHEAD.search(text)
     parts = _SPAN.findall(ahead[1]) if ahead is not None else []
     return now + timedelta(seconds=sum(float(number) * _UNITS[unit[0].lower()] for number, unit in parts)) if parts else None
-
-
-def _utc(text: str) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
 # Transcripts that programs keep in their homes
