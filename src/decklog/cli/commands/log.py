@@ -42,7 +42,7 @@ def roles(call: Invocation, schema: str) -> int:
     from decklog.transfer.projects import roles_sql
 
     sql = roles_sql(schema)
-    return show({"sql": sql}, as_json=call.json, text=sql)
+    return show({"sql": sql}, as_json=call.json, text=sql.rstrip("\n"))
 
 
 @for_the_owner
