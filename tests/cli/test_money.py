@@ -64,7 +64,7 @@ def test_what_is_no_dollar_amount_is_refused_by_the_name_of_its_option(decklog: 
         (["budgets", "set", "all", "--limit", "2000000000"], "--limit must be a dollar amount from 0 to $1,000,000,000.00"),
         (["ledger", "charge", "m", "--cost", "2000000"], "--cost must be a dollar amount from 0 to $1,000,000.00"),
         (["spend", "m", "--cost", "2000000"], "--cost must be a dollar amount from 0 to $1,000,000.00"),
-        (["budgets", "set", "all", "--limit", "1", "--warn-percent", "0"], "--warn-percent is 0"),
+        (["budgets", "set", "all", "--limit", "1", "--warn-percent", "0"], "--warn-percent is a whole number, 1 to 100; got 0"),
     ],
 )
 def test_errors_about_money_name_options_and_dollars(decklog: Program, log_folder: Path, words: list[str], said: str) -> None:

@@ -35,8 +35,10 @@ def whole(name: str, value: object, *, low: int = 0, high: int = LARGEST) -> int
     """Check an integer; a boolean is refused."""
     # bool is a subclass of int, so True would pass as 1.
     if type(value) is not int or not low <= value <= high:
-        bounds = f"{low} or more" if high == LARGEST else f"{low} to {high}"
-        raise Invalid(f"{name} is a whole number, {bounds}; got {value!r}", field=name)
+        if high == LARGEST:
+            raise Invalid(f"{name} is a whole number, {low} or more; got {value!r}", field=name)
+        # The command line writes the bound of an amount in dollars.
+        raise Invalid(f"{name} is a whole number, {low} to {high}; got {value!r}", field=name, most=high)
     return value
 
 
