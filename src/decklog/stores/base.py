@@ -383,6 +383,13 @@ class Store:
         ending = (f" order by {order}" if order else "") + (" for update" if for_update else "")
         return self._select(record_class, f"select * from {record_class.table} where {condition}{ending}", **columns)
 
+    def _list(self, record_class: type[R], where: Where, *, order: str, limit: int | None = None) -> list[R]:
+        """Return the matching records in an order, or the first of them."""
+        ending = "" if limit is None else f" limit {limit}"
+        return self._select(
+            record_class, f"select * from {record_class.table} {where.sql} order by {order}{ending}", **where.bound
+        )
+
     def _first(self, record_class: type[R], sql: str, **parameters: Any) -> R | None:
         """Run a query for whole records and return the first, or None."""
         return next(iter(self._select(record_class, sql, **parameters)), None)

@@ -202,9 +202,7 @@ class States(Checkpoints, Graphs):
 
     def _version(self, place: tuple[str, str, str], version: int | None) -> StateVersion:
         where = Where(StateVersion, run_id=place[0], group_id=place[1], name=place[2], version=version)
-        found = self._select(
-            StateVersion, f"select * from state_versions {where.sql} order by version desc limit 1", **where.bound
-        )
+        found = self._list(StateVersion, where, order="version desc", limit=1)
         if not found:
             raise self._no_version(place, version)
         return documents.fill(self._db, found[0], "document", found[0].digest)
@@ -236,12 +234,9 @@ class States(Checkpoints, Graphs):
     ) -> list[StateDifference]:
         """List what differs between two versions of a state, by JSON pointer: added, removed or changed."""
         _check_place(name, group_id)
-        sql = """
-            select * from state_versions
-             where run_id = :run_id and group_id = :group_id and name = :name and (version = :one or version = :other)
-        """
-        place: dict[str, Any] = {"run_id": run_id, "group_id": group_id, "name": name}
-        found = {one.version: one for one in self._select(StateVersion, sql, **place, one=from_version, other=to_version)}
+        where = Where(StateVersion, run_id=run_id, group_id=group_id, name=name)
+        where.add("(version = :one or version = :other)", one=from_version, other=to_version)
+        found = {one.version: one for one in self._list(StateVersion, where, order="version")}
         for version in (from_version, to_version):
             if version not in found:
                 raise self._no_version((run_id, group_id, name), version)

@@ -157,15 +157,8 @@ class Patterns(Store):
         if not include_expired:
             expired, bound = self._expired()
             where.add(f"not ({expired})", **bound)
-        return self._select(
-            ErrorPattern,
-            f"""
-            select * from patterns {where.sql}
-             order by confidence desc, occurrences desc, pattern_hash
-             limit {page_size(limit)}
-            """,
-            **where.bound,
-        )
+        order = "confidence desc, occurrences desc, pattern_hash"
+        return self._list(ErrorPattern, where, order=order, limit=page_size(limit))
 
     @writes
     def cleanup(self, *, project: str | None = None) -> int:

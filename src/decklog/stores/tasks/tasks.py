@@ -302,18 +302,9 @@ class Tasks(Links):
 
     def _open(self, run_id: str, condition: str, now: datetime, limit: int) -> list[Task]:
         """List the most urgent of a run's open tasks that match a condition."""
-        return self._select(
-            Task,
-            f"""
-            select * from tasks
-             where run_id = :run_id and state <> 'done' and state <> 'abandoned' and {condition}
-             order by priority desc, created_at, id
-             limit {page_size(limit)}
-            """,
-            run_id=run_id,
-            now=now,
-            steady_now=self._steady_now(),
-        )
+        where = Where(Task, run_id=run_id)
+        where.add(f"state <> 'done' and state <> 'abandoned' and {condition}", now=now, steady_now=self._steady_now())
+        return self._list(Task, where, order="priority desc, created_at, id", limit=page_size(limit))
 
     # What a person, or the loop above the workers, does
 
