@@ -209,14 +209,8 @@ class Notices(Store):
         changes = {"state": "sending", "sender": sender, "taken_at": self._now(), "error": None}
         how: dict[str, Any] = {"condition": "state = 'due'", "adding": {"attempts": 1}, "note": "taken"}
         # If two senders find the same notice, the second update matches no row.
-        return next(
-            (
-                taken
-                for notice in self._list(Notice, where, order="due_at, id", limit=20)
-                if (taken := self._try_update(Notice, notice.id, changes, **how)) is not None
-            ),
-            None,
-        )
+        due = self._list(Notice, where, order="due_at, id", limit=20)
+        return next((taken for notice in due if (taken := self._try_update(Notice, notice.id, changes, **how)) is not None), None)
 
     def _doubt(self) -> None:
         where = Where(Notice)

@@ -18,7 +18,7 @@ from decklog.records.values import to_json
 from decklog.stores import documents
 from decklog.stores.artifacts.checkpoints import Checkpoint, Checkpoints, TaskSnapshot
 from decklog.stores.artifacts.graphs import GraphCheckpoint, GraphItem, Graphs, GraphWrite
-from decklog.stores.checks import whole
+from decklog.stores.checks import group_id_of, whole
 from decklog.stores.of_run import lock_run
 from decklog.stores.results.artifacts import RecordedIteration, StateDifference
 
@@ -51,7 +51,6 @@ INVESTIGATION = "investigation"
 MOST_ITERATIONS = 20
 _ITERATION = "investigation_iteration"
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_GROUP = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class InvestigationStatus(StrEnum):
@@ -296,7 +295,6 @@ def _check_place(name: str, group_id: str) -> None:
     """Check a state's name and group. An investigation always belongs to one group."""
     if not _NAME.fullmatch(name):
         raise Invalid(f"{name[:80]!r} can't name a state: 1 to 64 letters, digits, _ . or -", field="name")
-    if not _GROUP.fullmatch(group_id):
-        raise Invalid(f"{group_id[:80]!r} can't be a group: 1 to 64 letters, digits, _ or -", field="group_id")
+    group_id_of(group_id)
     if name == INVESTIGATION and group_id.lower() == GLOBAL:
         raise Invalid("an investigation belongs to one group, not to global; give group_id", field="group_id")

@@ -1,6 +1,5 @@
 """Context packages: what one agent leaves for the next ones, offered by relevance."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,11 +14,10 @@ from decklog.records.fork_rules import Computed, ForkRule, Refer
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
-from decklog.stores.checks import whole
+from decklog.stores.checks import group_id_of, whole
 from decklog.stores.results.workflow import RankedPackage
 
 SUMMARY_CHARACTERS = 200
-_GROUP_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class PackageType(StrEnum):
@@ -213,11 +211,7 @@ def path_of(text: str) -> str:
 
 def group_of(group_id: str | None) -> str | None:
     """Check a group's id; `global` and None mean the whole run."""
-    if group_id is None or group_id == "global":
-        return None
-    if not _GROUP_ID.fullmatch(group_id):
-        raise Invalid(f"{group_id!r} can't be a group's id: 1 to 64 letters, digits, _ and -", field="group_id")
-    return group_id
+    return None if group_id is None or group_id == "global" else group_id_of(group_id)
 
 
 MAX_OFFER = 50
