@@ -342,19 +342,15 @@ class Tasks(Links):
         self, task_id: str, state: TaskState, outcome: AttemptOutcome, reason: str, snapshot: dict[str, object] | None = None
     ) -> Task:
         """Change an unfinished task's state from outside."""
-        kept = ", snapshot = :snapshot" if snapshot is not None else ""
-        condition = "id = :id and state <> :state and state <> 'done' and state <> 'abandoned'"
-        moved = self._change(
-            Task,
-            task_id,
-            f"{_TAKE_BACK}{kept} where {condition} returning *",
-            note=f"{state}: {reason}",
-            state=state,
-            outcome=outcome,
-            reason=reason,
-            snapshot=snapshot,
-            now=self._now(),
-        )
+        task = self._fetch_for_update(Task, task_id)
+        changes: dict[str, Any] = {"state": state, "reason": reason, "worker": None, "leased_until": None}
+        if task.state == TaskState.RUNNING:
+            changes["outcome"] = outcome
+        if snapshot is not None:
+            changes["snapshot"] = snapshot
+        lawful = "state <> :to and state <> 'done' and state <> 'abandoned'"
+        note = f"{state}: {reason}"
+        moved = self._update(Task, task_id, changes, adding={"fence": 1}, condition=lawful, note=note, to=state)
         self._settle(moved)
         return moved
 
