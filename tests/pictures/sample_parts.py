@@ -6,7 +6,7 @@ from decklog import Decklog, ManualClock
 from tests.pictures import sample_log
 
 ITEMS = "lexer-split"
-PAGE = b"<!doctype html><script>fetch('/now')</script>"
+PAGE = "<!doctype html><script>fetch('/now')</script>"
 PATCH = "--- a/lexer.py\n+++ b/lexer.py\n@@ -1 +1 @@\n-COMMA = None\n+COMMA = ','\n"
 
 
@@ -28,7 +28,7 @@ def _documents(log: Any, clock: ManualClock) -> None:
         clock.advance(minutes=1)
     log.states.checkpoint(run, name="before the parser")
     log.artifacts.add(run, "patch", "out/lexer.patch", content=PATCH, task_id="lexer")
-    log.artifacts.add_bytes(run, "report", "out/report.html", PAGE)
+    log.artifacts.add(run, "report", "out/report.html", content=PAGE)
     log.artifacts.add(run, "log", "build/pytest.log")
 
 

@@ -85,7 +85,7 @@ def test_an_artifact_is_shown_as_text_or_kept_as_a_file_and_never_as_a_page(log:
     page = read(filled, f"/runs/commas/artifacts?artifact={artifacts['out/report.html']}")
     assert "<!doctype html><script>fetch('/now')</script>" in page
     answer = filled.get(f"/artifacts/{artifacts['out/report.html']}")
-    assert (answer.status, answer.body) == (200, sample_parts.PAGE)
+    assert (answer.status, answer.body) == (200, sample_parts.PAGE.encode())
     assert answer.headers["content-type"] == "application/octet-stream"
     assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''report.html"
     assert [value for name, value in answer.pairs if name == "content-security-policy"] == ["sandbox; default-src 'none'"]
@@ -95,7 +95,7 @@ def test_an_artifact_is_shown_as_text_or_kept_as_a_file_and_never_as_a_page(log:
 
 def test_artifact_with_any_file_name_is_an_attachment(log: Decklog, filled: Browser) -> None:
     names = ["a.html", "a.svg", "a.pdf", "a.xml", 'a".html', "a\r\nset-cookie: x", "ü.txt", "../../a", "x/"]
-    artifacts = {name: log.artifacts.add_bytes("commas", "file", f"out/{name}", name.encode()).id for name in names}
+    artifacts = {name: log.artifacts.add("commas", "file", f"out/{name}", content=name).id for name in names}
 
     @every("name", names)
     def is_attached(name: str) -> None:

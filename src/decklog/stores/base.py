@@ -165,20 +165,8 @@ class Store:
                     raise
         return found.marked_already()
 
-    def _change(self, record_class: type[R], record_id: str | Sequence[str], sql: str, **parameters: Any) -> R:
-        """Run a conditional `update … returning *` on one record and write its entry.
-
-        If no row matches, raise `NotFound` for a missing record and `Conflict` for another state.
-        The parts of the record's identity are bound by their names.
-        """
-        key = _key(record_class, record_id)
-        changed = self._change_all(record_class, sql, **key, **parameters)
-        if not changed:
-            raise self._refusal(record_class, record_id)
-        return changed[0]
-
     def _update(self, record_class: type[R], record_id: str | Sequence[str], changes: Mapping[str, Any], **how: Any) -> R:
-        """Update a record as `_try_update` does. Raise `NotFound` or `Conflict` as `_change` does."""
+        """Update a record as `_try_update` does. Raise `NotFound` if it is missing, `Conflict` in another state."""
         changed = self._try_update(record_class, record_id, changes, **how)
         if changed is None:
             raise self._refusal(record_class, record_id)
@@ -382,6 +370,13 @@ class Store:
         condition = " and ".join(f"{name} = :{name}" for name in columns)
         ending = (f" order by {order}" if order else "") + (" for update" if for_update else "")
         return self._select(record_class, f"select * from {record_class.table} where {condition}{ending}", **columns)
+
+    def _list(self, record_class: type[R], where: Where, *, order: str, limit: int | None = None) -> list[R]:
+        """Return the matching records in an order, or the first of them."""
+        ending = "" if limit is None else f" limit {limit}"
+        return self._select(
+            record_class, f"select * from {record_class.table} {where.sql} order by {order}{ending}", **where.bound
+        )
 
     def _first(self, record_class: type[R], sql: str, **parameters: Any) -> R | None:
         """Run a query for whole records and return the first, or None."""

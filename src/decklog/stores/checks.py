@@ -1,11 +1,13 @@
 """Checks of single values; each raises Invalid with the name of the field."""
 
+import re
 from datetime import datetime
 
 from decklog.core.clock import from_text
 from decklog.core.errors import Invalid
 
 LONGEST_NAME = 200
+_GROUP_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def name_of(text: str, field: str) -> str:
@@ -18,6 +20,13 @@ def name_of(text: str, field: str) -> str:
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         raise Invalid(f"{field} is {text[:50]!r}; a name has 1 to {LONGEST_NAME} visible characters", field=field)
     return name
+
+
+def group_id_of(text: object) -> str:
+    """Check the id of a group."""
+    if not isinstance(text, str) or not _GROUP_ID.fullmatch(text):
+        raise Invalid(f"{str(text)[:80]!r} can't be a group's id: 1 to 64 letters, digits, _ and -", field="group_id")
+    return text
 
 
 def is_same(one: str | None, other: str | None) -> bool:

@@ -14,6 +14,10 @@ from tests.every import every
 PICTURE = b"\x89PNG\r\n\x1a\n\x00\x01\xff"
 
 
+def encoded(content: bytes) -> str:
+    return b64encode(content).decode()
+
+
 def test_an_artifact_comes_back_as_it_was_added(log: Decklog, run_id: str, clock: ManualClock) -> None:
     added = log.artifacts.add(
         run_id,
@@ -35,11 +39,11 @@ def test_text_and_bytes_come_back(log: Decklog, run_id: str) -> None:
     text = log.artifacts.add(run_id, "note", "note", content="ü\n")
     got = log.artifacts.content(text.id)
     assert (got["encoding"], got["content"], got["size"], got["media_type"]) == ("utf-8", "ü\n", 3, "text/plain")
-    picture = log.artifacts.add_bytes(run_id, "screenshot", "shot.png", PICTURE)
+    picture = log.artifacts.add(run_id, "screenshot", "shot.png", content_base64=encoded(PICTURE))
     got = log.artifacts.content(picture.id)
-    assert (got["encoding"], got["content"], got["media_type"]) == ("base64", b64encode(PICTURE).decode(), "image/png")
+    assert (got["encoding"], got["content"], got["media_type"]) == ("base64", encoded(PICTURE), "image/png")
     assert log.artifacts.content_bytes(picture.id) == PICTURE
-    same = log.artifacts.add(run_id, "screenshot", "shot.png", content_base64=b64encode(PICTURE).decode())
+    same = log.artifacts.add(run_id, "screenshot", "shot.png", content_base64=encoded(PICTURE))
     assert same.already
     assert same == picture
 
@@ -53,7 +57,7 @@ def test_a_file_that_is_only_named_has_no_content(log: Decklog, run_id: str) -> 
     assert (digested.digest, digested.size) == (sha256(b"x").hexdigest(), 1)
     with pytest.raises(NotFound):
         log.artifacts.content_bytes(digested.id)
-    log.artifacts.add_bytes(run_id, "binary", "a.out", b"x")
+    log.artifacts.add(run_id, "binary", "a.out", content_base64=encoded(b"x"))
     assert log.artifacts.content_bytes(digested.id) == b"x"
 
 
@@ -114,8 +118,7 @@ def test_a_secret_in_a_text_is_not_kept(log: Decklog, run_id: str) -> None:
     text = f"token: {secret}\n"
     for added in (
         log.artifacts.add(run_id, "log", "a.log", content=text),
-        log.artifacts.add(run_id, "log", "b.log", content_base64=b64encode(text.encode()).decode()),
-        log.artifacts.add_bytes(run_id, "log", "c.log", text.encode()),
+        log.artifacts.add(run_id, "log", "b.log", content_base64=encoded(text.encode())),
     ):
         assert added.redacted
         content = log.artifacts.content_bytes(added.id)
@@ -160,9 +163,9 @@ def test_unknown_things_are_not_found(log: Decklog, run_id: str) -> None:
 def test_bytes_over_the_limit_are_refused(target: str) -> None:
     with Decklog.open(target, limit_bytes=1000) as log:
         log.runs.start("small", run_id="r")
-        log.artifacts.add_bytes("r", "blob", "a", PICTURE + bytes(900))
+        log.artifacts.add("r", "blob", "a", content_base64=encoded(PICTURE + bytes(900)))
         with pytest.raises(TooLarge):
-            log.artifacts.add_bytes("r", "blob", "b", bytes(1001))
+            log.artifacts.add("r", "blob", "b", content_base64=encoded(bytes(1001)))
         with pytest.raises(TooLarge):
             log.artifacts.add("r", "text", "c", content="x" * 1001)
 

@@ -140,10 +140,10 @@ def test_unknown_effect_is_not_taken_up_or_confirmed_without_the_owners_signatur
 def test_unknown_effect_that_is_changed_past_the_verbs_is_reported(log: Decklog, run_id: str, state: str) -> None:
     effect_id = _bound(log, run_id)
     with log.transaction():
-        log.effects._change(
+        log.effects._change_all(
             Effect,
-            effect_id,
             "update effects set state = :state, actor = :actor, error = :error, settled_at = :at where id = :id returning *",
+            id=effect_id,
             state=state,
             error={"code": "forged"} if state == "failed" else None,
             actor="two" if state == "intended" else None,

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from decklog import Decklog, ManualClock, NotFound
-from decklog.stores.runs import comparison
+from decklog.stores.runs import snapshot
 from tests.pictures import sample_log
 
 
@@ -37,7 +37,7 @@ def test_a_side_without_an_entry_is_the_run_as_it_stands(week: Decklog) -> None:
 
 def test_runs_that_are_long_are_shown_without_their_differences(week: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
     before = week.overview.compare("commas:20", "commas")
-    monkeypatch.setattr(comparison, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(snapshot, "MOST_ENTRIES", 10)
     after = week.overview.compare("commas:20", "commas")
     assert after.differences is None
     assert [side.totals for side in after.sides] == [side.totals for side in before.sides]

@@ -258,7 +258,7 @@ def test_a_moment_that_is_not_there_and_a_table_that_no_run_has_are_refused(log:
         log.runs.lanes("@desk")
     with pytest.raises(Invalid, match="a run has no records 'lessons'"):
         log.runs.records_at(run_id, "lessons", "1")
-    with pytest.raises(Invalid, match="a strip has 1 to 300"):
+    with pytest.raises(Invalid, match="buckets is a whole number, 1 to 300"):
         log.runs.activity(run_id, buckets=301)
 
 

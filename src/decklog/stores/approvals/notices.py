@@ -91,6 +91,9 @@ _FIRST_WAIT, _GROWTH = timedelta(seconds=30), 4
 # Sending has a much shorter time limit, so a process that took a notice longer ago is dead.
 _LONGEST_SENDING = timedelta(minutes=5)
 
+# The condition of the index.
+_UNSENT = "(state = 'due' or state = 'sending')"
+
 
 class Notices(Store):
     """Keeps notification rules and the notices they sent."""
@@ -201,29 +204,18 @@ class Notices(Store):
     def take(self, sender: str) -> Notice | None:
         """Take the next due notice to send it, or null. A notice that was taken long ago gets an unknown outcome."""
         self._doubt()
-        due = self._select(
-            Notice,
-            """
-            select *
-              from notices
-             where (state = 'due' or state = 'sending') and state = 'due' and due_at <= :now
-             order by due_at, id
-             limit 20
-            """,
-            now=self._now(),
-        )
+        where = Where(Notice)
+        where.add(f"{_UNSENT} and state = 'due' and due_at <= :now", now=self._now())
         changes = {"state": "sending", "sender": sender, "taken_at": self._now(), "error": None}
         how: dict[str, Any] = {"condition": "state = 'due'", "adding": {"attempts": 1}, "note": "taken"}
         # If two senders find the same notice, the second update matches no row.
+        due = self._list(Notice, where, order="due_at, id", limit=20)
         return next((taken for notice in due if (taken := self._try_update(Notice, notice.id, changes, **how)) is not None), None)
 
     def _doubt(self) -> None:
-        lost = self._select(
-            Notice,
-            "select * from notices where (state = 'due' or state = 'sending') and state = 'sending' and taken_at < :before",
-            before=self._now() - _LONGEST_SENDING,
-        )
-        for notice in lost:
+        where = Where(Notice)
+        where.add(f"{_UNSENT} and state = 'sending' and taken_at < :before", before=self._now() - _LONGEST_SENDING)
+        for notice in self._list(Notice, where, order="id"):
             self._settled(notice.id, notice.attempts, NoticeState.UNKNOWN, f"{notice.sender} took it and was not heard of again")
 
     @writes

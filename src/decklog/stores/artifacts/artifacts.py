@@ -11,7 +11,7 @@ from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.db.where import Where
 from decklog.journal.blobs import keep, kept
 from decklog.records.fork_rules import ForkRule, Refer
-from decklog.records.operations import reads, within_lease, writes
+from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores import documents
 from decklog.stores.base import Store
@@ -123,45 +123,15 @@ class Artifacts(Store):
 
         The same run, path and digest return the first record. Text is redacted before it is stored.
         """
-        given = _content(content, content_base64)
-        details = {"role": role, "task_id": task_id, "media_type": media_type, "metadata": metadata, "size": size}
-        return self._remember(run_id, kind, path, given, details | {"created_at": created_at}, digest, artifact_id)
-
-    def add_bytes(
-        self,
-        run_id: str,
-        kind: str,
-        path: str,
-        content: bytes,
-        *,
-        role: str | None = None,
-        task_id: str | None = None,
-        media_type: str | None = None,
-        metadata: dict[str, object] | None = None,
-    ) -> Artifact:
-        """Record a file with its bytes: `add` for callers that have them in memory."""
-        details = {"role": role, "task_id": task_id, "media_type": media_type, "metadata": metadata}
-        return within_lease(self._db, lambda: self._remember(run_id, kind, path, content, details))
-
-    def _remember(
-        self,
-        run_id: str,
-        kind: str,
-        path: str,
-        content: bytes | None,
-        details: dict[str, Any],
-        digest: str | None = None,
-        artifact_id: str | None = None,
-    ) -> Artifact:
         if not kind.strip() or not path.strip() or len(path) > LONGEST_PATH:
             raise Invalid(f"an artifact needs a kind and a path of at most {LONGEST_PATH} characters", field="path")
+        given = _content(content, content_base64)
         lock_run(self._db, run_id)
-        kept = self._keep(content, digest) if content is not None else {"digest": digest and hex_digest(digest)}
-        fields = {**details, **kept}
-        is_text = fields.pop("is_text", False)
-        fields["media_type"] = fields["media_type"] or media_type_of(path, is_text=is_text)
-        fields["created_at"] = fields.get("created_at") or self._now()
-        fields["metadata"] = fields["metadata"] or {}
+        fields: dict[str, Any] = {"role": role, "task_id": task_id, "metadata": metadata or {}, "size": size}
+        fields |= {"digest": digest and hex_digest(digest)} if given is None else self._keep(given, digest)
+        is_text = given is not None and documents.text_of(given) is not None
+        fields["media_type"] = media_type or media_type_of(path, is_text=is_text)
+        fields["created_at"] = created_at or self._now()
         artifact = self._once(
             # Without a digest the same file can't be recognized.
             lambda: self._seek_known(Artifact, artifact_id, run_id=run_id, path=path, digest=fields["digest"]),
@@ -184,12 +154,7 @@ class Artifacts(Store):
         if digest is not None and hex_digest(digest) != sha256(content).hexdigest():
             raise Invalid(f"the content has the digest {sha256(content).hexdigest()}, not {digest}", field="digest")
         kept, redacted = documents.redact(self._db, "content", content)
-        return {
-            "digest": keep(self._db, kept),
-            "size": len(kept),
-            "redacted": redacted,
-            "is_text": documents.text_of(content) is not None,
-        }
+        return {"digest": keep(self._db, kept), "size": len(kept), "redacted": redacted}
 
     @reads
     def get(self, artifact_id: str) -> Artifact:

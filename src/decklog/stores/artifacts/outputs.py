@@ -97,7 +97,7 @@ class Outputs(Store):
     def latest(self, run_id: str, skill: str, *, agent: str | None = None, group_id: str | None = None) -> SkillOutput | None:
         """Get the newest output of a skill, of any agent and group unless given, or null."""
         where = self._where(run_id, skill, agent, group_id)
-        found = self._select(SkillOutput, f"select * from outputs {where.sql} order by number desc limit 1", **where.bound)
+        found = self._list(SkillOutput, where, order="number desc", limit=1)
         return documents.fill(self._db, found[0], "document", found[0].digest) if found else None
 
     @reads

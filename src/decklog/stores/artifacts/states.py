@@ -18,7 +18,7 @@ from decklog.records.values import to_json
 from decklog.stores import documents
 from decklog.stores.artifacts.checkpoints import Checkpoint, Checkpoints, TaskSnapshot
 from decklog.stores.artifacts.graphs import GraphCheckpoint, GraphItem, Graphs, GraphWrite
-from decklog.stores.checks import whole
+from decklog.stores.checks import group_id_of, whole
 from decklog.stores.of_run import lock_run
 from decklog.stores.results.artifacts import RecordedIteration, StateDifference
 
@@ -51,7 +51,6 @@ INVESTIGATION = "investigation"
 MOST_ITERATIONS = 20
 _ITERATION = "investigation_iteration"
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_GROUP = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class InvestigationStatus(StrEnum):
@@ -202,9 +201,7 @@ class States(Checkpoints, Graphs):
 
     def _version(self, place: tuple[str, str, str], version: int | None) -> StateVersion:
         where = Where(StateVersion, run_id=place[0], group_id=place[1], name=place[2], version=version)
-        found = self._select(
-            StateVersion, f"select * from state_versions {where.sql} order by version desc limit 1", **where.bound
-        )
+        found = self._list(StateVersion, where, order="version desc", limit=1)
         if not found:
             raise self._no_version(place, version)
         return documents.fill(self._db, found[0], "document", found[0].digest)
@@ -236,12 +233,9 @@ class States(Checkpoints, Graphs):
     ) -> list[StateDifference]:
         """List what differs between two versions of a state, by JSON pointer: added, removed or changed."""
         _check_place(name, group_id)
-        sql = """
-            select * from state_versions
-             where run_id = :run_id and group_id = :group_id and name = :name and (version = :one or version = :other)
-        """
-        place: dict[str, Any] = {"run_id": run_id, "group_id": group_id, "name": name}
-        found = {one.version: one for one in self._select(StateVersion, sql, **place, one=from_version, other=to_version)}
+        where = Where(StateVersion, run_id=run_id, group_id=group_id, name=name)
+        where.add("(version = :one or version = :other)", one=from_version, other=to_version)
+        found = {one.version: one for one in self._list(StateVersion, where, order="version")}
         for version in (from_version, to_version):
             if version not in found:
                 raise self._no_version((run_id, group_id, name), version)
@@ -301,7 +295,6 @@ def _check_place(name: str, group_id: str) -> None:
     """Check a state's name and group. An investigation always belongs to one group."""
     if not _NAME.fullmatch(name):
         raise Invalid(f"{name[:80]!r} can't name a state: 1 to 64 letters, digits, _ . or -", field="name")
-    if not _GROUP.fullmatch(group_id):
-        raise Invalid(f"{group_id[:80]!r} can't be a group: 1 to 64 letters, digits, _ or -", field="group_id")
+    group_id_of(group_id)
     if name == INVESTIGATION and group_id.lower() == GLOBAL:
         raise Invalid("an investigation belongs to one group, not to global; give group_id", field="group_id")

@@ -230,9 +230,6 @@ class Effects(Store):
             object.__setattr__(effect, "result", from_json(content)[0])
         return effect
 
-    def _listed(self, where: Where, *, limit: int, after: str | None, descending: bool = False) -> Page[Effect]:
-        return self._page(Effect, where, order=("intended_at", "id"), limit=limit, after=after, descending=descending)
-
     # Late writes too: the side effect has happened, even if another worker has the task.
     @writes(late=True)
     def doubt(self, effect_id: str, *, actor: str, note: str | None = None) -> Effect:
@@ -306,7 +303,7 @@ class Effects(Store):
         """List the effects that are intended or of unknown outcome, oldest first."""
         where = Where(Effect, run_id=run_id)
         where.add("(state = 'intended' or state = 'unknown')")
-        return self._listed(where, limit=limit, after=after)
+        return self._page(Effect, where, order=("intended_at", "id"), limit=limit, after=after)
 
     @reads
     def find(
@@ -322,4 +319,4 @@ class Effects(Store):
     ) -> Page[Effect]:
         """List effects, newest first."""
         where = Where(Effect, run_id=run_id, state=state, tool=tool, step=step, task_id=task_id)
-        return self._listed(where, limit=limit, after=after, descending=True)
+        return self._page(Effect, where, order=("intended_at", "id"), limit=limit, after=after, descending=True)

@@ -111,7 +111,7 @@ class LessonSettler(Store):
         self._alone()
         where = Where(Lesson, project=project)
         where.add(f"{HOLDS} and scope <> '{{}}' and outdated_at is null")
-        found = self._select(Lesson, f"select * from lessons {where.sql} order by created_at, id", **where.bound)
+        found = self._list(Lesson, where, order="created_at, id")
         what = {lesson.id: scopes.changed(lesson.scope, now_used, paths or [], undone_commit) for lesson in found}
         now = self._now()
         with LessonIndex(self._db).following():
@@ -175,17 +175,10 @@ class LessonSettler(Store):
 
     def _oppose(self, lesson: Lesson, other: Lesson | Saying, about: str) -> Contradiction:
         """Record that two lessons contradict each other, unless it is known."""
-        known = self._select(
-            Contradiction,
-            """
-            select * from contradictions
-             where (lesson_id = :one and other_id = :other) or (lesson_id = :other and other_id = :one)
-            """,
-            one=lesson.id,
-            other=other.id,
-        )
-        if known:
-            return known[0].marked_already()
+        both = "(lesson_id = :one and other_id = :other) or (lesson_id = :other and other_id = :one)"
+        known = self._first(Contradiction, f"select * from contradictions where {both}", one=lesson.id, other=other.id)
+        if known is not None:
+            return known.marked_already()
         return self._add(
             Contradiction,
             note=about,
@@ -403,12 +396,7 @@ class LessonWriter(LessonSettler):
         return min(found, key=lambda lesson: (not lesson.holds, lesson.created_at, lesson.id), default=None)
 
     def _lessons_like(self, topic: str, project: str | None, body: str) -> Iterator[Lesson]:
-        exact = self._select(
-            Lesson,
-            "select * from lessons where fingerprint = :fingerprint and topic = :topic",
-            fingerprint=self._fingerprint(body),
-            topic=topic,
-        )
+        exact = self._select_by(Lesson, fingerprint=self._fingerprint(body), topic=topic)
         yield from (lesson for lesson in exact if lesson.project == project)
         others = lesson_search(self._db).with_term(essence_term(body), topic=topic, project=project)
         yield from self._lessons(others[:_CANDIDATES])

@@ -15,11 +15,9 @@ from decklog.stores.memory.text import classic_message, message_pattern, pattern
 
 DEFAULT_TTL_DAYS = 90
 INJECTABLE = 0.3
-_SURER = "case when confidence > 0.9 then 1.0 else confidence + 0.1 end"
 _LONGER_SOLUTION = """
 case when length(excluded.solution) > length(patterns.solution) then excluded.solution else patterns.solution end
 """
-_LESS_SURE = "case when confidence < 0.3 then 0.1 else confidence - 0.2 end"
 
 
 class PatternOutcome(StrEnum):
@@ -122,18 +120,11 @@ class Patterns(Store):
     def judge(self, pattern_hash: str, project: str, outcome: PatternOutcomeLike) -> ErrorPattern:
         """Record whether a solution worked: success adds 0.1 to its confidence (at most 1.0), failure takes 0.2 (least 0.1)."""
         worked = enum_of(PatternOutcome, outcome, "outcome") is PatternOutcome.SUCCESS
+        key = (pattern_hash, project)
+        known = self._fetch_for_update(ErrorPattern, key).confidence
+        moved = min(known + 0.1, 1.0) if worked else max(known - 0.2, 0.1)
         # Binary fractions accumulate errors; round to four decimal places.
-        moved = _SURER if worked else _LESS_SURE
-        return self._change(
-            ErrorPattern,
-            (pattern_hash, project),
-            f"""
-            update patterns set confidence = cast(round(cast({moved} as numeric), 4) as double precision)
-             where pattern_hash = :pattern_hash and project = :project
-            returning *
-            """,
-            note=outcome,
-        )
+        return self._update(ErrorPattern, key, {"confidence": round(moved, 4)}, note=outcome)
 
     @reads
     def get(self, pattern_hash: str, project: str) -> ErrorPattern:
@@ -157,15 +148,8 @@ class Patterns(Store):
         if not include_expired:
             expired, bound = self._expired()
             where.add(f"not ({expired})", **bound)
-        return self._select(
-            ErrorPattern,
-            f"""
-            select * from patterns {where.sql}
-             order by confidence desc, occurrences desc, pattern_hash
-             limit {page_size(limit)}
-            """,
-            **where.bound,
-        )
+        order = "confidence desc, occurrences desc, pattern_hash"
+        return self._list(ErrorPattern, where, order=order, limit=page_size(limit))
 
     @writes
     def cleanup(self, *, project: str | None = None) -> int:

@@ -165,16 +165,9 @@ class LessonProposals(LessonUpkeep):
         """Find the proposal that states this already, in any words."""
         if (found := self._seek_by(Proposal, subject=_subject(seen))) is not None:
             return found
-        near = self._select(
-            Proposal,
-            f"""
-            select * from proposals
-             where kind = :kind and state in ('gathering', 'open')
-             order by seen_at desc, id desc
-             limit {_COMPARED}
-            """,
-            kind=seen.kind,
-        )
+        where = Where(Proposal, kind=seen.kind)
+        where.add("state in ('gathering', 'open')")
+        near = self._list(Proposal, where, order="seen_at desc, id desc", limit=_COMPARED)
         return next((one for one in near if _are_equivalent(one.body, seen.body)), None)
 
     def _add_proposal(self, seen: Observation) -> Proposal:

@@ -132,15 +132,7 @@ class Strategies(Store):
             where.add("(lang = :lang or lang is null)", lang=lang)
         if framework is not None:
             where.add("(framework = :framework or framework is null)", framework=framework)
-        return self._select(
-            Strategy,
-            f"""
-            select * from strategies {where.sql}
-             order by helpfulness desc, last_seen_at desc, id
-             limit {page_size(limit)}
-            """,
-            **where.bound,
-        )
+        return self._list(Strategy, where, order="helpfulness desc, last_seen_at desc, id", limit=page_size(limit))
 
     @writes
     def credit(self, strategy_id: str, *, by: int = 1) -> Strategy:

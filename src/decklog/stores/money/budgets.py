@@ -101,17 +101,9 @@ class Budgets(Store):
         return meter
 
     def _replace(self, given: dict[str, Any]) -> Budget | None:
-        present = self._select(
-            Budget,
-            """
-            select *
-              from budgets
-             where (scope || ' ' || coalesce(scope_id, '')) = :whose and period = :period and unit = :unit
-            """,
-            whose=f"{given['scope']} {given['scope_id'] or ''}",
-            period=given["period"],
-            unit=given["unit"],
-        )
+        where = Where(Budget, period=given["period"], unit=given["unit"])
+        where.add("(scope || ' ' || coalesce(scope_id, '')) = :whose", whose=f"{given['scope']} {given['scope_id'] or ''}")
+        present = self._list(Budget, where, order="id")
         if not present:
             return None
         changes = {name: given[name] for name in ("ceiling", "action", "warn_percent")}
@@ -138,7 +130,7 @@ class Budgets(Store):
     def find(self, *, scope: BudgetScopeLike | None = None, scope_id: str | None = None) -> list[Budget]:
         """List the budgets, those of everything first."""
         where = Where(Budget, scope=scope, scope_id=scope_id)
-        found = self._select(Budget, f"select * from budgets {where.sql} order by id", **where.bound)
+        found = self._list(Budget, where, order="id")
         order, checked = list(BudgetScope), self._proofs().checked
         return sorted(map(checked, found), key=lambda budget: order.index(budget.scope))
 

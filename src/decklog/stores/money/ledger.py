@@ -172,7 +172,7 @@ class Ledger(Store):
         task_id, fence = holding.get() or (None, 0)
         if task_id is None or given["task_id"] != task_id or given["is_late"]:
             return None
-        found = self._select(
+        found = self._first(
             Reservation,
             """
             select r.* from tasks t join reservations r on r.id = t.reservation_id
@@ -181,8 +181,8 @@ class Ledger(Store):
             task_id=task_id,
             fence=fence,
         )
-        given["reservation_id"] = found[0].id if found else None
-        return found[0] if found else None
+        given["reservation_id"] = found and found.id
+        return found
 
     def _known(self, given: dict[str, Any]) -> Charge | None:
         """Find the charge of a repeated call. The same key for another call is an error."""
@@ -190,25 +190,21 @@ class Ledger(Store):
             return paid
         if given["key"] is None:
             return None
-        found = self._select(
-            Charge,
-            "select * from charges where coalesce(run_id, '') = :run_id and key = :key",
-            run_id=given["run_id"] or "",
-            key=given["key"],
-        )
-        if not found:
+        sql = "select * from charges where coalesce(run_id, '') = :run_id and key = :key"
+        found = self._first(Charge, sql, run_id=given["run_id"] or "", key=given["key"])
+        if found is None:
             return None
         # Compared as stored: redaction may have changed the model's name.
         same, _ = self._db.values.bind({name: given[name] for name in _SAME})
-        different = [name for name in _SAME if getattr(found[0], name) != same[name]]
+        different = [name for name in _SAME if getattr(found, name) != same[name]]
         if different:
             raise Conflict(
-                f"key {given['key']!r} is that of charge {found[0].id}, which differs in {', '.join(different)}",
+                f"key {given['key']!r} is that of charge {found.id}, which differs in {', '.join(different)}",
                 hint="Give every call its own key.",
-                id=found[0].id,
+                id=found.id,
                 differs=different,
             )
-        return found[0]
+        return found
 
     @reads
     def get(self, charge_id: str) -> Charge:

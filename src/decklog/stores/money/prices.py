@@ -197,8 +197,7 @@ class Prices(Store):
     @reads
     def find(self, *, model: str | None = None) -> list[Price]:
         """List every price, the log's own and those that come with Decklog, by model and the newest first."""
-        where = Where(Price, model=model)
-        own = self._select(Price, f"select * from prices {where.sql}", **where.bound)
+        own = self._list(Price, Where(Price, model=model), order="model")
         keys = {(price.model, price.valid_from, price.over_tokens) for price in own}
         listed = shipped().get(model, ()) if model is not None else [price for many in shipped().values() for price in many]
         own += [price for price in listed if (price.model, price.valid_from, price.over_tokens) not in keys]

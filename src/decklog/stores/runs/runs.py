@@ -15,11 +15,19 @@ from decklog.stores.base import Store, StoreParts
 from decklog.stores.checks import filled, whole
 from decklog.stores.of_run import cleared, given_of
 from decklog.stores.results.runs import RecordDifference, RunActivity, RunLanes
-from decklog.stores.runs import comparison, timeline
-from decklog.stores.runs.comparison import MomentComparison, differing
+from decklog.stores.runs import timeline
 from decklog.stores.runs.history import MOST_STEPS, RunHistory, StreamPosition, TimelineOutdated
 from decklog.stores.runs.run import ENDED, Agent, Run, RunMode, RunModeLike, RunStatus, RunStatusLike, check_run_id, unfinished
-from decklog.stores.runs.snapshot import AttemptReader, Past, RunSnapshot, copies, moment_named
+from decklog.stores.runs.snapshot import (
+    AttemptReader,
+    MomentComparison,
+    Past,
+    RunSnapshot,
+    compare_moments,
+    copies,
+    differing,
+    moment_named,
+)
 from decklog.stores.runs.timeline import RunStory
 
 T = TypeVar("T")
@@ -314,7 +322,7 @@ class Runs(Store):
         """Read two moments of runs at once, each given as RUN, RUN:ENTRY or RUN@TIME."""
 
         def job(history: RunHistory, can_mark: bool) -> T:
-            return look(history, comparison.look(history, self._past(), moments, can_mark=can_mark))
+            return look(history, compare_moments(history, self._past(), moments, can_mark=can_mark))
 
         return self._with_marks([moment_named(text)[0] for text in moments], job)
 

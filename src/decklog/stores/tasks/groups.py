@@ -14,36 +14,19 @@ from decklog.db.where import Where, enum_of
 from decklog.records.fork_rules import ForkRule, Refer
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
-from decklog.stores.checks import filled, flag, text, texts, whole
+from decklog.stores.checks import filled, flag, group_id_of, text, texts, whole
 from decklog.stores.of_run import RunBound, cleared, given_of, lock_run, missing, next_number
 
-LONGEST_ID = 64
 RESERVED_IDS = frozenset({"global", "session", "all", "default"})
 SPECIALIZATIONS = "bazinga/templates/specializations/"
 
-_ID = re.compile(r"[A-Za-z0-9_-]+")
 _PATH = re.compile(r"[A-Za-z0-9/_.-]+")
 _SHORT_FORMS = (SPECIALIZATIONS, "templates/specializations/", "specializations/")
 
 
-def check_group_id(text: object) -> str:
-    """Check the id of a group or a scope: 1 to 64 letters, digits, underscores and hyphens."""
-    if text is None:
-        raise Invalid("a group id can't be None", field="group_id")
-    if not isinstance(text, str):
-        raise Invalid(f"a group id must be a text, got {type(text).__name__}", field="group_id")
-    if not text.strip():
-        raise Invalid("a group id can't be empty", field="group_id")
-    if len(text) > LONGEST_ID:
-        raise Invalid(f"a group id has at most {LONGEST_ID} characters, this one has {len(text)}", field="group_id")
-    if not _ID.fullmatch(text):
-        raise Invalid(f"group id {text!r} may have only letters, digits, underscores and hyphens", field="group_id")
-    return text
-
-
 def check_task_group_id(text: object) -> str:
     """Check the id of a task group. Reserved words that mean several groups are refused."""
-    group_id = check_group_id(text)
+    group_id = group_id_of(text)
     if group_id.lower() in RESERVED_IDS:
         raise Invalid(
             f"{group_id!r} is a reserved identifier and can't name a group",

@@ -302,18 +302,9 @@ class Tasks(Links):
 
     def _open(self, run_id: str, condition: str, now: datetime, limit: int) -> list[Task]:
         """List the most urgent of a run's open tasks that match a condition."""
-        return self._select(
-            Task,
-            f"""
-            select * from tasks
-             where run_id = :run_id and state <> 'done' and state <> 'abandoned' and {condition}
-             order by priority desc, created_at, id
-             limit {page_size(limit)}
-            """,
-            run_id=run_id,
-            now=now,
-            steady_now=self._steady_now(),
-        )
+        where = Where(Task, run_id=run_id)
+        where.add(f"state <> 'done' and state <> 'abandoned' and {condition}", now=now, steady_now=self._steady_now())
+        return self._list(Task, where, order="priority desc, created_at, id", limit=page_size(limit))
 
     # What a person, or the loop above the workers, does
 
@@ -351,19 +342,15 @@ class Tasks(Links):
         self, task_id: str, state: TaskState, outcome: AttemptOutcome, reason: str, snapshot: dict[str, object] | None = None
     ) -> Task:
         """Change an unfinished task's state from outside."""
-        kept = ", snapshot = :snapshot" if snapshot is not None else ""
-        condition = "id = :id and state <> :state and state <> 'done' and state <> 'abandoned'"
-        moved = self._change(
-            Task,
-            task_id,
-            f"{_TAKE_BACK}{kept} where {condition} returning *",
-            note=f"{state}: {reason}",
-            state=state,
-            outcome=outcome,
-            reason=reason,
-            snapshot=snapshot,
-            now=self._now(),
-        )
+        task = self._fetch_for_update(Task, task_id)
+        changes: dict[str, Any] = {"state": state, "reason": reason, "worker": None, "leased_until": None}
+        if task.state == TaskState.RUNNING:
+            changes["outcome"] = outcome
+        if snapshot is not None:
+            changes["snapshot"] = snapshot
+        lawful = "state <> :to and state <> 'done' and state <> 'abandoned'"
+        note = f"{state}: {reason}"
+        moved = self._update(Task, task_id, changes, adding={"fence": 1}, condition=lawful, note=note, to=state)
         self._settle(moved)
         return moved
 

@@ -132,13 +132,9 @@ class Templates(Store):
     def _made(self, run_id: str, key: str) -> list[Task]:
         """List the tasks that were added with a key."""
         # `0` follows `/` in ASCII, so the range has everything that starts with the key and a slash.
-        return self._select(
-            Task,
-            "select * from tasks where run_id = :run_id and key > :first and key < :last order by created_at, id",
-            run_id=run_id,
-            first=f"{key}/",
-            last=f"{key}0",
-        )
+        where = Where(Task, run_id=run_id)
+        where.add("key > :first and key < :last", first=f"{key}/", last=f"{key}0")
+        return self._list(Task, where, order="created_at, id")
 
     def _instances(self, template: Template, values: dict[str, Any], key: str | None) -> list[dict[str, object]]:
         """Return the tasks to add, each with a new id."""

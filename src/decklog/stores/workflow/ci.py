@@ -150,17 +150,9 @@ class Ci(Store):
         }
 
     def _durations(self, workflow_name: str, on: str, branch: str, last: int) -> list[int]:
-        runs = self._select(
-            CiRun,
-            f"""
-            select * from ci_runs
-             where workflow_name = :workflow_name and {on} and conclusion = 'success' and duration_seconds is not null
-             order by started_at desc, ci_run_id desc, branch
-             limit {last}
-            """,
-            workflow_name=workflow_name,
-            branch=branch,
-        )
+        where = Where(CiRun, workflow_name=workflow_name)
+        where.add(f"{on} and conclusion = 'success' and duration_seconds is not null", branch=branch)
+        runs = self._list(CiRun, where, order="started_at desc, ci_run_id desc, branch", limit=last)
         return sorted(run.duration_seconds for run in runs if run.duration_seconds is not None)
 
 

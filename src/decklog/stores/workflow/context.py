@@ -1,6 +1,5 @@
 """Context packages: what one agent leaves for the next ones, offered by relevance."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,11 +14,10 @@ from decklog.records.fork_rules import Computed, ForkRule, Refer
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
-from decklog.stores.checks import whole
+from decklog.stores.checks import group_id_of, whole
 from decklog.stores.results.workflow import RankedPackage
 
 SUMMARY_CHARACTERS = 200
-_GROUP_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class PackageType(StrEnum):
@@ -213,11 +211,7 @@ def path_of(text: str) -> str:
 
 def group_of(group_id: str | None) -> str | None:
     """Check a group's id; `global` and None mean the whole run."""
-    if group_id is None or group_id == "global":
-        return None
-    if not _GROUP_ID.fullmatch(group_id):
-        raise Invalid(f"{group_id!r} can't be a group's id: 1 to 64 letters, digits, _ and -", field="group_id")
-    return group_id
+    return None if group_id is None or group_id == "global" else group_id_of(group_id)
 
 
 MAX_OFFER = 50
@@ -322,17 +316,11 @@ class Context(Store):
 
     def _package(self, reference: str, *, for_update: bool = False) -> ContextPackage:
         is_number = reference.isascii() and reference.isdigit() and len(reference) < 19
-        found = self._select(
-            ContextPackage,
-            f"""
-            select * from packages
-             where {"number" if is_number else "id"} = :reference{" for update" if for_update else ""}
-            """,
-            reference=int(reference) if is_number else reference,
-        )
-        if not found:
+        known: dict[str, Any] = {"number": int(reference)} if is_number else {"id": reference}
+        found = self._seek_by(ContextPackage, for_update=for_update, **known)
+        if found is None:
             raise NotFound(f"there is no package {reference}", id=reference)
-        return found[0]
+        return found
 
     @reads
     def find(
@@ -395,9 +383,9 @@ class Context(Store):
         The score depends on the priority, then the agent's own group, then the consumers, then the age.
         """
         agent, group, now = _agent(agent, "agent"), group_of(group_id), self._now()
-        packages = self._select(
-            ContextPackage, "select * from packages where run_id = :run_id and superseded_by_id is null", run_id=run_id
-        )
+        where = Where(ContextPackage, run_id=run_id)
+        where.add("superseded_by_id is null")
+        packages = self._list(ContextPackage, where, order="number")
         mine = {consumer.package_id for consumer in self._select_by(ContextConsumer, run_id=run_id, agent=agent)}
         scored = [(score_of(p, group_id=group, is_consumer=p.id in mine, now=now), p) for p in packages]
         scored.sort(key=lambda pair: (pair[0], pair[1].created_at, pair[1].number), reverse=True)

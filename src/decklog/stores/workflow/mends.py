@@ -108,6 +108,9 @@ class Mend(Record):
     for_run_id: str | None = None
 
 
+_IS_OPEN = "state <> 'closed' and state <> 'dropped'"
+
+
 class Mends(Store):
     """Stores the state of the fix of each piece of feedback; `decklog mend` advances it."""
 
@@ -138,17 +141,9 @@ class Mends(Store):
         return within_lease(self._db, lambda: self._once(lambda: self._open_of(feedback_id, repo), add))
 
     def _open_of(self, feedback_id: str, repo: str) -> Mend | None:
-        return self._first(
-            Mend,
-            """
-            select * from mends
-             where feedback_id = :feedback_id and repo = :repo and state <> 'closed' and state <> 'dropped'
-             order by created_at desc, id desc
-             limit 1
-            """,
-            feedback_id=feedback_id,
-            repo=repo,
-        )
+        where = Where(Mend, feedback_id=feedback_id, repo=repo)
+        where.add(_IS_OPEN)
+        return next(iter(self._list(Mend, where, order="created_at desc, id desc", limit=1)), None)
 
     def move(self, known: Mend, state: MendState | None = None, **changes: Any) -> Mend:
         """Move a fix on from the state that the caller saw. If somebody else moved it since, nothing changes.
@@ -189,5 +184,5 @@ class Mends(Store):
         """List mends, newest first; `open_only` leaves out those that are closed or dropped."""
         where = Where(Mend, feedback_id=feedback_id, repo=repo, state=state, waits_for=waits_for)
         if open_only:
-            where.add("state <> 'closed' and state <> 'dropped'")
+            where.add(_IS_OPEN)
         return self._page(Mend, where, order=("created_at", "id"), limit=limit, after=after, descending=not oldest_first)

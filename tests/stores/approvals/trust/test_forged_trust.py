@@ -37,7 +37,7 @@ def raise_revision(desk: Desk, by: int) -> None:
     (bind,) = desk.trust.history(kind=ChangeKind.BIND)
     sql = "update trust_changes set revision = revision + :by where id = :id returning *"
     with desk.log.transaction():
-        desk.trust._change(TrustChange, bind.id, sql, by=by)
+        desk.trust._change_all(TrustChange, sql, id=bind.id, by=by)
 
 
 def set_budget_unsigned(desk: Desk, proof: str | None = None) -> str:
@@ -84,7 +84,7 @@ def test_binding_rewritten_by_a_later_entry_keeps_its_first_heads(desk: Desk) ->
     (bind,) = desk.trust.history(kind=ChangeKind.BIND)
     sql = "update trust_changes set details = :details where id = :id returning *"
     with desk.log.transaction():
-        desk.trust._change(TrustChange, bind.id, sql, details={"heads": {"@ledger": HUGE}})
+        desk.trust._change_all(TrustChange, sql, id=bind.id, details={"heads": {"@ledger": HUGE}})
     budget_id = set_budget_unsigned(desk)
     found = problems(desk.log)
     assert any(f"budgets {budget_id} was changed without" in what for what in found)

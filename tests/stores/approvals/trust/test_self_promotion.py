@@ -115,25 +115,25 @@ def _forged(agent: Agent, log: Decklog, act: Callable[[], object], *, signature:
 
 def _decide(log: Decklog, approval_id: str = "apr_open", proof: str | None = None) -> Approval:
     return log.db.write(
-        lambda: log.approvals._change(
+        lambda: log.approvals._change_all(
             Approval,
-            approval_id,
             """
             update approvals
                set state = 'granted', verdict = 'granted', decided_by = 'ana', decided_at = :now, proof = :proof, max_uses = 9
              where id = :id
             returning *
             """,
+            id=approval_id,
             now=log.clock.now(),
             proof=proof,
-        )
+        )[0]
     )
 
 
 def _raise(log: Decklog) -> Budget:
     budget = log.budgets.find()[0]
     sql = "update budgets set ceiling = 1000000 where id = :id returning *"
-    return log.db.write(lambda: log.budgets._change(Budget, budget.id, sql))
+    return log.db.write(lambda: log.budgets._change_all(Budget, sql, id=budget.id)[0])
 
 
 def _set_contract(log: Decklog, terms: dict[str, object]) -> TrustContract:
@@ -165,7 +165,7 @@ def _repeated(log: Decklog) -> None:
     sql = "update budgets set ceiling = :ceiling, set_at = :set_at, proof = :proof where id = :id returning *"
     same = {name: image[name] for name in ("ceiling", "set_at", "proof")}
     try:
-        log.db.write(lambda: log.budgets._change(Budget, image["id"], sql, **same))
+        log.db.write(lambda: log.budgets._change_all(Budget, sql, id=image["id"], **same))
     finally:
         proving.reset(token)
 

@@ -416,13 +416,8 @@ class Trust(Store):
 
     def _last_moves(self) -> dict[ChangeKind, dict[str, Any]]:
         """Return the last promotion and the last demotion."""
-        sql = """
-            select *
-              from trust_changes
-             where revision in (select max(revision) from trust_changes where kind in (:up, :down) group by kind)
-        """
-        found = self._select(TrustChange, sql, up=ChangeKind.PROMOTE, down=ChangeKind.DEMOTE)
-        return {change.kind: change.as_dict() for change in found}
+        found = (self._seek_by(TrustChange, order="revision desc", kind=kind) for kind in (ChangeKind.PROMOTE, ChangeKind.DEMOTE))
+        return {change.kind: change.as_dict() for change in found if change is not None}
 
     def _attempt(self, verb: str, asked: dict[str, Any], job: Callable[[], T]) -> T:
         """Run the job in a transaction. A refusal is recorded in a separate transaction."""
