@@ -20,6 +20,7 @@ from decklog.core.clock import to_text
 from decklog.core.disk import sync, sync_descriptor
 from decklog.core.errors import Conflict, Denied, DiskFull, Invalid, NotFound
 from decklog.importing.row import unplain
+from decklog.importing.source import quoted
 from decklog.journal.entry import COLUMNS_KEPT, IMPORT_KEY, ROW_KEPT
 from decklog.log import Decklog
 from decklog.records.record import Record, every_page
@@ -301,7 +302,7 @@ class Export:
             self.report.leave_out(f"{table.removeprefix(_WAITING)}.{name}")
         marks = ", ".join("?" for _ in fitting)
         values = tuple(self._spell(value) if isinstance(value, datetime) else value for value in fitting.values())
-        self.db.execute(f"insert into {_quoted(table)} ({', '.join(map(_quoted, fitting))}) values ({marks})", values)
+        self.db.execute(f"insert into {quoted(table)} ({', '.join(map(quoted, fitting))}) values ({marks})", values)
 
     def _columns(self, table: str) -> set[str]:
         if not self._names.get(table):
@@ -315,21 +316,19 @@ class Export:
             return
         waiting = _WAITING + table
         if not self._columns(waiting):
-            self.db.execute(f"create temp table {_quoted(waiting)} as select * from {_quoted(table)} limit 0")
+            self.db.execute(f"create temp table {quoted(waiting)} as select * from {quoted(table)} limit 0")
         self._insert(waiting, {name: value for name, value in row.items() if name != "id"})
 
     def has(self, table: str, number: int) -> bool:
         """Return whether a number is taken: two files that were imported may have used the same ones."""
-        return self.db.execute(f"select 1 from {_quoted(table)} where id = ?", (number,)).get is not None
+        return self.db.execute(f"select 1 from {quoted(table)} where id = ?", (number,)).get is not None
 
     def insert_waiting(self, table: str, by: str = "rowid") -> None:
         """Insert the rows that wait for a number, after all that had one, in the order of a column or of their coming."""
         waiting = _WAITING + table
         names = [name for name in self._columns(waiting) if name != "id"]
         if names:
-            for values in self.db.execute(
-                f"select {', '.join(map(_quoted, names))} from {_quoted(waiting)} order by {by}, rowid"
-            ):
+            for values in self.db.execute(f"select {', '.join(map(quoted, names))} from {quoted(waiting)} order by {by}, rowid"):
                 self.insert(table, dict(zip(names, values, strict=True)))
 
     def write_kept(self, tables: Iterable[str] | None = None) -> None:
@@ -337,7 +336,7 @@ class Export:
         for table in self.kept.tables() if tables is None else tables:
             for _, row in self.kept.rows(table):
                 if not self._columns(table):
-                    self.db.execute(f"create table {_quoted(table)} ({', '.join(map(_quoted, row))})")
+                    self.db.execute(f"create table {quoted(table)} ({', '.join(map(quoted, row))})")
                 self.insert(table, row)
 
     def finish(self) -> dict[str, Any]:
@@ -423,10 +422,6 @@ def columns_of(record: object, columns: str, spell: Callable[[datetime], Any] | 
 def text_of(value: Any) -> str | None:
     """Write JSON for a column; nothing stays nothing."""
     return None if value is None else to_json(value)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 class NewFile:

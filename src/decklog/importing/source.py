@@ -96,7 +96,7 @@ class SqliteSource:
         if table not in self.columns:
             return 0
         try:
-            return int(self._db.execute(f"select count(*) from {_quoted(table)}").get)
+            return int(self._db.execute(f"select count(*) from {quoted(table)}").get)
         except apsw.CorruptError:
             return 0
 
@@ -106,9 +106,9 @@ class SqliteSource:
         if not names:
             return
         with _explained(self.path, table):
-            order = [_quoted(name) for name in by if name in names] or self._row_number(table, names)
+            order = [quoted(name) for name in by if name in names] or self._row_number(table, names)
             ordering = f"order by {', '.join(order)}" if order else ""
-            found = self._db.execute(f"select {_cells(names)} from {_quoted(table)} {ordering}")
+            found = self._db.execute(f"select {_cells(names)} from {quoted(table)} {ordering}")
             for number, cells in enumerate(found, 1):
                 if number > self._most_rows:
                     raise TooLarge(f"{table} has more than {self._most_rows} rows; raise the limit to take it", table=table)
@@ -119,7 +119,7 @@ class SqliteSource:
         taken = {name.lower() for name in names}
         name = next((name for name in _ROW_NUMBERS if name not in taken), None)
         try:
-            self._db.execute(f"select {name} from {_quoted(table)} limit 0")
+            self._db.execute(f"select {name} from {quoted(table)} limit 0")
         except apsw.SQLError:
             return []
         return [] if name is None else [name]
@@ -195,15 +195,15 @@ def _explained(path: str, table: str | None = None) -> Iterator[None]:
         raise Damaged(f"{path} can't be read: {problem}", path=path, table=table) from problem
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
 def _cells(names: list[str]) -> str:
     """Build the select list: columns with their types, and text as bytes, because any bytes may be declared as text."""
     return ", ".join(
-        f"typeof({_quoted(name)}), case when typeof({_quoted(name)}) = 'text' then cast({_quoted(name)} as blob)"
-        f" else {_quoted(name)} end"
+        f"typeof({quoted(name)}), case when typeof({quoted(name)}) = 'text' then cast({quoted(name)} as blob)"
+        f" else {quoted(name)} end"
         for name in names
     )
 

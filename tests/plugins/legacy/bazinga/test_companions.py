@@ -175,10 +175,10 @@ def test_files_that_make_no_sense_are_refused_whole(empty: Shell, config: Path, 
 
 
 def test_a_workflow_that_a_manager_loaded_stays(empty: Shell) -> None:
-    from decklog.stores.workflow import document
+    from decklog.stores.workflow.records import shipped
 
     with Decklog.open(empty.log) as log:
-        log.workflow.load({**document.shipped(), "name": "ours"}, by="ana")
+        log.workflow.load({**shipped(), "name": "ours"}, by="ana")
 
     assert empty.call("seed-configs").json["name"] == "ours"
     empty.run("init-session", "--session-id", "x", "--db", empty.db)

@@ -1,21 +1,19 @@
 """Export a log as a bazinga-db database."""
 
-from typing import Any, TypeVar
+from typing import Any
 
-from decklog.importing.exports import Export, columns_of, number_of, text_of
+from decklog.importing.exports import Export, columns_of, each, number_of, text_of
 from decklog.journal.entry import BOOKKEEPING, EntryKind
 from decklog.log import Decklog
 from decklog.plugins.importers.bazinga.importer import SCHEMA
 from decklog.plugins.importers.bazinga.rows import criterion_row, group_row, pattern_row, session_row, stamp, strategy_row
-from decklog.records.record import Record, every_page
-from decklog.stores.intake import Intake
+from decklog.records.record import every_page
 from decklog.stores.memory.patterns import ErrorPattern
 from decklog.stores.memory.strategies import Strategy
 from decklog.stores.runs.run import ENDED, RunStatus
 from decklog.stores.tasks.plans import PhaseStatus, Plan
 from decklog.stores.workflow.context import ContextConsumption
 
-R = TypeVar("R", bound=Record)
 Columns = dict[str, Any]
 
 SYSTEM = "bazinga"
@@ -40,9 +38,9 @@ class BazingaExport(Export):
         super().__init__(log, path, SYSTEM, wal=wal)
 
     def run(self) -> dict[str, Any]:
-        """Write everything; say how many rows each table has, and what had no place."""
+        """Write everything as it is at one moment; say how many rows each table has, and what had no place."""
         with self:
-            return self._write()
+            return self.log.db.read(self._write)
 
     def _begin(self) -> None:
         SCHEMA.create(self.db)
@@ -124,7 +122,7 @@ class BazingaExport(Export):
         self.insert_numbered(table, self.kept.restored(f"{table} {number}", row), number)
 
     def _plan(self, run_id: str) -> None:
-        for plan in self._select(Plan, "select * from plans where run_id = :run_id", run_id=run_id):
+        for plan in each(self.log, Plan, "run_id", "where run_id = :run_id", run_id=run_id):
             phases = [_phase(phase) for phase in self.log.plans.phases(run_id)]
             names = "session_id=run_id original_prompt plan_text current_phase total_phases created_at updated_at"
             row = columns_of(plan, names, stamp) | {"phases": text_of(phases), "metadata": text_of(plan.metadata)}
@@ -145,20 +143,16 @@ class BazingaExport(Export):
             for reader in self.log.context.consumers(package.id):
                 row = {"package_id": package.number, **columns_of(reader, "agent_type=agent iteration consumed_at", stamp)}
                 self.write("context_package_consumers", f"consumer {package.id} {reader.agent}", row)
-        sql = "select * from context_consumptions where run_id = :run_id order by consumed_at, id"
-        for use in self._select(ContextConsumption, sql, run_id=run_id):
+        for use in each(self.log, ContextConsumption, "consumed_at, id", "where run_id = :run_id", run_id=run_id):
             row = columns_of(use, "scope_id session_id=run_id group_id agent_type=agent iteration consumed_at", stamp)
             row["package_id"] = numbers[use.package_id]
             self.write("consumption_scope", f"consumption_scope {use.scope_id}", row)
 
-    def _select(self, record_class: type[R], sql: str, **bound: Any) -> list[R]:
-        return self.log.db.read(lambda: Intake(self.log.parts).select(record_class, sql, **bound))
-
     def _learned(self) -> None:
-        for found in self._select(ErrorPattern, "select * from patterns order by created_at, pattern_hash"):
+        for found in each(self.log, ErrorPattern, "created_at, pattern_hash"):
             row = pattern_row(found, text_of)
             self.write("error_patterns", f"error_patterns {found.pattern_hash}/{found.project}", row)
-        for one in self._select(Strategy, "select * from strategies order by created_at, id"):
+        for one in each(self.log, Strategy, "created_at, id"):
             self.write("strategies", f"strategies {one.id}", strategy_row(one))
 
 

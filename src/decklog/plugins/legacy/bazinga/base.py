@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from datetime import datetime
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, NoReturn, Self, TypeVar, cast
 
 from decklog.core.clock import Clock, from_text
 from decklog.core.errors import Conflict, Damaged, DecklogError, Denied, NotADatabase, NotFound
@@ -20,9 +20,7 @@ from decklog.plugins.importers.bazinga.mirror import Mirror
 from decklog.plugins.legacy.bazinga.query import make_views
 from decklog.stores.artifacts.states import InvestigationStatus
 
-P = ParamSpec("P")
-R = TypeVar("R")
-D = TypeVar("D", bound="BazingaBase")
+M = TypeVar("M", bound=Callable[..., Any])
 MOST_ROWS = 1000
 PROGRAM = "bazinga-db"
 SHIPPED = "shipped"
@@ -179,34 +177,29 @@ def error_text(problem: DecklogError) -> str:
     return f"{problem.message} ({problem.hint})" if problem.hint else problem.message
 
 
-def answers(method: Callable[Concatenate[D, P], R]) -> Callable[Concatenate[D, P], R]:
-    """Mark a public method: what Decklog refuses, it refuses with a ValueError."""
+def _marked(refusal: Callable[[str], dict[str, Any]]) -> Callable[[M], M]:
+    def mark(method: M) -> M:
+        @wraps(method)
+        def call(db: BazingaBase, /, *args: Any, **kwargs: Any) -> Any:
+            try:
+                answer = method(db, *args, **kwargs)
+            except DecklogError as problem:
+                return refusal(error_text(problem))
+            db.follow()
+            return answer
 
-    @wraps(method)
-    def call(db: D, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            answer = method(db, *args, **kwargs)
-        except DecklogError as problem:
-            raise CallRefused(error_text(problem)) from problem
-        db.follow()
-        return answer
+        return cast("M", call)
 
-    return call
+    return mark
 
 
-def reports(method: Callable[Concatenate[D, P], dict[str, Any]]) -> Callable[Concatenate[D, P], dict[str, Any]]:
-    """Mark a public method that gives a refusal by the log as `{"success": False, "error": …}`."""
+def _raise(why: str) -> NoReturn:
+    raise CallRefused(why)
 
-    @wraps(method)
-    def call(db: D, /, *args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
-        try:
-            answer = method(db, *args, **kwargs)
-        except DecklogError as problem:
-            return {"success": False, "error": error_text(problem)}
-        db.follow()
-        return answer
 
-    return call
+# Mark public methods by how they give a refusal of the log: as a ValueError, or as `{"success": False, "error": …}`.
+answers = _marked(_raise)
+reports = _marked(lambda why: {"success": False, "error": why})
 
 
 def check(problem: str | None) -> None:
