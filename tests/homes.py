@@ -5,7 +5,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from decklog.core.user_consents import settings_home
+from decklog.core.folders import config_home
 from decklog.location.locate import NAME
 
 _HOMES = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
@@ -15,7 +15,7 @@ class Homes:
     """A home for the tests of one process."""
 
     def __init__(self) -> None:
-        self._accepted = Path(settings_home(), NAME)
+        self._accepted = Path(config_home(), NAME)
         self._own = tempfile.mkdtemp(prefix="decklog-home-")
         # By HOME alone: a program that a test gives another home then goes by that one.
         os.environ["HOME"] = self._own

@@ -50,9 +50,9 @@ def test_rows_whose_statement_fails_say_so_and_the_next_read_is_answered(log: De
 
 def test_pipelined_query_is_answered_later(log: Decklog) -> None:
     def read() -> object:
-        first, second = (log.db.rows_ahead("select cast(:n as integer)", {"n": number}) for number in (1, 2))
+        first, second = (log.db.queue_rows("select cast(:n as integer)", {"n": number}) for number in (1, 2))
         assert log.db.one("select 3", {}) == (3,)
-        last = log.db.rows_ahead("select 4 where 1 = 0", {})
+        last = log.db.queue_rows("select 4 where 1 = 0", {})
         return first(), second(), first(), last()
 
     assert log.db.read(read) == ([(1,)], [(2,)], [(1,)], [])
@@ -60,7 +60,7 @@ def test_pipelined_query_is_answered_later(log: Decklog) -> None:
 
 def test_failed_pipelined_query_raises_when_read(log: Decklog) -> None:
     def read() -> object:
-        return log.db.rows_ahead("select x from nowhere", {})()
+        return log.db.queue_rows("select x from nowhere", {})()
 
     with pytest.raises(DecklogError):
         log.db.read(read)

@@ -178,7 +178,7 @@ def test_statement_skipped_in_a_pipeline_is_prepared_later(target: str) -> None:
         sql = "select :word as word"
 
         def failing() -> None:
-            log.db.rows_ahead("select name, 1 / :by from streams", {"by": 0})
+            log.db.queue_rows("select name, 1 / :by from streams", {"by": 0})
             log.db.rows(sql, {"word": "a"})
 
         log.runs.start("Make the parser faster", run_id="run_1")

@@ -439,7 +439,7 @@ def test_omitted_default_values_never_change(log: Decklog) -> None:
     zero = dict.fromkeys(("open_dependencies", "attempts", "failures", "fence", "blocker_repeats"), 0)
     expected = {"tasks": {**none, **zero, "objective": "", "inputs": "{}", "priority": 50, "max_attempts": 3}}
     classes = log.record_classes()
-    assert {table: dict(one.unsaid) for table, one in classes.items() if one.unsaid} == expected
+    assert {table: dict(one.omitted_values) for table, one in classes.items() if one.omitted_values} == expected
     names = Task.columns()
     row = tuple(Task.upcast({"id": "t"}).values())
     assert Task.image_of(names, row) == '{"id":"t"}'

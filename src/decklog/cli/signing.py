@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from decklog.cli.call import WrongUsage
 from decklog.cli.terminal import say
+from decklog.core.folders import config_home
 
 if TYPE_CHECKING:
     from decklog.log import Decklog
@@ -36,8 +37,7 @@ def proving(log: "Decklog", key: str | None, ask: "Asking | None" = None) -> Abs
 
 def key_path() -> str:
     """Return the path of the key that `decklog trust bind` creates, in the user's settings."""
-    settings = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-    return os.path.join(settings, "decklog", "owner_ed25519")
+    return os.path.join(config_home(), "owner_ed25519")
 
 
 def passphrase_of(path: str, ask: "Asking | None" = None) -> str | None:

@@ -7,13 +7,9 @@ counts only after this user has consented to exactly that file in exactly that r
 import os
 import pwd
 
+from decklog.core.folders import config_home
+
 _SETTINGS = "accepted-settings"
-
-
-def settings_home() -> str:
-    """Return the folder of this user's own settings."""
-    home = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-    return os.path.join(home, "decklog")
 
 
 def has_consent(repository: str, digest: str) -> bool:
@@ -29,7 +25,7 @@ def give_consent(repository: str, digest: str) -> None:
 
 def append_line(name: str, words: list[str]) -> None:
     """Add a line to one of the lists of this user's consents."""
-    home = settings_home()
+    home = config_home()
     os.makedirs(home, mode=0o700, exist_ok=True)
     handle = os.open(os.path.join(home, name), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -39,7 +35,7 @@ def append_line(name: str, words: list[str]) -> None:
 def read_lines(name: str) -> list[list[str]]:
     """Read a list of this user's consents, the newest last. Ignore a file that another user could have written."""
     lines: list[list[str]] = []
-    for home in (_settings_of_sudo_user(), settings_home()):
+    for home in (_settings_of_sudo_user(), config_home()):
         try:
             with open(os.path.join(home, name), encoding="utf-8") as file:
                 status = os.fstat(file.fileno())

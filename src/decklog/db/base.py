@@ -107,14 +107,14 @@ class Database(ABC):
     def rows(self, sql: str, parameters: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Row]]:
         """Run one statement; return its column names and all its rows."""
 
-    def ask(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], tuple[tuple[str, ...], list[Row]]]:
-        """Run a statement together with the next one, in one round trip to a server; return what returns its columns and rows."""
+    def queue_query(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], tuple[tuple[str, ...], list[Row]]]:
+        """Queue a statement for the round trip of the next one. Call the result for its columns and rows."""
         found = self.rows(sql, parameters)
         return lambda: found
 
-    def rows_ahead(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], list[Row]]:
-        """Run a statement as `ask` does; return what returns its rows."""
-        answer = self.ask(sql, parameters)
+    def queue_rows(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], list[Row]]:
+        """Queue a statement as `queue_query` does. Call the result for its rows."""
+        answer = self.queue_query(sql, parameters)
         return lambda: answer()[1]
 
     @abstractmethod

@@ -148,7 +148,7 @@ def critic_for(
     from decklog.core.folders import state_home
     from decklog.review.critique import critic_of
 
-    critic = critic_of(log, Path(root), state_home(), run_id=run_id, task_id=task_id)
+    critic = critic_of(log, Path(root), Path(state_home()), run_id=run_id, task_id=task_id)
     return None if critic is None else critic.of_call
 
 

@@ -184,6 +184,8 @@ def gate_block_reason(published: "Sequence[Publication]", root: str, log: "Deckl
 
     The log is that of the root folder unless one is given.
     """
+    from pathlib import Path
+
     from decklog.core.errors import DecklogError
     from decklog.core.folders import state_home
     from decklog.location.locate import of_session
@@ -191,13 +193,13 @@ def gate_block_reason(published: "Sequence[Publication]", root: str, log: "Deckl
 
     found = of_session(root, os.environ) if log is None else None
     if found is None:
-        return push_block_reason(log, published, root=root, state=state_home())
+        return push_block_reason(log, published, root=root, state=Path(state_home()))
     try:
         with found.open() as opened:
-            return push_block_reason(opened, published, root=root, state=state_home())
+            return push_block_reason(opened, published, root=root, state=Path(state_home()))
     except DecklogError:
         # Without the log, no review is known.
-        return push_block_reason(None, published, root=root, state=state_home())
+        return push_block_reason(None, published, root=root, state=Path(state_home()))
 
 
 def write_command(path: str) -> list[str]:

@@ -76,7 +76,7 @@ def _find_positions(db: Database, identities: list[Identity]) -> Callable[[], di
         some = identities[start : start + _SIZES[-1]]
         names, query = _KEY_QUERIES[next(size for size in _SIZES if size >= len(some))]
         bound = dict(zip_longest(names, [value for place, one in enumerate(some) for value in (place, *one)]))
-        answers.append((some, db.rows_ahead(query, bound)))
+        answers.append((some, db.queue_rows(query, bound)))
     return lambda: {some[place]: position for some, rows in answers for place, position in rows()}
 
 

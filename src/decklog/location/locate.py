@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from decklog.core.errors import NotAccepted, NotFound
+from decklog.core.folders import data_home
 from decklog.core.user_consents import append_line, escaped, is_own, read_lines, unescaped
 
 if TYPE_CHECKING:
@@ -257,12 +258,6 @@ def outside_of(folder: str) -> str:
     real = os.path.realpath(folder)
     name = f"{os.path.basename(real)}-{hashlib.sha256(os.fsencode(real)).hexdigest()[:12]}"
     return os.path.join(data_home(), "outside", name, FILE)
-
-
-def data_home() -> str:
-    """Return the folder of this user's own data."""
-    home = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
-    return os.path.join(home, "decklog")
 
 
 NAME = "accepted"

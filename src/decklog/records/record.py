@@ -58,7 +58,7 @@ def _as_column(default: Any) -> Any:
 # Prefix of the raw value of a field that is decoded on first access. No field's name can begin with it.
 _RAW = " "
 # Equal to no value of a column.
-_SAID = object()
+_ALWAYS_WRITTEN = object()
 # Records of a page, where all pages are read.
 _PAGE = 200
 _one_at_a_time = forks.lock()
@@ -106,7 +106,7 @@ class Record:
     # True if a verb compares the row with its newest entry before it writes the next one.
     is_guarded = False
     # Columns that an image leaves out when they have this value. Never change an entry of this list: old images rely on it.
-    unsaid = ()  # type: tuple[tuple[str, str | int], ...]
+    omitted_values = ()  # type: tuple[tuple[str, str | int], ...]
     # The column with the digest of bytes stored with the row. With a second column: only where that one is null.
     keeps = ()  # type: tuple[str, ...]
     # Columns that undo restores. A record without any can't be undone.
@@ -181,7 +181,8 @@ class Record:
     def upcast(cls, image: Mapping[str, Any]) -> dict[str, Any]:
         """Return the payload of an entry of any schema version as current columns.
 
-        A missing column gets its field's default, which is also what the migration that added it wrote, or its `unsaid` value.
+        A missing column gets its field's default, which is also what the migration that added it wrote, or its value in
+        `omitted_values`.
         A record whose columns were renamed or split overrides this, maps the old names and calls the base.
         """
         defaults = cls._column_defaults()
@@ -194,7 +195,7 @@ class Record:
     @classmethod
     @cache
     def _column_defaults(cls) -> dict[str, Any]:
-        return {field.name: _as_column(default_of(field)) for field in fields(cls)} | dict(cls.unsaid)
+        return {field.name: _as_column(default_of(field)) for field in fields(cls)} | dict(cls.omitted_values)
 
     def raw(self, name: str) -> Any:
         """Return a column as the row stores it, not decoded."""
@@ -207,7 +208,7 @@ class Record:
         return to_json(
             {
                 name: value
-                for name, value, default in zip(names, row, cls._unsaid_values(names), strict=True)
+                for name, value, default in zip(names, row, cls._omitted_values_of(names), strict=True)
                 # Compare types too: 0 equals 0.0, and a damaged page may hold either.
                 if value is not default and (value != default or type(value) is not type(default))
             }
@@ -222,10 +223,10 @@ class Record:
 
     @classmethod
     @cache
-    def _unsaid_values(cls, names: tuple[str, ...]) -> list[Any]:
-        """Return the value of each column that an image leaves out; `_SAID` for columns that are always written."""
-        unsaid = {name: _SAID for name, default in cls._column_defaults().items() if default is not None} | dict(cls.unsaid)
-        return [unsaid.get(name) for name in names]
+    def _omitted_values_of(cls, names: tuple[str, ...]) -> list[Any]:
+        """Return the value of each column that an image leaves out; `_ALWAYS_WRITTEN` for columns that are always written."""
+        written = {name: _ALWAYS_WRITTEN for name, default in cls._column_defaults().items() if default is not None}
+        return [(written | dict(cls.omitted_values)).get(name) for name in names]
 
     @classmethod
     def holds_time(cls, name: str) -> bool:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import re2
 
 from decklog.core.errors import Invalid
-from decklog.core.user_consents import has_consent, settings_home
+from decklog.core.folders import config_home
+from decklog.core.user_consents import has_consent
 
 _FOLDER = os.path.dirname(__file__)
 # What a match has to pass before it counts. The last three ask the judge.
@@ -177,7 +178,7 @@ def load_config(folder: str | None = None) -> Config:
 
 def user_file() -> str:
     """Return the user's own settings for the redaction."""
-    return os.path.join(settings_home(), "redaction.toml")
+    return os.path.join(config_home(), "redaction.toml")
 
 
 def find_repository_file(folder: str) -> str | None:

@@ -69,7 +69,7 @@ def review_for_agent(
 def _find_change(folder: Path, words: str, *, worktree: bool) -> Change:
     if worktree and words:
         raise Invalid("give either `change` or `worktree`, not both", field="worktree")
-    repository = Repository.find(folder, state_home())
+    repository = Repository.find(folder, Path(state_home()))
     return of_worktree(repository) if worktree else find_change(repository, words or None)
 
 

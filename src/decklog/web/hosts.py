@@ -18,6 +18,7 @@ from hashlib import scrypt, sha256
 from ipaddress import ip_address
 
 from decklog.core.errors import Invalid
+from decklog.core.folders import state_home
 
 _PORTS = range(1024, 65536)
 FIRST_PORT = 8471
@@ -69,9 +70,8 @@ def remembered(target: str, port: int | None) -> Names:
 
 
 def _path(target: str) -> str:
-    settings = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
     place = target if "://" in target else os.path.realpath(os.path.expanduser(target))
-    return os.path.join(settings, "decklog", "serve", f"{sha256(place.encode()).hexdigest()[:24]}.json")
+    return os.path.join(state_home(), "serve", f"{sha256(place.encode()).hexdigest()[:24]}.json")
 
 
 def _read(path: str) -> tuple[str | None, int | None]:

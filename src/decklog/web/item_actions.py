@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from decklog.conductor import landing, starting
@@ -19,7 +20,7 @@ PAUSE, RESUME, RETRY, STOP = "pause-item", "resume-item", "retry-item", "stop-it
 
 def context_of(request: SiteRequest, run_id: str) -> RunContext:
     """Return the context of a run's repository. Raise Unavailable if it is on another machine."""
-    return starting.open_run_here(request.log, run_id, state=state_home())
+    return starting.open_run_here(request.log, run_id, state=Path(state_home()))
 
 
 def named(request: SiteRequest, subject_id: str) -> Item:

@@ -57,7 +57,7 @@ def _accept_settings(call: Invocation, folder: str, commit: str) -> int:
     from decklog.conductor.git.repository import Repository, starting_commit
     from decklog.conductor.settings import consent_request, record_consent
 
-    repository = Repository.find(Path(folder), state_home())
+    repository = Repository.find(Path(folder), Path(state_home()))
     asked = consent_request(repository, starting_commit(repository, commit))
     facts = {"commit": asked.commit, "digest": asked.digest, "loosens": [one.key for one in asked.settings]}
     if not asked.settings or asked.is_given:

@@ -94,7 +94,7 @@ def drop(call: Invocation, name: str, reason: str, by: str | None) -> int:
 
 
 def _mending(call: Invocation, log: Decklog) -> FixLoop:
-    return FixLoop(log=log, cwd=Path.cwd(), state=state_home(), say=_aside if not call.json else _silent)
+    return FixLoop(log=log, cwd=Path.cwd(), state=Path(state_home()), say=_aside if not call.json else _silent)
 
 
 def _aside(text: str) -> None:

@@ -177,7 +177,7 @@ class Repository:
     @classmethod
     def here(cls) -> "Repository":
         """Find the repository that the current folder is in."""
-        return cls.find(Path.cwd(), state_home())
+        return cls.find(Path.cwd(), Path(state_home()))
 
     # The two ways of calling git
 

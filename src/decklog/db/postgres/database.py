@@ -184,7 +184,7 @@ class PostgresDatabase(PostgresSearch, PostgresTransactions):
             names = self._names.keep(sql, tuple(column.decode() for column in columns))
         return names
 
-    def ask(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], tuple[tuple[str, ...], list[Row]]]:
+    def queue_query(self, sql: str, parameters: Mapping[str, Any]) -> Callable[[], tuple[tuple[str, ...], list[Row]]]:
         statement = self._queue(sql, parameters)
 
         def answer() -> tuple[tuple[str, ...], list[Row]]:

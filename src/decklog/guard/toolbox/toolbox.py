@@ -69,7 +69,7 @@ class Toolbox:
         self.tools: dict[str, Tool] = {one.name: one for one in (*TOOLS, *own)}
         self.root = Root(root, rules=self._rules(rules or AccessRules()))
         self._commands = Commands(
-            state=Path(state) if state is not None else state_home() / "processes",
+            state=Path(state) if state is not None else Path(state_home()) / "processes",
             sandbox=sandbox or Sandbox(),
             passed=tuple(environment),
             cap_bytes=cap_bytes,

@@ -264,7 +264,7 @@ class Leases(Store):
         bound["until"] = steady_now + timedelta(seconds=lease_seconds)
         redacted = self._db.values.bind_into(bound, bound)
         self._lock_first(Task, {"id": bound["finished"]})
-        found = self._db.ask(take_after(tuple(asked)), bound)
+        found = self._db.queue_query(take_after(tuple(asked)), bound)
 
         def taken() -> Task | None:
             names, rows = found()
@@ -341,7 +341,7 @@ class Leases(Store):
         """Finish a task as done; return it and its worker."""
         bound, _ = self._db.values.bind({"id": task_id})
         self._lock_first(Task, bound)
-        links = self._db.rows_ahead(HOLDER_AND_LINKS, bound)
+        links = self._db.queue_rows(HOLDER_AND_LINKS, bound)
         changes = ending(AttemptOutcome.DONE, TaskState.DONE, summary=summary, result=result, blocker=None, blocker_repeats=0)
         task = self._held(task_id, fence, changes, note=summary or "done")
         found = links()

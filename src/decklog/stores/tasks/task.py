@@ -136,7 +136,7 @@ class Task(Record):
     assigned_to: str | None = None
 
     # Defaults that snapshots leave out, because they are the same in almost every entry of a task.
-    unsaid = (
+    omitted_values = (
         *(("objective", ""), ("inputs", "{}"), ("priority", 50), ("max_attempts", 3)),
         *((name, "[]") for name in ("tags", "acceptance", "verification", "allowed_paths")),
         *((name, 0) for name in ("open_dependencies", "attempts", "failures", "fence", "blocker_repeats")),

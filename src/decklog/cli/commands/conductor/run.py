@@ -328,7 +328,7 @@ def _publish(
     def held(one: landing.Published) -> str | None:
         refspec = f"{one.commit}:refs/heads/{one.branch}"
         push = Publication("git", (one.remote, refspec), frozenset(), (), str(Path.cwd()))
-        return push_block_reason(context.log, [push], root=str(Path.cwd()), state=state_home())
+        return push_block_reason(context.log, [push], root=str(Path.cwd()), state=Path(state_home()))
 
     wanted = landing.prepare_request(context, **given)
     if not is_trial:

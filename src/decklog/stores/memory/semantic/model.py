@@ -18,6 +18,7 @@ from decklog.core import fork_safety as forks
 from decklog.core.disk import sync, sync_descriptor
 from decklog.core.errors import Damaged, NotFound, Unavailable
 from decklog.core.extras import install_hint
+from decklog.core.folders import data_home
 
 if TYPE_CHECKING:
     # Needs numpy, which is an extra.
@@ -94,8 +95,7 @@ def kept_model() -> KeptModel:
 
 def folder() -> str:
     """Return the folder of the model in the user's data; `DECKLOG_MODELS` overrides it."""
-    home = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
-    return os.path.join(os.environ.get("DECKLOG_MODELS") or os.path.join(home, "decklog", "models"), NAME)
+    return os.path.join(os.environ.get("DECKLOG_MODELS") or os.path.join(data_home(), "models"), NAME)
 
 
 def found_at() -> str:
