@@ -176,25 +176,22 @@ async def test_a_write_that_has_not_begun_never_happens(alog: AsyncDecklog, log:
     assert [entry.body for entry in found] == ["held", "after"]
 
 
-def test_closing_waits_for_what_is_under_way_and_a_cancelled_close_still_closes(target: str, loop: str) -> None:
-    async def main() -> None:
-        alog = await AsyncDecklog.open(target)
-        await alog.runs.start("x", run_id="r")
+async def test_closing_waits_for_what_is_under_way_and_a_cancelled_close_still_closes(target: str) -> None:
+    alog = await AsyncDecklog.open(target)
+    await alog.runs.start("x", run_id="r")
 
-        async def hold() -> None:
-            async with alog.transaction():
-                await alog.journal.append("r", "held")
-                entered.set()
-                await anyio.sleep(0.05)
+    async def hold() -> None:
+        async with alog.transaction():
+            await alog.journal.append("r", "held")
+            entered.set()
+            await anyio.sleep(0.05)
 
-        entered = anyio.Event()
-        async with anyio.create_task_group() as group:
-            group.start_soon(hold)
-            await entered.wait()
-            with anyio.move_on_after(0.01):
-                await alog.close()
-
-    anyio.run(main, backend=loop)
+    entered = anyio.Event()
+    async with anyio.create_task_group() as group:
+        group.start_soon(hold)
+        await entered.wait()
+        with anyio.move_on_after(0.01):
+            await alog.close()
     with Decklog.open(target) as log:
         assert [entry.body for entry in log.journal.find("r", kind=EntryKind.INTERACTION)] == ["held"]
 
@@ -222,8 +219,8 @@ async def main() -> None:
         for task in waiting[::2]:
             task.cancel()
         done = await asyncio.gather(*waiting, return_exceptions=True)
-        told = sum(not isinstance(outcome, BaseException) for outcome in done)
-        print(told >= 25, "anyio" in sys.modules)
+        acknowledged = sum(not isinstance(outcome, BaseException) for outcome in done)
+        print(acknowledged >= 25, "anyio" in sys.modules)
 
 asyncio.run(main())
 """
