@@ -34,7 +34,7 @@ def bodies(log: Decklog) -> list[str | None]:
     return [entry.body for entry in log.journal.find("run_1", oldest_first=True) if entry.kind == "interaction"]
 
 
-async def test_what_another_task_writes_is_never_lost_with_this_ones_transaction(log: Decklog, run_id: str) -> None:
+async def test_write_of_another_task_is_not_lost_in_a_rollback(log: Decklog, run_id: str) -> None:
     def write_beside() -> None:
         for act in (lambda: log.journal.append(run_id, "beside"), lambda: log.transaction().__enter__(), log.close):
             with pytest.raises(Busy, match="another task"):

@@ -168,7 +168,7 @@ print("all of it")
 
 
 @pytest.mark.slow
-def test_a_new_field_is_a_migration_and_a_line_of_the_dataclass(tmp_path: Path, target: str) -> None:
+def test_new_field_needs_a_migration_and_one_line(tmp_path: Path, target: str) -> None:
     with Decklog.open(target) as log:
         log.runs.start("An old run", run_id="old")
     package = Altered(tmp_path / "package")
@@ -206,7 +206,7 @@ print("all of it")
 
 
 @pytest.mark.slow
-def test_a_field_of_a_task_that_callers_set_is_a_migration_and_a_line_of_the_dataclass(tmp_path: Path, target: str) -> None:
+def test_settable_task_field_needs_a_migration_and_one_line(tmp_path: Path, target: str) -> None:
     with Decklog.open(target) as log:
         log.runs.start("An old run", run_id="run_1")
         log.tasks.add("run_1", "An old task", task_id="old")
