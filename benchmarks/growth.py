@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 from tests.databases import named
 from tests.postgres import Server, programs, version_of
-from tests.web.asking import Browser, made
+from tests.web.client import Browser, make_browser
 
 from benchmarks.figures import Figure
 from benchmarks.measure import Row, row, write
@@ -82,7 +82,7 @@ def _entry(run_id: str, run: int, place: int) -> dict[str, object]:
 
 def calls(log: Decklog) -> dict[str, Callable[[], object]]:
     """Return what is measured."""
-    browser = made(log).log_in()
+    browser = make_browser(log).log_in()
     return {
         "now": lambda: printed(log),
         "find, newest 20 of a run": lambda: log.journal.find(_RUN),

@@ -31,7 +31,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from tests.browser.conftest import MISSING
 from tests.statements import statements
-from tests.web.asking import NAMES, Answer, Browser, Pairs, hand_on, made
+from tests.web.client import NAMES, Answer, Browser, Pairs, make_browser, send_request
 
 from benchmarks.views import LEAST_RUNS, SMALL, Sample, sampled
 from benchmarks.web_served import (
@@ -153,7 +153,7 @@ class Processors:
 async def timed(app: App, url: str, headers: Pairs, processors: Processors) -> tuple[float, float, Answer]:
     """Ask for a page; give the processors' time for it, how long it took, and the page."""
     used, begun = processors.ms(), time.perf_counter()
-    answer = await hand_on(app, "GET", url, headers)
+    answer = await send_request(app, "GET", url, headers)
     taken = (time.perf_counter() - begun) * 1e3
     assert answer.status == 200, (url, answer.status)
     return processors.ms() - used, taken, answer
@@ -300,7 +300,7 @@ def table(found: list[dict[str, Any]]) -> Iterator[str]:
 def report(engine: str, targets: list[str], size: int, times: int) -> Iterator[str]:
     samples = (sampled(targets[0], SMALL), sampled(targets[1], size))
     try:
-        browsers = [made(sample.log).log_in() for sample in samples]
+        browsers = [make_browser(sample.log).log_in() for sample in samples]
         found = browsers[0].runner.run(measured(samples, browsers, times))
         yield f"\n## {'SQLite' if engine == 'sqlite' else 'PostgreSQL'}\n\n"
         yield f"{samples[1].entries:,} entries compared with {samples[0].entries:,}.\n\n"

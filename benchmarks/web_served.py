@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.browser.conftest import CHROMIUM
-from tests.web.asking import made
+from tests.web.client import make_browser
 from tests.web.serving import Server
 
 from benchmarks.views import Sample
@@ -214,6 +214,6 @@ def tabs_ms(target: str, sample: Sample, tabs: int) -> tuple[list[float], list[f
 
 
 def first_visit(sample: Sample) -> int:
-    page = made(sample.log).log_in().get("/now")
+    page = make_browser(sample.log).log_in().get("/now")
     names = ("decklog.css", "page.js", "events.js", "icon.svg", "vendor/idiomorph-0.8.0.min.js")
     return len(page.body) + sum(len(assets()[name]) for name in names)

@@ -26,8 +26,7 @@ _named = named
 os.environ["DECKLOG_MODELS"] = NO_MODELS
 
 ENGINES = ("sqlite", "postgres")
-# They mostly wait for other processes. One process begins with all of them while the others have the processors to themselves;
-# met by chance they leave a processor idle, and at the end they keep everyone waiting.
+# Tests that mostly wait for other processes. They run first: at the end of a run they would leave a processor idle.
 WAITING = (
     "tests/guard/toolbox/test_kills.py",
     "tests/db/test_lost_server.py",
@@ -41,11 +40,10 @@ WAITING = (
     "tests/hooks/proxy/test_kills.py",
     "tests/guard/shell/test_shell.py",
 )
-# What stands on verbs, all of which are tried on both engines: a test of it is tried on PostgreSQL too in the full run, and
-# always where it says so by `on_both`.
+# Tests of code on top of verbs run on PostgreSQL in the full run only, or if they are marked `on_both`.
 ON_VERBS = tuple(f"tests/{name}/" for name in ("agents", "plugins/importers", "mcp", "models", "notify", "web"))
-# Of a test with several cases PostgreSQL gets the first, and the others in the full run: most differ in what Python refuses
-# before any statement. In these files each case is another verb, or another damage, and PostgreSQL gets all.
+# PostgreSQL gets the first case of a test, and the others in the full run: most differ in what Python refuses before any
+# statement. In these files each case is another verb or another damage, and PostgreSQL gets all.
 EACH_CASE = (
     *("tests/stores/test_contention.py", "tests/stores/approvals/trust/test_proofs.py"),
     *("tests/db/", "tests/journal/", "tests/transfer/", "tests/test_"),
@@ -57,8 +55,8 @@ _copying = Copying()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--programs", type=int, help="run so many programs of each state machine, instead of a few")
-    parser.addoption("--left-out", action="store_true", help="run exactly those tests that are left to the full run otherwise")
+    parser.addoption("--programs", type=int, help="run this many programs of each state machine")
+    parser.addoption("--left-out", action="store_true", help="run exactly the tests that other runs leave out")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -73,7 +71,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail if a test accepted a log in the settings of the user who runs the tests."""
     folder: Path = session.config._tmp_path_factory.getbasetemp().resolve()
     if written := session.config.stash[_homes].accepted_below(folder):
-        pytest.exit("tests wrote to the home of whoever runs them:\n" + "\n".join(written), returncode=1)
+        pytest.exit("tests wrote to the user's home:\n" + "\n".join(written), returncode=1)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -87,14 +85,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_collection(session: pytest.Session) -> None:
-    """Look for no garbage while tests are collected: they stay until the end, and looking takes an eighth of the time."""
+    """Disable garbage collection while tests are collected; it takes an eighth of the time."""
     gc.disable()
     list_characters()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     wants_left_out = config.getoption("--left-out")
-    # Whoever names files wants all of their tests.
+    # Named files run all of their tests.
     is_whole = {Path(argument).name for argument in config.args} == {"tests"}
     deselected = [] if FULL or not is_whole else [item for item in items if _is_for_the_full_run(item) != wants_left_out]
     if deselected:
@@ -104,7 +102,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Name what a run of all tests leaves to another command, as what is skipped is named."""
+    """Name what the run left to another command."""
     if FULL or config.getoption("--left-out") or config.args_source is pytest.Config.ArgsSource.ARGS:
         return
     surfaces = ", ".join(name.removeprefix("tests/").strip("/") for name in ON_VERBS)
@@ -125,18 +123,18 @@ def _is_for_the_full_run(item: pytest.Item) -> bool:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Begin with the search for garbage, and leave all that was collected out of it."""
+    """Enable garbage collection, without the collected tests."""
     gc.freeze()
     gc.enable()
 
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
-    """A PostgreSQL of our own; one per test process, gone with it."""
-    # Not pytest's own temporary folder: its path is too long for a socket, and old ones are swept while others still run.
+    """A PostgreSQL server for each test process."""
+    # Not pytest's temporary folder: its path is too long for a socket, and old ones are removed during other runs.
     folder = tempfile.mkdtemp(prefix="decklog-pg-")
     server = get_server(os.path.join(folder, "data"))
-    # Tests are about what is committed, not about power cuts: without the sync they run several times faster.
+    # Tests do not cut the power: without the sync they run several times faster.
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
         for statement in ("alter system set fsync = off", "alter system set full_page_writes = off", "select pg_reload_conf()"):
             connection.execute(statement)
@@ -158,7 +156,7 @@ def postgres_databases(postgres_server: str) -> Iterator[Databases]:
 
 @pytest.fixture(scope="session")
 def postgres_template(postgres_server: str, postgres_databases: Databases) -> str:
-    """A server with the database `decklog_template`, for those who make copies of their own."""
+    """A server with the database `decklog_template`, for tests that copy it."""
     return postgres_server
 
 
@@ -211,6 +209,12 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
+def anyio_backend() -> str:
+    """The event loop of asynchronous tests."""
+    return "asyncio"
+
+
+@pytest.fixture
 def clock() -> ManualClock:
     return ManualClock()
 
@@ -228,7 +232,7 @@ def run_id(log: Decklog) -> str:
 
 @pytest.fixture(autouse=True)
 def _nobody_acts_after_a_test() -> Iterator[None]:
-    """A test that leaves somebody acting, or a lease held, would change what the tests after it write."""
+    """Check that no test leaves an acting agent or a lease, which would change later tests."""
     yield
     from decklog.journal import attribution
     from decklog.records.operations import lease

@@ -1,7 +1,4 @@
-"""A process of the tests ends with the one that gives it tests, and takes its server along.
-
-Killed, that one would leave them behind: they would go through their tests until the end, and slow down the next run.
-"""
+"""A worker process ends when pytest is killed. Otherwise it would finish its tests and slow down the next run."""
 
 import ctypes
 import os

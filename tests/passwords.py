@@ -1,7 +1,4 @@
-"""Keys are made of the passwords of tests at little cost: each log says itself what that is.
-
-The real one is a tenth of a second for each proof, which is all that most tests with a password would do.
-"""
+"""Cheap key derivation for passwords of tests: the real one takes a tenth of a second per proof."""
 
 from decklog.stores.approvals.trust import signatures
 

@@ -2,7 +2,6 @@
 
 import array
 import atexit
-import ctypes
 import gc
 import json
 import os
@@ -23,7 +22,6 @@ from decklog.agents.caller import VARIABLES
 ROOT = Path(__file__).parent.parent
 # Neither an exit code nor the number of a process.
 _TOO_LONG = -1000
-_LARGE, _COLLAPSE = 2 << 20, 25
 # A model that happens to be installed on this machine would change what recall finds.
 NO_MODELS = str(ROOT / "tests" / "no-models")
 
@@ -126,7 +124,7 @@ sys.exit(code if code >= 0 else 128 - code)
 def stand_in(module: str, program: Path) -> int:
     """Write a program that has its work done by what `prepare` of a module gave; give the file that a shell must inherit.
 
-    One call at a time: the next one is heard when the one before has ended.
+    One call at a time: the next one waits until the one before has ended.
     """
     number = _prepared(module).number
     program.write_text(_STAND_IN.format(python=sys.executable, number=number))
@@ -173,7 +171,6 @@ def _serve(act: Act, orders: socket.socket) -> None:
     # No child looks for garbage among what was imported: to look at it would copy it.
     gc.collect()
     gc.freeze()
-    _use_large_pages()
     while True:
         message, rights, *_ = orders.recvmsg(1 << 20, socket.CMSG_SPACE(3 * array.array("i").itemsize))
         if not message:
@@ -185,17 +182,6 @@ def _serve(act: Act, orders: socket.socket) -> None:
         awaited = order.get("awaited")
         answer = _waited(awaited, order["timeout"]) if awaited else _forked(act, order, files, orders)
         orders.send(str(answer).encode())
-
-
-def _use_large_pages() -> None:
-    """Have what was imported lie in large pages, where the kernel knows how: a fork takes time for each page, as does an end."""
-    advise = ctypes.CDLL(None).madvise
-    for line in Path("/proc/self/maps").read_text().splitlines():
-        place, rights, _, _, _, *name = line.split()
-        if rights == "rw-p" and name in ([], ["[heap]"]):
-            start, end = (int(number, 16) for number in place.split("-"))
-            for page in range(-(-start // _LARGE) * _LARGE, end - _LARGE + 1, _LARGE):
-                advise(ctypes.c_void_p(page), ctypes.c_size_t(_LARGE), _COLLAPSE)
 
 
 def _forked(act: Act, order: dict[str, Any], files: "array.array[int]", orders: socket.socket) -> int:

@@ -41,8 +41,8 @@ log.criteria.record("tidy", ["No socks on the floor"])
 print(log.criteria.meet("tidy", "1", evidence="photo.jpg").status)  # met
 """,
     "approvals": """
-asked = log.approvals.ask("tidy", "May I throw these away?", by="ada", about="three boxes")
-print(log.approvals.decide(asked.id, "granted", by="ana").state)  # granted
+approval = log.approvals.ask("tidy", "May I throw these away?", by="ada", about="three boxes")
+print(log.approvals.decide(approval.id, "granted", by="ana").state)  # granted
 """,
     "states": """
 log.states.save("tidy", "rooms", {"done": 1})

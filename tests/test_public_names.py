@@ -76,7 +76,7 @@ def test_a_duration_is_a_number_of_seconds_and_its_name_ends_so() -> None:
     assert found == OTHER_UNITS
 
 
-def test_the_digest_of_an_approvals_subject_is_called_as_its_column() -> None:
+def test_digest_of_a_subject_is_named_like_its_column() -> None:
     named = [
         parameter.name for store, operation in operations() if store == "approvals" for parameter in parameters_of(operation)
     ]

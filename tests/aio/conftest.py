@@ -41,14 +41,9 @@ def open_files(path: str) -> list[str]:
 
 
 @pytest.fixture(params=LOOPS)
-def loop(request: pytest.FixtureRequest) -> str:
+def anyio_backend(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name
-
-
-@pytest.fixture
-def anyio_backend(loop: str) -> str:
-    return loop
 
 
 @pytest.fixture

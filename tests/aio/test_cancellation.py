@@ -150,7 +150,7 @@ async def _whole(worker: Worker, place: int, cancel: Callable[[asyncio.Task[Any]
 
 
 @pytest.mark.slow
-async def test_a_write_that_has_not_begun_never_happens(alog: AsyncDecklog, log: Decklog) -> None:
+async def test_cancelled_write_before_its_start_never_happens(alog: AsyncDecklog, log: Decklog) -> None:
     entered, given_up = anyio.Event(), anyio.Event()
 
     async def hold() -> None:
@@ -176,25 +176,22 @@ async def test_a_write_that_has_not_begun_never_happens(alog: AsyncDecklog, log:
     assert [entry.body for entry in found] == ["held", "after"]
 
 
-def test_closing_waits_for_what_is_under_way_and_a_cancelled_close_still_closes(target: str, loop: str) -> None:
-    async def main() -> None:
-        alog = await AsyncDecklog.open(target)
-        await alog.runs.start("x", run_id="r")
+async def test_close_waits_for_running_work_also_if_cancelled(target: str) -> None:
+    alog = await AsyncDecklog.open(target)
+    await alog.runs.start("x", run_id="r")
 
-        async def hold() -> None:
-            async with alog.transaction():
-                await alog.journal.append("r", "held")
-                entered.set()
-                await anyio.sleep(0.05)
+    async def hold() -> None:
+        async with alog.transaction():
+            await alog.journal.append("r", "held")
+            entered.set()
+            await anyio.sleep(0.05)
 
-        entered = anyio.Event()
-        async with anyio.create_task_group() as group:
-            group.start_soon(hold)
-            await entered.wait()
-            with anyio.move_on_after(0.01):
-                await alog.close()
-
-    anyio.run(main, backend=loop)
+    entered = anyio.Event()
+    async with anyio.create_task_group() as group:
+        group.start_soon(hold)
+        await entered.wait()
+        with anyio.move_on_after(0.01):
+            await alog.close()
     with Decklog.open(target) as log:
         assert [entry.body for entry in log.journal.find("r", kind=EntryKind.INTERACTION)] == ["held"]
 
@@ -222,8 +219,8 @@ async def main() -> None:
         for task in waiting[::2]:
             task.cancel()
         done = await asyncio.gather(*waiting, return_exceptions=True)
-        told = sum(not isinstance(outcome, BaseException) for outcome in done)
-        print(told >= 25, "anyio" in sys.modules)
+        acknowledged = sum(not isinstance(outcome, BaseException) for outcome in done)
+        print(acknowledged >= 25, "anyio" in sys.modules)
 
 asyncio.run(main())
 """
@@ -234,7 +231,7 @@ asyncio.run(main())
 
 
 @pytest.mark.slow
-async def test_a_cancelled_use_of_a_grant_leaves_it_unused_or_hands_it_out(alog: AsyncDecklog, log: Decklog) -> None:
+async def test_cancelled_use_of_a_grant_happens_once_or_not_at_all(alog: AsyncDecklog, log: Decklog) -> None:
     outcomes: list[tuple[bool, int]] = []
 
     async def attempt(alog: AsyncDecklog, delay: float) -> None:

@@ -131,7 +131,7 @@ async def test_an_end_that_is_undone_leaves_the_claim_held_and_kept_alive(alog: 
 
 
 @pytest.mark.slow
-async def test_claims_that_wait_hold_no_thread_and_keep_nobody_from_working(alog: AsyncDecklog, log: Decklog) -> None:
+async def test_waiting_claims_hold_no_thread(alog: AsyncDecklog, log: Decklog) -> None:
     task_ids: list[str] = []
 
     async def work(number: int) -> None:

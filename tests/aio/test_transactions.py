@@ -46,7 +46,7 @@ async def test_inner_transaction_is_rolled_back_alone(alog: AsyncDecklog, log: D
 
 
 @pytest.mark.slow
-async def test_what_another_task_writes_is_never_lost_with_this_ones_transaction(alog: AsyncDecklog, log: Decklog) -> None:
+async def test_write_of_another_task_is_not_lost_in_a_rollback(alog: AsyncDecklog, log: Decklog) -> None:
     inside, written = anyio.Event(), anyio.Event()
 
     async def hold() -> None:
@@ -120,7 +120,7 @@ async def test_fifty_concurrent_transactions_run_one_after_another(alog: AsyncDe
 
 
 @pytest.mark.slow
-async def test_plain_verbs_of_the_same_task_are_inside_and_those_of_others_are_refused(alog: AsyncDecklog, log: Decklog) -> None:
+async def test_plain_verbs_in_an_async_transaction_belong_to_its_task(alog: AsyncDecklog, log: Decklog) -> None:
     entered = anyio.Event()
 
     async def other() -> None:

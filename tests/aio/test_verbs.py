@@ -154,19 +154,16 @@ async def test_closed_async_log_raises_closed_and_the_shared_log_stays_open(alog
 
 
 @pytest.mark.slow
-def test_a_log_is_opened_by_await_or_in_a_block(target: str, loop: str) -> None:
-    async def main() -> None:
-        async with AsyncDecklog.open(target) as first:
-            await first.runs.start("x", run_id="r")
-        second = await AsyncDecklog.open(target)
-        assert (await second.runs.get("r")).id == "r"
-        await second.close()
-        with pytest.raises(Closed):
-            await second.runs.get("r")
-        with pytest.raises(Invalid):
-            await AsyncDecklog.open("mysql://x/y")
-
-    anyio.run(main, backend=loop)
+async def test_a_log_is_opened_by_await_or_in_a_block(target: str) -> None:
+    async with AsyncDecklog.open(target) as first:
+        await first.runs.start("x", run_id="r")
+    second = await AsyncDecklog.open(target)
+    assert (await second.runs.get("r")).id == "r"
+    await second.close()
+    with pytest.raises(Closed):
+        await second.runs.get("r")
+    with pytest.raises(Invalid):
+        await AsyncDecklog.open("mysql://x/y")
     wait_until(lambda: our_threads() == [], 10)
 
 

@@ -141,7 +141,7 @@ def test_what_is_typed_stays_while_the_page_lives(tab: Tab, path: Path) -> None:
     tab.check()
 
 
-def test_the_tail_goes_on_over_restarts_with_nothing_missing_and_nothing_twice(tabs: Tabs, server: Server, path: Path) -> None:
+def test_tail_continues_after_restarts_without_gap_or_repeat(tabs: Tabs, server: Server, path: Path) -> None:
     tabs.log_in()
     tab = tabs.open().go("/runs/commas/journal")
     tab.until_live()

@@ -1,6 +1,6 @@
-"""What was asked for before a reader moved on is not put over what they look at; and what moves, moves under nobody's hand.
+"""Late answers do not replace what a reader looks at now, and nothing moves while it is held.
 
-Without a shared worker a page asks by itself, where a test can keep an answer waiting.
+Without a shared worker a page sends requests that a test can delay.
 """
 
 from pathlib import Path

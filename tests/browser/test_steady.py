@@ -66,7 +66,7 @@ def test_updates_keep_typed_text_choice_folds_and_scroll(tab: Tab, path: Path, p
     tab.check()
 
 
-def test_a_question_counts_down_lapses_while_it_is_read_and_can_not_be_decided_after(tab: Tab, path: Path) -> None:
+def test_question_counts_down_and_can_not_be_decided_after_its_expiry(tab: Tab, path: Path) -> None:
     with Decklog.open(path) as log:
         details: dict[str, Any] = {"expires_in_seconds": 3660, "default_verdict": "denied"}
         approval = log.approvals.ask("commas", "And at once?", by="bo", about="git merge", **details)
@@ -113,9 +113,7 @@ def wired(chromium: Any, server: Server) -> Iterator[tuple[Tabs, Wire]]:
     wire.close()
 
 
-def test_a_page_has_every_row_once_after_a_frozen_server_a_cut_and_a_silent_network_and_sleep(
-    wired: tuple[Tabs, Wire], server: Server, path: Path
-) -> None:
+def test_page_has_every_row_once_after_network_failures_and_sleep(wired: tuple[Tabs, Wire], server: Server, path: Path) -> None:
     tabs, wire = wired
     tab = tabs.log_in().go("/runs/commas/journal")
     tab.until_live()

@@ -21,7 +21,7 @@ from decklog.core.figures import bar, counted, dollars, sized, sparkline, took
         (-3_004_000, "-$3.00"),
     ],
 )
-def test_money_is_written_in_cents_and_never_as_nothing(microdollars: int, text: str) -> None:
+def test_money_is_written_in_cents_and_never_rounded_to_zero(microdollars: int, text: str) -> None:
     assert dollars(microdollars) == text
 
 
@@ -42,7 +42,7 @@ def test_bar_shows_its_percentage(percent: float, drawn: str) -> None:
     assert bar(percent, 10) == drawn
 
 
-def test_a_bar_never_shows_something_as_nothing_nor_nearly_full_as_full() -> None:
+def test_bar_is_empty_only_at_zero_and_full_only_at_hundred() -> None:
     assert bar(0.1, 10) == "█░░░░░░░░░"
     assert bar(99.9, 10) == "█████████░"
     with pytest.raises(ValueError, match="at least 1"):

@@ -44,7 +44,7 @@ def fork_beside(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LOOKS)
-def test_a_fork_waits_for_a_look_for_secrets_that_is_under_way(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fork_waits_for_a_running_scan(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """RE2 holds locks within it, and a child that found them held would wait for ever at its first look."""
     module, part, look = LOOKS[name]
     is_inside, goes_on, original = threading.Event(), threading.Event(), getattr(module, part)
@@ -60,7 +60,7 @@ def test_a_fork_waits_for_a_look_for_secrets_that_is_under_way(name: str, monkey
     fork_beside(look, is_inside, goes_on, lambda: look() is not None)
 
 
-def test_a_look_that_comes_while_a_fork_is_under_way_waits_for_its_end() -> None:
+def test_scan_waits_for_the_end_of_a_fork() -> None:
     done: list[tuple[str, bool]] = []
     gate = forks._calls
     gate.shut()
@@ -108,7 +108,7 @@ def test_every_store_is_created_once() -> None:
     assert all(isinstance(vars(Decklog)[name], forks.fork_safe_property) for name in STORES)
 
 
-def test_a_fork_waits_for_a_lock_that_another_thread_holds_and_holds_none_that_it_waits_for() -> None:
+def test_fork_waits_for_locks_of_other_threads_without_deadlock() -> None:
     other, one = forks.lock(), forks.lock()
     is_held, goes_on = threading.Event(), threading.Event()
 
@@ -130,7 +130,7 @@ def test_a_fork_waits_for_a_lock_that_another_thread_holds_and_holds_none_that_i
 
 
 @pytest.mark.slow
-def test_ids_are_made_in_a_child_whose_parent_has_threads_that_make_them() -> None:
+def test_child_creates_ids_while_threads_of_its_parent_do() -> None:
     ids, stop = Ids(ManualClock(datetime(2026, 1, 1, tzinfo=UTC))), threading.Event()
 
     def keep_making() -> None:

@@ -54,7 +54,7 @@ def test_every_verb_that_takes_a_key_is_here() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(CALLS))
-def test_keys_that_differ_by_a_secret_alone_stay_two_and_are_known_again(log: Decklog, run_id: str, name: str) -> None:
+def test_keys_that_differ_by_a_secret_stay_distinct(log: Decklog, run_id: str, name: str) -> None:
     log.tasks.add(run_id, "Parse", task_id="task_1")
     log.templates.save("review", [{"title": "Look"}]) if name == "templates.use" else None
     first, second, again = (CALLS[name](log, run_id, key) for key in (*SECRETS, SECRETS[0]))
@@ -70,14 +70,14 @@ def _tables(log: Decklog) -> list[str]:
     return ["entries", *log.journal.record_classes()]
 
 
-def test_an_effect_is_known_by_the_key_it_was_meant_with(log: Decklog, run_id: str) -> None:
+def test_effect_is_found_by_its_key(log: Decklog, run_id: str) -> None:
     keys = ["rotate-secret:prod-db-1", "rotate-secret:prod-db-2"]
     meant = log.effects.intend(run_id, "rotate", "vault", key=keys[0], actor="host:1")
     assert log.effects.known(run_id, keys[0]) == meant
     assert log.effects.known(run_id, keys[1]) is None
 
 
-def test_an_id_that_holds_a_secret_is_refused_since_two_would_become_one(log: Decklog) -> None:
+def test_id_with_a_secret_is_refused(log: Decklog) -> None:
     with pytest.raises(Invalid, match="the id of a run looks like a secret"):
         log.runs.start("Go on", run_id=SECRETS[0])
     assert log.runs.find() == []

@@ -11,6 +11,8 @@ from decklog import Decklog
 from decklog.core.errors import Busy
 from decklog.db.callers import acting_for
 
+pytestmark = pytest.mark.anyio
+
 
 class Failure(Exception):
     pass
@@ -32,38 +34,35 @@ def bodies(log: Decklog) -> list[str | None]:
     return [entry.body for entry in log.journal.find("run_1", oldest_first=True) if entry.kind == "interaction"]
 
 
-def test_what_another_task_writes_is_never_lost_with_this_ones_transaction(log: Decklog, run_id: str) -> None:
+async def test_write_of_another_task_is_not_lost_in_a_rollback(log: Decklog, run_id: str) -> None:
     def write_beside() -> None:
         for act in (lambda: log.journal.append(run_id, "beside"), lambda: log.transaction().__enter__(), log.close):
             with pytest.raises(Busy, match="another task"):
                 act()
         assert bodies(log) == []
 
-    async def main() -> None:
-        # Once by a task that was there before, and once by one that began inside of the transaction.
-        inside, before = asyncio.Event(), asyncio.Event()
+    # Once by a task that was there before, and once by one that began inside of the transaction.
+    inside, before = asyncio.Event(), asyncio.Event()
 
-        async def stranger() -> None:
-            await inside.wait()
-            write_beside()
-            before.set()
+    async def stranger() -> None:
+        await inside.wait()
+        write_beside()
+        before.set()
 
-        waiting = asyncio.create_task(stranger())
+    waiting = asyncio.create_task(stranger())
 
-        def go() -> None:
-            write_beside()
-            inside.set()
+    def go() -> None:
+        write_beside()
+        inside.set()
 
-        await fail_with_a_transaction_open(log, go)
-        await waiting
-        log.journal.append(run_id, "after")
-
-    asyncio.run(main())
+    await fail_with_a_transaction_open(log, go)
+    await waiting
+    log.journal.append(run_id, "after")
     assert bodies(log) == ["after"]
     assert log.journal.verify().ok
 
 
-def test_tasks_hold_transactions_one_after_the_other(log: Decklog, run_id: str) -> None:
+async def test_tasks_hold_transactions_one_after_the_other(log: Decklog, run_id: str) -> None:
     async def hold(name: str) -> None:
         while True:
             try:
@@ -77,21 +76,15 @@ def test_tasks_hold_transactions_one_after_the_other(log: Decklog, run_id: str) 
             except Busy:
                 await asyncio.sleep(0)
 
-    async def main() -> None:
-        await asyncio.gather(*(hold(name) for name in "abc"))
-
-    asyncio.run(main())
+    await asyncio.gather(*(hold(name) for name in "abc"))
     assert bodies(log) == ["a 1", "a 2", "b 1", "b 2", "c 1", "c 2"]
 
 
-def test_a_thread_started_inside_of_a_transaction_does_not_wait_for_it(log: Decklog, run_id: str) -> None:
-    async def main() -> None:
-        with log.transaction():
-            with pytest.raises(Busy, match="started this"):
-                await asyncio.to_thread(log.journal.append, run_id, "by a thread")
-            log.journal.append(run_id, "by the task")
-
-    asyncio.run(main())
+async def test_a_thread_started_inside_of_a_transaction_does_not_wait_for_it(log: Decklog, run_id: str) -> None:
+    with log.transaction():
+        with pytest.raises(Busy, match="started this"):
+            await asyncio.to_thread(log.journal.append, run_id, "by a thread")
+        log.journal.append(run_id, "by the task")
     assert bodies(log) == ["by the task"]
 
 

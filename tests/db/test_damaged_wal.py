@@ -96,9 +96,7 @@ def test_damage_before_acknowledged_commits_is_reported_and_left_alone(
     assert files(path) == before
 
 
-def test_damage_in_the_last_commit_is_found_by_doctor_and_verify_and_stays_for_a_recovery(
-    path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_damage_in_the_last_commit_is_reported_and_left_alone(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Decklog.open(path) as log:
         # One commit of many pages, of which one in the middle is lost.
         log.journal.append_many([{"stream": "run_1", "body": f"{number} {'x' * 900}"} for number in range(40)])

@@ -101,7 +101,7 @@ def test_a_full_disk_hides_no_commit_of_a_killed_process(disk: Path) -> None:
         assert next(entry.body for entry in log.journal.find(stream="run_1")) == "only in the write-ahead log"
 
 
-def test_writing_on_a_full_disk_is_refused_and_goes_on_once_there_is_room(disk: Path) -> None:
+def test_write_on_a_full_disk_is_refused_until_there_is_room(disk: Path) -> None:
     path = make(disk / "decklog.db")
     fill(disk)
     with Decklog.open(path) as log:

@@ -180,7 +180,7 @@ def test_a_worker_that_waits_needs_one_connection(log: Decklog, postgres_url: st
 
 
 @pytest.mark.slow
-def test_a_wait_goes_on_though_all_connections_are_ended_meanwhile(log: Decklog, postgres_url: str) -> None:
+def test_wait_continues_after_all_connections_end(log: Decklog, postgres_url: str) -> None:
     ended: list[float] = []
 
     def wait() -> None:

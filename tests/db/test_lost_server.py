@@ -58,7 +58,7 @@ def test_connections_lost_while_idle_fail_no_call(log: Decklog, postgres_url: st
         log.journal.append("run_1", "inside")
 
 
-def test_a_write_whose_connection_is_lost_in_the_middle_is_done_again(log: Decklog, postgres_url: str) -> None:
+def test_write_is_retried_after_a_lost_connection(log: Decklog, postgres_url: str) -> None:
     tries = []
 
     def job() -> str | None:
@@ -74,7 +74,7 @@ def test_a_write_whose_connection_is_lost_in_the_middle_is_done_again(log: Deckl
     assert bodies(log) == [f"try {len(tries)}"]
 
 
-def test_a_read_whose_connection_is_lost_is_asked_again(log: Decklog, postgres_url: str) -> None:
+def test_read_is_retried_after_a_lost_connection(log: Decklog, postgres_url: str) -> None:
     tries = []
 
     def job() -> object:
@@ -86,7 +86,7 @@ def test_a_read_whose_connection_is_lost_is_asked_again(log: Decklog, postgres_u
     assert log.db.read(job) == (2,)
 
 
-def test_a_long_read_is_done_again_though_the_next_connection_is_lost_too(log: Decklog, postgres_url: str) -> None:
+def test_long_read_is_retried_after_two_lost_connections(log: Decklog, postgres_url: str) -> None:
     connections = log.db.connections
     with connections.pool().connection():
         log.runs.get("run_1")  # on a second connection
@@ -105,7 +105,7 @@ def test_a_long_read_is_done_again_though_the_next_connection_is_lost_too(log: D
 
 
 @pytest.mark.slow
-def test_a_check_whose_connection_is_lost_counts_everything_once(log: Decklog, postgres_url: str) -> None:
+def test_verification_counts_everything_once_after_a_lost_connection(log: Decklog, postgres_url: str) -> None:
     tries = []
 
     def audit(_: object) -> Iterator[dict[str, str]]:
@@ -119,7 +119,7 @@ def test_a_check_whose_connection_is_lost_counts_everything_once(log: Decklog, p
     assert (len(tries), len(found.problems), found.streams) == (2, 1, 1)
 
 
-def test_a_block_whose_connection_is_lost_is_not_kept_and_may_be_tried_again(log: Decklog, postgres_url: str) -> None:
+def test_block_with_a_lost_connection_is_rolled_back_and_retryable(log: Decklog, postgres_url: str) -> None:
     with pytest.raises(Unreachable) as lost, log.transaction():
         log.journal.append("run_1", "gone")
         end_connections(postgres_url)
@@ -161,7 +161,7 @@ def test_a_connection_lost_at_the_commit_leaves_the_outcome_unknown(log: Decklog
     assert log.journal.append("run_1", "after").seq == 2
 
 
-def test_a_connection_lost_before_the_commit_is_sent_leaves_no_doubt(log: Decklog, postgres_url: str) -> None:
+def test_connection_lost_before_the_commit_has_a_known_outcome(log: Decklog, postgres_url: str) -> None:
     with pytest.raises(Unreachable) as lost, log.transaction():
         log.journal.append("run_1", "gone")
         log.runs.get("run_1")
@@ -333,7 +333,7 @@ def test_frozen_client_gets_a_retryable_error(postgres_url: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_verb_that_was_frozen_in_the_middle_is_done_again(postgres_url: str) -> None:
+def test_frozen_verb_is_retried(postgres_url: str) -> None:
     with Decklog.open(postgres_url) as log:
         log.runs.start("x", run_id="run_1")
         writer = start("freeze_in_a_verb", postgres_url)
@@ -364,7 +364,7 @@ def test_a_block_of_slow_code_keeps_its_transaction(log: Decklog) -> None:
 
 
 @pytest.mark.slow
-def test_a_process_has_no_thread_that_keeps_transactions_alive_when_none_is_open(log: Decklog) -> None:
+def test_keep_alive_thread_ends_without_open_transactions(log: Decklog) -> None:
     log.journal.append("run_1", "x")
     deadline = time.monotonic() + 10
     while any(thread.name == "decklog keep-alive" for thread in threading.enumerate()):

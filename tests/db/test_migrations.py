@@ -49,7 +49,7 @@ def test_an_older_log_is_copied_before_it_is_migrated(old: str, folder: Path) ->
         assert log.journal.verify().ok
 
 
-def test_the_copy_is_as_new_as_the_log_even_if_an_older_one_is_there(old: str, folder: Path) -> None:
+def test_backup_before_a_migration_replaces_an_older_one(old: str, folder: Path) -> None:
     add_step(folder, LATER, BAD)
     assert alone("open_with_migrations", old, str(folder))["code"] == "invalid"
     with Decklog.open(old) as log:

@@ -133,15 +133,13 @@ def old_log(request: pytest.FixtureRequest, target: str, tmp_path: Path) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("old_log", "target"), FORMER, ids=_name, indirect=True)
-def test_a_log_of_a_former_schema_is_whole_in_every_way_it_goes(old_log: str, tmp_path: Path) -> None:
+def test_old_log_is_usable_in_every_way(old_log: str, tmp_path: Path) -> None:
     exec(compile(PROGRAM, "what is done with an old log", "exec"), {"target": old_log, "folder": str(tmp_path)})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("old_log", "target"), FORMER, ids=_name, indirect=True)
-def test_a_log_of_a_former_schema_is_whole_in_every_way_it_goes_through_schemas_to_come(
-    package_to_come: Altered, old_log: str, tmp_path: Path
-) -> None:
+def test_old_log_is_usable_in_every_way_with_future_schemas(package_to_come: Altered, old_log: str, tmp_path: Path) -> None:
     package_to_come.run(f"import sys\ntarget, folder = sys.argv[1:]\n{PROGRAM}{MORE}", old_log, str(tmp_path))
 
 

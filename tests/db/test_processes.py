@@ -94,7 +94,7 @@ def test_frozen_writer_makes_others_busy_until_it_continues(started: str) -> Non
     assert whole(started) == 4
 
 
-def test_a_killed_writer_leaves_the_lock_to_others_even_if_it_had_forked(started: str) -> None:
+def test_killed_writer_with_a_child_releases_the_lock(started: str) -> None:
     writer = start("die_with_lock_after_fork", started)
     child = read_line(writer)
     try:

@@ -39,7 +39,7 @@ def test_cursors_can_be_read_interleaved(log: Decklog) -> None:
     assert log.db.read(read) == [(number, number, number) for number in range(1, 3001)]
 
 
-def test_rows_whose_statement_fails_say_so_and_the_next_read_is_answered(log: Decklog) -> None:
+def test_failed_cursor_raises_and_the_next_read_works(log: Decklog) -> None:
     def read() -> object:
         return list(log.db.each("select x from nowhere where x = :word", {"word": "a"}))
 

@@ -51,7 +51,7 @@ def test_deallocated_statement_is_prepared_again(target: str) -> None:
         assert read(log, "select :word as word", word="b")[1] == [("b",)]
 
 
-def test_a_statement_that_is_refused_leaves_the_connection_as_it_was(target: str) -> None:
+def test_refused_statement_leaves_the_connection_usable(target: str) -> None:
     with Decklog.open(target) as log:
         for _ in range(3):
             with pytest.raises(Invalid, match="division by zero"):

@@ -216,7 +216,7 @@ def test_a_deleted_row_is_found(victim: Victim, table: str) -> None:
     assert all("gone" in problem.what for problem in problems)
 
 
-def test_a_row_put_in_the_place_of_another_is_found_as_both(victim: Victim) -> None:
+def test_row_moved_to_another_key_is_found_as_both(victim: Victim) -> None:
     victim.change("update agents set role = 'ghost'")
     found = {(problem.record_id, problem.what.split()[-1]) for problem in victim.verify().problems}
     assert found == {('["run_1","developer"]', "gone"), ('["run_1","ghost"]', "entry")}
@@ -329,7 +329,7 @@ def test_unreadable_stream_does_not_stop_the_check_of_others(tmp_path: Path) -> 
     assert not any(stream == "run_4" for stream, _ in places)
 
 
-def test_a_key_that_was_changed_in_the_table_alone_is_found(tmp_path: Path) -> None:
+def test_key_changed_in_the_table_only_is_found(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     with Decklog.open(path) as log:
         log.runs.start("goal", run_id="run_1")

@@ -5,7 +5,7 @@ from decklog.db.sqlite import damage as sums
 from decklog.db.sqlite.damage import WriteAheadLog
 
 
-def test_every_frame_that_sqlite_wrote_follows_and_a_changed_one_does_not(tmp_path: Path) -> None:
+def test_checksums_match_frames_of_sqlite_but_not_changed_ones(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "file.db")
     connection.execute("pragma journal_mode = wal")
     connection.execute("create table t (x)")

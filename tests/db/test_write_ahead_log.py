@@ -41,7 +41,7 @@ def write(log: Decklog, megabytes: int) -> None:
 
 
 @pytest.mark.slow
-def test_readers_that_follow_each_other_without_a_gap_do_not_let_it_grow(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_overlapping_readers_do_not_let_the_log_grow(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # On a busy machine a thread that reads may not get its turn within the time that a writer waits for it.
     monkeypatch.setattr(checkpoints, "_TRIES", 500)
     stop = Event()

@@ -50,7 +50,7 @@ def test_agent_fixes_feedback_and_the_merged_commit_is_verified(bench: Bench, tm
 
 
 @pytest.mark.slow
-def test_a_person_mends_it_without_any_model_and_the_proof_counts_as_well(bench: Bench, tmp_path: Path) -> None:
+def test_person_fixes_feedback_without_a_model(bench: Bench, tmp_path: Path) -> None:
     bench.settle(lambda text: text.replace('mend = "mine"', "").replace('review = "mine"', ""))
     feedback = bench.file(FAULT.said)
     mend = bench.mend(feedback)
@@ -112,7 +112,7 @@ def test_a_plan_that_is_not_allowed_ends_the_matter(bench: Bench) -> None:
 
 
 @pytest.mark.slow
-def test_a_fix_without_a_proof_is_sent_back_and_then_waits_with_its_class(bench: Bench, tmp_path: Path) -> None:
+def test_unproven_fix_is_sent_back_and_waits(bench: Bench, tmp_path: Path) -> None:
     feedback = bench.file(scripted(FAULT, "marker", tmp_path / "c"))
     mend = bench.mend(feedback)
     assert (mend.state, mend.waits_for) == ("fixing", "fix"), mend.reason

@@ -15,7 +15,7 @@ FAULT = FAULTS[1]
 
 
 @pytest.mark.slow
-def test_a_sentence_is_filed_and_mended_by_a_branch_and_every_wait_names_its_ways_out(
+def test_feedback_is_filed_and_fixed_by_a_branch_with_commands_at_every_wait(
     decklog: Program, bench: Bench, sqlite_target: str, tmp_path: Path
 ) -> None:
     bench.settle(lambda text: text.replace('mend = "mine"', "").replace("[review]", "[review]\nmodel_passes = []"))

@@ -24,7 +24,7 @@ def without_agents(bench: Bench) -> None:
     bench.settle(lambda text: text.partition("[agents.fake]")[0] + "[models.mine]" + text.partition("[models.mine]")[2])
 
 
-def test_lines_that_are_named_are_taken_exactly_and_a_file_that_is_not_there_is_passed_over(bench: Bench) -> None:
+def test_named_lines_are_used_exactly_and_missing_files_skipped(bench: Bench) -> None:
     bench.script = answering(mend_triage=triage_naming("shop/lists.py:3-5", "shop/gone.py", fix_class="architectural"))
     mend = bench.mend(bench.file("The second function is wrong"))
     places: list[Any] = mend.places

@@ -74,7 +74,7 @@ def test_sender_of_feedback_gets_the_state_of_its_fix(bench: Bench, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_fix_that_another_takes_the_place_of_asks_for_its_merge_no_more(bench: Bench, tmp_path: Path) -> None:
+def test_replaced_fix_withdraws_its_merge_request(bench: Bench, tmp_path: Path) -> None:
     feedback = bench.file(FAULT.said)
     bench.commit("first", files(FAULT, "true", tmp_path / "c"), "Give the last item")
     earlier = bench.mend(feedback, branch="first").published["message"]

@@ -38,7 +38,7 @@ def test_entries_of_a_day_are_found_in_all_runs(log: Decklog, days: list[datetim
     assert list(log.journal.find(since=days[9] + timedelta(days=1))) == []
 
 
-def test_run_that_was_written_to_before_and_after_a_time_is_narrowed(log: Decklog, days: list[datetime]) -> None:
+def test_run_written_before_and_after_a_time_is_filtered(log: Decklog, days: list[datetime]) -> None:
     log.journal.append("run_0", "late")
     assert _bodies(log.journal.find(since=days[9])) == ["9.2", "9.1", "9.0", "late"]
     assert _bodies(log.journal.find(since=days[1], until=days[1] + timedelta(hours=1))) == ["1.0"]

@@ -468,7 +468,7 @@ def test_read_only_search_finds_unindexed_entries(log: Decklog, run_id: str, tar
     assert log.journal.verify().ok
 
 
-def test_a_log_that_was_searched_before_its_index_was_merged_is_whole(log: Decklog, run_id: str) -> None:
+def test_log_is_verified_after_a_merge_of_its_searched_index(log: Decklog, run_id: str) -> None:
     for body in ("one word", "another word", "a third word"):
         log.journal.append(run_id, body)
         log.journal.search("word")
@@ -478,7 +478,7 @@ def test_a_log_that_was_searched_before_its_index_was_merged_is_whole(log: Deckl
     assert log.journal.verify().problems == []
 
 
-def test_a_log_that_was_searched_before_much_was_indexed_is_whole(log: Decklog, run_id: str) -> None:
+def test_log_is_verified_after_searches_during_writes(log: Decklog, run_id: str) -> None:
     dice, runs, long = random.Random(1), [run_id, "run_2", "run_3"], "parser " * 10_000
     log.journal.append(run_id, long)
     log.journal.search("lexer", stream=run_id)

@@ -115,7 +115,7 @@ def test_every_query_finds_the_same_on_both_engines(worded: Decklog, run_id: str
     assert {query: _found(worded, query, run_id) for query in QUERIES} == QUERIES
 
 
-def test_every_query_finds_the_same_among_entries_that_are_not_indexed(worded: Decklog, run_id: str) -> None:
+def test_every_query_finds_the_same_unindexed_entries(worded: Decklog, run_id: str) -> None:
     found = worded.db.read(lambda: {query: _found(worded, query, run_id) for query in QUERIES})
     assert worded.db.read(lambda: worded.db.unindexed(None))
     assert found == QUERIES
@@ -189,7 +189,7 @@ def test_full_page_of_the_newest_entries_reports_nothing_unindexed(log: Decklog,
     assert (page.not_indexed, page.warnings) == (0, [])
 
 
-def test_searches_go_on_indexing_in_the_background_until_few_are_left(log: Decklog, run_id: str) -> None:
+def test_searches_index_in_the_background(log: Decklog, run_id: str) -> None:
     _fill(log, run_id, 4_500)
     for _ in range(12):
         log.journal.search("word3000")
@@ -208,7 +208,7 @@ def test_unindexed_and_indexed_entries_are_found_by_the_same_words(log: Decklog,
     assert [entry.seq for entry in log.journal.search(query)] == before
 
 
-def test_rare_word_on_postgres_is_looked_up_and_not_searched_for_in_every_entry(log: Decklog, run_id: str) -> None:
+def test_rare_word_on_postgres_uses_the_index(log: Decklog, run_id: str) -> None:
     if log.db.engine != "postgres":
         pytest.skip("SQLite has no planner of this kind")
     _fill(log, run_id, 3_000)
@@ -228,7 +228,7 @@ def test_rare_word_on_postgres_is_looked_up_and_not_searched_for_in_every_entry(
     assert re.search(r"Index Scan using entries_16_pkey on entries_16 .*\(actual rows=1(\.00)? loops=1\)", text), text
 
 
-def test_a_log_that_is_only_read_reads_at_most_2000_entries_without_an_index(log: Decklog, run_id: str, target: str) -> None:
+def test_read_only_log_reads_at_most_2000_unindexed_entries(log: Decklog, run_id: str, target: str) -> None:
     _fill(log, run_id, 3_500)
     wait_for_background(log)
     unread = _count_unindexed(log) - entries.MOST_READ
@@ -252,7 +252,7 @@ def test_find_by_agent_indexes_nothing_and_misses_nothing(log: Decklog, run_id: 
 
 
 @pytest.mark.slow
-def test_pages_of_a_search_go_on_through_entries_that_are_not_indexed(log: Decklog, run_id: str) -> None:
+def test_pages_of_a_search_continue_through_unindexed_entries(log: Decklog, run_id: str) -> None:
     _fill(log, run_id, 3_000)
     seen, after = [], None
     for _ in range(40):

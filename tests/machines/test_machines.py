@@ -32,7 +32,7 @@ def programs(request: pytest.FixtureRequest) -> int | None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
-def test_tasks_keep_their_promises_through_claims_transactions_and_forks(
+def test_tasks_match_their_model_through_claims_transactions_and_forks(
     engine: str, places: dict[str, Place], programs: int | None
 ) -> None:
     search(TaskMachine, engine, places, programs=programs or PROGRAMS[engine], steps=40)
@@ -48,7 +48,7 @@ def test_budgets_hold_through_reservations_charges_claims_and_forks(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_journal_is_the_same_through_pruning_restoring_moves_and_exports(
+def test_journal_survives_pruning_restoring_moves_and_exports(
     engine: str, places: dict[str, Place], programs: int | None
 ) -> None:
     search(JournalMachine, engine, places, programs=programs or PROGRAMS[engine], steps=25)

@@ -62,7 +62,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, postgres_databases: Databas
 
 
 @pytest.mark.slow
-def test_clients_that_name_themselves_get_different_tasks_and_their_own_again(server: Listening) -> None:
+def test_named_clients_get_different_tasks_and_keep_them(server: Listening) -> None:
     async def work(client: Any) -> Any:
         return (await client.call_tool("next", {})).structured_content["task"]
 

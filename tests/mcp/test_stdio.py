@@ -15,7 +15,7 @@ CALL = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"note","
 
 
 @pytest.mark.slow
-def test_a_client_shares_its_task_with_the_commands_of_its_session_and_with_no_other(log_folder: Path, decklog: Program) -> None:
+def test_client_and_commands_of_a_session_share_a_task(log_folder: Path, decklog: Program) -> None:
     assert decklog("plan", "one", "two").code == 0
     others = decklog("next", "--json", **{SESSION: "s-1"}).data["task"]
 

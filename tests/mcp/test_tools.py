@@ -50,7 +50,7 @@ def test_two_agents_get_different_tasks_and_one_gets_its_own_again(log: Decklog,
     assert {log.tasks.get(task).worker for task in tasks} == {"a", "b"}
 
 
-def test_a_try_that_fails_comes_back_and_one_that_is_blocked_does_not(log: Decklog, run_id: str, agent: Agents) -> None:
+def test_failed_task_is_retried_and_blocked_one_is_not(log: Decklog, run_id: str, agent: Agents) -> None:
     task = log.tasks.add(run_id, "one")
     me = agent()
     me.data("next")
@@ -184,7 +184,7 @@ def test_one_of_several_runs_must_be_named(log: Decklog, run_id: str, agent: Age
     assert me.data("note", text="a thought", run="run_2")["entry"].startswith("run_2:")
 
 
-def test_a_run_and_a_task_that_the_environment_names_are_meant(log: Decklog, run_id: str, agent: Agents) -> None:
+def test_run_and_task_of_the_environment_are_used(log: Decklog, run_id: str, agent: Agents) -> None:
     task = log.tasks.add(run_id, "one")
     claim = claimed(log, run_id, worker="conductor")
     variables = {"DECKLOG_RUN_ID": run_id, "DECKLOG_TASK_ID": task.id, "DECKLOG_FENCE": str(claim.task.fence)}

@@ -22,7 +22,7 @@ def test_the_order_is_identity_skills_instructions_prime_task_and_data() -> None
     assert [part.is_stable for part in prompt.parts] == [True] * 5 + [False] * 3
 
 
-def test_the_same_inputs_are_the_same_bytes_and_calls_of_a_run_begin_alike() -> None:
+def test_equal_inputs_give_equal_prompts_with_a_shared_prefix() -> None:
     first = composer().compose("review.6", data=[("diff", "+ x")]).prompt
     assert composer().compose("review.6", data=[("diff", "+ x")]).prompt.text == first.text
     other = composer().compose("review.3", data=[("diff", "+ y")]).prompt
@@ -71,7 +71,7 @@ def test_every_review_by_a_model_has_its_prompt() -> None:
         composer().instructions("nonsense")
 
 
-def test_a_document_that_is_named_and_missing_is_an_error_and_the_usual_one_is_not() -> None:
+def test_missing_configured_document_is_an_error() -> None:
     assert Composer(PromptSettings(), lambda _: None).compose("review.6").prompt.parts[0].name == "instructions review.6"
     with pytest.raises(NotFound, match=r"WHO\.md"):
         composer(PromptSettings(identity=("WHO.md",))).compose("review.6")

@@ -12,12 +12,12 @@ from decklog.models.provider import ModelRequest
 from decklog.models.providers import anthropic_api, openai_api
 from decklog.models.providers.making import Scripted
 from tests.every import every
-from tests.models.asking import GOOD, PROMPT, SCHEMA
+from tests.models.scripted import GOOD, PROMPT, SCHEMA
 
 WISH = ModelRequest(schema=SCHEMA, most_output_tokens=100, seconds=5)
 
 
-def test_the_same_parts_are_the_same_bytes_and_another_part_is_another_conversation() -> None:
+def test_equal_parts_give_equal_bytes_and_digest() -> None:
     again = Prompt((PromptPart("identity", "You are a reviewer.", True), PromptPart("task", "Look at this change.")))
     assert (again.text, again.digest) == (PROMPT.text, PROMPT.digest)
     assert again.with_part(PromptPart("more", "x")).digest != PROMPT.digest
@@ -37,7 +37,7 @@ def test_no_text_can_end_its_own_marks() -> None:
     assert end != second.splitlines()[-1]
 
 
-def test_anthropic_gets_marks_on_stable_blocks_and_never_more_than_four() -> None:
+def test_anthropic_request_marks_at_most_four_stable_blocks() -> None:
     stable = tuple(PromptPart(f"part {number}", f"text {number}", True) for number in range(8))
     request = anthropic_api.build_request("m", Prompt((*stable, PromptPart("task", "do it"))), WISH)
     assert [number for number, block in enumerate(request["system"]) if "cache_control" in block] == [0, 1, 2, 7]
@@ -46,7 +46,7 @@ def test_anthropic_gets_marks_on_stable_blocks_and_never_more_than_four() -> Non
     assert [block.get("cache_control") for block in one["system"]] == [{"type": "ephemeral"}]
 
 
-def test_openai_gets_the_stable_parts_as_the_beginning() -> None:
+def test_openai_request_begins_with_the_stable_parts() -> None:
     request = openai_api.build_request("m", PROMPT, WISH)
     assert [message["content"] for message in request["messages"]] == ["You are a reviewer.\n", "Look at this change.\n"]
     assert request["response_format"]["json_schema"]["schema"] == SCHEMA
@@ -99,7 +99,7 @@ def test_an_answer_is_json_alone_or_in_one_fence() -> None:
     ],
     ids=lambda text: text[:60],
 )
-def test_anything_else_is_no_answer(text: str) -> None:
+def test_other_texts_are_no_answer(text: str) -> None:
     with pytest.raises(NotAnAnswer):
         client.parse_answer(text, SCHEMA)
 
@@ -136,6 +136,6 @@ def test_the_nearest_name_of_a_call_chooses_its_model() -> None:
         ("[calls]\nreview = 'a'", "which is not described"),
     ],
 )
-def test_settings_that_mean_nothing_are_refused_by_name(text: str, message: str) -> None:
+def test_invalid_model_settings_are_named(text: str, message: str) -> None:
     with pytest.raises(DecklogError, match=message):
         settings.read(text.encode())

@@ -17,7 +17,7 @@ from decklog.guard.sandbox.sandbox import SandboxKind
 from decklog.models.composer import Prompt, PromptPart
 from decklog.models.provider import ModelReply, ModelRequest
 from decklog.models.providers.making import AgentModel
-from tests.models.asking import GOOD, PROMPT, SCHEMA
+from tests.models.scripted import GOOD, PROMPT, SCHEMA
 
 WISH = ModelRequest(schema=SCHEMA, most_output_tokens=100, seconds=20)
 

@@ -47,10 +47,10 @@ def one_step(log: decklog.Decklog, run: decklog.Run, task: decklog.Task) -> None
 
 def approve(log: decklog.Decklog, run: decklog.Run) -> decklog.Approval:
     """Ask for a merge and let a person say yes."""
-    asked = log.approvals.ask(run.id, "Merge it?", by="dev-1", about={"branch": "commas"}, expires_in_seconds=3600)
+    approval = log.approvals.ask(run.id, "Merge it?", by="dev-1", about={"branch": "commas"}, expires_in_seconds=3600)
     open_ones: decklog.Page[decklog.Approval] = log.approvals.find(run_id=run.id, state=decklog.ApprovalState.OPEN)
-    assert [approval.id for approval in open_ones] == [asked.id]
-    return log.approvals.decide(asked.id, decklog.Verdict.GRANTED, by="ana", subject_digest=asked.subject_digest)
+    assert [one.id for one in open_ones] == [approval.id]
+    return log.approvals.decide(approval.id, decklog.Verdict.GRANTED, by="ana", subject_digest=approval.subject_digest)
 
 
 def all_tasks(log: decklog.Decklog, run: decklog.Run) -> Iterator[decklog.Task]:

@@ -89,19 +89,19 @@ from decklog.transfer.move import Move
 target, other = sys.argv[1:]
 with Decklog.open(target, migrate=True) as log:
     log.runs.start("Make the parser faster", run_id="run_1")
-    said = log.remarks.say("run_1", "password=" + "hunter" + "2x!Qz", weight=3, labels=["a"])
-    assert "hunter" not in said.text and "redacted" in said.text, said
-    assert log.journal.at("remarks", said.id, "2").weight == 3
+    remark = log.remarks.say("run_1", "password=" + "hunter" + "2x!Qz", weight=3, labels=["a"])
+    assert "hunter" not in remark.text and "redacted" in remark.text, remark
+    assert log.journal.at("remarks", remark.id, "2").weight == 3
     fork = log.runs.fork("run_1")
-    assert [(one.text, one.weight) for one in log.remarks.find(fork.id)] == [(said.text, 3)]
-    assert log.remarks.find(fork.id)[0].id != said.id
-    assert log.runs.snapshot("run_1").records["remarks"] == [said]
+    assert [(one.text, one.weight) for one in log.remarks.find(fork.id)] == [(remark.text, 3)]
+    assert log.remarks.find(fork.id)[0].id != remark.id
+    assert log.runs.snapshot("run_1").records["remarks"] == [remark]
     assert log.journal.verify().ok
     with Decklog.open(other, migrate=True) as moved:
         Move(log, moved).run()
-        assert moved.remarks.find("run_1") == [said]
+        assert moved.remarks.find("run_1") == [remark]
         assert moved.journal.verify().ok
-    log.db.write(lambda: log.db.count("update remarks set weight = 4 where id = :id", {"id": said.id}))
+    log.db.write(lambda: log.db.count("update remarks set weight = 4 where id = :id", {"id": remark.id}))
     assert "differs from its newest entry in weight" in log.journal.verify().first.what
 print("all of it")
 """
@@ -168,7 +168,7 @@ print("all of it")
 
 
 @pytest.mark.slow
-def test_a_new_field_is_a_migration_and_a_line_of_the_dataclass(tmp_path: Path, target: str) -> None:
+def test_new_field_needs_a_migration_and_one_line(tmp_path: Path, target: str) -> None:
     with Decklog.open(target) as log:
         log.runs.start("An old run", run_id="old")
     package = Altered(tmp_path / "package")
@@ -206,7 +206,7 @@ print("all of it")
 
 
 @pytest.mark.slow
-def test_a_field_of_a_task_that_callers_set_is_a_migration_and_a_line_of_the_dataclass(tmp_path: Path, target: str) -> None:
+def test_settable_task_field_needs_a_migration_and_one_line(tmp_path: Path, target: str) -> None:
     with Decklog.open(target) as log:
         log.runs.start("An old run", run_id="run_1")
         log.tasks.add("run_1", "An old task", task_id="old")

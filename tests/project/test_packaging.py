@@ -138,9 +138,7 @@ def python(tmp_path: Path) -> Path:
     ("target", "lock", "stamp"),
     [("demo", "requirements.lock", ".ready"), (".venv/.installed", "requirements-dev.lock", ".installed")],
 )
-def test_a_dependency_that_cannot_be_had_ends_the_set_up_and_is_named(
-    clone: Path, python: Path, target: str, lock: str, stamp: str
-) -> None:
+def test_missing_dependency_ends_the_set_up_and_is_named(clone: Path, python: Path, target: str, lock: str, stamp: str) -> None:
     (clone / lock).write_text(f"no-such-package-for-decklog==1.0 --hash=sha256:{'0' * 64}\n")
     if target != "demo":
         subprocess.run([python, "-m", "venv", clone / ".venv"], check=True)

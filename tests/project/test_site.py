@@ -83,7 +83,7 @@ def test_the_theme_loads_nothing_from_another_host() -> None:
         assert "//" not in re.sub(r"<!.*?>", "", path.read_text(encoding="utf-8")), path.name
 
 
-def test_a_screen_is_drawn_letter_by_letter_and_hostile_text_stays_text() -> None:
+def test_screen_is_drawn_by_character_and_escapes_text() -> None:
     screen = pyte.Screen(30, 5)
     pyte.Stream(screen).feed("a  \x1b[32mdone\x1b[0m \x1b[2m<script>&\x1b[0m\r\n\r\nlast")
     rows = [[screen.buffer[line][column] for column in range(30)] for line in range(5)]

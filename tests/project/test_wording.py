@@ -95,8 +95,8 @@ def test_data_and_templates_have_no_word_of_the_avoid_list(kind: str) -> None:
 def sentences(text: str) -> list[str]:
     """Return the sentences of paragraphs and list items; tables and headings have none."""
     lines = [line.strip() for line in text.splitlines()]
-    kept = [re.sub(r"^(?:[-*]|\d+\.) ", "", line) for line in lines if line and not line.startswith(("|", "#", "!", "<", ">"))]
-    return [part for line in kept for part in re.split(r"(?<=[.!?:;])\s+", re.sub(r"\]\([^)]*\)", "]", line))]
+    items = [re.sub(r"^(?:[-*]|\d+\.) ", "", line) for line in lines if line and not line.startswith(("|", "#", "!", "<", ">"))]
+    return [part for line in items for part in re.split(r"(?<=[.!?:;])\s+", re.sub(r"\]\([^)]*\)", "]", line))]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if name(page) not in GENERATED], ids=name)

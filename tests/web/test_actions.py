@@ -72,9 +72,7 @@ def test_a_form_for_another_state_of_the_run_is_refused(owned: Decklog, browser:
     assert owned.runs.get(run_id).status == "paused"
 
 
-def test_without_a_registered_owner_a_run_is_stopped_under_the_session_s_name(
-    log: Decklog, browser: Browser, run_id: str
-) -> None:
+def test_stop_without_an_owner_is_recorded_under_the_session(log: Decklog, browser: Browser, run_id: str) -> None:
     assert 'name="proof"' not in browser.get(f"/act/stop-run/{run_id}").text
     assert send(browser, "stop-run", run_id, reason="wrong branch").status == 303
     assert log.runs.get(run_id).status == "cancelled"

@@ -60,9 +60,7 @@ def test_form_fits_the_state_and_keeps_typed_text(log: Decklog, browser: Browser
     assert "The task has ended" in browser.get(f"/tasks/{task_id}/change").text
 
 
-def test_without_a_registered_owner_a_task_is_changed_under_the_session_s_name(
-    log: Decklog, browser: Browser, run_id: str
-) -> None:
+def test_task_change_without_an_owner_is_recorded_under_the_session(log: Decklog, browser: Browser, run_id: str) -> None:
     task_id = log.tasks.add(run_id, "Change the lexer").id
     assert 'name="proof"' not in browser.get(f"/tasks/{task_id}/change").text
     assert send(browser, task_id, "pause") == 303

@@ -121,9 +121,7 @@ def test_a_form_without_one_of_its_parts_decides_nothing(
     assert state(log, approval) == "open"
 
 
-def test_a_token_of_another_record_another_verb_or_another_session_is_none(
-    log: Decklog, browser: Browser, approval: Approval
-) -> None:
+def test_token_of_another_record_verb_or_session_is_refused(log: Decklog, browser: Browser, approval: Approval) -> None:
     other = log.approvals.ask(approval.run_id, "And this?", by="dev-1", about="another")
     foreign = browser.site.sessions.log_in(browser.site.sessions.new_link())
     assert foreign is not None

@@ -16,11 +16,6 @@ pytestmark = pytest.mark.anyio
 Streams = list[AsyncIterator[str]]
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def parsed(text: str) -> tuple[str, dict[str, int]]:
     fields = dict(line.split(": ", 1) for line in text.strip().splitlines())
     event: dict[str, dict[str, int]] = json.loads(fields["data"])

@@ -340,9 +340,7 @@ def test_pages_are_not_cached(sample: Browser) -> None:
         assert sample.get(url).headers["cache-control"] == "no-store"
 
 
-def test_a_page_that_fails_names_no_path_no_statement_and_no_setting(
-    log: Decklog, sample: Browser, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_page_shows_no_path_statement_or_setting(log: Decklog, sample: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DECKLOG_CANARY", "canary-of-the-environment")
     log.db.write(lambda: log.db.count("alter table lessons rename to lessons_elsewhere", {}))
     for place in ("/memory", "/memory.json"):

@@ -86,7 +86,7 @@ def test_the_sums_are_those_of_the_span(log: Decklog, charged: Browser) -> None:
             assert (spend["today"], spend["month"]) == (whole["today"], whole["month"])
 
 
-def test_each_part_of_a_page_leads_to_its_days_and_their_sums_are_its_own(charged: Browser) -> None:
+def test_parts_of_a_chart_link_to_their_days(charged: Browser) -> None:
     def cents(text: str) -> int:
         zone = r'class="part"[^>]* aria-label="(?:[^",]+, )?[\d-]+(?: to [\d-]+)?: \$([\d.]+)[^"]*"'
         return round(sum(float(found) * 100 for found in re.findall(zone, text)))

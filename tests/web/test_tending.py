@@ -110,7 +110,7 @@ def test_ending_the_own_session_redirects_to_the_login(browser: Browser) -> None
     assert browser.site.sessions.has(phone)
 
 
-def test_a_session_is_ended_and_a_log_verified_by_a_form_of_this_page_alone(browser: Browser) -> None:
+def test_session_end_and_verification_need_a_form_of_the_page(browser: Browser) -> None:
     phone = another(browser)
     tokens = (
         *("", "x", browser.session.form_token(END, browser.session.name), browser.session.form_token(VERIFY, phone.name)),

@@ -89,7 +89,7 @@ def test_a_comment_on_a_line_is_worked_on_in_another_round(log: Decklog, browser
 
 
 @pytest.mark.slow
-def test_a_comment_on_no_line_of_the_change_comes_back_as_it_was_typed(log: Decklog, browser: Browser, site: RunContext) -> None:
+def test_comment_outside_of_the_change_is_refused_and_kept(log: Decklog, browser: Browser, site: RunContext) -> None:
     for where, status in (("none.py:1", 404), ("calc.py:999", 400), ("calc.py", 400), ("../x:1", 404)):
         answer = send(browser, "comment-item", f"{site.run_id}.triple", where=where, text="Say why.")
         assert (answer.status, "Say why." in answer.text) == (status, True), where

@@ -11,7 +11,7 @@ from decklog.models.provider import ModelReply
 from decklog.models.providers.making import Scripted
 from decklog.models.settings import ModelSettings
 from tests.conftest import on_both
-from tests.models.asking import CALL, GOOD, PROMPT, models
+from tests.models.scripted import CALL, GOOD, PROMPT, models
 
 pytestmark = pytest.mark.usefixtures("run_id")
 FIGURES = {"input_tokens": 100, "cache_read_tokens": 900, "cache_create_tokens": 50, "output_tokens": 20}
