@@ -55,7 +55,7 @@ def test_an_operation_has_help_on_the_command_line(store: str, operation: Operat
     assert captured.err == ""
     assert " ".join(operation.summary.split())[:60] in text
     for parameter in parameters_of(operation):
-        assert (parameter.said.upper() if parameter.positional else parameter.flag) in text
+        assert (parameter.cli_name.upper() if parameter.positional else parameter.flag) in text
 
 
 @every(("store", "operation"), **named([pair for pair in operations() if takes_a_run(pair[1])]))

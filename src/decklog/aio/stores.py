@@ -272,7 +272,7 @@ class AsyncClaim:
         named: dict[str, Any] = {"lease_seconds": self._claim.lease_seconds, "stage": stage, "state_name": state_name}
         task: Task = await self._tasks.extend(self.task.id, fence=self.task.fence, **named)
         if not self.is_over:
-            self._claim.become(task, is_over=False)
+            self._claim.set_task(task, is_over=False)
         return task
 
     async def finish(self, summary: str | None = None, result: object = None) -> Task:
@@ -301,7 +301,7 @@ class AsyncClaim:
         task: Task
         with self._resting():
             task, was_cancelled = await self._tasks._insist(verb, self.task.id, fence=self.task.fence, **arguments)
-            self._claim.become(task, is_over=True)
+            self._claim.set_task(task, is_over=True)
         if was_cancelled:
             raise loops.cancellation()
         return task
@@ -324,11 +324,11 @@ class AsyncClaim:
         self._claim.check_valid()
         self._keeper = _Keeper(self)
         self._keeper.start()
-        self._claim.take_up()
+        self._claim.enter_context()
         return self
 
     async def __aexit__(self, kind: Any, problem: BaseException | None, _: Any) -> None:
-        self._claim.lay_down()
+        self._claim.leave_context()
         assert self._keeper is not None
         self._keeper.stop()
         if loops.is_cancellation(problem):

@@ -410,7 +410,7 @@ class AsyncTasks:
         reserve_tokens: int | None = ...,
         recall: bool = ...,
     ) -> AsyncClaim | None:
-        """Claim the most urgent, oldest ready task; None if there is none."""
+        """Claim the most urgent, oldest ready task; nothing if no task is ready."""
     async def finish_and_claim(
         self,
         task_id: str,
@@ -1627,7 +1627,7 @@ class AsyncGates:
     ) -> Gate:
         """Close a gate until a stated time; without one, or with one that is past, until `retry_seconds` from now."""
     async def enter(self, name: str, *, hold_seconds: float = ...) -> Gate | None:
-        """Pass a gate; null while it is closed. When its time has come, one caller may try."""
+        """Pass a gate; nothing while it is closed. When its time has come, one caller may try."""
     async def retry(self, name: str) -> Gate:
         """Let a closed gate be tried at once; an open one stays as it is."""
     async def open(self, name: str, *, reason: str = ...) -> Gate:
@@ -1920,7 +1920,7 @@ class AsyncOverview:
         limit: int = ...,
         after: str | None = ...,
     ) -> Page[Family]:
-        """List runs by families: each that came of no other run, newest first, with its forks and sub-agents' runs and sums."""
+        """List root runs, newest first, each with its forks, sub-agent runs and sums."""
 
 class Stores:
     journal: AsyncJournal

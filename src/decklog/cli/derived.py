@@ -20,7 +20,7 @@ _TASK = {"id", "title", "state"}
 # Ids of one query.
 _BATCH = 200
 # Accepted as well, because people type it.
-_ALSO = {"list": "find"}
+_ALIASES = {"list": "find"}
 
 
 def with_words(log: Decklog, result: Any) -> Any:
@@ -85,7 +85,7 @@ def find_operation(store: str, verb: str) -> Operation | None:
     """Return a store's verb by its name on the command line, or by a name that people type for it."""
     known = operations(store.replace("-", "_"))
     verb = verb.replace("_", "-")
-    return known.get(verb if verb in known else _ALSO.get(verb, verb))
+    return known.get(verb if verb in known else _ALIASES.get(verb, verb))
 
 
 def run_operation(call: Invocation) -> int:

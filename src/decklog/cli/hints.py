@@ -134,6 +134,6 @@ def _renamed(text: str, parameters: "list[Parameter]") -> str:
     for parameter in parameters:
         # A name of one word may be an ordinary word of the sentence.
         if "_" in parameter.name.strip("_"):
-            shown = parameter.said.upper() if parameter.positional else parameter.flag
+            shown = parameter.cli_name.upper() if parameter.positional else parameter.flag
             text = re.sub(rf"(?<![\w-])`?{re.escape(parameter.name)}`?(?![\w-])", shown, text)
     return _MONEY.sub(lambda found: "--" + found[1].replace("_", "-"), text)

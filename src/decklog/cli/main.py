@@ -208,7 +208,7 @@ class Menu(SuggestingGroup):
         from decklog.shortcuts.verbs import VERBS
 
         short = {name: (verb.__doc__ or "").partition("\n")[0] for name, verb in VERBS.items()}
-        sections = {"For agents: run, task, worker and fence are found": short, "Commands": _summaries()}
+        sections = {"For agents: run, task, worker and fence are detected": short, "Commands": _summaries()}
         for title, section in {**sections, "What a log keeps": _store_summaries()}.items():
             with formatter.section(title):
                 formatter.write_dl(list(section.items()))

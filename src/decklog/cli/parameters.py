@@ -48,7 +48,7 @@ class Parameter:
         self.takes_rest = positional and getattr(self.type, "__origin__", None) is tuple
 
     @property
-    def said(self) -> str:
+    def cli_name(self) -> str:
         """The name on the command line: `task_id` is `--task`, `run_ids` is `--runs`, `cost_microdollars` is `--cost`."""
         # A name that Python keeps for itself has an underscore behind it.
         name = self.name.rstrip("_").removesuffix(_MONEY)
@@ -58,7 +58,7 @@ class Parameter:
 
     @property
     def flag(self) -> str:
-        return "--" + self.said.replace("_", "-")
+        return "--" + self.cli_name.replace("_", "-")
 
     @property
     def shown(self) -> str:
@@ -71,8 +71,8 @@ class Parameter:
             return "DOLLARS"
         words: dict[Any, str] = {int: "N", float: "X", datetime: "TIME", list: "A,B", dict: "JSON", object: "JSON"}
         origin = getattr(self.type, "__origin__", self.type)
-        if self.positional or self.said == "run":
-            return self.said.upper()
+        if self.positional or self.cli_name == "run":
+            return self.cli_name.upper()
         return words.get(origin, "JSON" if isinstance(origin, str) else "TEXT")
 
     def convert(self, text: str) -> Any:
@@ -288,7 +288,7 @@ def read_words(parameters: list[Parameter], words: list[str]) -> dict[str, Any]:
             _place(places, given, word)
     missing = [parameter for parameter in parameters if parameter.required and parameter.name not in given]
     if missing:
-        names = ", ".join(p.said.upper() if p.positional else p.flag for p in missing)
+        names = ", ".join(p.cli_name.upper() if p.positional else p.flag for p in missing)
         raise WrongUsage(f"missing: {names}")
     return given
 

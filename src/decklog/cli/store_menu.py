@@ -75,7 +75,7 @@ def _run_elsewhere(**_: Any) -> None:
 
 def _choices(parameters: list[Any]) -> str:
     """Return what words stand for a place that takes one of a few."""
-    choices = ((parameter.said.upper(), parameter.shown) for parameter in parameters if parameter.positional)
+    choices = ((parameter.cli_name.upper(), parameter.shown) for parameter in parameters if parameter.positional)
     return "".join(f"\n\n{name} is one of {shown.replace('|', ', ')}." for name, shown in choices if "|" in shown)
 
 
@@ -84,7 +84,7 @@ def _described(parameters: list[Any], store: str, verb: str) -> list[click.Param
     for parameter in parameters:
         if parameter.positional:
             count = -1 if parameter.takes_rest else 1
-            described.append(click.Argument([parameter.said], required=parameter.required, nargs=count))
+            described.append(click.Argument([parameter.cli_name], required=parameter.required, nargs=count))
         else:
             described.append(_option(parameter, parameter_help(store, verb, parameter.name) or ""))
     return described

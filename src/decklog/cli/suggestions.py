@@ -6,7 +6,7 @@ from typing import Any
 from decklog.cli.call import WrongUsage
 
 # What people and other tools call our verbs.
-_ALSO = {
+_SUGGESTED_VERBS = {
     "list": "find",
     "ls": "find",
     "recent": "find",
@@ -39,7 +39,7 @@ def meant(word: str, known: Iterable[str]) -> str | None:
     from difflib import get_close_matches
 
     words = list(known)
-    if (also := _ALSO.get(word)) in words:
+    if (also := _SUGGESTED_VERBS.get(word)) in words:
         return also
     # A thing is named with its id or without, as the verb has it.
     if (other := word.removesuffix("-id") if word.endswith("-id") else f"{word}-id") in words:

@@ -50,39 +50,39 @@ class Stage:
 
 STAGES: Mapping[MendState, Stage] = {
     MendState.FILED: Stage(
-        "somebody said it, in these words",
+        "feedback was filed, with this text",
         "triage",
-        "an answer of the model on record, or none: the call is repeated",
+        "a recorded answer of the model, or none: the call is repeated",
         (MendWait.MODEL, MendWait.WEATHER),
     ),
-    MendState.TRIAGED: Stage("which of the eight classes it is", "locate", "nothing"),
-    MendState.LOCATED: Stage("where in the base its words are found", "plan", "nothing"),
+    MendState.TRIAGED: Stage("its class, one of eight", "locate", "nothing"),
+    MendState.LOCATED: Stage("the place in the base commit", "plan", "nothing"),
     MendState.PLANNED: Stage(
-        "what is to be changed, how much, and how that will be shown",
+        "what to change, how much, and how to prove it",
         "approve",
-        "nothing; there is one question at most",
+        "nothing; at most one question",
         (MendWait.APPROVAL,),
     ),
     MendState.FIXING: Stage(
-        "a person's yes, where the plan is large",
+        "a person's approval, if the plan is large",
         "fix",
-        "a run of the conductor, which goes on: its agent is adopted, its work is kept",
+        "a run of the conductor, which continues with its agent and its work",
         (MendWait.FIX, MendWait.APPROVAL, MendWait.WEATHER),
     ),
-    MendState.FIXED: Stage("one commit beyond the base", "prove", "trials that are run again", (MendWait.FIX,)),
+    MendState.FIXED: Stage("one commit beyond the base", "prove", "trials, which are repeated", (MendWait.FIX,)),
     MendState.PROVEN: Stage(
-        "a test that fails without it by what it claims, passes with it, runs it, three times each",
+        "a test that fails without it for the stated reason, and passes with it, three times each",
         "review",
-        "passes that are on record, and are not paid for again",
+        "recorded review stages, which are not repeated",
         (MendWait.GATE, MendWait.WEATHER),
     ),
     MendState.CLEARED: Stage(
-        "the gate, or a person, let exactly this commit pass", "publish", "an effect that is looked for before it is repeated"
+        "the gate or a person approved exactly this commit", "publish", "an effect, which is looked up before it is repeated"
     ),
-    MendState.PUBLISHED: Stage("others can have it", "verify", "nothing; merges are looked for", (MendWait.MERGE,)),
-    MendState.VERIFIED: Stage("its test passes on the merged commit", "learn", "lessons that have keys, and are kept once"),
-    MendState.CLOSED: Stage("what it taught is on record", "", "nothing"),
-    MendState.DROPPED: Stage("nothing will come of it, and why", "", "nothing"),
+    MendState.PUBLISHED: Stage("branch or pull request published", "verify", "nothing; merges are looked up", (MendWait.MERGE,)),
+    MendState.VERIFIED: Stage("its test passes on the merged commit", "learn", "lessons with keys, which are recorded once"),
+    MendState.CLOSED: Stage("lessons recorded", "", "nothing"),
+    MendState.DROPPED: Stage("dropped, with the reason", "", "nothing"),
 }
 # Every state may need a person, for other trouble.
 WAYS_OUT: Mapping[MendWait, tuple[str, ...]] = {

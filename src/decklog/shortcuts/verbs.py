@@ -278,7 +278,7 @@ def recall(me: Caller, words: tuple[str, ...], *, topic: str | None = None, limi
 
 
 def remember(me: Caller, lesson: str, *, topic: str = "task_outcomes", key: str | None = None) -> ShortcutAnswer:
-    """Keep a lesson for later work like this. Only what was verified: a guess is none."""
+    """Keep a lesson for later work like this. Record verified facts only."""
     claim = me.claim_here()
     task_id = None if claim is None else claim.task_id
     with me.acting(claim):

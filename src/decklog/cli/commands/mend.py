@@ -45,8 +45,8 @@ def mend() -> None:
     decklog mend --run RUN            a run that failed: whose fault? --whose
     decklog mend drop ID --reason WHY give it up
 
-    Rules, checks, agents and models are those of decklog.toml in the commit that the fix starts from. Nothing of your working
-    tree is touched. Killed at any moment, the same command goes on. Exit code 0: over; 7: waits; 6: refused, and the class why.
+    Rules, checks, agents and models are those of decklog.toml in the commit that the fix starts from. Your working
+    tree does not change. To resume after a kill, repeat the command. Exit code 0: over; 7: waits; 6: refused, with the reason.
     """
 
 

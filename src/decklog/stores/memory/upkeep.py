@@ -156,7 +156,7 @@ _STALE = "coalesce(last_recalled_at, created_at) < :stale"
 _PROPOSED = (
     "proposals",
     "state = 'open'",
-    "lessons that what happened speaks for, and nobody has taken up",
+    "proposed lessons with enough evidence, not yet decided",
     "decklog memory accept ID, or: decklog memory dismiss ID",
 )
 _WRONG = (
@@ -176,7 +176,7 @@ _WRONG = (
         "never_recalled",
         "recall_count = 0 and created_at < :settled_in",
         f"older than {_SETTLING_IN_DAYS} days, and no question ever found it",
-        "say it in the words that people ask with, or: decklog memory retire LESSON",
+        "reword it to match how people search, or: decklog memory retire LESSON",
     ),
     (
         "outdated",

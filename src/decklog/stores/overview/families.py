@@ -285,7 +285,7 @@ class Families(Store):
         limit: int = 20,
         after: str | None = None,
     ) -> "Page[Family]":
-        """List runs by families: each that came of no other run, newest first, with its forks and sub-agents' runs and sums.
+        """List root runs, newest first, each with its forks, sub-agent runs and sums.
 
         A page has families with up to `limit` runs together; of a larger family the first `limit` are shown. Filters apply to the
         first run of a family, and an active status to any of its runs. `parent_run_id` shows this run and its children.

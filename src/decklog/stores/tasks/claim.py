@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from datetime import datetime
+from threading import Event, Lock, Thread
 from typing import Any, Protocol, Self
 
 from decklog.core.errors import DecklogError, LeaseLost, NotFound, OutcomeUnknown
@@ -107,7 +108,7 @@ class Claim:
 
         The next claim gets the same fencing token, so this claim must not use it any more.
         """
-        self._rest()
+        self._stop_renewal()
         self._void = LeaseLost(
             f"the claim of task {self.task.id} was undone with the transaction that it was made in",
             hint="Claim again.",
@@ -127,7 +128,7 @@ class Claim:
         task = self._leases.extend(
             self.task.id, fence=self.task.fence, lease_seconds=self.lease_seconds, stage=stage, state_name=state_name
         )
-        self.become(task, is_over=self.is_over)
+        self.set_task(task, is_over=self.is_over)
         return task
 
     def finish(self, summary: str | None = None, result: object = None) -> Task:
@@ -173,13 +174,13 @@ class Claim:
 
     def _end(self, verb: Any, **arguments: Any) -> Task:
         self.check_valid()
-        self._rest()
+        self._stop_renewal()
         try:
             task: Task = verb(self.task.id, fence=self.task.fence, **arguments)
         except DecklogError:
-            self._keep()  # the task was not ended, so the worker keeps it while the block lasts
+            self._start_renewal()  # the task was not ended, so the worker keeps it while the block lasts
             raise
-        self.become(task, is_over=True)
+        self.set_task(task, is_over=True)
         return task
 
     def check_valid(self) -> None:
@@ -187,33 +188,33 @@ class Claim:
         if self._void is not None:
             raise self._void
 
-    def become(self, task: Task, *, is_over: bool) -> None:
+    def set_task(self, task: Task, *, is_over: bool) -> None:
         """Set the current task and whether the claim is over. A rollback restores the previous values."""
         before = self.task, self.is_over
 
         def go_back() -> None:
             self.task, self.is_over = before
-            self._keep()
+            self._start_renewal()
 
         self._leases.if_undone(go_back)
         self.task, self.is_over = task, is_over
 
-    def _keep(self) -> None:
+    def _start_renewal(self) -> None:
         """Extend the lease from a thread in the block, unless the claim is over or lost."""
         if self._is_entered and not self.is_over and self.lost is None:
-            self._rest()
+            self._stop_renewal()
             self._keeper = _Keeper(self)
             self._keeper.start()
 
     # The block
 
-    def take_up(self) -> None:
+    def enter_context(self) -> None:
         """Attribute records of this context to the task from here on, and refuse them once the lease is lost."""
         who = {"task_id": self.task.id, "group_id": self.task.group_id}
         self._layer = attribution.ContextLayer(who, check=self._check_held, claim=self, holds=(self.task.id, self.task.fence))
         attribution.enter(self._layer)
 
-    def lay_down(self) -> None:
+    def leave_context(self) -> None:
         """Stop attributing records to the task; other claims in this context stay active."""
         attribution.leave(self._layer)
 
@@ -223,20 +224,20 @@ class Claim:
             return
         is_over = task.state != "running"
         if is_over:
-            self._rest()
-        self.become(task, is_over=is_over)
+            self._stop_renewal()
+        self.set_task(task, is_over=is_over)
 
     def __enter__(self) -> Self:
         self.check_valid()
         self._is_entered = True
-        self._keep()
-        self.take_up()
+        self._start_renewal()
+        self.enter_context()
         return self
 
     def __exit__(self, kind: Any, problem: BaseException | None, _: Any) -> None:
         self._is_entered = False
-        self.lay_down()
-        self._rest()
+        self.leave_context()
+        self._stop_renewal()
         if self.is_over or isinstance(problem, LeaseLost):
             return
         if self.lost is not None:
@@ -251,7 +252,7 @@ class Claim:
         if not self.is_over:
             lease_check(self.task.id, self.task.fence)(db)
 
-    def _rest(self) -> None:
+    def _stop_renewal(self) -> None:
         if self._keeper is not None:
             self._keeper.stop()
 
@@ -264,8 +265,6 @@ class _Keeper:
     """
 
     def __init__(self, claim: Claim) -> None:
-        from threading import Event, Lock  # most claims never start a thread
-
         self._claim = claim
         self._seconds = claim.lease_seconds
         self._stopped = Event()
@@ -273,8 +272,6 @@ class _Keeper:
         self.lost: LeaseLost | None = None
 
     def start(self) -> None:
-        from threading import Thread
-
         name = f"lease of {self._claim.task.id}"
         Thread(target=self._run, name=name, daemon=True).start()
 

@@ -95,7 +95,7 @@ class Leases(Store):
         reserve_tokens: int | None = None,
         recall: bool = False,
     ) -> Generator[WaitStep, Any, Claim | None]:
-        """Claim the most urgent, oldest ready task; None if there is none.
+        """Claim the most urgent, oldest ready task; nothing if no task is ready.
 
         The task is yours until the lease ends: extend it, and pass its fence with every later call. With `wait_seconds`, wait up
         to that time for a task to become ready. With `task_id`, claim that task or raise `Conflict` with the reason.

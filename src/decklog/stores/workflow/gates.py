@@ -48,7 +48,7 @@ class Gate(Record):
 
 
 class Gates(Store):
-    """Circuit breakers: close a shared resource, let one caller at a time retry after a while, and open it for all."""
+    """Pause calls to a shared resource, let one caller at a time probe it, then open it for all."""
 
     records = (Gate,)
 
@@ -91,7 +91,7 @@ class Gates(Store):
 
     @writes(hands_out=True)
     def enter(self, name: str, *, hold_seconds: float = 60.0) -> Gate | None:
-        """Pass a gate; null while it is closed. When its time has come, one caller may try.
+        """Pass a gate; nothing while it is closed. When its time has come, one caller may try.
 
         The next may try `hold_seconds` later, or as soon as somebody opens it.
         """

@@ -94,9 +94,9 @@ def run(
     decklog run rescue            what every attempt left, even without a log
     decklog run gc                clean up after runs that are over
 
-    Checks and agents are configured in decklog.toml, as it is in the commit that the run starts from. Nothing of your working
-    tree, index, branches and settings is touched: what lands is in refs/decklog/RUN/target, until you land it. Killed at any
-    moment, the same command goes on. Ctrl-C once lets agents finish; twice ends them and keeps what they left.
+    Checks and agents are configured in decklog.toml, as it is in the commit that the run starts from. Your working
+    tree, index, branches and settings do not change: what lands is in refs/decklog/RUN/target, until you land it. To resume after
+    a kill, repeat the command. Ctrl-C once lets agents finish; twice ends them and keeps what they left.
     """
     if ctx.invoked_subcommand is not None:
         return 0
