@@ -58,7 +58,7 @@ def _texts(arguments: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[str
 # Any other character may have a meaning for the shell.
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:+, -")
 # Parts of names that may belong to secrets or settings, or to something that only looks like a file.
-_TELLING = (
+_SENSITIVE_NAME_PARTS = (
     *("secret", "cred", "passw", "pwd", "token", "key", "auth", "env", "pem", "rsa", "dsa", "ed25519", "pgp", "gpg", "ssh"),
     *("aws", "kube", "docker", "netrc", "npmrc", "pypirc", "htpasswd", "shadow", "cookie", "history", "login", "wallet"),
     *("vault", "private", "config", "decklog", "hook", "gcloud", "azure", "terraform", "tfstate", "tfvars", "session", "p12"),
@@ -133,7 +133,7 @@ def _is_plain_word(word: str) -> bool:
     if word[0] in "/:+," or ":" in word or any(part[:1] == "." and part not in (".", "...") for part in word.split("/")):
         return False
     lower = word.lower()
-    return not any(name in lower for name in _TELLING)
+    return not any(name in lower for name in _SENSITIVE_NAME_PARTS)
 
 
 def block_reason(payload: dict[str, Any], root: str) -> str | None:

@@ -21,7 +21,7 @@ K1, B = 1.2, 0.75
 _TAGS = 2
 
 
-class Saying(NamedTuple):
+class LessonText(NamedTuple):
     """A lesson's id and text."""
 
     id: str
@@ -90,7 +90,7 @@ class LessonSearch(ABC):
         """Find lessons with any of the terms, best first, each with its score."""
 
     @abstractmethod
-    def containing(self, groups: Sequence[Sequence[str]], *, project: str | None, limit: int) -> list[Saying]:
+    def containing(self, groups: Sequence[Sequence[str]], *, project: str | None, limit: int) -> list[LessonText]:
         """Find lessons of one project that hold and have all the terms of at least one group, in the order they were indexed."""
 
     @abstractmethod
@@ -173,7 +173,7 @@ class SqliteLessons(LessonSearch):
         )
         return [(lesson_id, score) for lesson_id, score in rows]
 
-    def containing(self, groups: Sequence[Sequence[str]], *, project: str | None, limit: int) -> "list[Saying]":
+    def containing(self, groups: Sequence[Sequence[str]], *, project: str | None, limit: int) -> "list[LessonText]":
         whole = " OR ".join(f"({' AND '.join(map(_quoted, group))})" for group in groups)
         # The project is looked at where the text is read: its tag is in every lesson of it, and walking them takes longer.
         _, rows = self._db.rows(
@@ -189,7 +189,7 @@ class SqliteLessons(LessonSearch):
             """,
             {"match": f"terms : ({whole})", "project": project, "limit": limit},
         )
-        return [Saying(*row) for row in rows]
+        return [LessonText(*row) for row in rows]
 
     def with_term(self, term: str, *, topic: str, project: str | None) -> list[str]:
         _, rows = self._db.rows(
@@ -317,7 +317,7 @@ class PostgresLessons(LessonSearch):
         )
         return [(lesson_id, score) for lesson_id, score in rows]
 
-    def containing(self, groups: Sequence[Sequence[str]], *, project: str | None, limit: int) -> "list[Saying]":
+    def containing(self, groups: Sequence[Sequence[str]], *, project: str | None, limit: int) -> "list[LessonText]":
         bound: dict[str, Any] = {"limit": limit, "project": project}
         wholes = []
         for number, group in enumerate(groups):
@@ -342,7 +342,7 @@ class PostgresLessons(LessonSearch):
             """,
             bound,
         )
-        return [Saying(*row) for row in rows]
+        return [LessonText(*row) for row in rows]
 
     def with_term(self, term: str, *, topic: str, project: str | None) -> list[str]:
         _, rows = self._db.rows(

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from decklog.core.errors import Conflict, Invalid, NotFound
-from decklog.db.search.lessons import Saying, lesson_search
+from decklog.db.search.lessons import LessonText, lesson_search
 from decklog.db.where import Where, enum_of
 from decklog.records.operations import reads, within_lease, writes, writes_in_steps
 from decklog.records.record import Page, Record
@@ -56,7 +56,7 @@ class LessonSettler(Store):
     @writes
     def supersede(self, lesson_id: str, by: str, *, reason: str | None = None) -> Lesson:
         """Replace a lesson by another one: it stays on record, and is no longer recalled."""
-        self._alone()
+        self._lock_memory()
         lesson = self._fetch(Lesson, lesson_id)
         if lesson.superseded_by == by:
             return lesson.marked_already()
@@ -68,7 +68,7 @@ class LessonSettler(Store):
     @writes
     def retire(self, lesson_id: str, *, reason: str | None = None) -> Lesson:
         """Retire a lesson without a replacement: it stays in the log and is no longer recalled."""
-        self._alone()
+        self._lock_memory()
         if not (lesson := self._fetch(Lesson, lesson_id)).holds:
             return lesson.marked_already()
         return self._set_holding(lesson_id, {"retired_at": self._now()}, reason or "retired", replaced_by="nothing")
@@ -76,7 +76,7 @@ class LessonSettler(Store):
     @writes
     def reinstate(self, lesson_id: str) -> Lesson:
         """Reinstate a superseded or retired lesson."""
-        self._alone()
+        self._lock_memory()
         if (lesson := self._fetch(Lesson, lesson_id)).holds:
             return lesson.marked_already()
         return self._set_holding(lesson_id, {"superseded_by": None, "retired_at": None}, "reinstated")
@@ -108,7 +108,7 @@ class LessonSettler(Store):
         if not (paths or versions or undone_commit):
             raise Invalid("nothing is said to have changed; name paths, versions or an undone commit", field="paths")
         now_used = scopes.versions_of(versions or [])
-        self._alone()
+        self._lock_memory()
         where = Where(Lesson, project=project)
         where.add(f"{HOLDS} and scope <> '{{}}' and outdated_at is null")
         found = self._list(Lesson, where, order="created_at, id")
@@ -139,7 +139,7 @@ class LessonSettler(Store):
     @writes
     def settle(self, contradiction_id: str, keep: str, *, by: str | None = None, reason: str | None = None) -> Contradiction:
         """Settle a contradiction: KEEP is the lesson that holds, which supersedes the other one, or `both`."""
-        self._alone()
+        self._lock_memory()
         found = self._fetch(Contradiction, contradiction_id)
         lessons = (found.lesson_id, found.other_id)
         if keep not in (*lessons, BOTH):
@@ -168,12 +168,12 @@ class LessonSettler(Store):
                 condition="state = 'open'",
             )
 
-    def _alone(self) -> None:
+    def _lock_memory(self) -> None:
         """Lock the memory against other writers of lessons until this transaction ends."""
         self._db.lock_stream(STREAM)
         self._db.rows("select id from lesson_desk where id = 1 for update", {})
 
-    def _oppose(self, lesson: Lesson, other: Lesson | Saying, about: str) -> Contradiction:
+    def _oppose(self, lesson: Lesson, other: Lesson | LessonText, about: str) -> Contradiction:
         """Record that two lessons contradict each other, unless it is known."""
         both = "(lesson_id = :one and other_id = :other) or (lesson_id = :other and other_id = :one)"
         known = self._first(Contradiction, f"select * from contradictions where {both}", one=lesson.id, other=other.id)
@@ -305,7 +305,7 @@ class LessonWriter(LessonSettler):
     def _remember(self, given: dict[str, Any], refs: list[str], key: str | None) -> Lesson:
         self._check_topic(given["topic"])
         self._check_refs(refs)
-        self._alone()
+        self._lock_memory()
         with LessonIndex(self._db).following() as index:
             return self._learned(given, refs, key, index)
 
@@ -366,7 +366,7 @@ class LessonWriter(LessonSettler):
                 notes.append(f"contradicts {other.id} ({about}): {other.body!r}; settle it: {command}")
         return notes
 
-    def _near(self, body: str, project: str | None) -> list[Saying]:
+    def _near(self, body: str, project: str | None) -> list[LessonText]:
         """Find active lessons of a project, of any topic, that have most of the terms of a text."""
         groups = similarity.groups_of(body)
         return _nearest(body, lesson_search(self._db).containing(groups, project=project, limit=_CANDIDATES)) if groups else []
@@ -454,7 +454,7 @@ class LessonWriter(LessonSettler):
         )
 
 
-def _nearest(body: str, sayings: list[Saying]) -> list[Saying]:
+def _nearest(body: str, texts: list[LessonText]) -> list[LessonText]:
     """Return the lessons with most words in common: comparing all word by word would take too long."""
     words = set(body.casefold().split())
-    return sorted(sayings, key=lambda said: (-len(words.intersection(said.body.casefold().split())), said.id))[:_COMPARED]
+    return sorted(texts, key=lambda said: (-len(words.intersection(said.body.casefold().split())), said.id))[:_COMPARED]

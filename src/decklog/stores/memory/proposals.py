@@ -164,7 +164,7 @@ _ADVICE = re.compile(
 )
 # Changes of tasks are relevant if they ended badly, or ended well after that. The expressions on the table name prevent
 # the use of an index, so both engines read the entries between the positions.
-_TELLING = f"""
+_EVIDENCE_ENTRIES = f"""
 select {", ".join(f"e.{name}" for name in COLUMNS)}
   from entries e
  where e.pos > :start and e.pos <= :end
@@ -192,7 +192,7 @@ class ProposalSources:
 
     def between(self, start: int, end: int) -> Iterator[Observation]:
         """Yield the observations from the entries between two positions."""
-        for row in self._db.rows(_TELLING, {"start": start, "end": end})[1]:
+        for row in self._db.rows(_EVIDENCE_ENTRIES, {"start": start, "end": end})[1]:
             entry = load(self._db, row)
             image: Any = entry.payload
             if isinstance(image, dict) and not image.get("removed"):

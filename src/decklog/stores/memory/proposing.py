@@ -89,7 +89,7 @@ class LessonProposals(LessonUpkeep):
         reason: str | None = None,
     ) -> Lesson:
         """Accept a proposed lesson, with its text or with BODY; its entries become the evidence."""
-        self._alone()
+        self._lock_memory()
         proposal = self._fetch(Proposal, proposal_id)
         if proposal.state is ProposalState.ACCEPTED and proposal.lesson_id is not None:
             return self._fetch(Lesson, proposal.lesson_id).marked_already()
@@ -100,7 +100,7 @@ class LessonProposals(LessonUpkeep):
     @writes
     def dismiss(self, proposal_id: str, *, by: str | None = None, reason: str | None = None) -> Proposal:
         """Dismiss a proposed lesson; it is not proposed again."""
-        self._alone()
+        self._lock_memory()
         proposal = self._fetch(Proposal, proposal_id)
         if proposal.state is ProposalState.DISMISSED:
             return proposal.marked_already()
@@ -123,7 +123,7 @@ class LessonProposals(LessonUpkeep):
 
     def _step(self, run_id: str | None) -> list[Proposal]:
         """Search one batch of entries, from any number of streams."""
-        self._alone()
+        self._lock_memory()
         changed, left, sources = [], _BATCH, ProposalSources(self._db)
         with LessonIndex(self._db).following():
             for stream, number, mark, newest in self._behind(run_id):

@@ -379,7 +379,7 @@ class LessonUpkeep(LessonEmbedding):
 
         It is neither compared with other lessons nor checked against its topic, so that no recorded lesson is lost.
         """
-        self._alone()
+        self._lock_memory()
         if (known := self._seek(Lesson, lesson_id)) is not None:
             return known.marked_already()
         given = self._checked(topic, body, project, confidence, source_kind)

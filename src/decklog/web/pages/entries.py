@@ -218,10 +218,10 @@ def folded(entries: list[Any], texts: Mapping[str, Any] | None = None) -> list[t
 
 def is_notable(entry: Any) -> bool:
     """Return whether people look for this change: a question, an answer, an end or a failure."""
-    return entry.record_table in ("approvals", "runs", "criteria", "checkpoints") or entry.subtype in _TELLING
+    return entry.record_table in ("approvals", "runs", "criteria", "checkpoints") or entry.subtype in _OUTCOME_SUBTYPES
 
 
-_TELLING = ("finished", "failed", "blocked", "expired", "abandoned")
+_OUTCOME_SUBTYPES = ("finished", "failed", "blocked", "expired", "abandoned")
 
 
 def _what(entry: Any) -> str:
