@@ -112,12 +112,12 @@ def test_batch_of_texts_is_redacted_like_single_texts() -> None:
     values, filler = Values(4096), "plain words " * 30
     secret = "ghp_" + "aB3dE5fG7hI9kL1mN2oP4qR6sT8uV0wX2yZ4"
     bodies = [filler, filler + secret, filler + "\x00", filler + "\ud800", filler * 20]
-    values.look_through({"body": body} for body in bodies)
-    assert values.text("body", filler) == (filler, False)
-    assert values.text("body", filler + secret) == (filler + "[redacted:github-token]", True)
-    for refused in (filler + "\x00", filler + "\ud800", filler * 20):
-        with pytest.raises(Invalid):
-            values.text("body", refused)
+    with values.scanned_together([{"body": body} for body in bodies]):
+        assert values.text("body", filler) == (filler, False)
+        assert values.text("body", filler + secret) == (filler + "[redacted:github-token]", True)
+        for refused in (filler + "\x00", filler + "\ud800", filler * 20):
+            with pytest.raises(Invalid):
+                values.text("body", refused)
 
 
 def test_batch_of_json_values_is_redacted_like_single_values() -> None:
@@ -130,21 +130,23 @@ def test_batch_of_json_values_is_redacted_like_single_values() -> None:
         {"said": "a zero \x00 sign"},
         ["half a pair \ud800"],
     ]
-    values.look_through({"payload": value} for value in payloads)
-    for value in payloads[:4]:
-        assert values.json("payload", value) == Values().json("payload", value)
-    for refused in payloads[4:]:
-        with pytest.raises(Invalid):
-            values.json("payload", refused)
-    # What is known to be clean is that value, not another one in its place.
-    assert values.json("payload", {"call": secret})[1]
+    with values.scanned_together([{"payload": value} for value in payloads]):
+        for value in payloads[:4]:
+            assert values.json("payload", value) == Values().json("payload", value)
+        for refused in payloads[4:]:
+            with pytest.raises(Invalid):
+                values.json("payload", refused)
+        # What is known to be clean is that value, not another one in its place.
+        assert values.json("payload", {"call": secret})[1]
 
 
 def test_changed_json_value_is_scanned_again() -> None:
     values, payload, other = Values(), {"said": "plain"}, {"said": "plain too"}
-    values.look_through([{"payload": payload}, {"payload": other}])
-    assert values.json("payload", payload) == ('{"said":"plain"}', False)
-    payload["said"] = other["said"] = "ghp_" + "aB3dE5fG7hI9kL1mN2oP4qR6sT8uV0wX2yZ4"
-    assert values.json("payload", payload)[1]
-    values.let_go()
+    secret = "ghp_" + "aB3dE5fG7hI9kL1mN2oP4qR6sT8uV0wX2yZ4"
+    with pytest.raises(RuntimeError), values.scanned_together([{"payload": payload}, {"payload": other}]):
+        assert values.json("payload", payload) == ('{"said":"plain"}', False)
+        payload["said"] = secret
+        assert values.json("payload", payload)[1]
+        raise RuntimeError
+    other["said"] = secret
     assert values.json("payload", other)[1]

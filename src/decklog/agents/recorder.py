@@ -174,8 +174,8 @@ class Recorder:
 
     def _redacted(self, queued: list[dict[str, Any]], values: Values) -> list[BulkItem]:
         """Redact entries and count their secrets; a charge has no text."""
-        values.look_through(queued)
-        items: list[BulkItem] = [one if "model" in one else prepare_entry(values, one) for one in queued]
+        with values.scanned_together(queued):
+            items: list[BulkItem] = [one if "model" in one else prepare_entry(values, one) for one in queued]
         for columns in items:
             if isinstance(columns, tuple) and columns[_REDACTED]:
                 texts = (columns[place] for place in (_BODY, _PAYLOAD))

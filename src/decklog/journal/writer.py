@@ -39,11 +39,8 @@ class Writer:
         """Prepare several entries, whose texts are scanned together."""
         entries = list(map(_attribute, entries))
         values = self._db.values
-        try:
-            values.look_through(entries)
+        with values.scanned_together(entries):
             return [prepare_entry(values, given) for given in entries]
-        finally:
-            values.let_go()
 
     def changed(
         self,

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import Enum
 from hashlib import scrypt
@@ -149,8 +150,18 @@ class Values:
             self.mark_clean(value)
         return value, False
 
-    def look_through(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Scan the values of many rows at once; clean ones are not scanned again when the rows are bound."""
+    @contextmanager
+    def scanned_together(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[None]:
+        """Scan the values of many rows at once. Clean ones are not scanned again when the rows are bound in the block."""
+        try:
+            if rows:
+                self._scan(rows)
+            yield
+        finally:
+            # The owners of JSON values may change them from now on.
+            self._held = {}
+
+    def _scan(self, rows: Iterable[Mapping[str, Any]]) -> None:
         texts: set[str] = set()
         held: list[tuple[Any, list[str]]] = []
         for row in rows:
@@ -177,10 +188,6 @@ class Values:
         """Return the texts without secrets."""
         known = texts & self._page
         return known | redaction.clean_texts(texts - known)
-
-    def let_go(self) -> None:
-        """Forget clean JSON values, because their owners may change them from now on."""
-        self._held = {}
 
     def _is_storable(self, text: str) -> bool:
         """Return whether both engines can store a text."""

@@ -127,12 +127,11 @@ class Store:
         """Insert many records of existing streams, each with its note, and their entries."""
         names, values = record_class.columns(), self._db.values
         rows, entries = [], []
-        values.look_through([given for given, _ in records])
-        for given, note in records:
-            bound, redacted = bound_whole(values, record_class, given)
-            rows.append(tuple(bound.values()))
-            entries.append(self._writer.changed(record_class, names, rows[-1], "added", note, redacted))
-        values.let_go()
+        with values.scanned_together([given for given, _ in records]):
+            for given, note in records:
+                bound, redacted = bound_whole(values, record_class, given)
+                rows.append(tuple(bound.values()))
+                entries.append(self._writer.changed(record_class, names, rows[-1], "added", note, redacted))
         # Lock before the rows, in a common order.
         for stream in sorted({entry[chain.STREAM] for entry in entries}):
             self._db.memo["head", stream] = self._writer.head(stream)

@@ -63,9 +63,12 @@ class Bulk(Ledger):
         """
         # Redact everything together, and only once.
         unbound = [one for one in items if type(one) is dict and ("model" not in one or one["answer_id"] not in bound)]
-        if unbound:
-            self._db.values.look_through(unbound)
-            items = [self._named(one) if type(one) is dict and "model" in one else one for one in items]
+        with self._db.values.scanned_together(unbound):
+            if unbound:
+                items = [self._named(one) if type(one) is dict and "model" in one else one for one in items]
+            return self._take_new(items)
+
+    def _take_new(self, items: Sequence[BulkItem]) -> int:
         answers = [one["answer_id"] for one in items if type(one) is dict and "model" in one]
         self._enter(items, answers)
         # Answers that were charged before, by any run.
@@ -85,7 +88,6 @@ class Bulk(Ledger):
                     self._charge(given, enforce=False)
                 else:
                     batch.spend(given)
-        self._db.values.let_go()
         return new + self._flush(batch)
 
     def charge_all(self, items: Sequence[dict[str, Any]]) -> list[bool]:
