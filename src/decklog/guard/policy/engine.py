@@ -65,13 +65,13 @@ def examine(
     text = command if isinstance(command, str) else _join(command)
     for name in env or {}:
         if not is_name(name):
-            hint = "Use letters, digits and underscores, a letter or an underscore first."
+            hint = "CommandCheck letters, digits and underscores, a letter or an underscore first."
             raise Invalid(f"{name!r} is no name of a variable.", hint=hint, name=name)
     given = {name: Word(value.replace("\0", "")) for name, value in (env or {}).items()}
     judgement = PolicyJudgement(policy or Policy.default(), root, text)
     scope = Scope(judgement.policy.patterns("secret_names"), cwd=judgement.paths.locate(cwd, "."))
     argv = [] if isinstance(command, str) else [Word(part.replace("\0", "")) for part in command]
-    use = Use(judgement, Call(argv, text), scope)
+    use = CommandCheck(judgement, Call(argv, text), scope)
     if "\0" in text or "\ufffd" in text.encode("utf-8", "replace").decode("utf-8"):
         use.report(Event.UNPARSED, text[:200])
     try:
@@ -122,8 +122,8 @@ class PolicyJudgement:
             raise TooComplex
 
 
-class Use:
-    """A simple command in a scope, and the use of a program that it is."""
+class CommandCheck:
+    """Judges one simple command in a scope."""
 
     def __init__(self, judgement: PolicyJudgement, call: Call, scope: Scope) -> None:
         self.judgement: PolicyJudgement = judgement
@@ -140,9 +140,9 @@ class Use:
         self.stdin_taint: frozenset[str] = call.stdin.taint if call.stdin else NO_TAINT
         self.decision: str = Decision.ALLOW
 
-    def at(self, call: Call, scope: Scope | None = None) -> "Use":
+    def at(self, call: Call, scope: Scope | None = None) -> "CommandCheck":
         """Return another command of the same judgement."""
-        return Use(self.judgement, call, self.scope if scope is None else scope)
+        return CommandCheck(self.judgement, call, self.scope if scope is None else scope)
 
     def taint_except(self, options: Iterable[str]) -> frozenset[str]:
         """Return the taint of standard input and of the arguments, leaving out the values of some options."""
@@ -152,9 +152,9 @@ class Use:
 
     def report(self, event: Event, text: str = "") -> None:
         """Report an event of this command, or of another text."""
-        self.find(self.policy.events[event], text=text)
+        self.add_finding(self.policy.events[event], text=text)
 
-    def find(self, entry: Entry, decision: str = "", text: str = "") -> None:
+    def add_finding(self, entry: Entry, decision: str = "", text: str = "") -> None:
         """Take a decision about this command into account, by default that of the entry."""
         decision = decision or entry.get("decision", Decision.ALLOW)
         if decision > self.judgement.verdict.decision:
@@ -198,7 +198,7 @@ class Use:
         inner = copy(self.judgement)
         inner.verdict = CommandVerdict(Decision.ALLOW, "allowed", ALLOWED, self.call.text)
         inner.published, inner.moves_commits, inner.depth = [], False, self.judgement.depth + 1
-        Use(inner, self.call, self.scope.inner()).check(role, word)
+        CommandCheck(inner, self.call, self.scope.inner()).check(role, word)
         self.judgement.steps = inner.steps
         return inner.verdict.decision is Decision.DENY
 
@@ -213,7 +213,7 @@ class Use:
         if role in ("delete", "move") and self.paths.links and self.paths.is_link(word.text, self.scope.cwd):
             # Only the link goes, not its target.
             return
-        self.find(self.policy.paths.get((role, self.paths.classify(word.text, self.scope.cwd)), {}))
+        self.add_finding(self.policy.paths.get((role, self.paths.classify(word.text, self.scope.cwd)), {}))
 
     def run_file(self, word: Word) -> None:
         """Judge a file that is run by its place; one that the script made in a scratch directory may run."""
@@ -276,7 +276,7 @@ class Use:
     def check_variable(self, name: str, word: Word) -> None:
         """Judge setting one variable."""
         known, plain = self.policy.variables.get(name, {}), self.at(self.call)
-        self.find(known)
+        self.add_finding(known)
         role = known.get("role", "")
         if role.startswith("options of "):
             self.run([Word(role.removeprefix("options of ")), *(Word(part, word.taint) for part in word.text.split())])
@@ -326,7 +326,7 @@ class Use:
         self._decide()
         self.operands = self.arguments.operands[len(self.sub.split()) :]
         if "adds" not in program or not self._only_adds_common():
-            self.find(self.program, self.decision)
+            self.add_finding(self.program, self.decision)
             self._check_rules()
         self._check_words()
         printed = start_inner(self)
@@ -349,14 +349,14 @@ class Use:
         arguments.operands += [word for option, word in arguments.values if options.get(option) == "operand"]
         return arguments
 
-    def _find_subprogram(self, name: str, program: Entry) -> "Use | None":
+    def _find_subprogram(self, name: str, program: Entry) -> "CommandCheck | None":
         """Find a subcommand with its own entry, and judge the options before it."""
         own = Arguments(self.call.argv[1:], program.get("options", ()), single=bool(program.get("single")), stop=True)
         inner_name = f"{name} {own.operands[0].text}" if own.operands else ""
         entry = self.policy.programs.get(inner_name)
         if entry is None:
             return None
-        found: Use | None = self.at(self.call.inner([Word(inner_name), *own.operands[1:]]))
+        found: CommandCheck | None = self.at(self.call.inner([Word(inner_name), *own.operands[1:]]))
         assert found is not None
         found.call.redirects = self.call.redirects
         found.name, found.program = inner_name, entry
@@ -421,7 +421,7 @@ class Use:
         """Judge the use by the rules about its program, and about all programs."""
         for rule in (entry for name in (self.name, "*") for entry in self.policy.rules.get(name, ())):
             if rule["decision"] > self.judgement.verdict.decision and _applies(rule, self):
-                self.find(rule)
+                self.add_finding(rule)
 
     def _check_words(self) -> None:
         """Judge every operand and option value by its role."""
@@ -440,7 +440,7 @@ class Use:
                 # The option may take no value here, so that the word is an operand.
                 entry = self.policy.paths.get((program.get("operands", ""), self.paths.classify(word.text, self.scope.cwd)), {})
                 if entry.get("decision") == Decision.DENY and not program.get("first"):
-                    self.find(entry)
+                    self.add_finding(entry)
         for option, word in arguments.followed if not is_language else ():
             self.check(self.policy.option_role(program, option), word)
         for role, word in self._operand_roles():
@@ -531,10 +531,10 @@ class Use:
         if "listed" in part:
             is_found = text in self.policy.names[part["listed"]]
         if is_found:
-            self.find(part)
+            self.add_finding(part)
 
 
-def _applies(rule: Entry, use: Use) -> bool:
+def _applies(rule: Entry, use: CommandCheck) -> bool:
     """Return whether every condition of a rule holds."""
     operands, arguments = use.arguments.operands, use.arguments
     texts = [word.text for word in use.call.argv[1:]]

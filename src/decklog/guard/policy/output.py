@@ -11,7 +11,7 @@ from decklog.guard.policy.verdict import Publication
 from decklog.guard.policy.words import UNKNOWN, Word, decode_ansi, join_taint
 
 if TYPE_CHECKING:
-    from decklog.guard.policy.engine import Use
+    from decklog.guard.policy.engine import CommandCheck
 
 _DECODE = ("-d", "-D", "--decode", "-r", "-i")
 # The parent of a directory that is not written by its own name.
@@ -19,7 +19,7 @@ _ABOVE = {"~": "/home", ".": "..", "..": "../.."}
 _LISTS = ("-l", "--files-with-matches", "--files", "-L", "--files-without-match", "--name-only", "--name-status")
 
 
-def output_of(use: "Use") -> Word:
+def output_of(use: "CommandCheck") -> Word:
     """Return what a command prints: its text where known, and its taint."""
     kind, text = use.program.get("output"), " ".join(word.text for word in use.call.argv[1:])
     for case in use.policy.outputs.get(use.name, ()):
@@ -39,7 +39,7 @@ def output_of(use: "Use") -> Word:
     return Word(UNKNOWN, taint)
 
 
-def _arguments(use: "Use") -> Word:
+def _arguments(use: "CommandCheck") -> Word:
     """Return what echo prints."""
     words, escapes = use.call.argv[1:], False
     while words and words[0].text in ("-e", "-n", "-E", "-ne", "-en"):
@@ -49,7 +49,7 @@ def _arguments(use: "Use") -> Word:
     return Word(decode_ansi(text) if escapes else text, join_taint(words))
 
 
-def _format(use: "Use") -> Word:
+def _format(use: "CommandCheck") -> Word:
     """Return what printf prints, its arguments in the place of the directives."""
     words = use.call.argv[1:]
     if not words or words[0].text == "-v":
@@ -64,7 +64,7 @@ def _format(use: "Use") -> Word:
     return Word(text, join_taint(words))
 
 
-def _contents(use: "Use") -> Word | None:
+def _contents(use: "CommandCheck") -> Word | None:
     """Return what cat prints: its input, or files the script has written."""
     if not use.operands or use.operands[0].text == "-":
         return use.call.stdin or Word(UNKNOWN)
@@ -77,7 +77,7 @@ def _contents(use: "Use") -> Word | None:
     return Word("\n".join(word.text for word in contents), join_taint(contents)) if contents else None
 
 
-def _decoder(use: "Use") -> Word | None:
+def _decoder(use: "CommandCheck") -> Word | None:
     """Return what a decoder prints where its input is known."""
     stdin = use.call.stdin
     if stdin is None or not stdin.is_known or not use.arguments.has(_DECODE):
@@ -89,12 +89,12 @@ def _decoder(use: "Use") -> Word | None:
     return Word(decoded.decode("utf-8", "replace").replace("\0", ""), stdin.taint | {"decoded"})
 
 
-def _reversed(use: "Use") -> Word | None:
+def _reversed(use: "CommandCheck") -> Word | None:
     stdin = use.call.stdin
     return Word("\n".join(line[::-1] for line in stdin.text.split("\n")), stdin.taint | {"decoded"}) if stdin else None
 
 
-def _path(use: "Use") -> Word | None:
+def _path(use: "CommandCheck") -> Word | None:
     """Return what dirname, basename and realpath print for a known path."""
     operands = [word for word in use.call.argv[1:] if not word.text.startswith("-")]
     if not operands:
@@ -107,17 +107,17 @@ def _path(use: "Use") -> Word | None:
     return word
 
 
-def _found(use: "Use") -> Word:
+def _found(use: "CommandCheck") -> Word:
     return Word("\n".join(word.text for word in found_by(use)), join_taint(use.call.argv))
 
 
-def _directory(use: "Use") -> Word:
+def _directory(use: "CommandCheck") -> Word:
     """Return what ls prints: everything in the directory."""
     names = [word.text.rstrip("/") for word in use.operands if word.text]
     return Word(f"{names[0]}/*" if names and "*" not in names[0] else names[0] if names else "./*")
 
 
-def _matches(use: "Use") -> Word | None:
+def _matches(use: "CommandCheck") -> Word | None:
     """Return what grep prints: names, or lines; of the environment only what is no secret by its name."""
     if use.arguments.has(_LISTS) and use.call.stdin is None:
         return Word(f"./{UNKNOWN}")
@@ -130,7 +130,7 @@ def _matches(use: "Use") -> Word | None:
     return None
 
 
-def _environment(use: "Use") -> Word | None:
+def _environment(use: "CommandCheck") -> Word | None:
     """Return what env and printenv print: all variables, or one."""
     operands = [word for word in use.arguments.operands if use.name == "printenv" or "=" not in word.text]
     if not operands:
@@ -139,14 +139,14 @@ def _environment(use: "Use") -> Word | None:
     return Word(UNKNOWN, frozenset({"secret"}) if is_secret and use.name == "printenv" else use.stdin_taint)
 
 
-def _variables(use: "Use") -> Word:
+def _variables(use: "CommandCheck") -> Word:
     """Return what set, export and declare print: every variable if they are given none."""
     flags = set(use.arguments.flags)
     shows_all = not use.arguments.operands and (not flags or (use.name != "set" and flags <= {"-p", "-x"}))
     return Word(UNKNOWN, frozenset({"environment"})) if shows_all and not use.call.assigned else Word("")
 
 
-_KINDS: dict[str, Callable[["Use"], Word | None]] = {
+_KINDS: dict[str, Callable[["CommandCheck"], Word | None]] = {
     "arguments": _arguments,
     "format": _format,
     "contents": _contents,
@@ -174,7 +174,7 @@ _KINDS: dict[str, Callable[["Use"], Word | None]] = {
 # What a command leaves behind
 
 
-def note_effects(use: "Use") -> None:
+def note_effects(use: "CommandCheck") -> None:
     """Remember the files, links, branches and publications that a command makes."""
     entry, judgement = use.program, use.judgement
     if use.name in use.policy.names["compilers"] and use.operands:
@@ -201,7 +201,7 @@ def note_effects(use: "Use") -> None:
         judgement.published.append(Publication(use.name, operands, flags, options, cwd, judgement.moves_commits))
 
 
-def _is_judged_source(use: "Use", word: Word) -> bool:
+def _is_judged_source(use: "CommandCheck", word: Word) -> bool:
     """Return whether a source is one of the repository, or text of the script that reaches nothing outside."""
     if use.paths.classify(word.text, use.scope.cwd) in ("inside", "top"):
         return word.text != "-"
@@ -209,7 +209,7 @@ def _is_judged_source(use: "Use", word: Word) -> bool:
     return written is not None and not use.policy.patterns("native_risk").search(written.text)
 
 
-def _note_copies(use: "Use", *, is_link: bool) -> None:
+def _note_copies(use: "CommandCheck", *, is_link: bool) -> None:
     """Remember the links that a command makes, or the file it copies that the script has written."""
     folder = use.arguments.value("-t", "--target-directory")
     operands = use.operands if folder or len(use.operands) > 1 else [*use.operands, Word(".")]

@@ -11,7 +11,7 @@ from decklog.guard.policy.verdict import Event
 from decklog.guard.policy.words import UNKNOWN, UNKNOWN_WORD, Arguments, Word
 
 if TYPE_CHECKING:
-    from decklog.guard.policy.engine import Use
+    from decklog.guard.policy.engine import CommandCheck
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _STDIN = {"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
@@ -32,7 +32,7 @@ _SET_BY_MAKE = {
 _NESTED = 3
 
 
-def start_inner(use: "Use") -> Word | None:
+def start_inner(use: "CommandCheck") -> Word | None:
     """Judge what a program starts; return its output if that is the program's own."""
     program = use.program
     if program.get("builtin"):
@@ -66,7 +66,7 @@ def start_inner(use: "Use") -> Word | None:
     return None
 
 
-def _run_argv(use: "Use", inner: list[Word]) -> Word:
+def _run_argv(use: "CommandCheck", inner: list[Word]) -> Word:
     """Judge the command behind a wrapper such as nohup, `uv run` or `docker exec`."""
     if inner[0].text in ("-c", "--command") and inner[1:]:
         return use.run_text("shell", inner[1])
@@ -82,7 +82,7 @@ def _run_argv(use: "Use", inner: list[Word]) -> Word:
     return use.at(use.call.inner(inner), scope).review()
 
 
-def _assign(use: "Use", operands: list[Word]) -> None:
+def _assign(use: "CommandCheck", operands: list[Word]) -> None:
     """Judge the variables that env sets, and leave the command behind them."""
     if operands and operands[0].text == "-":
         operands.pop(0)
@@ -90,7 +90,7 @@ def _assign(use: "Use", operands: list[Word]) -> None:
         use.check_variable(found[1], Word(found[2], operands.pop(0).taint))
 
 
-def _after(use: "Use") -> Word | None:
+def _after(use: "CommandCheck") -> Word | None:
     """Judge the commands behind markers such as find's `-exec` or cargo's `--`."""
     words, entry = use.call.argv[1:], use.program
     markers, ends = entry["after"], entry.get("until", ())
@@ -127,7 +127,7 @@ def _after(use: "Use") -> Word | None:
     return printed
 
 
-def found_by(use: "Use") -> list[Word]:
+def found_by(use: "CommandCheck") -> list[Word]:
     """Return what a search finds: paths like a searched name, something below the start, or the start itself."""
     if use.program.get("finds") == "fd":
         operands = [word.text for word in use.operands[1:] if word.text != "."]
@@ -146,7 +146,7 @@ def found_by(use: "Use") -> list[Word]:
     return [Word(f"{start.text.rstrip('/')}/{ending}", start.taint) for start in starts for ending in endings] or starts
 
 
-def _package_tool(use: "Use") -> Word | None:
+def _package_tool(use: "CommandCheck") -> Word | None:
     """Judge npx and its like: tools of the repository run, others are reported."""
     own = Arguments(use.call.argv[1:], use.program.get("options", ()), stop=True)
     operands = own.operands[1:] if [word.text for word in own.operands[:1]] == ["run"] else own.operands
@@ -165,7 +165,7 @@ def _package_tool(use: "Use") -> Word | None:
     return None
 
 
-def _append(use: "Use", operands: list[Word]) -> Word | None:
+def _append(use: "CommandCheck", operands: list[Word]) -> Word | None:
     """Judge the command that xargs or parallel builds from its standard input."""
     texts = [word.text for word in operands]
     place = texts.index(":::") if ":::" in texts else len(texts)
@@ -234,7 +234,7 @@ def _as_shell(text: str, values: dict[str, str]) -> str:
     return text.replace("$$", "$")
 
 
-def run_files(use: "Use") -> None:
+def run_files(use: "CommandCheck") -> None:
     """Judge the files that a build tool runs and the script has written."""
     wanted = {word.text for word in use.arguments.operands if "=" not in word.text}
     file = use.arguments.value("-f", "--file", "--makefile", "--justfile")
@@ -257,7 +257,7 @@ def run_files(use: "Use") -> None:
 # Interpreters
 
 
-def _interpret(use: "Use") -> None:
+def _interpret(use: "CommandCheck") -> None:
     """Judge what an interpreter runs: code, a module, a script, or its standard input."""
     program = use.program
     language = use.policy.languages.get(use.name) or program["language"]
@@ -283,7 +283,7 @@ def _interpret(use: "Use") -> None:
             use.run([Word(script), *operands[1:]])
 
 
-def _check_code(use: "Use", language: str, codes: list[Word], rest: list[Word]) -> None:
+def _check_code(use: "CommandCheck", language: str, codes: list[Word], rest: list[Word]) -> None:
     """Judge the code among the arguments of an interpreter, and the files that it works on."""
     if language == "shell":
         code, *rest = [*codes[:1], *rest] if not codes[0].text.startswith(("-", "+")) or not rest else rest
@@ -300,7 +300,7 @@ def _check_code(use: "Use", language: str, codes: list[Word], rest: list[Word]) 
                 use.report(Event.REFUSED_LATER)
 
 
-def _check_stdin(use: "Use", language: str) -> None:
+def _check_stdin(use: "CommandCheck", language: str) -> None:
     """Judge code that is read from standard input."""
     if use.call.stdin is None:
         use.report(Event.OPAQUE_CODE)
@@ -311,7 +311,7 @@ def _check_stdin(use: "Use", language: str) -> None:
             use.check_path("run", redirect.target)
 
 
-def _check_script(use: "Use", language: str, script: Word) -> None:
+def _check_script(use: "CommandCheck", language: str, script: Word) -> None:
     """Judge a script by its known content, else by its place."""
     if "://" in script.text:
         use.report(Event.NETWORK_CODE)
@@ -324,7 +324,7 @@ def _check_script(use: "Use", language: str, script: Word) -> None:
         use.run_file(script)
 
 
-def _check_module(use: "Use", module: str, rest: list[Word]) -> None:
+def _check_module(use: "CommandCheck", module: str, rest: list[Word]) -> None:
     """Judge `python -m`: a program of this name, a listed module, or one of the standard library."""
     name = module.split(".")[0] if module.split(".")[0] in ("pip", "decklog") else module
     listed = f"python -m {module}"
@@ -343,7 +343,7 @@ def _check_module(use: "Use", module: str, rest: list[Word]) -> None:
 # Builtins of the shell
 
 
-def _cd(use: "Use") -> Word:
+def _cd(use: "CommandCheck") -> Word:
     """Follow a change of directory; without a root, an ordinary directory elsewhere is taken for the repository."""
     scope, paths = use.scope, use.paths
     target = use.arguments.operands[0].text if use.arguments.operands else "~"
@@ -359,13 +359,13 @@ def _cd(use: "Use") -> Word:
     return Word("")
 
 
-def _set(use: "Use") -> Word | None:
+def _set(use: "CommandCheck") -> Word | None:
     if "--" in use.arguments.flags:
         use.scope.positional = list(use.arguments.operands)
     return None
 
 
-def _read(use: "Use") -> Word:
+def _read(use: "CommandCheck") -> Word:
     """Return the variables of `read` what is on standard input."""
     stdin = use.call.stdin or UNKNOWN_WORD
     separators = (use.call.assigned.get("IFS") or use.scope.value("IFS")).text
@@ -381,7 +381,7 @@ def _read(use: "Use") -> Word:
     return Word("")
 
 
-def _trap(use: "Use") -> Word:
+def _trap(use: "CommandCheck") -> Word:
     for word in use.arguments.operands[:1]:
         if "$" in word.text and word.is_known and not word.taint:
             # Its variables have the values at the end of the script.
@@ -391,7 +391,7 @@ def _trap(use: "Use") -> Word:
     return Word("")
 
 
-def _alias(use: "Use") -> Word:
+def _alias(use: "CommandCheck") -> Word:
     for word in use.arguments.operands:
         name, equals, value = word.text.partition("=")
         if equals and value.strip():
@@ -400,7 +400,7 @@ def _alias(use: "Use") -> Word:
     return Word("")
 
 
-def _source(use: "Use") -> None:
+def _source(use: "CommandCheck") -> None:
     for script in use.arguments.operands[:1]:
         if script.text in _STDIN:
             use.run_text("shell", use.call.stdin or UNKNOWN_WORD)

@@ -9,14 +9,14 @@ from decklog.guard.policy.verdict import Event
 from decklog.guard.policy.words import UNKNOWN, Word
 
 if TYPE_CHECKING:
-    from decklog.guard.policy.engine import Use
+    from decklog.guard.policy.engine import CommandCheck
 
 _LONGEST = 40_000
 _PATHS = {"pathlib.Path", "Path", "os.path.join", "os.path.expanduser"}
 _OF_TUPLES = {"_asdict", "_fields", "_replace", "_make", "_field_defaults"}
 
 
-def check_python(use: "Use", word: Word) -> None:
+def check_python(use: "CommandCheck", word: Word) -> None:
     """Judge Python code; what does not parse or is not known to be harmless is reported."""
     use.check("any-code", word)
     tree = parsed(word.text) if word.is_known and len(word.text) <= _LONGEST else None
@@ -29,7 +29,7 @@ def check_python(use: "Use", word: Word) -> None:
 class _Code:
     """A piece of code; every import, call and attribute of it is judged."""
 
-    def __init__(self, use: "Use", tree: ast.Module) -> None:
+    def __init__(self, use: "CommandCheck", tree: ast.Module) -> None:
         self.use = use
         self.names = use.policy.names
         self.nodes = list(ast.walk(tree))

@@ -10,38 +10,38 @@ from decklog.guard.policy.verdict import Event
 from decklog.guard.policy.words import UNKNOWN, Word, decode_ansi, split_words
 
 if TYPE_CHECKING:
-    from decklog.guard.policy.engine import Use
+    from decklog.guard.policy.engine import CommandCheck
 
 _MOST_WORDS = 40
 
 
-def _shebang(use: "Use", word: Word) -> None:
+def _shebang(use: "CommandCheck", word: Word) -> None:
     """Judge a script by its interpreter."""
     found = use.policy.patterns("shebang").match(word.text)
     program = use.policy.programs.get(found[1]) if found else None
     use.run_text((program or {}).get("language", "shell"), word)
 
 
-def _strings(use: "Use", word: Word) -> None:
+def _strings(use: "CommandCheck", word: Word) -> None:
     """Judge a list of quoted strings as a command."""
     argv = [Word(found[2], word.taint) for found in use.policy.patterns("quoted_strings").finditer(word.text)]
     if argv:
         use.run(argv, keeps_stdin=False)
 
 
-def _recipes(use: "Use", word: Word) -> None:
+def _recipes(use: "CommandCheck", word: Word) -> None:
     """Judge the command lines of a makefile."""
     for command in recipes(word.text):
         use.run_text("shell", Word(command, word.taint))
 
 
-def _later(use: "Use", word: Word) -> None:
+def _later(use: "CommandCheck", word: Word) -> None:
     """Judge a command that a build tool's file will hold."""
     if use.is_refused("shell", word):
         use.report(Event.REFUSED_LATER)
 
 
-def _edited(use: "Use", word: Word) -> None:
+def _edited(use: "CommandCheck", word: Word) -> None:
     """Judge text that an editor puts into the files it works on."""
     plain = decode_ansi(word.text).lstrip("\\ \t\n")
     for file in use.operands:
@@ -50,19 +50,19 @@ def _edited(use: "Use", word: Word) -> None:
                 use.report(Event.REFUSED_LATER)
 
 
-def _keep(use: "Use", word: Word) -> None:
+def _keep(use: "CommandCheck", word: Word) -> None:
     """Judge a file that gets what is on standard input."""
     use.check_path("write", word)
     use.write(word.text, use.call.stdin or Word(UNKNOWN), append=use.arguments.has(("-a", "--append")))
 
 
-def _load(use: "Use", word: Word) -> None:
+def _load(use: "CommandCheck", word: Word) -> None:
     """Judge the output of a command that is loaded as code."""
     if word.content is not None:
         use.report(Event.STARTS_PROGRAM)
 
 
-def _script_file(use: "Use", word: Word) -> None:
+def _script_file(use: "CommandCheck", word: Word) -> None:
     """Judge a script that is read from a file, in the role of the program's own code."""
     is_input = word.text in ("-", "/dev/stdin", "/dev/fd/0")
     found = use.call.stdin if is_input else use.scope.written(word.text)
@@ -76,7 +76,7 @@ def _script_file(use: "Use", word: Word) -> None:
         use.check("load", word)
 
 
-def _settings(use: "Use", word: Word) -> None:
+def _settings(use: "CommandCheck", word: Word) -> None:
     """Judge options that are given in one text."""
     texts = split_words(word.text)
     if len(texts) > _MOST_WORDS:
@@ -85,7 +85,7 @@ def _settings(use: "Use", word: Word) -> None:
         use.check("assignment", Word(text, word.taint))
 
 
-def _assignment(use: "Use", word: Word) -> None:
+def _assignment(use: "CommandCheck", word: Word) -> None:
     """Judge `NAME=VALUE` by the words of its name; a bare word is loaded."""
     found = use.policy.patterns("setting").fullmatch(word.text)
     if found is None:
@@ -102,7 +102,7 @@ def _assignment(use: "Use", word: Word) -> None:
     use.check(use.policy.role_by_name(found[1]), Word(value, word.taint))
 
 
-def _refspec(use: "Use", word: Word) -> None:
+def _refspec(use: "CommandCheck", word: Word) -> None:
     """Judge the branch that a push changes."""
     source, colon, target = word.text.lstrip("+").partition(":")
     target = target if colon else source
@@ -111,7 +111,7 @@ def _refspec(use: "Use", word: Word) -> None:
     use.check("branch", Word(target.removeprefix("refs/").removeprefix("heads/").removeprefix("for/")))
 
 
-def _python(use: "Use", word: Word) -> None:
+def _python(use: "CommandCheck", word: Word) -> None:
     """Judge Python code."""
     # Most commands need no syntax tree.
     from decklog.guard.policy.python_code import check_python
@@ -125,7 +125,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _LONGEST = 8_000
 
 
-def _snippet(language: str, use: "Use", word: Word) -> None:
+def _snippet(language: str, use: "CommandCheck", word: Word) -> None:
     """Judge code: its calls by the policy's roles; it is risky unless every name in it is known to compute or print."""
     code, patterns = word.text, use.policy.patterns
     # A regular expression of JavaScript has a method `exec` that runs nothing.
@@ -141,7 +141,7 @@ def _snippet(language: str, use: "Use", word: Word) -> None:
         use.report(Event.RISKY_CODE)
 
 
-def _is_harmless(use: "Use", code: str, language: str) -> bool:
+def _is_harmless(use: "CommandCheck", code: str, language: str) -> bool:
     """Return whether code only computes and prints. Files it names are judged separately."""
     patterns, names = use.policy.patterns, use.policy.names
     if patterns("substitution").fullmatch(code.strip()):
@@ -167,7 +167,7 @@ def _is_harmless(use: "Use", code: str, language: str) -> bool:
     return known >= set(patterns("dotted_identifier" if language == "r" else "identifier").findall(bare))
 
 
-def _without_strings(use: "Use", code: str) -> str:
+def _without_strings(use: "CommandCheck", code: str) -> str:
     """Leave of each string only the code inserted into it."""
 
     def kept(found: re.Match[str]) -> str:
@@ -177,7 +177,7 @@ def _without_strings(use: "Use", code: str) -> str:
     return use.policy.patterns("code_string").sub(kept, code)
 
 
-def _declared(use: "Use", bare: str) -> set[str]:
+def _declared(use: "CommandCheck", bare: str) -> set[str]:
     """Return the names that code declares: parameters, and variables that it never calls."""
     names: set[str] = set()
     for found in use.policy.patterns("declared_names").finditer(bare):
@@ -187,7 +187,7 @@ def _declared(use: "Use", bare: str) -> set[str]:
     return names
 
 
-BUILTIN_ROLES: dict[str, Callable[["Use", Word], object]] = {
+BUILTIN_ROLES: dict[str, Callable[["CommandCheck", Word], object]] = {
     "shell": lambda use, word: use.run_text("shell", word),
     "shebang": _shebang,
     "strings": _strings,

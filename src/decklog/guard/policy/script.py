@@ -12,7 +12,7 @@ from decklog.guard.policy.verdict import Event
 from decklog.guard.policy.words import UNKNOWN, UNKNOWN_WORD, Word, combine, split_words
 
 if TYPE_CHECKING:
-    from decklog.guard.policy.engine import Use
+    from decklog.guard.policy.engine import CommandCheck
 
 _MOST_CHOICES = 64
 _REDIRECTS = {"file_redirect", "herestring_redirect", "heredoc_redirect"}
@@ -34,7 +34,7 @@ _SUBSCRIPT_COMMAND = re.compile(r"\w\[[^\]]*(?:\$\(|`)")
 class Reader:
     """Walk one script. An exception ends the whole judgement, so nothing is restored after one."""
 
-    def __init__(self, source: bytes, use: "Use", depth: int) -> None:
+    def __init__(self, source: bytes, use: "CommandCheck", depth: int) -> None:
         self.source = source
         self.use = use
         self.scope = use.scope
