@@ -42,6 +42,8 @@ POSTGRES = "postgresql://you@host/agents"
 PROJECT = "/home/you/project"
 # The first commands that most people try are run with the installed program; starting it is most of what a page costs.
 INSTALLED = {"README.md"}
+# Pages that run several fixes or plans.
+SLOW = {"docs/how-to/mend.md"}
 # Pages for users who have sessions of coding agents in the project.
 WITH_SESSIONS = {"README.md"}
 
@@ -125,7 +127,11 @@ def folder(first_folder: Path, tmp_path: Path) -> Path:
     return tmp_path / "project"
 
 
-@pytest.mark.parametrize("story", stories(), ids=lambda story: name(story[0]))
+@pytest.mark.parametrize(
+    "story",
+    [pytest.param(story, marks=pytest.mark.slow if story[0].page in SLOW else ()) for story in stories()],
+    ids=lambda story: name(story[0]),
+)
 def test_commands_answer_as_the_page_shows(story: list[Block], folder: Path, request: pytest.FixtureRequest) -> None:
     is_on_a_server = any(POSTGRES in block.text for block in story)
     url = request.getfixturevalue("empty_postgres_url") if is_on_a_server else POSTGRES

@@ -4,7 +4,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -62,10 +62,16 @@ def explanations(module: str) -> Iterator[str]:
             yield token.string
 
 
+def found_in(texts_of: Callable[[str], Iterator[str]]) -> list[tuple[str, str]]:
+    """Return the texts with a word of the list. Parse only modules that have such a word anywhere."""
+    sources = [(name(path), path.read_text(encoding="utf-8")) for path in MODULES]
+    suspects = [(where, source) for where, source in sources if _AVOIDED.search(source)]
+    return [(where, text) for where, source in suspects for text in texts_of(source) if _AVOIDED.search(text)]
+
+
 def test_docstrings_and_comments_have_no_word_of_the_avoid_list() -> None:
-    texts = [(name(path), text) for path in MODULES for text in explanations(path.read_text(encoding="utf-8"))]
-    assert len(texts) > 1000
-    assert [(where, text) for where, text in texts if _AVOIDED.search(text)] == []
+    assert [*explanations('"""Doc."""\n\nx = 1  # comment\n')] == ["Doc.", "# comment"]
+    assert found_in(explanations) == []
 
 
 def messages(module: str) -> Iterator[str]:
@@ -80,9 +86,8 @@ def messages(module: str) -> Iterator[str]:
 
 
 def test_messages_have_no_word_of_the_avoid_list() -> None:
-    texts = [(name(path), text) for path in MODULES for text in messages(path.read_text(encoding="utf-8"))]
-    assert len(texts) > 1000
-    assert [(where, text) for where, text in texts if _AVOIDED.search(text)] == []
+    assert [*messages('"""Doc string."""\nraise Invalid("two words")\n')] == ["two words"]
+    assert found_in(messages) == []
 
 
 @pytest.mark.parametrize("kind", ["css", "html", "js", "md", "sql", "toml"])
