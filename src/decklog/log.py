@@ -285,7 +285,7 @@ class Decklog(Blocks):
     )
     gates: "Gates" = _store(
         "workflow.gates.Gates",
-        "Circuit breakers: close a shared resource, let one caller at a time retry after a while, and open it for all.",
+        "Pause calls to a shared resource, let one caller at a time probe it, then open it for all.",
         "gates",
     )
     effects: "Effects" = _store(
