@@ -120,7 +120,7 @@ def test_a_log_that_a_pull_put_in_the_place_of_the_own_one_is_not_used(decklog: 
     shutil.copy(shipped / ".decklog" / "decklog.db", own)
     for beside in ("decklog.db-wal", "decklog.db-shm"):
         (log_folder / ".decklog" / beside).unlink(missing_ok=True)
-    assert "made at another time" in refusal(decklog, log_folder)
+    assert "created at another time" in refusal(decklog, log_folder)
 
 
 def test_a_log_that_an_agent_put_into_a_folder_of_the_project_is_not_used(decklog: Program, log_folder: Path) -> None:

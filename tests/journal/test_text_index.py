@@ -279,7 +279,7 @@ def test_entries_are_indexed_in_the_background_as_they_are_written(log: Decklog,
 def test_entries_of_many_short_runs_are_indexed_in_the_background(log: Decklog) -> None:
     for number in range(100):
         log.runs.start(f"short run {number}")
-    log.db.submit(lambda: None).result()
+    wait_for_background(log)
     assert _count_unindexed(log) < 2 * marks.STREAMS_BETWEEN_STEPS
 
 

@@ -24,7 +24,7 @@ def conduct(log: Decklog, folder: Path, *items: dict[str, Any], is_worked: bool 
     work = Work(log, folder, *items)
     plan = parse(work.content, is_json=True)
     context = starting.begin(
-        log, RunRequest(plan.goal, work.content, plan), Repository.find(folder, state_home()), say=lambda _: None
+        log, RunRequest(plan.goal, work.content, plan), Repository.find(folder, Path(state_home())), say=lambda _: None
     )
     if is_worked:
         Conductor(context).run()

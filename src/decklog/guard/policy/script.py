@@ -103,18 +103,22 @@ class Reader:
                 self._keep_certain(node, made)
                 return output
             case kind if kind not in _SKIPPED:
-                if kind in _LOOPS:
-                    self._check_flood(node)
-                variable = node.child_by_field_name("variable")
-                if variable is not None:
-                    # The variable of a loop takes every value.
-                    values = [child for child in node.children if child.type in _WORDS]
-                    self.scope.offer(self.text(variable), [word for child in values for word in Expander(self).fields(child)])
-                self.scope.conditional += kind in _BRANCHING
-                output = self._children(node, stdin)
-                self.scope.conditional -= kind in _BRANCHING
-                return output
+                return self._compound(node, stdin)
         return Word("")
+
+    def _compound(self, node: Node, stdin: Word | None) -> Word:
+        """Read a loop, a branch or another statement that holds statements."""
+        if node.type in _LOOPS:
+            self._check_flood(node)
+        variable = node.child_by_field_name("variable")
+        if variable is not None:
+            # The variable of a loop takes every value.
+            values = [child for child in node.children if child.type in _WORDS]
+            self.scope.offer(self.text(variable), [word for child in values for word in Expander(self).fields(child)])
+        self.scope.conditional += node.type in _BRANCHING
+        output = self._children(node, stdin)
+        self.scope.conditional -= node.type in _BRANCHING
+        return output
 
     def text(self, node: Node) -> str:
         """Return a node's text."""

@@ -138,6 +138,12 @@ def split_words(text: str) -> list[str]:
 _SHORTEST_ABBREVIATION = 5
 
 
+def _split_cluster(text: str, valued: frozenset[str]) -> tuple[list[str], str]:
+    """Split a cluster of short flags. The text behind a flag that takes a value is its value."""
+    end = next((at for at, char in enumerate(text) if at and "-" + char in valued), len(text) - 1)
+    return ["-" + char for char in text[1 : end + 1]], text[end + 1 :]
+
+
 class Arguments:
     """Arguments sorted the way most programs do: flags as written, `(option, value)` pairs, operands in order.
 
@@ -176,14 +182,12 @@ class Arguments:
                 self.operands.append(word)
                 continue
             if is_long or word.text in valued:
-                flag, rest = (name, value) if is_long else (word.text, "")
-                equals = equals if is_long else ""
+                flag, equals, rest = (name, equals, value) if is_long else (word.text, "", "")
                 self.flags.append(flag)
             else:
-                # In a cluster of short flags, the text behind one that takes a value is its value.
-                end = next((at for at, char in enumerate(word.text) if at and "-" + char in valued), len(word.text) - 1)
-                self.flags += ["-" + char for char in word.text[1 : end + 1]]
-                flag, equals, rest = "-" + word.text[end], "", word.text[end + 1 :]
+                cluster, rest = _split_cluster(word.text, valued)
+                self.flags += cluster
+                flag, equals = cluster[-1], ""
             if equals or rest:
                 self.values.append((flag, Word(rest, word.taint, word.content)))
             elif following is not None and flag in valued:
