@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+from time import monotonic
 from typing import Any
 
 import anyio
 import pytest
 
 from decklog import AsyncDecklog, Busy, Decklog, EntryKind, Invalid
+from decklog.core import fork_safety
 from tests.aio.conftest import MOST_THREADS, Failure, our_threads
 
 pytestmark = pytest.mark.anyio
@@ -59,14 +61,14 @@ async def test_write_of_another_task_is_not_lost_in_a_rollback(alog: AsyncDecklo
 
     async def write() -> None:
         await inside.wait()
-        await alog.journal.append("run_1", "beside")
+        await alog.journal.append("run_1", "meanwhile")
         written.set()
 
     async with anyio.create_task_group() as group:
         group.start_soon(hold)
         group.start_soon(write)
     assert written.is_set()
-    assert bodies(log) == ["beside"]
+    assert bodies(log) == ["meanwhile"]
 
 
 @pytest.mark.slow
@@ -155,9 +157,11 @@ async def test_a_plain_transaction_is_not_mixed_with_awaited_verbs(alog: AsyncDe
 async def test_a_fork_inside_of_one_does_not_wait_for_it(alog: AsyncDecklog, log: Decklog) -> None:
     async with alog.transaction():
         await alog.journal.append("run_1", "parent")
+        began = monotonic()
         if (child := os.fork()) == 0:
             os._exit(7)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        assert monotonic() - began < fork_safety._LONGEST_WAIT
         await alog.journal.append("run_1", "parent again")
     assert bodies(log) == ["parent", "parent again"]
 

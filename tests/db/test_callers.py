@@ -36,7 +36,7 @@ def bodies(log: Decklog) -> list[str | None]:
 
 async def test_write_of_another_task_is_not_lost_in_a_rollback(log: Decklog, run_id: str) -> None:
     def write_beside() -> None:
-        for act in (lambda: log.journal.append(run_id, "beside"), lambda: log.transaction().__enter__(), log.close):
+        for act in (lambda: log.journal.append(run_id, "meanwhile"), lambda: log.transaction().__enter__(), log.close):
             with pytest.raises(Busy, match="another task"):
                 act()
         assert bodies(log) == []

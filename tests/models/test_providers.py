@@ -137,7 +137,7 @@ def test_anthropic_library_asks_for_a_tool_and_reports_usage(server: _Server, mo
     assert server.requests[0]["system"][0]["cache_control"] == {"type": "ephemeral"}
     server.status, server.headers = 529, {"retry-after": "12"}
     assert (model.reply(PROMPT, WISH).error_class, model.reply(PROMPT, WISH).retry_seconds) == ("overload", 12.0)
-    assert len(server.requests) == 3, "the library must not try again by itself"
+    assert len(server.requests) == 3, "the library must not retry"
 
 
 @needs_time

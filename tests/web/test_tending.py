@@ -264,7 +264,7 @@ def test_verification_ends_with_the_server(log: Decklog, tmp_path: Path) -> None
 def test_verification_of_an_unreadable_log_fails_without_its_path(tmp_path: Path, run_id: str) -> None:
     with Decklog.open(tmp_path / "log.db") as log, logged_in(log) as browser:
         (tmp_path / "log.db").rename(tmp_path / "elsewhere.db")
-        (tmp_path / "log.db").write_bytes(b"not a database, whatever it is called" * 100)
+        (tmp_path / "log.db").write_bytes(b"not a database under any name" * 100)
         verify(browser)
         wait_until(lambda: browser.site.verifying.status.began_at is None)
         (tmp_path / "elsewhere.db").rename(tmp_path / "log.db")

@@ -119,11 +119,16 @@ class ForkGate:
         finally:
             self.leave(entered)
 
-    def shut(self) -> None:
-        """Block new sections, and wait for those of other threads; with a time limit, since one may wait for this thread."""
+    def shut(self, own: int | None = None) -> None:
+        """Block new sections, and wait for others to end; with a time limit, since one may wait for this thread.
+
+        `own` counts the sections that are not waited for; by default those that this thread entered.
+        """
         with self._changed:
             self._is_shut = True
-            self._changed.wait_for(lambda: not self._inside.keys() - {get_ident()}, _LONGEST_WAIT)
+            if own is None:
+                own = self._inside.get(get_ident(), 0)
+            self._changed.wait_for(lambda: sum(self._inside.values()) <= own, _LONGEST_WAIT)
 
     def open(self) -> None:
         with self._changed:

@@ -80,6 +80,10 @@ class Feed:
     def count(self) -> int:
         return len(self._listeners)
 
+    @property
+    def is_looking(self) -> bool:
+        return self._looking is not None and not self._looking.done()
+
     async def stream(self, is_welcome: Callable[[], bool]) -> AsyncIterator[str]:
         """Yield the text of one connection's stream, until it, its session or the server ends."""
         listener = self._join()
@@ -99,7 +103,7 @@ class Feed:
         listener = LiveListener()
         self._listeners.add(listener)
         self._loop = asyncio.get_running_loop()
-        if self._looking is None or self._looking.done():
+        if not self.is_looking:
             self._has_looked = asyncio.Event()
             self._looking = asyncio.create_task(self._look())
         if self._beating is None or self._beating.done():

@@ -151,11 +151,13 @@ class KeepAlive:
         self._lock = Lock()
         self._open: set[LogConnection] = set()
         self._thread: Thread | None = None
+        self._is_closed = False
 
     def add(self, connection: LogConnection, idle_seconds: float) -> None:
         """Ping a connection from now on: the server ends its transaction after a silence of `idle_seconds`."""
         connection.session.used_at, connection.session.idle_seconds = time.monotonic(), idle_seconds
         with self._lock:
+            self._is_closed = False
             self._open.add(connection)
             if self._thread is None:
                 self._thread = Thread(target=self._run, name="decklog keep-alive", daemon=True)
@@ -166,6 +168,11 @@ class KeepAlive:
         with self._lock:
             self._open.discard(connection)
 
+    def close(self) -> None:
+        """End the thread as soon as no transaction is open."""
+        with self._lock:
+            self._is_closed = True
+
     def _run(self) -> None:
         used_at = time.monotonic()
         while True:
@@ -175,7 +182,7 @@ class KeepAlive:
                 connections = list(self._open)
                 if connections:
                     used_at = now
-                elif now - used_at > _SECONDS_UNUSED:
+                elif self._is_closed or now - used_at > _SECONDS_UNUSED:
                     self._thread = None
                     return
             for connection in connections:
@@ -369,6 +376,7 @@ class PostgresConnections:
 
     def close(self) -> None:
         self._is_closed = True
+        self.keep_alive.close()
         if self._pool is not None:
             self._pool.close()
         while self._reached:

@@ -418,7 +418,9 @@ class PostgresTransactions(Database):
         self.connections.close()
 
     def before_fork(self) -> None:
-        self._gate.shut()
+        # A transaction of this thread can't end before the fork does, whichever thread began it.
+        held = sum(held.block.is_of_this_thread() for held in list(self._held.values()))
+        self._gate.shut(own=held + (getattr(self.local, "connection", None) is not None))
 
     def after_fork_in_parent(self) -> None:
         self._gate.open()

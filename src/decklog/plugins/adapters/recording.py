@@ -17,6 +17,7 @@ from decklog.agents.closing import close_interrupted
 from decklog.agents.intake import take_in
 from decklog.agents.spool import Spool
 from decklog.aio.log import AsyncDecklog
+from decklog.core.errors import Closed
 from decklog.location.locate import LogLocation, locate, spool_folder
 from decklog.log import Decklog
 from decklog.plugins.adapters.loops.calls import as_json
@@ -50,8 +51,10 @@ class EventRecorder:
         self._thread: threading.Thread | None = None
         self._is_closed = False
         self._has_looked = False
+        self._is_log_open = True
         self.trouble: str | None = None
-        atexit.register(self.close)
+        # Not `close`, which ends sessions in an adapter: at exit, one that was not closed is interrupted.
+        atexit.register(self._stop)
 
     # What a loop calls: nothing here raises, and nothing waits for the log
 
@@ -81,12 +84,15 @@ class EventRecorder:
     # Waiting for delivery
 
     def flush(self, seconds: float = _PATIENCE_SECONDS) -> bool:
-        """Wait until all events so far are in the log; return False when that takes longer. They stay in the spool."""
+        """Wait until all events so far are in the log; return False when that takes longer or the log was closed.
+
+        They stay in the spool then.
+        """
         end = time.monotonic() + seconds
         self._hurry.set()
         try:
             while not self._take() or self._soon or not self._spool.is_empty:
-                if time.monotonic() >= end:
+                if not self._is_log_open or time.monotonic() >= end:
                     return False
                 time.sleep(_TOGETHER_SECONDS / 2)
             return True
@@ -95,10 +101,13 @@ class EventRecorder:
 
     def close(self) -> None:
         """Take in what waits, as far as that is possible, and end the thread."""
+        self._stop()
+
+    def _stop(self) -> None:
         if self._is_closed:
             return
         self._is_closed = True
-        atexit.unregister(self.close)
+        atexit.unregister(self._stop)
         self.flush()
         self._wake.set()
         if self._thread is not None:
@@ -119,7 +128,7 @@ class EventRecorder:
 
     def _work(self) -> None:
         pause = _FIRST_PAUSE_SECONDS
-        while not self._is_closed:
+        while self._is_log_open and not self._is_closed:
             self._wake.wait()
             self._hurry.wait(_TOGETHER_SECONDS)
             self._wake.clear()
@@ -143,6 +152,7 @@ class EventRecorder:
                     self._has_looked = True
             except Exception as problem:  # noqa: BLE001
                 # Events stay in the spool; `decklog doctor agents` shows why.
+                self._is_log_open = not isinstance(problem, Closed)
                 self.warn(problem)
                 self._leave_word(problem)
                 return False

@@ -5,6 +5,7 @@ With its own program and a model on loopback it is tried in `tests/agents/real`.
 
 import asyncio
 import logging
+import math
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -138,7 +139,7 @@ def test_a_log_that_can_not_be_written_stops_nobody_and_what_is_held_is_held(
     sessions = DecklogSessions(closed)
     with caplog.at_level(logging.WARNING, "decklog.plugins.adapters"):
         (answer,) = play(sessions, bash("t1", HELD), result("u1", 1, 0.0))
-        assert not sessions.flush(0.0)
+        assert not sessions.flush(math.inf)
     assert answer["hookSpecificOutput"]["permissionDecision"] == "deny"
     assert "not everything is on record yet" in caplog.text
     with Decklog.open(tmp_path / "late.db") as log, DecklogSessions(log) as later:

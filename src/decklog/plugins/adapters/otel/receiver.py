@@ -4,6 +4,7 @@ import asyncio
 import socket
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ MOST_BYTES = 16 * 1024**2
 _MOST_CONNECTIONS = 16
 # Collectors send some thousands at once; each takes several kilobytes until it is written.
 _MOST_SPANS = 20_000
-_IDLE_SECONDS, _REQUEST_SECONDS = 60, 30.0
+_IDLE_SECONDS, _REQUEST_SECONDS, _DISCARD_SECONDS = 60, 30.0, 2.0
 _GZIP = 16 + zlib.MAX_WBITS
 # The HTTP status of an error; the first class that it is an instance of decides. Senders retry after 503 only.
 _STATUSES: tuple[tuple[type[DecklogError], int], ...] = (
@@ -96,6 +97,7 @@ class Receiver:
         given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         kind = given if given in (otlp.JSON, otlp.PROTOBUF) else otlp.JSON
         if (refusal := self._refusal(request, given)) is not None:
+            await _discard_body(request)
             return _error(kind, *refusal)
         try:
             async with asyncio.timeout(_REQUEST_SECONDS):
@@ -168,6 +170,17 @@ def _listen(host: str, port: int) -> socket.socket:
         raise Conflict(f"{host}:{port} can't be had: {problem.strerror}", hint=hint) from None
     taken.listen(64)
     return taken
+
+
+async def _discard_body(request: Request) -> None:
+    """Read what is left of a refused request: a sender that still writes would see a broken connection, not the reason."""
+    size = 0
+    with suppress(TimeoutError, ClientDisconnect):
+        async with asyncio.timeout(_DISCARD_SECONDS):
+            async for part in request.stream():
+                size += len(part)
+                if size > MOST_BYTES:
+                    return
 
 
 async def _read_body(request: Request) -> bytes:
