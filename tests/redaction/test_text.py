@@ -87,3 +87,10 @@ def test_an_explanation_names_the_rule_or_the_features() -> None:
     assert by_name.score is not None
     assert by_name.score > 0
     assert by_name.features
+
+
+@pytest.mark.parametrize("word", ["passw", "pwd", "secret", "cred", "bearer", "jwt", "hmac", "crypt", "sftp", "vpn", "senha"])
+def test_a_word_inside_of_an_id_announces_nothing(word: str) -> None:
+    one, other = (f"lesson_01kdvdna00{text:0<16}" for text in (f"7r{word}", "g248mp5c16vzqpb"))
+    for text in (f"{one} is superseded by {other}", f"{one}: {other}", f"{one}\ncommit 8f4d20a3e3fe58d3", f"{one} b829a1c0 ok"):
+        assert scan(text) == (text, False)

@@ -11,6 +11,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
+from decklog.core.ids import is_ours
 from decklog.redaction.keyvalue import Candidate, split_name
 from decklog.redaction.rules import Lazy, load_table
 
@@ -349,7 +350,7 @@ def feature_names() -> tuple[str, ...]:
 def is_plainly_none(candidate: Candidate) -> bool:
     """Return whether a candidate needs no score: too short, a known word, or a word that a program calls or reads."""
     value = candidate.value
-    if len(value) < 3 or value.lower() in BENIGN:
+    if len(value) < 3 or value.lower() in BENIGN or is_ours(value):
         return True
     if value.isalpha() and value.islower():
         # A word of a sentence, or a name in a program.

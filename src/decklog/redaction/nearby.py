@@ -35,6 +35,11 @@ _JOINED_WORDS = Lazy(r"[a-z]{3,12}(?:[-_.][a-z]{3,12}){2,7}")
 # Words joined by a sign are a passphrase near one of these; near others they are a name.
 _PHRASE_WORD = Lazy(r"(?i)pass|pwd|\bpw\b|phrase|secret|login|cred|kennwort|contrase|senha|clave|wachtwoord|wi-?fi|wlan")
 _ANY_NAME = frozenset(load_table("words")["names"]["any_name"].split())
+_RUN, _RUN_BEFORE = Lazy(r"[0-9A-Za-z]{16,}"), Lazy(r"[0-9A-Za-z]+$")
+_CHANGE = Lazy(r"[0-9](?=[A-Za-z])|[A-Za-z](?=[0-9])")
+# Names such as `sha256WithRSAEncryption2048` have fewer changes between letters and digits.
+_FEWEST_CHANGES = 4
+_LONGEST_ID = 64
 _MOST_LINES_BELOW = 2
 _LONGEST_LINE = 2_000
 _LONGEST_LABEL = 40
@@ -84,7 +89,7 @@ def find_candidates(view: TextView) -> Iterator[Candidate]:
 
 def _has_word(line: str) -> bool:
     """Return whether the rest of a line has a word for a secret: one inside the value does not count."""
-    if _WORD.search(line.encode("latin-1", "replace")):
+    if any(not _is_by_chance(line, start) for start, _, _ in _WORD.find_all(line.encode("latin-1", "replace"))):
         return True
     return not line.isascii() and _FOREIGN.search(line) is not None
 
@@ -155,8 +160,17 @@ def _word_places(view: TextView) -> Iterator[int]:
         yield from sorted([*places, *(match.start() for match in _FOREIGN.finditer(view.text))])
 
 
+def _is_by_chance(text: str, place: int) -> bool:
+    """Return whether a word is inside of a long run of mixed letters and digits, such as an id."""
+    run = _RUN_BEFORE.search(text, max(0, place - _LONGEST_ID), place + 1)
+    run = _RUN.match(text, run.start()) if run else None
+    return run is not None and len(_CHANGE.findall(run[0])) >= _FEWEST_CHANGES
+
+
 def _announces(text: str, start: int, end: int) -> bool:
-    """Return whether a word for a key or a token is one for a secret: not a cache key, a public key, a page token."""
+    """Return whether a word is one for a secret: not a cache key, a public key, a page token, nor inside of an id."""
+    if _is_by_chance(text, start):
+        return False
     word = text[start:end].lower()
     if "key" not in word and "token" not in word:
         return True
