@@ -213,7 +213,7 @@ def test_an_import_that_finds_nothing_says_where_it_looked(decklog: Program, rep
 
 def test_an_import_shows_progress_with_a_rate_on_a_terminal(used: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from decklog.cli import terminal
-    from decklog.core.figures import sized
+    from decklog.core.display import sized
 
     written: list[str] = []
     clock = iter([0.0, 0.0, 1.5, 3.0])

@@ -9,7 +9,7 @@ import pytest
 
 from decklog import Decklog, ManualClock
 from decklog.cli.lines import cells, fit, wrapped
-from decklog.core.figures import span
+from decklog.core.display import span
 from decklog.core.processes import Identity
 from tests.cli.conftest import Program
 from tests.cli.test_terminal import on_a_terminal

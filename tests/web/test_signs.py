@@ -5,7 +5,7 @@ import re
 from decklog import Decklog, RunStatus, Status, TaskState
 from decklog.cli.terminal import BAD, DIM, GOOD, LOUD, of_word
 from decklog.conductor.status import STATES
-from decklog.core.words import TONES
+from decklog.core.display import TONES
 from decklog.web.rendering import sign, state_sign
 from tests.stores.claiming import claimed
 from tests.web.client import Browser

@@ -8,7 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from decklog.agents.session_views import describe_session, last_session, shorten
+from decklog.agents.session_views import describe_session, last_session
+from decklog.core.display import one_line, shorten
 from decklog.core.errors import Busy, NotFound, ReadOnly
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
@@ -163,4 +164,4 @@ def _room_of(line: str) -> int:
 
 
 def _line(text: str) -> str:
-    return shorten(text, _LONGEST_LINE)
+    return shorten(one_line(text), _LONGEST_LINE)

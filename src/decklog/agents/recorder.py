@@ -27,6 +27,7 @@ from decklog.agents.events import (
     Spawned,
 )
 from decklog.agents.texts import dict_of, storable, storable_value, text_or_none
+from decklog.core.display import one_line
 from decklog.core.errors import NotFound
 from decklog.journal.entry import Entry, EntryKind
 from decklog.journal.new_entry import prepare_entry
@@ -88,7 +89,7 @@ def _is_same(entry: Entry, event: SessionEvent) -> bool:
     match event:
         case Prompted():
             # One source appends attachments to the prompt; the other omits them.
-            own, known = _words(redact(event.text)), _words(entry.body or "")
+            own, known = one_line(redact(event.text)), one_line(entry.body or "")
             return entry.subtype == "prompt" and bool(known) and (own.startswith(known) or (bool(own) and known.startswith(own)))
         case Begun():
             return entry.subtype == "session" and entry.body == f"session {event.source}"
@@ -98,10 +99,6 @@ def _is_same(entry: Entry, event: SessionEvent) -> bool:
             return entry.subtype == "compacted"
         case _:
             return False
-
-
-def _words(text: str) -> str:
-    return " ".join(text.split())
 
 
 _BODY, _PAYLOAD, _REDACTED = map(COLUMNS.index, ("body", "payload", "redacted"))
@@ -191,12 +188,12 @@ class Recorder:
                     return
             case Prompted():
                 if self._run_of(event) not in self._named:
-                    self._name(event, _one_line(event.text))
+                    self._name(event, _goal_of(event.text))
             case Answered():
                 self._charge(event)
                 return
             case Spawned():
-                self._ensure(event, goal=_one_line(event.task) or event.role or None, role=event.role)
+                self._ensure(event, goal=_goal_of(event.task) or event.role or None, role=event.role)
                 return
             case Joined():
                 self._end(event)
@@ -266,7 +263,7 @@ class Recorder:
                 self._log.runs.get(self._run_of(event))
                 return False
         named = {"transcript": event.transcript, "source": event.source, "process": event.process}
-        run_id = self._ensure(event, goal=_one_line(event.goal), **named, **facts)
+        run_id = self._ensure(event, goal=_goal_of(event.goal), **named, **facts)
         if self._run_id is None and event.source != "compact":
             self._take_up(run_id, event)
         return True
@@ -423,9 +420,9 @@ class Recorder:
         return {call: tool for call, tool in reversed(calls.items()) if call not in ended}
 
 
-def _one_line(text: str | None) -> str | None:
+def _goal_of(text: str | None) -> str | None:
     """Return a text shortened to one line, as the goal of a run."""
-    return (" ".join(storable(text).split())[:_GOAL_CHARACTERS] or None) if text else None
+    return (one_line(storable(text))[:_GOAL_CHARACTERS] or None) if text else None
 
 
 def _is_unnamed(run: Run) -> bool:

@@ -16,8 +16,8 @@ from typing import Any
 
 from decklog.agents.sessions import charge_of_session, cost_of_work, is_session
 from decklog.agents.texts import dict_of, list_of, text_or_none
+from decklog.core.display import dollars, one_line, shorten
 from decklog.core.errors import Invalid, NotFound
-from decklog.core.figures import dollars
 from decklog.journal.entry import Entry, EntryKind
 from decklog.log import Decklog
 from decklog.records.record import every_page
@@ -387,7 +387,7 @@ def describe_session(log: Decklog, found: SessionSummary) -> Iterator[str]:
     """Yield lines about a session, within the size limit."""
     room = _MOST_BYTES
     for text in _lines(log, found):
-        line = shorten(text, _LONGEST)
+        line = shorten(one_line(text), _LONGEST)
         room -= len(line.encode()) + 1
         if room < 0:
             return
@@ -423,9 +423,3 @@ def _failing(steps: Sequence[Step]) -> list[Step]:
     last = {step.text: step for step in steps if step.kind == "call" and step.tool == "Bash" and step.outcome is not None}
     failed = [step for step in last.values() if step.outcome == "failed"]
     return sorted(failed, key=lambda step: step.at, reverse=True)[:_FAILING]
-
-
-def shorten(text: str, longest: int) -> str:
-    """Return a text as one line of limited length."""
-    line = " ".join(text.split())
-    return line if len(line) <= longest else f"{line[: longest - 1]}…"

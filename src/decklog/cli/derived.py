@@ -9,7 +9,7 @@ from decklog.cli.call import HAND_WRITTEN, SENTENCES, Invocation, WrongUsage
 from decklog.cli.exits import use_shape_of
 from decklog.cli.parameters import parameters_of, read_words
 from decklog.cli.show import confirm, show
-from decklog.core.figures import dollars
+from decklog.core.display import dollars
 from decklog.log import Decklog, store_class
 from decklog.records.operations import Operation, operations_of
 from decklog.records.record import Page, Record

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from decklog.cli.call import HAND_WRITTEN, Invocation, WrongUsage
 from decklog.core import errors
+from decklog.core.display import dollars
 from decklog.core.errors import DecklogError
-from decklog.core.figures import dollars
 
 if TYPE_CHECKING:
     from decklog.cli.parameters import Parameter

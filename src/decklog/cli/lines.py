@@ -5,7 +5,7 @@ from typing import NamedTuple
 from unicodedata import category, east_asian_width
 
 from decklog.cli.terminal import PLAIN, are_shown, coded
-from decklog.core.characters import revealed
+from decklog.core.display import one_line, revealed
 
 
 class StyledText(NamedTuple):
@@ -46,7 +46,7 @@ def _width(character: str) -> int:
 
 def fit(text: str, places: int, *, right: bool = False) -> str:
     """Return a text with a number of columns: cut with a mark, or padded."""
-    clean = revealed(" ".join(text.split()))
+    clean = revealed(one_line(text))
     if cells(clean) > places:
         clean = _cut(clean, places)
     blanks = " " * (places - cells(clean))

@@ -12,6 +12,7 @@ from decklog.cli import terminal
 from decklog.cli.exits import print_json, shape
 from decklog.cli.lines import Line, print_lines
 from decklog.cli.terminal import DIM, PLAIN, STRONG, of_word, painted
+from decklog.core.display import one_line, shorten
 from decklog.core.errors import Invalid
 from decklog.records.record import Page, Record
 
@@ -94,7 +95,7 @@ def _styled(name: str, cell: str, width: int) -> str:
 
 def _cell(value: Any, limit: int) -> str:
     text = " ".join(plain(value).split())
-    return cut(readable(text), limit)
+    return shorten(readable(text), limit)
 
 
 def readable(text: str) -> str:
@@ -114,15 +115,10 @@ def in_dollars(value: Any) -> Any:
 
 def _amount(name: str, value: Any, is_of_unit: bool) -> Any:
     if type(value) is int and (is_of_unit or name.endswith((_SMALL, _PRICE))):
-        from decklog.core.figures import dollars
+        from decklog.core.display import dollars
 
         return dollars(value)
     return "dollars" if (name, value) == ("unit", _SMALL) else in_dollars(value)
-
-
-def cut(text: str, limit: int) -> str:
-    """Keep a text within its place; a mark shows that there is more."""
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def plain(value: Any) -> str:
@@ -197,7 +193,7 @@ def confirm(record: Record, warnings: list[str]) -> int:
     names = record.identity if isinstance(record.identity, tuple) else (record.identity,)
     parts = [" ".join(str(data[name]) for name in names if data.get(name) is not None)]
     text = next((str(data[name]) for name in _TEXTS if data.get(name) and name not in names), "")
-    parts += [cut(" ".join(text.split()), _WIDTH)] if text else []
+    parts += [shorten(one_line(text), _WIDTH)] if text else []
     parts += [str(data[name]) for name in _AMOUNTS if data.get(name) is not None][:1]
     state = next((str(data[name]) for name in _STATES if data.get(name)), None)
     notes = [note for note in (state, "nothing changed" if getattr(record, "already", False) else None) if note]
@@ -305,7 +301,7 @@ def _described(entry: Any) -> str:
     if "model" not in image:
         return ""
     cost = image.get("cost_microdollars")
-    from decklog.core.figures import dollars
+    from decklog.core.display import dollars
 
     return f"{'price unknown' if cost is None else dollars(cost)}, {image['model']}"
 
@@ -325,7 +321,7 @@ def entry_line(entry: Any, *, of_one_stream: bool = False) -> str:
     where = f"{entry.seq:>5}" if of_one_stream and terminal.is_terminal() else entry.id
     line = f"{entry.at:%Y-%m-%d %H:%M:%S}  {where}  {entry.kind:<11} {who:<12} {': '.join(parts)}"
     line = terminal.written_out(line)
-    return cut(line, terminal.width()) if terminal.is_terminal() else line
+    return shorten(line, terminal.width()) if terminal.is_terminal() else line
 
 
 def painted_entry(entry: Any, *, of_one_stream: bool = False) -> str:

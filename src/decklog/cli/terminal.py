@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
-from decklog.core import words
+from decklog.core import display
 
 
 def is_terminal(stream: TextIO | None = None) -> bool:
@@ -49,13 +49,13 @@ def escaped_json(text: str) -> str:
     """Escape control characters that JSON allows; parsers read the same text."""
     if text.isascii():
         return text
-    from decklog.core.characters import OBEYED
+    from decklog.core.display import OBEYED
 
     return text.translate({code: f"\\u{code:04x}" for code in OBEYED if code >= 0x7F})
 
 
 def _escapes() -> dict[int, str]:
-    from decklog.core.characters import OBEYED
+    from decklog.core.display import OBEYED
 
     return {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in OBEYED}
 
@@ -108,13 +108,13 @@ PLAIN, LOUD, STRONG, DIM, GOOD, BAD, BUSY = "plain", "loud", "strong", "dim", "g
 # Amber is for what needs a person, and for nothing else.
 _CODES = {LOUD: "1;33", STRONG: "1", DIM: "2", GOOD: "32", BAD: "31", BUSY: "36"}
 _STYLES = {
-    words.NEED: LOUD,
-    words.BAD: BAD,
-    words.WARN: STRONG,
-    words.BUSY: BUSY,
-    words.HOLD: DIM,
-    words.GOOD: GOOD,
-    words.DIM: DIM,
+    display.NEED: LOUD,
+    display.BAD: BAD,
+    display.WARN: STRONG,
+    display.BUSY: BUSY,
+    display.HOLD: DIM,
+    display.GOOD: GOOD,
+    display.DIM: DIM,
 }
 # A process is one call, so this is set once.
 _is_wanted = True
@@ -138,7 +138,7 @@ def are_shown(stream: TextIO | None = None) -> bool:
 
 def of_word(word: object) -> str:
     """Return the style of a state, an outcome or a status word."""
-    return _STYLES.get(words.TONES.get(str(word), ""), PLAIN)
+    return _STYLES.get(display.TONES.get(str(word), ""), PLAIN)
 
 
 def painted(text: str, style: str, stream: TextIO | None = None) -> str:

@@ -27,6 +27,7 @@ from decklog.conductor.items.item import Rounds
 from decklog.conductor.outages import Outages
 from decklog.conductor.plan import FILE, as_json, read_back, read_proposal
 from decklog.conductor.stages import WORK, is_cut_anew
+from decklog.core.display import DOLLAR
 from decklog.core.errors import DecklogError, Invalid, NotFound, Unavailable
 from decklog.guard.calls.tool import EffectCheck
 from decklog.guard.sandbox.sandbox import Sandbox, SandboxKind
@@ -200,7 +201,7 @@ class WorkAttempt:
             "prompt_file": self._brief_file,
             "model": agent.model,
             "turns": agent.turns,
-            "budget_usd": None if money is None else f"{money / 1_000_000:.6f}",
+            "budget_usd": None if money is None else f"{money / DOLLAR:.6f}",
             "place": self._place.tree,
             "policy_hook": policy_hook(agent),
         }

@@ -18,8 +18,8 @@ from decklog.conductor.git.refs import Branches, Remote
 from decklog.conductor.git.repository import ref_part
 from decklog.conductor.stages import LAND, all_tasks
 from decklog.conductor.status import run_status
+from decklog.core.display import counted, shorten
 from decklog.core.errors import Conflict, DecklogError, Denied, TimedOut, Unavailable
-from decklog.core.figures import counted
 from decklog.guard.calls.tool import EffectCheck
 from decklog.stores.runs.run import ENDED
 
@@ -254,7 +254,7 @@ def prepare_request(
         branch=branch or f"decklog/{ref_part(context.run_id)}",
         base=into,
         commit=commit,
-        title=title if len(title) <= _LONGEST_TITLE else f"{title[: _LONGEST_TITLE - 1]}…",
+        title=shorten(title, _LONGEST_TITLE),
         body=_request_body(context, commit),
         files=len(changes(context.repository, old, commit)),
     )

@@ -14,6 +14,7 @@ from decklog.conductor.checks.running import Runner
 from decklog.conductor.git.refs import Remote
 from decklog.conductor.git.repository import HOME, Repository, starting_commit, write_git_directory
 from decklog.conductor.settings import Check, Configuration
+from decklog.core.display import one_line
 from decklog.core.errors import DecklogError
 from decklog.guard.sandbox import sandbox
 from decklog.guard.sandbox.sandbox import Sandbox, SandboxKind
@@ -189,4 +190,4 @@ def _line(table: str, missing: Sequence[str]) -> str:
 
 
 def _tail(output: str) -> str:
-    return " ".join(output.split())[-_SHOWN:] or "it printed nothing"
+    return one_line(output)[-_SHOWN:] or "it printed nothing"

@@ -15,6 +15,7 @@ from decklog.conductor.agents.description import Description, describe, known_ta
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.plan import WorkPlan
 from decklog.conductor.tables import build, check_names
+from decklog.core.display import DOLLAR
 from decklog.core.errors import Invalid, NotAccepted, NotFound
 from decklog.core.user_consents import give_consent, has_consent
 from decklog.guard.policy.policy import control_files
@@ -347,7 +348,7 @@ def _money(table: Mapping[str, Any]) -> dict[str, Any]:
         value = table.get(f"{name}_usd")
         if value is not None and (not isinstance(value, (int, float)) or value < 0):
             raise Invalid(f"{name}_usd is {value!r}; it is an amount of dollars", field=f"{name}_usd")
-        found[f"{name}_microdollars"] = None if value is None else round(value * 1_000_000)
+        found[f"{name}_microdollars"] = None if value is None else round(value * DOLLAR)
     return found
 
 

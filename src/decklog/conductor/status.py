@@ -5,7 +5,7 @@ from typing import Any
 
 from decklog.conductor import overlaps
 from decklog.conductor.stages import CHECK, LAND, PLAN, WORK, all_tasks, item_name, newest_landing
-from decklog.core.figures import dollars
+from decklog.core.display import dollars
 from decklog.log import Decklog
 from decklog.stores.tasks.task import Task
 

@@ -7,9 +7,10 @@ import mcp_types as types
 
 from decklog import EntryKind, Task
 from decklog.agents.prime import Prime, Wording
+from decklog.core.display import one_line
 from decklog.core.errors import Invalid, NotFound
 from decklog.mcp.tool import cut
-from decklog.shortcuts.caller import Caller, one_line, task_data
+from decklog.shortcuts.caller import Caller, task_data
 
 _NOTES = 20
 _LINE = 500

@@ -6,12 +6,13 @@ None of them approves, promotes or raises a budget. Operations of the owner reje
 from pathlib import Path
 from typing import Any
 
+from decklog.core.display import DOLLAR, one_line
 from decklog.core.errors import Invalid, NotFound
 from decklog.mcp.identity import is_over_http
 from decklog.mcp.prompts import situation
 from decklog.mcp.tool import McpTool, bounded, cut, paged, place_of, plain
 from decklog.shortcuts import verbs
-from decklog.shortcuts.caller import DONE, PENDING, REFUSED, Caller, ShortcutAnswer, one_line
+from decklog.shortcuts.caller import DONE, PENDING, REFUSED, Caller, ShortcutAnswer
 
 _LINE = 300
 _SHOWN = 10
@@ -41,7 +42,7 @@ def spend(
     cost: float | None = None,
     key: str | None = None,
 ) -> ShortcutAnswer:
-    cost_microdollars = None if cost is None else round(cost * 1_000_000)
+    cost_microdollars = None if cost is None else round(cost * DOLLAR)
     tokens = {"in_": in_, "out": out, "cache_read": cache_read, "cache_write": cache_write}
     return verbs.spend(me, model, **tokens, cost_microdollars=cost_microdollars, key=key)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from decklog.core.display import DOLLAR
 from decklog.core.errors import BudgetExceeded, DecklogError, NotFound
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
@@ -31,7 +32,6 @@ MOST_TRIES = 3
 # The wait for a limit without a stated end; it doubles each time.
 FIRST_WAIT_SECONDS = 2.0
 LONGEST_TEXT = 20_000
-_MICRO = 1_000_000
 
 
 class NotAnAnswer(ValueError):
@@ -273,7 +273,7 @@ class _Asking:
 
     def _estimate(self) -> int:
         if self._choice.reserve_usd is not None:
-            return round(self._choice.reserve_usd * _MICRO)
+            return round(self._choice.reserve_usd * DOLLAR)
         try:
             return 2 * self._log.prices.quote(
                 self._choice.model, input_tokens=self._call.prompt.tokens, output_tokens=self._call.most_output_tokens

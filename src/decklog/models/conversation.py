@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from decklog.agents.sessions import planned_runs
+from decklog.core.display import counted, dollars, one_line
 from decklog.core.errors import Conflict, DecklogError, Denied, Invalid, NotFound
-from decklog.core.figures import counted, dollars
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
 from decklog.models.asking import ModelSetup
@@ -111,7 +111,7 @@ _READ = {intent: re.compile(pattern, re.IGNORECASE | re.DOTALL) for intent, (pat
 
 def command_in(body: str) -> Understood | None:
     """Parse a message that is exactly a command; None for all others."""
-    words = " ".join(body.split()).rstrip("?!.") if "\n" not in body.strip() else body.strip()
+    words = one_line(body).rstrip("?!.") if "\n" not in body.strip() else body.strip()
     for intent, pattern in _READ.items():
         if (found := pattern.fullmatch(words)) is not None:
             return Understood(intent=intent, args=_given(found.groupdict()), confidence=100, by="command")

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from decklog.core.clock import from_text, to_text
-from decklog.core.figures import counted, dollars
+from decklog.core.display import counted, dollars, one_line
 from decklog.log import Decklog
 from decklog.models.asking import ModelSetup
 from decklog.records.record import every_page
@@ -178,7 +178,7 @@ def _moment(value: object) -> datetime:
 
 
 def _line(text: str) -> str:
-    return " ".join(text.split())[:200]
+    return one_line(text)[:200]
 
 
 def _sentence(text: str) -> str:

@@ -13,6 +13,7 @@ from decklog.conductor.git.repository import Repository, ref_part
 from decklog.conductor.git.workspaces import remove_folder
 from decklog.conductor.settings import NAME
 from decklog.conductor.starting import first_commit
+from decklog.core.display import one_line
 from decklog.core.errors import Invalid, Unavailable
 from decklog.core.folders import state_home
 from decklog.guard.calls.tool import Tool, ToolCall
@@ -212,8 +213,7 @@ def _finding(one: dict[str, Any]) -> Iterator[str]:
 
 def _line(text: str) -> str:
     """Return a text as one line with its markup escaped."""
-    plain = " ".join(text.split())
-    return plain.replace("\\", "\\\\").replace("`", "'").replace("<", "&lt;").replace("[", "\\[").replace("*", "\\*")
+    return one_line(text).replace("\\", "\\\\").replace("`", "'").replace("<", "&lt;").replace("[", "\\[").replace("*", "\\*")
 
 
 def _cell(text: str) -> str:

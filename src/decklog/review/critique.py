@@ -11,6 +11,7 @@ from typing import Any
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.settings import NAME, load, require_consent
 from decklog.conductor.tables import build
+from decklog.core.display import DOLLAR
 from decklog.core.errors import DecklogError, Invalid
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
@@ -43,7 +44,6 @@ FORM: Mapping[str, Any] = {
     "required": ["findings"],
     "additionalProperties": False,
 }
-_MICRO = 1_000_000
 _LONGEST = 20_000
 _LONGEST_TEXT = 600
 _PATTERNS = 3
@@ -86,7 +86,7 @@ class Critic:
         if not self.settings.enabled or not self.models.has(SITE):
             return []
         spent = self.log.ledger.summary(self.run_id, call_site=SITE)["total"]["cost_microdollars"]
-        if spent >= self.settings.most_usd * _MICRO:
+        if spent >= self.settings.most_usd * DOLLAR:
             return []
         call = f"{tool}\n{to_json(arguments)[:_LONGEST]}\n{to_json(outcome)[:_LONGEST]}"
         data = [("task", self._task()), ("known faults", self._known(arguments)), ("call", call)]

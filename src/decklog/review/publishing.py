@@ -8,8 +8,8 @@ from typing import Any
 
 from decklog.conductor.git.changes import DiffLine
 from decklog.conductor.git.repository import Repository, call
+from decklog.core.display import counted
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound
-from decklog.core.figures import counted
 from decklog.guard.policy import Publication
 from decklog.log import Decklog
 from decklog.provenance.commit_origins import count_agent_lines

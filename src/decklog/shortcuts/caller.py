@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from decklog.agents.caller import Remembered, RememberedClaims, Worker
 from decklog.agents.sessions import planned_runs
 from decklog.core.clock import from_text, to_text
+from decklog.core.display import one_line
 from decklog.core.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
@@ -230,7 +231,3 @@ def describe_approval(approval: "Approval") -> str:
         return "no answer yet"
     who = f" by {approval.decided_by}" if approval.decided_by else ""
     return f"{approval.state}{who}" + (f": {one_line(approval.rationale)}" if approval.rationale else "")
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from decklog.shortcuts.caller import Caller, ShortcutAnswer, one_line
+from decklog.core.display import one_line
+from decklog.shortcuts.caller import Caller, ShortcutAnswer
 
 # Symbols by status; those that need a person are prominent.
 _MARKS = {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from decklog import ReasoningPhase
 from decklog.agents.caller import Remembered
+from decklog.core.display import dollars, one_line
 from decklog.core.errors import Invalid, LeaseLost, NotFound, StillPending
 from decklog.shortcuts.caller import (
     DONE,
@@ -19,7 +20,6 @@ from decklog.shortcuts.caller import (
     ShortcutAnswer,
     approval_data,
     describe_approval,
-    one_line,
     task_answer,
 )
 
@@ -255,7 +255,6 @@ def spend(
             enforce=False,
             key=key,
         )
-    from decklog.core.figures import dollars
 
     known = charge.cost_microdollars is not None
     amount = dollars(charge.cost_microdollars or 0, exact=True) if known else "an unknown price"

@@ -4,6 +4,7 @@ import re
 from datetime import datetime
 
 from decklog.core.clock import from_text
+from decklog.core.display import one_line
 from decklog.core.errors import Invalid
 
 LONGEST_NAME = 200
@@ -16,7 +17,7 @@ def name_of(text: str, field: str) -> str:
         from unicodedata import category, normalize
 
         text = "".join(char for char in normalize("NFKC", text) if category(char) != "Cf")
-    name = " ".join(text.split())
+    name = one_line(text)
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         raise Invalid(f"{field} is {text[:50]!r}; a name has 1 to {LONGEST_NAME} visible characters", field=field)
     return name

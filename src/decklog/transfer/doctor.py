@@ -10,8 +10,8 @@ from hashlib import sha256
 from typing import Any
 
 from decklog.core.clock import to_text
+from decklog.core.display import counted
 from decklog.core.errors import Damaged, DecklogError, Invalid
-from decklog.core.figures import counted
 from decklog.db.sqlite.errors import is_full
 from decklog.db.sqlite.file import holders_of
 from decklog.journal.findings import Verification

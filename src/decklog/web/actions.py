@@ -5,8 +5,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from decklog import Task
+from decklog.core.display import DOLLAR, dollars
 from decklog.core.errors import Conflict, Invalid, NotFound
-from decklog.core.figures import dollars
 from decklog.web.forms import REASON, FormField, Subject, WebAction, actor_of, build_view, send, signed
 from decklog.web.item_actions import ITEM_ACTIONS
 from decklog.web.site import PageView, SiteRequest, command, is_lapsed
@@ -16,7 +16,6 @@ _MOST_TASKS = 200
 # Marks tasks that were paused with their run, so that they go on with it.
 _STOPPED = "run stopped: "
 _MESSAGE = (FormField("text", "Message"),)
-_MICRO = 1_000_000
 
 # Runs
 
@@ -216,7 +215,7 @@ def _raise_command(_: SiteRequest, budget: Any) -> str:
 
 def _new_limit(_: SiteRequest, budget: Any) -> tuple[FormField, ...]:
     is_money = budget.unit == "microdollars"
-    now = f"{budget.ceiling / _MICRO:.2f}" if is_money else str(budget.ceiling)
+    now = f"{budget.ceiling / DOLLAR:.2f}" if is_money else str(budget.ceiling)
     return (FormField("limit", "New limit", "line", hint=f"now {now}", unit="$" if is_money else "tokens"),)
 
 
@@ -247,7 +246,7 @@ def _limit(text: str, unit: str) -> int:
     """Parse an amount of dollars or tokens."""
     try:
         amount = Decimal(text.removeprefix("$").replace(",", ""))
-        whole = int(amount * (_MICRO if unit == "microdollars" else 1))
+        whole = int(amount * (DOLLAR if unit == "microdollars" else 1))
     except (InvalidOperation, ValueError, OverflowError):
         whole = 0
     if whole <= 0:

@@ -8,8 +8,8 @@ from typing import Any
 from decklog.conductor import landing, starting
 from decklog.conductor.context import RunContext
 from decklog.conductor.items.item import BY_HAND, Item, Rounds, change_of, find_item, located, split_name
+from decklog.core.display import counted
 from decklog.core.errors import Conflict, Invalid
-from decklog.core.figures import counted
 from decklog.core.folders import state_home
 from decklog.web.forms import REASON, FormField, Offer, Subject, WebAction, actor_of, is_registered, signed
 from decklog.web.site import SiteRequest, command

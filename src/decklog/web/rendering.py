@@ -15,10 +15,9 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from decklog.core import words
-from decklog.core.characters import revealed
+from decklog.core import display
 from decklog.core.clock import from_text
-from decklog.core.figures import counted, dollars, sized, span, took
+from decklog.core.display import counted, dollars, revealed, sized, span, took
 from decklog.web.site import PageView, SiteRequest
 
 STATIC = files("decklog.web") / "static"
@@ -95,20 +94,20 @@ def left(value: datetime | str, now: datetime) -> Markup:
 
 # Symbol, and colour as a class, by tone. Some words have their own symbol.
 _MARKS = {
-    words.NEED: ("needs-attention", "need"),
-    words.BAD: ("failed", "fail"),
-    words.WARN: ("paused", "hold"),
-    words.HOLD: ("paused", "hold"),
-    words.BUSY: ("running", "run"),
-    words.GOOD: ("done", "done"),
-    words.DIM: ("idle", "idle"),
+    display.NEED: ("needs-attention", "need"),
+    display.BAD: ("failed", "fail"),
+    display.WARN: ("paused", "hold"),
+    display.HOLD: ("paused", "hold"),
+    display.BUSY: ("running", "run"),
+    display.GOOD: ("done", "done"),
+    display.DIM: ("idle", "idle"),
 }
 _SYMBOLS = {"stalled": "stalled", "blocked": "blocked", **dict.fromkeys(("cancelled", "abandoned", "skipped"), "cancelled")}
 
 
 def state_mark(word: str) -> tuple[str, str]:
     """Return the symbol and the colour of a status word; an unknown word gets a ring."""
-    symbol, colour = _MARKS[words.TONES.get(word, words.DIM)]
+    symbol, colour = _MARKS[display.TONES.get(word, display.DIM)]
     return _SYMBOLS.get(word, symbol), colour
 
 

@@ -42,10 +42,10 @@ from decklog.agents.events import (
     SessionEvent,
     Thought,
 )
-from decklog.agents.programs.base import MICRODOLLARS
 from decklog.agents.spool import Spool
 from decklog.agents.texts import as_text, dict_of, list_of, text_or_none, whole
 from decklog.agents.transcripts import transcripts_of_session
+from decklog.core.display import DOLLAR
 
 WAY = "acp"
 # A longer message is recorded in parts.
@@ -341,7 +341,7 @@ class AcpReader:
         cost = dict_of(update.get("cost"))
         amount = cost.get("amount")
         if isinstance(amount, int | float) and not isinstance(amount, bool) and cost.get("currency", "USD") == "USD":
-            self._kept["cost"] = round(amount * MICRODOLLARS)
+            self._kept["cost"] = round(amount * DOLLAR)
         yield from ()
 
     def _state(self, update: dict[str, Any]) -> Iterator[SessionEvent]:

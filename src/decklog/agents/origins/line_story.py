@@ -11,8 +11,8 @@ from decklog.agents.origins.commit_story import resolve_commit
 from decklog.agents.session_views import CALLS, RESULTS, call_id
 from decklog.agents.sessions import NO_COST, WorkCost, cost_of_work
 from decklog.agents.texts import dict_of, text_or_none
+from decklog.core.display import dollars
 from decklog.core.errors import Invalid, NotFound
-from decklog.core.figures import dollars
 from decklog.journal.entry import Entry, EntryKind
 from decklog.log import Decklog
 from decklog.provenance.attribution import UNCOMMITTED, Origin

@@ -14,8 +14,8 @@ from decklog.agents.origins.commit_story import KINDS, find_unreviewed, resolve_
 from decklog.agents.origins.exporting import ExportSummary, export_notes
 from decklog.agents.origins.importing import import_notes
 from decklog.agents.sessions import NO_COST, WorkCost, cost_of_work, model_of_run
+from decklog.core.display import counted, dollars
 from decklog.core.errors import Invalid, NotFound
-from decklog.core.figures import counted, dollars
 from decklog.log import Decklog
 from decklog.provenance.attribution import LineRange, Origin
 from decklog.provenance.commit_origins import CommitOrigins

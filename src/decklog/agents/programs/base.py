@@ -17,7 +17,6 @@ Sums = dict[str, list[int]]
 Payload = dict[str, Any]
 # Fields that all events of a payload or line have in common.
 Common = dict[str, Any]
-MICRODOLLARS = 1_000_000
 
 
 @dataclass(kw_only=True)

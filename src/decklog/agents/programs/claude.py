@@ -26,7 +26,6 @@ from decklog.agents.events import (
 )
 from decklog.agents.programs.base import (
     GONE,
-    MICRODOLLARS,
     Common,
     Payload,
     Reading,
@@ -40,6 +39,7 @@ from decklog.agents.programs.base import (
     outcome_of,
 )
 from decklog.agents.texts import as_text, as_time, dict_of, list_of, text_or_none, whole
+from decklog.core.display import DOLLAR
 
 # Hook payloads
 
@@ -183,7 +183,7 @@ def _result_events(payload: Payload, common: Common) -> Iterator[SessionEvent]:
         yield Said(**common, text=as_text(text), message_id=text_or_none(message_id))
     for model, used in (payload.get("spent") or {}).items():
         cost = used.get("costUSD")
-        microdollars = round(cost * MICRODOLLARS) if isinstance(cost, (int, float)) and cost > 0 else None
+        microdollars = round(cost * DOLLAR) if isinstance(cost, (int, float)) and cost > 0 else None
         tokens = [whole(used.get(kind)) for kind in _TOTALS]
         yield from answered(common, f"{common['session_id']}:result:{name}:{model}", model, tokens, microdollars)
     facts = {fact: payload.get(fact) for fact in _OF_RESULT}

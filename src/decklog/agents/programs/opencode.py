@@ -25,8 +25,9 @@ from decklog.agents.events import (
     Thought,
 )
 from decklog.agents.programs import claude
-from decklog.agents.programs.base import MICRODOLLARS, Common, Payload, answered, common_fields, numbered
+from decklog.agents.programs.base import Common, Payload, answered, common_fields, numbered
 from decklog.agents.texts import as_text, dict_of, text_or_none, whole
+from decklog.core.display import DOLLAR
 from decklog.core.errors import Invalid
 from decklog.importing.row import parsed_json
 from decklog.importing.source import SqliteSource
@@ -70,7 +71,7 @@ def _microdollars(cost: object) -> int | None:
     """Return a cost in microdollars; None for a model without a price."""
     if isinstance(cost, bool) or not isinstance(cost, (int, float)) or not 0 < cost < _MOST_DOLLARS:
         return None
-    return round(cost * MICRODOLLARS)
+    return round(cost * DOLLAR)
 
 
 # The database

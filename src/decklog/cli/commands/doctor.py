@@ -23,8 +23,8 @@ from decklog.cli.call import Invocation
 from decklog.cli.exits import Trouble
 from decklog.cli.show import show
 from decklog.cli.terminal import ProgressMeter, say
+from decklog.core.display import counted
 from decklog.core.errors import Damaged, DecklogError
-from decklog.core.figures import counted
 from decklog.core.plugins import find_ignored_entries
 from decklog.location.locate import LogLocation, locate, spool_folder
 

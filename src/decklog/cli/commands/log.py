@@ -8,8 +8,8 @@ from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.groups import for_the_owner
 from decklog.cli.show import show, show_stream
 from decklog.cli.terminal import ProgressMeter
+from decklog.core.display import counted
 from decklog.core.errors import Invalid, NotAccepted, SchemaTooOld
-from decklog.core.figures import counted
 from decklog.location.locate import LogLocation, locate
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.commands.origins import opened
 from decklog.cli.groups import SuggestingGroup, for_the_owner
 from decklog.cli.show import show
-from decklog.core.figures import counted
+from decklog.core.display import counted
 from decklog.log import Decklog
 from decklog.provenance.formats.agent_trace import format_trace, parse_traces
 from decklog.provenance.git import GitRepository

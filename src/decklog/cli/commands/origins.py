@@ -23,8 +23,8 @@ from decklog.cli.exits import print_json
 from decklog.cli.groups import SuggestingGroup, for_the_owner
 from decklog.cli.screens.origins import commit_screen, line_screen, statistics_screen
 from decklog.cli.show import show
+from decklog.core.display import counted
 from decklog.core.errors import Invalid, NotFound
-from decklog.core.figures import counted
 from decklog.log import Decklog
 from decklog.provenance.blame import BlamedLine, blame_file
 from decklog.provenance.git import GitFailed, GitRepository

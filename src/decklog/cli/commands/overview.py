@@ -15,7 +15,7 @@ from decklog.cli.screens.cost import BY, gather, screen
 from decklog.cli.screens.now import LISTED, show_now
 from decklog.cli.show import show
 from decklog.cli.terminal import DIM, PLAIN, is_terminal, of_word, visible, width
-from decklog.core.figures import bar, counted, dollars, sparkline
+from decklog.core.display import bar, counted, dollars, sparkline
 
 if TYPE_CHECKING:
     from decklog import BudgetUsage

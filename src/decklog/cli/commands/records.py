@@ -15,8 +15,8 @@ from decklog.cli.screens.timeline import board_lines
 from decklog.cli.screens.timeline import timeline as draw_timeline
 from decklog.cli.show import fitted, painted_entry, plain, show
 from decklog.cli.terminal import STRONG, painted, put, say, width
+from decklog.core.display import counted, dollars
 from decklog.core.errors import NotFound
-from decklog.core.figures import counted, dollars
 from decklog.log import Decklog
 
 _RECENT = 10

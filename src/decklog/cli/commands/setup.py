@@ -20,8 +20,8 @@ from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.groups import for_the_owner
 from decklog.cli.show import show
 from decklog.cli.terminal import STRONG, painted
+from decklog.core.display import counted, sized
 from decklog.core.errors import Busy, Conflict, DecklogError
-from decklog.core.figures import counted, sized
 from decklog.location.locate import (
     ADDRESS,
     FILE,

@@ -10,7 +10,7 @@ from decklog.cli.groups import SuggestingGroup, for_the_owner
 from decklog.cli.show import show
 from decklog.cli.terminal import ProgressMeter
 from decklog.core.clock import from_text
-from decklog.core.figures import counted
+from decklog.core.display import counted
 from decklog.location.locate import LogLocation, locate
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from typing import Any
 
 from decklog.cli.lines import Line, StyledText, wrapped, written
 from decklog.cli.terminal import DIM, LOUD, PLAIN, STRONG, width
-from decklog.core.characters import revealed
 from decklog.core.clock import from_text
-from decklog.core.figures import dollars, span
+from decklog.core.display import dollars, revealed, span
 from decklog.log import Decklog
 
 _SAID = {

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from decklog.agents.sessions import HISTORIES
 from decklog.cli.lines import Line, StyledText, cells, clipped, fit
 from decklog.cli.terminal import BUSY, DIM, STRONG, width
-from decklog.core.characters import revealed
+from decklog.core.display import bar, compact, counted, dollars, revealed, sparkline, took
 from decklog.core.errors import NotFound
-from decklog.core.figures import bar, compact, counted, dollars, sparkline, took
 from decklog.location.locate import main_repository
 from decklog.log import Decklog
 

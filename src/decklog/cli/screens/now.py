@@ -10,7 +10,7 @@ from decklog.cli.call import Invocation
 from decklog.cli.lines import Line, StyledText, cells, clipped, fit, wrapped
 from decklog.cli.show import show
 from decklog.cli.terminal import DIM, LOUD, PLAIN, STRONG, of_word
-from decklog.core.figures import bar, counted, dollars, span, sparkline
+from decklog.core.display import bar, counted, dollars, span, sparkline
 
 if TYPE_CHECKING:
     from decklog import BudgetOverview, RunOverview, Summary, WaitingItem

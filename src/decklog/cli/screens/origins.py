@@ -8,8 +8,7 @@ from decklog.agents.origins.line_story import LineStory, cost_text, facts_of
 from decklog.agents.origins.statistics import HEADS, LineStatistics, cells_of
 from decklog.cli.lines import Line, StyledText, cells, fit, wrapped
 from decklog.cli.terminal import BAD, DIM, GOOD, PLAIN, STRONG
-from decklog.core.characters import revealed
-from decklog.core.figures import counted
+from decklog.core.display import counted, revealed
 
 _LABEL = 10
 # Lines of a text that are shown; the entry has the rest.

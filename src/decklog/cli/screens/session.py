@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 from decklog.agents.session_views import SessionSummary, Step, short_ids
 from decklog.cli.lines import Line, StyledText, cells, clipped, fit, written
 from decklog.cli.terminal import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_shown, of_word
-from decklog.core.characters import revealed
-from decklog.core.figures import counted, dollars, span, took
+from decklog.core.display import counted, dollars, revealed, span, took
 
 if TYPE_CHECKING:
     from decklog.conductor.status import ConductorStatus, ItemStatus

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from decklog.cli import terminal
 from decklog.cli.lines import Line, StyledText, fit
 from decklog.cli.terminal import BUSY, DIM, PLAIN, STRONG, of_word
-from decklog.core.figures import span, took
+from decklog.core.display import one_line, span, took
 
 if TYPE_CHECKING:
     from decklog import BoardCard, BoardColumn
@@ -58,7 +58,7 @@ def timeline(snapshot: "RunSnapshot", now: datetime, width: int | None = None) -
 
 def _short(text: str) -> str:
     """Keep a label on its line."""
-    shown = terminal.visible(" ".join(text.split()))
+    shown = terminal.visible(one_line(text))
     return fit(shown, min(len(shown), _LONGEST))
 
 

@@ -15,9 +15,8 @@ from decklog.cli.screens.now import START, doing, facts, money_lines, run_line
 from decklog.cli.show import entry_line
 from decklog.cli.signing import proving
 from decklog.cli.terminal import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_wanted, of_word
-from decklog.core.characters import revealed
+from decklog.core.display import dollars, revealed, span
 from decklog.core.errors import DecklogError
-from decklog.core.figures import dollars, span
 from decklog.log import Decklog
 
 if TYPE_CHECKING:

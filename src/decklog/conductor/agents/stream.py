@@ -16,6 +16,7 @@ from decklog.agents.programs.claude import transcripts_below
 from decklog.agents.texts import as_time, storable_value
 from decklog.agents.transcripts import lines_of
 from decklog.conductor.agents.description import Description, ErrorRule, EventRule
+from decklog.core.display import DOLLAR
 from decklog.guard.shell.spool import HEAD
 
 LONGEST_LINE = 1024 * 1024
@@ -222,7 +223,7 @@ class StreamReader:
     def _usage(self, rule: EventRule, taken: Mapping[str, Any]) -> dict[str, int] | None:
         figures = _tokens(taken, cached_within_input=rule.cached_within_input)
         if "cost_usd" in taken:
-            figures["cost_microdollars"] = round(float(taken["cost_usd"]) * 1_000_000)
+            figures["cost_microdollars"] = round(float(taken["cost_usd"]) * DOLLAR)
         if not figures:
             return None
         is_priced = bool(figures.get("cost_microdollars"))

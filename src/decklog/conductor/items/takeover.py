@@ -19,8 +19,8 @@ from decklog.conductor.git.changes import NO_CHANGE, changes, faults
 from decklog.conductor.git.workspaces import Workspace
 from decklog.conductor.items.item import BY_HAND, Item, Rounds, find_item, workspace_of
 from decklog.conductor.stages import WORK
+from decklog.core.display import counted
 from decklog.core.errors import Conflict
-from decklog.core.figures import counted
 from decklog.guard.files.gitignore import IgnoreFile
 from decklog.stores.tasks.claim import Claim
 from decklog.stores.tasks.task import Task

@@ -12,8 +12,8 @@ from decklog.conductor.context import RunContext
 from decklog.conductor.git.changes import lines_of
 from decklog.conductor.items.item import Item, change_of, find_item, patch_of
 from decklog.conductor.status import ItemStatus, run_status
+from decklog.core.display import dollars
 from decklog.core.errors import DecklogError
-from decklog.core.figures import dollars
 from decklog.journal.entry import Entry, EntryKind
 from decklog.log import Decklog
 

@@ -41,10 +41,10 @@ from decklog.agents.acp.wire import AcpReader
 from decklog.agents.entries import MOST_CHARACTERS
 from decklog.agents.events import Answered, Begun, Called, Noted, Returned, Said, SessionEvent, Thought
 from decklog.agents.texts import dict_of, list_of
+from decklog.core.display import DOLLAR
 from decklog.hooks.proxy.guarding import ProxyGuard, denial
 from decklog.hooks.proxy.relay import Mailbox, ending_text, lines, report_start_failure, start
 
-_MICRO = 1_000_000
 _NO_SUCH_METHOD = -32601
 _LOOK_SECONDS = 0.1
 _GRACE_SECONDS = 2.0
@@ -312,7 +312,7 @@ def show(event: SessionEvent) -> None:
             emit("note", text=f"{event.name}: {event.text or ''}"[:_SHOWN])
         case Answered():
             kinds = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
-            cost = None if event.session_microdollars is None else event.session_microdollars / _MICRO
+            cost = None if event.session_microdollars is None else event.session_microdollars / DOLLAR
             emit("usage", model=event.model, cost_usd=cost, **{kind: getattr(event, kind) or None for kind in kinds})
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from decklog.core.display import one_line
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.importing.exports import TASK_FIELDS, TextExport, each
 from decklog.importing.files import text_of
@@ -190,11 +191,6 @@ def _read_id(text: str) -> str:
     except ValueError:
         return text
     return str(found)
-
-
-def one_line(text: str) -> str:
-    """Return a text as a line holds it."""
-    return " ".join(text.split())
 
 
 def unix_lines(text: str) -> str:

@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal, TypeGuard
 
+from decklog.core.display import one_line, shorten
 from decklog.db.base import Database
 from decklog.journal.entry import Entry
 from decklog.journal.rows import COLUMNS, load, load_all
@@ -448,5 +449,4 @@ def _has_enough_words(text: str | None) -> TypeGuard[str]:
 
 def _line(text: str) -> str:
     """Return a text as one line of limited length, without its final period."""
-    line = " ".join(text.split()).rstrip(".")
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+    return shorten(one_line(text).rstrip("."), _LONGEST)

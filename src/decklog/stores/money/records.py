@@ -10,8 +10,8 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from decklog.core.clock import to_text
+from decklog.core.display import dollars
 from decklog.core.errors import Invalid
-from decklog.core.figures import dollars
 from decklog.db.base import Database
 from decklog.records.fork_rules import left_out
 from decklog.records.record import Record

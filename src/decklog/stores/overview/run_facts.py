@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from decklog.core.clock import from_text
+from decklog.core.display import one_line, shorten
 from decklog.db.base import Database
 from decklog.db.where import placed
 from decklog.journal.rows import STREAM_SIZE
@@ -232,8 +233,8 @@ def _last_line_of(fact: dict[str, Any]) -> str:
     if fact["kind"] is None:
         return "archived"
     what = fact["subtype"] or fact["kind"]
-    text = " ".join((fact["body"] or "").split())
+    text = one_line(fact["body"] or "")
     if table := fact["record_table"]:
         what = (text and _DEEDS.get((table, what))) or f"{table} {what}"
     said = f"{what}: {text}" if text else str(what)
-    return said if len(said) <= _SHOWN_CHARACTERS else said[: _SHOWN_CHARACTERS - 1] + "…"
+    return shorten(said, _SHOWN_CHARACTERS)

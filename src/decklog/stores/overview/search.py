@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from decklog.core.clock import from_text
+from decklog.core.display import one_line
 from decklog.db.base import Database, Row
 from decklog.db.search.entries import search as search_entries
 from decklog.db.text_search import Query, Search
@@ -173,7 +174,7 @@ def _snippet(table: str | None, body: str, payload: str | None, words: str) -> t
     """Return the text around the first matching word. A record is shown with its name."""
     sought = [word.rstrip("*").lower() for word in words.split()]
     texts = [("", body), *(_spoken(payload) if table is not None else [("", payload or "")])]
-    texts = [(name, " ".join(text.split())) for name, text in texts if text.strip()] or [("", "")]
+    texts = [(name, one_line(text)) for name, text in texts if text.strip()] or [("", "")]
     name, text = next((one for one in texts if any(word in one[1].lower() for word in sought)), texts[0])
     places = [place for word in sought if (place := text.lower().find(word)) >= 0]
     start = max(0, min(places, default=0) - _BEFORE)

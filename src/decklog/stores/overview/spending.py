@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from decklog.core.clock import from_text, to_text
-from decklog.core.figures import dollars
+from decklog.core.display import dollars
 from decklog.db.base import Database, Row
 from decklog.stores.overview.run_facts import RunOverview
 from decklog.stores.overview.view import View

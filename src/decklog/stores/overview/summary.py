@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from decklog.core.clock import from_text, to_text
-from decklog.core.figures import counted, dollars
+from decklog.core.display import counted, dollars
 from decklog.db.base import Database
 from decklog.db.where import placed
 from decklog.journal.rows import STREAM_SIZE

@@ -6,8 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
+from decklog.core.display import counted
 from decklog.core.errors import Invalid
-from decklog.core.figures import counted
 from decklog.records.fork_rules import FORK_RUN, FORK_TIME, Computed, ForkRule, Refer, Replace, Reset
 from decklog.records.record import Record
 

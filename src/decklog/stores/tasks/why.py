@@ -4,8 +4,8 @@ from datetime import datetime
 from typing import Any
 
 from decklog.core.clock import from_text, to_text
+from decklog.core.display import counted
 from decklog.core.errors import Conflict, Invalid
-from decklog.core.figures import counted
 from decklog.db.base import Database
 from decklog.stores.results.tasks import BlockingTask, ClaimExplanation, TaskExplanation
 from decklog.stores.tasks.claimable import GOES_ON, first_later, is_ready

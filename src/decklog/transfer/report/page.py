@@ -7,8 +7,8 @@ from html import escape
 from itertools import chain
 from typing import Any, TypeVar
 
-from decklog.core import words
-from decklog.core.figures import counted, dollars, took
+from decklog.core import display
+from decklog.core.display import counted, dollars, took
 from decklog.log import Decklog
 from decklog.records.record import every_page
 from decklog.stores.approvals.approval import Approval
@@ -116,7 +116,7 @@ def _bounded(text: str) -> str:
 
 
 # Classes of the page, by tone.
-_TONES = {words.GOOD: "good", words.BAD: "bad", words.NEED: "warn", words.WARN: "warn"}
+_TONES = {display.GOOD: "good", display.BAD: "bad", display.NEED: "warn", display.WARN: "warn"}
 # What a reader looks for first.
 _URGENT = ("blocked", "waiting", "paused", "running", "pending", "done", "abandoned")
 
@@ -235,7 +235,7 @@ class RunPage:
 
 def toned(word: str) -> Any:
     """Return a word with its tone for the owner of the run."""
-    return (_TONES.get(words.TONES.get(word, ""), ""), word)
+    return (_TONES.get(display.TONES.get(word, ""), ""), word)
 
 
 def _criterion(one: Criterion) -> tuple[Any, ...]:

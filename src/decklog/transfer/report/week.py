@@ -7,8 +7,8 @@ from html import escape
 from typing import Any
 
 from decklog.core.clock import to_text
+from decklog.core.display import counted, dollars, sparkline
 from decklog.core.errors import Invalid
-from decklog.core.figures import counted, dollars, sparkline
 from decklog.log import Decklog
 from decklog.records.record import every_page
 from decklog.stores.money.ledger import SpendByLike

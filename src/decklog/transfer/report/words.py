@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from decklog.core.figures import counted, dollars
+from decklog.core.display import counted, dollars, one_line, shorten
 
 Image = dict[str, Any]
 
@@ -74,8 +74,7 @@ def _brief(payload: Any) -> str:
 
 
 def _cut(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _LONGEST_PAYLOAD else flat[: _LONGEST_PAYLOAD - 1] + "…"
+    return shorten(one_line(text), _LONGEST_PAYLOAD)
 
 
 def _kept_apart(entry: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from math import ceil, floor, log, log10
 from typing import Any
 
 from decklog.core.clock import from_text
-from decklog.core.figures import span
+from decklog.core.display import span
 
 # Size of the plot, and of the ticks below it. Pages add the names of days and show it 220 px high.
 COLUMNS_WIDTH, COLUMNS_HEIGHT, TICK = 900, 190, 5

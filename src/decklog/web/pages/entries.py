@@ -9,8 +9,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from decklog import Entry
-from decklog.core.characters import revealed
-from decklog.core.figures import dollars, took
+from decklog.core.display import dollars, revealed, took
 from decklog.log import Decklog
 from decklog.web.rendering import agent_name, as_json, laid_out, segment
 from decklog.web.site import PageView, SiteRequest, command

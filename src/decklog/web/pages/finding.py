@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from decklog import SearchResult, TaskState
+from decklog.core.display import one_line
 from decklog.core.errors import Invalid, NotFound, TimedOut
 from decklog.log import Decklog
 from decklog.web.forms import actor_of, check_token, signed, token_of
@@ -46,7 +47,7 @@ def words_of(text: str) -> Words:
         return " "
 
     rest = re.sub(rf'(?<!\S)({"|".join(_NARROWS)}):(?:"([^"]*)"|(\S+))', taken, text)
-    return Words(" ".join(rest.split()), {name: value for name, value in narrowed.items() if value})
+    return Words(one_line(rest), {name: value for name, value in narrowed.items() if value})
 
 
 def search(request: SiteRequest) -> PageView:

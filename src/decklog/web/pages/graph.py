@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from decklog.core.characters import revealed
+from decklog.core.display import revealed, shorten
 from decklog.web.rendering import segment, state_mark
 
 NODE_WIDTH, NODE_HEIGHT = 200, 46
@@ -221,10 +221,10 @@ def _drawn(nodes: Mapping[str, GraphNode], places: Mapping[Point, tuple[int, int
     for node in nodes.values():
         shape, shade = state_mark(node.state)
         title = revealed(node.title)
-        label = _short(title)
+        label = shorten(title, _LONGEST_TITLE)
         waits = ", ".join(revealed(nodes[one].title) for one in node.needs if one in nodes)
         # The accessible name begins with the visible text, which voice control needs.
-        seen = f"{label} {node.state}" + (f" · {_short(revealed(node.worker))}" if node.worker else "")
+        seen = f"{label} {node.state}" + (f" · {shorten(revealed(node.worker), _LONGEST_TITLE)}" if node.worker else "")
         said = seen + (f"; {title}" if title != label else "") + (f"; blocked by {waits}" if waits else "")
         before = tuple(numbers[one] for one in node.needs if one in numbers)
         x, y = places[node.id]
@@ -238,16 +238,12 @@ def _drawn(nodes: Mapping[str, GraphNode], places: Mapping[Point, tuple[int, int
                 label=label,
                 said=said,
                 is_critical=node.id in critical,
-                worker=_short(revealed(node.worker)) if node.worker else "",
+                worker=shorten(revealed(node.worker), _LONGEST_TITLE) if node.worker else "",
                 before=before,
                 behind=tuple(behind.get(node.id, ())),
             )
         )
     return found
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_TITLE else f"{text[: _LONGEST_TITLE - 1]}…"
 
 
 def _edges(

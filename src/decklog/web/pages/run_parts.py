@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from decklog import Run, Status
+from decklog.core.display import counted, dollars
 from decklog.core.errors import Invalid
-from decklog.core.figures import counted, dollars
 from decklog.web.pages.charts import line_of
 from decklog.web.pages.entries import EntryRow
 from decklog.web.pages.graph import draw_graph, item_of, nodes_of

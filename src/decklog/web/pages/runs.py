@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import quote_plus
 
 from decklog import AttentionGroup, AttentionKind, Page, RunSort, Status
+from decklog.core.display import dollars
 from decklog.core.errors import DecklogError, Invalid
-from decklog.core.figures import dollars
 from decklog.web.rendering import segment
 from decklog.web.site import PageView, SiteRequest, command, visible_error
 

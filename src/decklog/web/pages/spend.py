@@ -8,9 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
 
 from decklog import SpendKey
-from decklog.core.characters import revealed
+from decklog.core.display import DOLLAR, dollars, revealed
 from decklog.core.errors import Invalid
-from decklog.core.figures import dollars
 from decklog.web.pages.charts import Chart, chart_of
 from decklog.web.site import PageView, SiteRequest, command
 
@@ -129,7 +128,6 @@ ROWS = 20
 _NAMED = 4
 # Hours of a month that a projection of its cost needs.
 _LEAST_HOURS = 2
-_MICRO = 1_000_000
 # Columns of the table of days.
 _SHOWN = ("cost_microdollars", "calls", "unpriced_calls")
 # Maximum length of a line of a tooltip, and of a goal in a legend.
@@ -275,4 +273,4 @@ def _pace(money: Any, now: Any) -> str | None:
         return None
     projected = round(spent * hours / passed)
     # A projection has no cents, unless it is a small one.
-    return dollars(projected) if projected < 10 * _MICRO else f"${round(projected / _MICRO):,}"
+    return dollars(projected) if projected < 10 * DOLLAR else f"${round(projected / DOLLAR):,}"

@@ -9,9 +9,8 @@ from math import ceil
 from operator import itemgetter
 from typing import Any
 
-from decklog.core.characters import revealed
 from decklog.core.clock import from_text
-from decklog.core.figures import span
+from decklog.core.display import revealed, span
 from decklog.web.rendering import agent_name, segment
 
 # Positions are percentages of the axis.

@@ -26,8 +26,8 @@ from decklog.conductor.plan import parse, plan_of
 from decklog.conductor.readiness import problems
 from decklog.conductor.starting import RunRequest
 from decklog.conductor.status import ConductorStatus, run_status
+from decklog.core.display import DOLLAR, counted
 from decklog.core.errors import NotFound
-from decklog.core.figures import counted
 from decklog.core.folders import state_home
 from decklog.guard.policy import Publication
 from decklog.log import Decklog
@@ -265,7 +265,7 @@ def fork(call: Invocation, run_id: str, at: str | None, new_run: str | None, bud
 
     What was done by then is done, what was under way is begun anew. `decklog runs diff ONE OTHER` compares them.
     """
-    money = None if budget is None else round(budget * 1_000_000)
+    money = None if budget is None else round(budget * DOLLAR)
     with call.open() as log:
         context = starting.fork(log, run_id, Repository.here(), at=at, new_run_id=new_run, budget_microdollars=money)
         starting.check_agents(context.configuration)

@@ -15,8 +15,8 @@ from decklog.cli.plugin_group import PluginGroup, build_command, load_class
 from decklog.cli.projects import Consent, accept_project
 from decklog.cli.show import show
 from decklog.cli.terminal import ProgressMeter
+from decklog.core.display import sized
 from decklog.core.errors import Invalid, NotFound
-from decklog.core.figures import sized
 from decklog.core.plugins import PluginKind
 from decklog.location.locate import found_above
 

@@ -9,6 +9,7 @@ from decklog.agents.entries import cut_of, describe_call
 from decklog.agents.events import CallOutcome
 from decklog.agents.texts import storable, storable_value
 from decklog.core.clock import to_text
+from decklog.core.display import DOLLAR
 from decklog.core.errors import Invalid
 from decklog.importing.row import parsed_json
 from decklog.journal.entry import EntryKind
@@ -63,7 +64,6 @@ _CHARGE_TEXTS = ("call_site", "agent", "agent_id", "group_id", "task_id", "answe
 _RUN_TEXTS = ("status", "goal", "summary", "repo", "branch", "worktree")
 # Attributes that become entries or charges.
 _TAKEN = frozenset({names.TOOL_ARGUMENTS, names.TOOL_RESULT, names.OUTPUT_MESSAGES})
-_MILLION = 1_000_000
 
 
 @dataclass(slots=True)
@@ -321,9 +321,9 @@ def _count(value: object) -> int:
 
 def _cost(dollars: object) -> int | None:
     """Read a price in dollars; without one, our own list of prices is used."""
-    if isinstance(dollars, bool) or not isinstance(dollars, int | float) or not 0 <= dollars <= MOST // _MILLION:
+    if isinstance(dollars, bool) or not isinstance(dollars, int | float) or not 0 <= dollars <= MOST // DOLLAR:
         return None
-    return round(dollars * _MILLION)
+    return round(dollars * DOLLAR)
 
 
 def _number(value: object) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from decklog.core.clock import from_text, to_text
 from decklog.core.disk import sync_descriptor
+from decklog.core.display import DOLLAR
 from decklog.core.errors import Invalid, NotFound
 from decklog.importing.exports import (
     TASK_FIELDS,
@@ -157,7 +158,7 @@ class GaiaExport:
              where task_id = :task_id and coalesce(substr(key, 1, {len(_KEY)}), '') <> :imported
             """
         here = self.log.db.rows(sql, {"task_id": task_id, "imported": _KEY})[1][0][0]
-        return before if before is not None and not here else float(before or 0) + here / 1_000_000
+        return before if before is not None and not here else float(before or 0) + here / DOLLAR
 
     def audit(self, out: Export) -> None:
         """Write the calls of tools: entries of the journal, and the effects that Decklog's own tools had."""
@@ -174,7 +175,7 @@ class GaiaExport:
         for charge in each(self.log, Charge, "occurred_at, id"):
             imported = (charge.key or "").startswith(prefix)
             charge_id = (charge.key or "").removeprefix(prefix) if imported else charge.id
-            more = {"id": charge_id, "usd": (charge.cost_microdollars or 0) / 1_000_000}
+            more = {"id": charge_id, "usd": (charge.cost_microdollars or 0) / DOLLAR}
             # An imported charge counts on the day it was imported: that is this log's bookkeeping, and nothing of the source's.
             placed = ("id", "cost_microdollars", "run_id", *(("key", "counted_at") if imported else ()))
             defaults = {"call_site": charge.agent or "unknown"}

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from decklog.core.clock import from_text, to_text
+from decklog.core.display import DOLLAR
 from decklog.core.errors import DecklogError, Invalid, NotFound
 from decklog.importing.exports import Schema
 from decklog.importing.files import opened, parsed
@@ -410,10 +411,10 @@ def _microdollars(row: Row) -> int:
     if not isinstance(usd, (int, float)) or not 0 <= usd < 10**6:
         raise Invalid(f"{usd!r} is no amount of dollars that a call can cost")
     # The shortest decimal that is this float: what a person wrote, not its binary neighbour.
-    exact = Decimal(repr(usd)) * 1_000_000
+    exact = Decimal(repr(usd)) * DOLLAR
     cost = int(exact.quantize(Decimal(1), ROUND_HALF_EVEN))
     if exact != cost:
-        row.replace("usd", cost / 1_000_000)
+        row.replace("usd", cost / DOLLAR)
     return cost
 
 

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from decklog.core.figures import bar, counted, dollars, sized, sparkline, took
+from decklog.core.display import bar, counted, dollars, sized, sparkline, took
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,37 @@
-"""Format money, times, sizes and numbers for people, and draw small charts as text."""
+"""Format money, times, sizes and numbers for people, name states with a tone, draw small charts, reveal hidden characters."""
 
 from datetime import timedelta
 
+# A dollar and a cent: amounts are stored in microdollars.
+DOLLAR, _CENT = 1_000_000, 10_000
 _EIGHTHS = "·▁▂▃▄▅▆▇█"
-
-
-_CENT = 10_000
+# The tones of words for a state, the same in the terminal, the dashboard and reports.
+NEED, BAD, WARN, BUSY, HOLD, GOOD, DIM = "need", "bad", "warn", "busy", "hold", "good", "dim"
+_WORDS = {
+    # Only a person can continue this.
+    NEED: ("needs attention", "open", "stop"),
+    BAD: (
+        *("stalled", "failed", "blocked", "given up", "fail", "error", "block", "damaged"),
+        *("denied", "expired", "stale", "unknown", "lost"),
+    ),
+    WARN: ("warn", "critical", "flaky", "unproven", "request-changes", "not verified"),
+    BUSY: ("running", "active", "planning", "in progress", "verifying", "work", "check", "plan", "landing"),
+    HOLD: ("waiting", "paused"),
+    GOOD: (
+        *("done", "completed", "landed", "granted", "met", "ok", "pass", "passed", "succeeded", "answered", "sent", "verified"),
+    ),
+    DIM: ("idle", "pending", "waits", "ready", "cancelled", "abandoned", "skipped", "released", "superseded", "withdrawn"),
+}
+TONES = {word: tone for tone, words in _WORDS.items() for word in words}
+# Control characters except tab and newline, and those that change the direction of writing.
+_COMMANDS = (*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0), 0x061C, *range(0x200E, 0x2010), *range(0x2028, 0x202F))
+OBEYED = (*_COMMANDS, *range(0x2066, 0x206A))
+# Zero-width blanks, joiners and non-joiners, tags and variation selectors.
+UNSEEN = (
+    *(0x00AD, 0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, *range(0x200B, 0x200E), *range(0x2060, 0x2065), 0x3164, 0xFEFF),
+    *(0xFFA0, *range(0xE0000, 0xE0080), *range(0xE0100, 0xE01F0)),
+)
+_WRITTEN_OUT = {code: f"⟨U+{code:04X}⟩" for code in (*OBEYED, *UNSEEN)}
 
 
 def dollars(microdollars: int, *, exact: bool = False) -> str:
@@ -15,7 +41,7 @@ def dollars(microdollars: int, *, exact: bool = False) -> str:
         # Round half a cent up. Less than a cent gets two significant digits, so that it is never shown as zero.
         step = _CENT if amount >= _CENT else 10 ** max(0, len(str(amount)) - 2)
         amount = (amount + step // 2) // step * step
-    whole, fraction = divmod(amount, 1_000_000)
+    whole, fraction = divmod(amount, DOLLAR)
     digits = f"{fraction:06}".rstrip("0").ljust(2, "0")
     return f"{sign}${whole:,}.{digits}"
 
@@ -23,6 +49,16 @@ def dollars(microdollars: int, *, exact: bool = False) -> str:
 def counted(number: int, one: str, many: str | None = None) -> str:
     """Format a number with its noun: `1 task`, `2 tasks`, `1,200 entries`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def one_line(text: str) -> str:
+    """Return a text on one line, with single blanks."""
+    return " ".join(text.split())
+
+
+def shorten(text: str, longest: int) -> str:
+    """Cut a text to a length, with a mark."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def compact(number: int) -> str:
@@ -79,3 +115,10 @@ def sparkline(values: list[int]) -> str:
     """Draw values as one character each, scaled to the largest; only zero is a dot."""
     most = max(values, default=0)
     return "".join(_EIGHTHS[0 if value <= 0 else max(1, value * 8 // most)] for value in values)
+
+
+def revealed(text: str, *, tabs: bool = False) -> str:
+    """Replace control and invisible characters by their code points, so that people decide on the text that they see."""
+    if text.isascii() and text.isprintable():
+        return text
+    return text.replace("\t", "    " if tabs else " ").translate(_WRITTEN_OUT)
