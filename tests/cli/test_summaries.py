@@ -5,7 +5,7 @@ import pytest
 
 from decklog.cli import run
 from decklog.cli.call import SHORTCUTS
-from decklog.cli.examples import EXAMPLES
+from decklog.cli.groups import EXAMPLES
 from decklog.cli.main import COMMANDS, menu
 from decklog.log import STORES, store_class
 from tests.cli.conftest import Program

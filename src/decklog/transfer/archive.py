@@ -30,7 +30,7 @@ from decklog.journal.rows import COLUMNS, SELECT
 from decklog.journal.texts import Texts
 from decklog.log import Decklog
 from decklog.stores.overview import task_counts
-from decklog.transfer.progress import Progress, WorkResult, silent
+from decklog.transfer.reading import Progress, WorkResult, silent
 
 Row = tuple[Any, ...]
 

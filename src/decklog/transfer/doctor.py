@@ -19,7 +19,7 @@ from decklog.journal.journal import LOST_WRITES
 from decklog.journal.rows import StreamHead
 from decklog.journal.verify import Anchors, Verifier
 from decklog.log import Decklog
-from decklog.transfer.progress import Progress, silent
+from decklog.transfer.reading import Progress, silent
 from decklog.transfer.verify_steps import Steps
 
 Finding = dict[str, str]

@@ -18,8 +18,7 @@ from decklog.journal.rows import RESERVED, StreamHead
 from decklog.log import Decklog
 from decklog.records.values import to_json
 from decklog.transfer.archive import refuse_archived
-from decklog.transfer.progress import Progress, WorkResult, silent
-from decklog.transfer.reading import DIGEST, digest_batches_of, digests_in, entries_of
+from decklog.transfer.reading import DIGEST, Progress, WorkResult, digest_batches_of, digests_in, entries_of, silent
 
 Line = tuple[int, dict[str, Any]]
 

@@ -12,8 +12,7 @@ from decklog.journal.rows import StreamHead
 from decklog.journal.verify import Verification, Verifier
 from decklog.log import Decklog
 from decklog.transfer.archive import refuse_archived
-from decklog.transfer.progress import Progress, WorkResult, silent
-from decklog.transfer.reading import MOST_CHARACTERS, MOST_ENTRIES, digest_batches_of, rows_of
+from decklog.transfer.reading import MOST_CHARACTERS, MOST_ENTRIES, Progress, WorkResult, digest_batches_of, rows_of, silent
 
 # A stream, the number and hash of the entry to go on after, and the number of the last that is wanted.
 Lacking = tuple[str, int, str, int]

@@ -11,8 +11,7 @@ from decklog.journal import chain
 from decklog.journal.entry import EntryKind
 from decklog.journal.rows import STREAM_SIZE, StreamHead, number_of
 from decklog.log import Decklog
-from decklog.transfer.progress import Progress, WorkResult, silent
-from decklog.transfer.reading import NAMED
+from decklog.transfer.reading import NAMED, Progress, WorkResult, silent
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 # Entries, and free pages, of one transaction: each is some milliseconds' work, so that others can write in between.

@@ -1,7 +1,8 @@
 """Reading a log in batches of bounded size."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import Any
 
 from decklog.journal.chain import SEQ, size_of
@@ -50,3 +51,18 @@ def digests_in(entry: Entry) -> Iterator[str]:
             yield entry[name]
     if entry["record_table"] is not None:
         yield from NAMED.findall(entry["payload"])
+
+
+# Called with what is being done, how much of it is done, and how much there is (0 when that is not known).
+Progress = Callable[[str, int, int], None]
+
+
+def silent(_what: str, _done: int, _whole: int) -> None:
+    """Report nothing."""
+
+
+class WorkResult:
+    """The base of the data classes with what some work did."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)  # type: ignore[call-overload, no-any-return]

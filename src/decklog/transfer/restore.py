@@ -18,7 +18,7 @@ from decklog.db.sqlite.fair_lock import FairLock
 from decklog.db.sqlite.file import FileState, filesystem_of, holders_of, is_network, look
 from decklog.log import Decklog
 from decklog.transfer.move import Move, is_same
-from decklog.transfer.progress import Progress, WorkResult, silent
+from decklog.transfer.reading import Progress, WorkResult, silent
 
 _NAMED = re.compile(
     r"\.(?P<pid>\d+)\.(partial|restoring)(-wal|-shm|-lock|-journal|-owner)?$|^\.decklog-recover-(?P<recovering>\d+)-"

@@ -16,7 +16,7 @@ from decklog.journal.verify import Verifier
 from decklog.log import Decklog
 from decklog.records.record import Record
 from decklog.records.values import from_json, to_json
-from decklog.transfer.progress import WorkResult
+from decklog.transfer.reading import WorkResult
 from decklog.transfer.recover.findings import RecoveredRows
 from decklog.transfer.recover.proof import EntryCertainty, RecoveredEntry
 

@@ -18,7 +18,7 @@ from decklog.log import Decklog
 from decklog.records.record import Record
 from decklog.records.values import to_json
 from decklog.transfer.move import is_same
-from decklog.transfer.progress import Progress, silent
+from decklog.transfer.reading import Progress, silent
 from decklog.transfer.recover.findings import RecoveredRows
 from decklog.transfer.recover.pages import Pages
 from decklog.transfer.recover.proof import BitRepair, StreamProof, follows, is_sound
