@@ -7,16 +7,16 @@ import pytest
 
 from decklog import Decklog, Invalid, ManualClock, NotFound
 from decklog.agents.events import (
-    Answered,
-    Begun,
-    Called,
     CallOutcome,
-    Ended,
-    Prompted,
-    Returned,
-    Said,
+    MessageSent,
+    PromptSubmitted,
+    ReasoningShown,
+    SessionEnded,
     SessionEvent,
-    Thought,
+    SessionStarted,
+    TokensUsed,
+    ToolCalled,
+    ToolReturned,
 )
 from decklog.agents.prime import Prime
 from decklog.agents.recorder import Recorder
@@ -30,20 +30,22 @@ __all__ = ["task_id"]
 
 PATCH = "*** Begin Patch\n*** Update File: /repo/b.py\n@@\n-old\n+new\n*** End Patch"
 CHANGES: list[SessionEvent] = [
-    Begun(**at(0), cwd="/repo", model="m"),
-    Prompted(**at(1), prompt_id="p1", text="Fix the parser\nand test it"),
-    Thought(**at(2), text="The commas.", message_id="m1"),
-    Called(**at(3), call_id="t1", tool="Bash", arguments={"command": "pytest -q", "description": "Run"}),
-    Returned(**at(5), call_id="t1", outcome=CallOutcome.FAILED, output="F\nE assert 1 == 2", facts={"duration_ms": 1500}),
-    Called(**at(6), call_id="t2", tool="Edit", arguments={"file_path": "/repo/a.py", "old_string": "x\ny", "new_string": "x\nz"}),
-    Returned(**at(7), call_id="t2", outcome=CallOutcome.OK, output="{}"),
-    Called(**at(8), call_id="t3", tool="apply_patch", arguments={"command": PATCH}),
-    Returned(**at(9), call_id="t3", outcome=CallOutcome.OK, output=""),
-    Called(**at(10), call_id="t4", tool="Bash", arguments={"command": "rm -rf ~"}),
-    Returned(**at(10), call_id="t4", outcome=CallOutcome.DENIED, output="Not allowed."),
-    Said(**at(11), text="Done, but the test fails.", message_id="m2"),
-    Answered(**at(11), answer_id="a1", model="m", input_tokens=5, microdollars=420_000),
-    Ended(**at(12)),
+    SessionStarted(**at(0), cwd="/repo", model="m"),
+    PromptSubmitted(**at(1), prompt_id="p1", text="Fix the parser\nand test it"),
+    ReasoningShown(**at(2), text="The commas.", message_id="m1"),
+    ToolCalled(**at(3), call_id="t1", tool="Bash", arguments={"command": "pytest -q", "description": "Run"}),
+    ToolReturned(**at(5), call_id="t1", outcome=CallOutcome.FAILED, output="F\nE assert 1 == 2", facts={"duration_ms": 1500}),
+    ToolCalled(
+        **at(6), call_id="t2", tool="Edit", arguments={"file_path": "/repo/a.py", "old_string": "x\ny", "new_string": "x\nz"}
+    ),
+    ToolReturned(**at(7), call_id="t2", outcome=CallOutcome.OK, output="{}"),
+    ToolCalled(**at(8), call_id="t3", tool="apply_patch", arguments={"command": PATCH}),
+    ToolReturned(**at(9), call_id="t3", outcome=CallOutcome.OK, output=""),
+    ToolCalled(**at(10), call_id="t4", tool="Bash", arguments={"command": "rm -rf ~"}),
+    ToolReturned(**at(10), call_id="t4", outcome=CallOutcome.DENIED, output="Not allowed."),
+    MessageSent(**at(11), text="Done, but the test fails.", message_id="m2"),
+    TokensUsed(**at(11), answer_id="a1", model="m", input_tokens=5, microdollars=420_000),
+    SessionEnded(**at(12)),
 ]
 
 
@@ -85,7 +87,7 @@ def test_a_sub_agents_steps_are_among_those_of_its_session(log: Decklog) -> None
 
 def test_long_texts_are_cut_unless_all_is_wanted(log: Decklog) -> None:
     many = "\n".join(f"line {number}" for number in range(100))
-    Recorder(log, "claude").record([Prompted(**at(1), prompt_id="p", text=many)])
+    Recorder(log, "claude").record([PromptSubmitted(**at(1), prompt_id="p", text=many)])
     assert lines_of(log, "s1")[-1] == "… 88 lines more (--full)".rjust(len("          … 88 lines more (--full)"))
     assert len(lines_of(log, "s1", full=True)) == 100
 
@@ -94,7 +96,10 @@ def test_sessions_are_listed_newest_first_with_their_cost(log: Decklog) -> None:
     Recorder(log, "claude").record(CHANGES)
     log.runs.start("A planned run", run_id="planned")
     Recorder(log, "codex").record(
-        [Begun(session_id="c1", at=AT + timedelta(minutes=5)), Ended(session_id="c1", at=AT + timedelta(minutes=6))]
+        [
+            SessionStarted(session_id="c1", at=AT + timedelta(minutes=5)),
+            SessionEnded(session_id="c1", at=AT + timedelta(minutes=6)),
+        ]
     )
     found = [priced(log, one) for one in sessions(log)]
     lines = [written(line, colour=False) for line in listed(found, AT + timedelta(hours=2), 100)]
@@ -111,7 +116,7 @@ def test_sessions_are_listed_newest_first_with_their_cost(log: Decklog) -> None:
 
 def test_a_session_is_found_by_the_beginning_of_its_id(log: Decklog) -> None:
     for name in ("01a1ee61-1111", "01a1ee61-2222", "77"):
-        Recorder(log, "codex").record([Begun(session_id=name, at=AT)])
+        Recorder(log, "codex").record([SessionStarted(session_id=name, at=AT)])
     assert find_session(log, "7").session == "77"
     assert find_session(log, "codex-77").session == "77"
     assert sorted(short_ids([*sessions(log)])) == ["01a1ee61-1", "01a1ee61-2", "77"]
@@ -160,7 +165,7 @@ def test_an_agent_that_begins_is_told_what_the_last_session_did_left_failing_and
     assert "Last session" not in Prime(log).text(), "it goes on"
     clock.advance(seconds=(AT - clock.now()).total_seconds() + 20)
     log.memory.remember("task_outcomes", "Commas end a part")
-    Recorder(log, "claude").record([Ended(**at(30))])
+    Recorder(log, "claude").record([SessionEnded(**at(30))])
     text = Prime(log, folder="/repo").text()
     told = text[text.index("Last session here") :]
     for line in (
@@ -177,10 +182,10 @@ def test_an_agent_that_begins_is_told_what_the_last_session_did_left_failing_and
 
 def test_a_command_that_passed_later_is_not_left_failing(log: Decklog) -> None:
     again = [
-        Called(**at(13), call_id="t9", tool="Bash", arguments={"command": "pytest -q"}),
-        Returned(**at(14), call_id="t9", outcome=CallOutcome.OK, output="2 passed"),
+        ToolCalled(**at(13), call_id="t9", tool="Bash", arguments={"command": "pytest -q"}),
+        ToolReturned(**at(14), call_id="t9", outcome=CallOutcome.OK, output="2 passed"),
     ]
-    Recorder(log, "claude").record([*CHANGES[:-1], *again, Ended(**at(15))])
+    Recorder(log, "claude").record([*CHANGES[:-1], *again, SessionEnded(**at(15))])
     assert "left failing" not in Prime(log).text()
 
 
@@ -189,11 +194,11 @@ def test_no_more_than_so_many_bytes_are_told_of_the_last_session(log: Decklog) -
         one
         for number in range(40)
         for one in (
-            Called(**at(number), call_id=f"t{number}", tool="Bash", arguments={"command": f"run {number} {'x' * 300}"}),
-            Returned(**at(number), call_id=f"t{number}", outcome=CallOutcome.FAILED, output="文" * 400),
+            ToolCalled(**at(number), call_id=f"t{number}", tool="Bash", arguments={"command": f"run {number} {'x' * 300}"}),
+            ToolReturned(**at(number), call_id=f"t{number}", outcome=CallOutcome.FAILED, output="文" * 400),
         )
     ]
-    Recorder(log, "claude").record([Prompted(**at(0), prompt_id="p", text="字" * 900), *calls, Ended(**at(99))])
+    Recorder(log, "claude").record([PromptSubmitted(**at(0), prompt_id="p", text="字" * 900), *calls, SessionEnded(**at(99))])
     text = Prime(log).text()
     told = text[text.index("Last session here") : text.index("\nCommands:")]
     assert "left failing" in told

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.agents.events import Begun
+from decklog.agents.events import SessionStarted
 from decklog.agents.recorder import Recorder
 from decklog.core.processes import Identity
 from tests.agents.test_session_views import AT, CHANGES
@@ -64,7 +64,7 @@ def test_a_session_whose_program_was_just_killed_has_ended_at_the_next_look(
         identity = Identity.of(program.pid)
         assert identity is not None
         with Decklog.open(log_folder / ".decklog" / "decklog.db") as log:
-            Recorder(log, "claude").record([Begun(session_id="s1", at=AT, process=identity.as_text())])
+            Recorder(log, "claude").record([SessionStarted(session_id="s1", at=AT, process=identity.as_text())])
             decklog(*look)
             assert log.runs.get("claude-s1").status == "active"
             program.send_signal(signal.SIGKILL)

@@ -5,18 +5,18 @@ from functools import lru_cache
 from typing import Any
 
 from decklog.agents.events import (
-    Begun,
-    Called,
-    Compacted,
-    Ended,
-    Joined,
-    Noted,
-    Prompted,
-    Rested,
-    Returned,
-    Said,
+    ConversationCompacted,
+    MessageSent,
+    OtherEvent,
+    PromptSubmitted,
+    ReasoningShown,
+    SessionEnded,
     SessionEvent,
-    Thought,
+    SessionStarted,
+    SubagentEnded,
+    ToolCalled,
+    ToolReturned,
+    TurnEnded,
 )
 from decklog.agents.texts import as_name, storable, storable_value
 from decklog.journal.entry import EntryKind
@@ -49,7 +49,7 @@ def entry_of(program: str, run_id: str, event: SessionEvent) -> dict[str, Any] |
         "body": body,
         "kind": kind.value,
         "subtype": subtype,
-        "agent": event.by if isinstance(event, Prompted) else program,
+        "agent": event.by if isinstance(event, PromptSubmitted) else program,
         "agent_id": storable(event.agent_id or event.session_id),
         "payload": storable_value(payload) if payload else None,
         "key": storable(key) if key else key,
@@ -60,36 +60,36 @@ def entry_of(program: str, run_id: str, event: SessionEvent) -> dict[str, Any] |
 def _content_of(event: SessionEvent) -> tuple[EntryKind, str, str | None, str | None, dict[str, Any]] | None:
     """Return the kind, subtype, text, key and facts of an event's entry."""
     match event:
-        case Begun():
+        case SessionStarted():
             # Two starts at the same moment count as one.
             key = f"begun:{event.source}:{event.at.isoformat()}" if event.at else None
             facts = {"cwd": event.cwd, "model": event.model, "version": event.version, "transcript": event.transcript}
             return EntryKind.EVENT, "session", f"session {event.source}", key, facts
-        case Prompted():
+        case PromptSubmitted():
             key = f"prompt:{event.prompt_id}" if event.prompt_id else key_of("prompt", event, event.text)
             return EntryKind.INTERACTION, "prompt", event.text, key, {}
-        case Called():
+        case ToolCalled():
             # The key omits the tool, because sources name it differently.
             return EntryKind.TOOL, "call", *describe_call(event.call_id, event.tool, event.arguments)
-        case Returned():
+        case ToolReturned():
             output, cut = cut_of(event.output)
             result = {"call": event.call_id, "tool": event.tool, "outcome": event.outcome.value, **event.facts, **cut}
             return EntryKind.TOOL, "result", output or event.outcome.value, f"result:{event.call_id}", result
-        case Said():
+        case MessageSent():
             return EntryKind.INTERACTION, "said", event.text, event.message_id and f"said:{event.message_id}", {}
-        case Thought():
+        case ReasoningShown():
             return EntryKind.REASONING, "thought", event.text, f"thought:{event.message_id}", {}
-        case Compacted():
+        case ConversationCompacted():
             name = "compacted" if event.is_over else "compacting"
             return EntryKind.EVENT, name, event.summary or event.trigger, key_of(name, event, event.summary), {}
-        case Noted():
+        case OtherEvent():
             key = event.note_id or key_of(event.name, event, event.text)
             return EntryKind.EVENT, event.name, event.text, key, event.facts
-        case Rested():
+        case TurnEnded():
             said, facts_of_turn = event.error or event.text, {**event.facts, "error": event.error}
             return EntryKind.EVENT, "turn", said or "turn ended", key_of("turn", event, said), facts_of_turn
-        case Ended() | Joined():
-            reason = event.reason if isinstance(event, Ended) else None
+        case SessionEnded() | SubagentEnded():
+            reason = event.reason if isinstance(event, SessionEnded) else None
             return EntryKind.EVENT, "session", f"session ended: {reason or 'done'}", key_of("ended", event, reason), {}
     return None
 

@@ -6,7 +6,7 @@ Every event carries the program's own id, so that an event reported by two sourc
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 # Start source and end reason of a session that is imported from the program's files.
 IMPORTED = "import"
@@ -30,6 +30,8 @@ STOPPED = frozenset([INTERRUPTED, "replaced", "review_ended"])
 class SessionEvent:
     """Event in a session or in one of its sub-agents."""
 
+    # Key of this kind of event in the summary of an import.
+    summary_key: ClassVar[str]
     session_id: str
     at: datetime | None = None
     # Id of the sub-agent; None means the session itself.
@@ -39,9 +41,10 @@ class SessionEvent:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Begun(SessionEvent):
+class SessionStarted(SessionEvent):
     """Start of a session, or its continuation after a pause, a compaction or a fork."""
 
+    summary_key: ClassVar[str] = "begun"
     source: str = "startup"
     cwd: str | None = None
     branch: str | None = None
@@ -55,56 +58,62 @@ class Begun(SessionEvent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prompted(SessionEvent):
+class PromptSubmitted(SessionEvent):
     """Prompt to the agent by a person or a program."""
 
+    summary_key: ClassVar[str] = "prompted"
     prompt_id: str | None
     text: str
     by: str = "person"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Called(SessionEvent):
+class ToolCalled(SessionEvent):
     """Tool call by the agent."""
 
+    summary_key: ClassVar[str] = "called"
     call_id: str
     tool: str
     arguments: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Returned(SessionEvent):
+class ToolReturned(SessionEvent):
     """End of a tool call."""
 
+    summary_key: ClassVar[str] = "returned"
     call_id: str
     outcome: CallOutcome
     tool: str | None = None
     output: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
-    # What the file held that the tool changed, empty for a new file; None where that is not known. It is not recorded.
+    # The content of the changed file before the call: empty for a new file, None if unknown. It is not recorded.
     original: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said(SessionEvent):
+class MessageSent(SessionEvent):
     """Message of the agent to its user."""
 
+    summary_key: ClassVar[str] = "said"
     text: str
     message_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Thought(SessionEvent):
+class ReasoningShown(SessionEvent):
     """Reasoning that the agent shows."""
 
+    summary_key: ClassVar[str] = "thought"
     text: str
     message_id: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answered(SessionEvent):
+class TokensUsed(SessionEvent):
     """Model answer with its token usage."""
 
+    summary_key: ClassVar[str] = "answered"
     answer_id: str
     model: str
     input_tokens: int = 0
@@ -117,25 +126,28 @@ class Answered(SessionEvent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spawned(SessionEvent):
+class SubagentStarted(SessionEvent):
     """Start of a sub-agent; `agent_id` is its id."""
 
+    summary_key: ClassVar[str] = "spawned"
     role: str = ""
     task: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Joined(SessionEvent):
+class SubagentEnded(SessionEvent):
     """End of a sub-agent; `agent_id` is its id."""
 
+    summary_key: ClassVar[str] = "joined"
     text: str | None = None
     outcome: CallOutcome = CallOutcome.OK
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compacted(SessionEvent):
+class ConversationCompacted(SessionEvent):
     """Compaction of the conversation to a summary, finished or about to start."""
 
+    summary_key: ClassVar[str] = "compacted"
     trigger: str
     summary: str | None = None
     is_over: bool = True
@@ -144,20 +156,22 @@ class Compacted(SessionEvent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rested(SessionEvent):
+class TurnEnded(SessionEvent):
     """End of a turn; the agent waits for input."""
 
+    summary_key: ClassVar[str] = "rested"
     text: str | None = None
     error: str | None = None
     facts: dict[str, Any] = field(default_factory=dict)
-    # Same meaning as in Compacted.
+    # Same meaning as in ConversationCompacted.
     is_read: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ended(SessionEvent):
+class SessionEnded(SessionEvent):
     """End of the session."""
 
+    summary_key: ClassVar[str] = "ended"
     reason: str | None = None
     # The editor connection that ended. A session that continues in a later connection has not ended.
     connection: str | None = None
@@ -166,9 +180,10 @@ class Ended(SessionEvent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Noted(SessionEvent):
+class OtherEvent(SessionEvent):
     """Any other event that the program reports."""
 
+    summary_key: ClassVar[str] = "noted"
     name: str
     text: str | None = None
     facts: dict[str, Any] = field(default_factory=dict)

@@ -18,12 +18,12 @@ from decklog.agents.entries import run_of
 from decklog.agents.events import (
     IMPORTED,
     STOPPED,
-    Called,
     CallOutcome,
-    Ended,
-    Rested,
-    Returned,
+    SessionEnded,
     SessionEvent,
+    ToolCalled,
+    ToolReturned,
+    TurnEnded,
 )
 from decklog.agents.programs import claude
 from decklog.agents.programs import program as known_program
@@ -140,7 +140,7 @@ class SessionFileReader:
         self._known_lines: set[int] = set()
         self._known_folders: set[str] = set()
         # The calls of the file that is read, of which no end was read.
-        self._calls: dict[str, Called] = {}
+        self._calls: dict[str, ToolCalled] = {}
         # Sessions that hooks recorded in a named run, each with that run and its task.
         self.named: dict[str, Named] = {}
         self.bytes_done = 0
@@ -177,7 +177,7 @@ class SessionFileReader:
         folder = head_of(path).cwd
         self._calls.clear()
         for event in events:
-            self._summary.events[type(event).__name__.lower()] += 1
+            self._summary.events[event.summary_key] += 1
             self._see_edit(event, folder)
             self._part.events.append(event)
             if len(self._part.events) >= _BATCH:
@@ -187,15 +187,15 @@ class SessionFileReader:
 
     def _see_edit(self, event: SessionEvent, folder: str | None) -> None:
         """Keep a call that changed files, once it is known to have succeeded."""
-        if isinstance(event, Called):
+        if isinstance(event, ToolCalled):
             self._calls[event.call_id] = event
             return
-        call = self._calls.pop(event.call_id, None) if isinstance(event, Returned) else None
+        call = self._calls.pop(event.call_id, None) if isinstance(event, ToolReturned) else None
         if call is not None and folder is not None and is_edit(call.tool, call.arguments):
-            assert isinstance(event, Returned)
+            assert isinstance(event, ToolReturned)
             self._part.edits += self._edit_call(call, event, folder) if event.outcome is CallOutcome.OK else ()
 
-    def _edit_call(self, call: Called, result: Returned, folder: str) -> Iterator[EditCall]:
+    def _edit_call(self, call: ToolCalled, result: ToolReturned, folder: str) -> Iterator[EditCall]:
         at, own = result.at or call.at, call.arguments.get("workdir")
         run_id, task_id = self.named.get(call.session_id) or (run_of(self._name, call.session_id, call.agent_id), None)
         if at is not None:
@@ -246,9 +246,9 @@ class SessionFileReader:
         yield from reader.rest()
         if last is not None:
             # A file has no end marker. A session that continues is reopened by its next event.
-            is_failed = isinstance(last, Rested) and last.error is not None and last.error not in STOPPED
+            is_failed = isinstance(last, TurnEnded) and last.error is not None and last.error not in STOPPED
             outcome = CallOutcome.FAILED if is_failed else CallOutcome.OK
-            yield Ended(session_id=last.session_id, agent_id=last.agent_id, at=last.at, reason=IMPORTED, outcome=outcome)
+            yield SessionEnded(session_id=last.session_id, agent_id=last.agent_id, at=last.at, reason=IMPORTED, outcome=outcome)
         of_a_run = {name: mark[name] for name in OF_A_RUN if name in mark}
         marks[path] = {**self._remembered.after(path, place, reader.state), **of_a_run}
         self._marks[path] = marks[path]

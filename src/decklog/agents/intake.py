@@ -10,7 +10,7 @@ from typing import Any
 
 from decklog.agents.acp.wire import AcpReaders
 from decklog.agents.entries import run_of
-from decklog.agents.events import CallOutcome, Noted, Returned, SessionEvent
+from decklog.agents.events import CallOutcome, OtherEvent, SessionEvent, ToolReturned
 from decklog.agents.programs import claude, program
 from decklog.agents.programs.base import Reading, Sums, TranscriptProgram
 from decklog.agents.recorder import Recorder
@@ -146,7 +146,7 @@ class _File:
         return count
 
     def _note(self, facts: dict[str, Any], session: str, name: str, text: str, **more: Any) -> int:
-        event = Noted(session_id=session, at=_time_of(facts), name=name, text=text, facts=more)
+        event = OtherEvent(session_id=session, at=_time_of(facts), name=name, text=text, facts=more)
         return self._recorded(facts, iter([event]))
 
     def _keep_objects(self) -> None:
@@ -194,7 +194,7 @@ class _File:
             yield from self._transcript(known, path, agent_id, session, _forked_at(facts, parsed))
         yield from known.events_of(parsed, at)
         if facts.get("denied") and isinstance(call := parsed.get("tool_use_id"), str):
-            yield Returned(
+            yield ToolReturned(
                 session_id=session,
                 agent_id=parsed.get("agent_id"),
                 at=at,
@@ -206,7 +206,7 @@ class _File:
         elif facts.get("denied"):
             # Some programs do not name the call.
             tool = text_or_none(parsed.get("tool_name"))
-            yield Noted(session_id=session, at=at, name="denied", text=str(facts["denied"]), facts={"tool": tool})
+            yield OtherEvent(session_id=session, at=at, name="denied", text=str(facts["denied"]), facts={"tool": tool})
 
     def _editor_events(self, facts: dict[str, Any], parsed: dict[str, Any]) -> Iterator[SessionEvent]:
         """Return the events of a message between editor and agent. At the end of a turn, add those of the session's files."""

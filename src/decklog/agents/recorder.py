@@ -14,17 +14,17 @@ from decklog.agents.entries import cut_of, entry_of, run_of
 from decklog.agents.events import (
     IMPORTED,
     STOPPED,
-    Answered,
-    Begun,
     CallOutcome,
-    Compacted,
-    Ended,
-    Joined,
-    Prompted,
-    Rested,
-    Returned,
+    ConversationCompacted,
+    PromptSubmitted,
+    SessionEnded,
     SessionEvent,
-    Spawned,
+    SessionStarted,
+    SubagentEnded,
+    SubagentStarted,
+    TokensUsed,
+    ToolReturned,
+    TurnEnded,
 )
 from decklog.agents.texts import dict_of, storable, storable_value, text_or_none
 from decklog.core.display import one_line
@@ -72,7 +72,7 @@ def _recorded_before(log: Decklog, run_id: str, event: SessionEvent) -> list[Ent
     """Return the entries of the same event, reported around that time by any source."""
     if event.at is None:
         return []
-    kind = EntryKind.INTERACTION if isinstance(event, Prompted) else EntryKind.EVENT
+    kind = EntryKind.INTERACTION if isinstance(event, PromptSubmitted) else EntryKind.EVENT
     before, after = _span(event)
     found = log.journal.find(run_id, kind=kind, since=event.at - before, until=event.at + after, limit=_LOOKED_AT)
     return [entry for entry in found if _is_same(entry, event)]
@@ -80,22 +80,22 @@ def _recorded_before(log: Decklog, run_id: str, event: SessionEvent) -> list[Ent
 
 def _span(event: SessionEvent) -> tuple[timedelta, timedelta]:
     """Return how long before and after an event another source may report it."""
-    if isinstance(event, Prompted):
+    if isinstance(event, PromptSubmitted):
         return (_EARLY, _LATE) if event.way else (_LATE, _EARLY)
-    return (_BEGINNING, _BEGINNING) if isinstance(event, Begun | Compacted) else (_TURN, _TURN)
+    return (_BEGINNING, _BEGINNING) if isinstance(event, SessionStarted | ConversationCompacted) else (_TURN, _TURN)
 
 
 def _is_same(entry: Entry, event: SessionEvent) -> bool:
     match event:
-        case Prompted():
+        case PromptSubmitted():
             # One source appends attachments to the prompt; the other omits them.
             own, known = one_line(redact(event.text)), one_line(entry.body or "")
             return entry.subtype == "prompt" and bool(known) and (own.startswith(known) or (bool(own) and known.startswith(own)))
-        case Begun():
+        case SessionStarted():
             return entry.subtype == "session" and entry.body == f"session {event.source}"
-        case Rested():
+        case TurnEnded():
             return entry.subtype == "turn"
-        case Compacted():
+        case ConversationCompacted():
             return entry.subtype == "compacted"
         case _:
             return False
@@ -181,24 +181,24 @@ class Recorder:
 
     def _write(self, event: SessionEvent) -> None:
         match event:
-            case Compacted() | Rested() if event.is_read and self._is_reported_by_hooks(event):
+            case ConversationCompacted() | TurnEnded() if event.is_read and self._is_reported_by_hooks(event):
                 return
-            case Begun():
+            case SessionStarted():
                 if not self._begin(event):
                     return
-            case Prompted():
+            case PromptSubmitted():
                 if self._run_of(event) not in self._named:
                     self._name(event, _goal_of(event.text))
-            case Answered():
+            case TokensUsed():
                 self._charge(event)
                 return
-            case Spawned():
+            case SubagentStarted():
                 self._ensure(event, goal=_goal_of(event.task) or event.role or None, role=event.role)
                 return
-            case Joined():
+            case SubagentEnded():
                 self._end(event)
                 return
-            case Ended():
+            case SessionEnded():
                 if (event.reason != IMPORTED or self._is_imported(event)) and not self._goes_on(event):
                     if event.reason != IMPORTED:
                         # An imported file may grow and report the result later.
@@ -210,7 +210,9 @@ class Recorder:
     def _write_entry(self, event: SessionEvent) -> None:
         """Queue the entry of an event, unless another source has recorded a session start, a turn or a person's prompt."""
         run_id = self._ensure(event)
-        is_repeatable = isinstance(event, Begun | Rested) or (isinstance(event, Prompted) and event.by == "person")
+        is_repeatable = isinstance(event, SessionStarted | TurnEnded) or (
+            isinstance(event, PromptSubmitted) and event.by == "person"
+        )
         if is_repeatable and self._is_recorded_elsewhere(run_id, event):
             return
         entry = entry_of(self._program, run_id, event)
@@ -252,7 +254,7 @@ class Recorder:
         if not run.already:
             self._started.add(run_id)
 
-    def _begin(self, event: Begun) -> bool:
+    def _begin(self, event: SessionStarted) -> bool:
         """Create or reopen the run of a session; return whether the start is to be recorded."""
         facts = {"worktree": event.cwd, "branch": event.branch, "model": event.model, "version": event.version}
         if event.source == IMPORTED:
@@ -268,7 +270,7 @@ class Recorder:
             self._take_up(run_id, event)
         return True
 
-    def _take_up(self, run_id: str, event: Begun) -> None:
+    def _take_up(self, run_id: str, event: SessionStarted) -> None:
         run = self._log.runs.get(run_id)
         status = RunStatus.ACTIVE if run.status in ENDED else None
         # A new process runs the session, so the end of the earlier one no longer matters.
@@ -281,7 +283,7 @@ class Recorder:
             self._flush()
             self._log.runs.update(run_id, status=status, metadata=metadata)
 
-    def _name(self, event: Prompted, goal: str | None) -> None:
+    def _name(self, event: PromptSubmitted, goal: str | None) -> None:
         """Set the goal of a run without one to its first prompt."""
         run_id = self._ensure(event, goal=goal)
         is_named = not _is_unnamed(self._log.runs.get(run_id))
@@ -291,7 +293,7 @@ class Recorder:
         if is_named:
             self._named.add(run_id)
 
-    def _end(self, event: Joined | Ended) -> None:
+    def _end(self, event: SubagentEnded | SessionEnded) -> None:
         if self._run_id is not None:
             self._write_entry(event)
             return
@@ -306,9 +308,9 @@ class Recorder:
             status = run.status if is_later else _STATUS.get(self._outcome(run_id, event), RunStatus.CANCELLED)
             self._log.runs.finish(run_id, status=status, summary=summary, ended_at=at)
 
-    def _outcome(self, run_id: str, event: Joined | Ended) -> CallOutcome:
+    def _outcome(self, run_id: str, event: SubagentEnded | SessionEnded) -> CallOutcome:
         """Return how a session ended: failed if its last turn ended in an error, which the program's end event omits."""
-        if event.outcome is not CallOutcome.OK or not isinstance(event, Ended) or event.reason == IMPORTED:
+        if event.outcome is not CallOutcome.OK or not isinstance(event, SessionEnded) or event.reason == IMPORTED:
             return event.outcome
         for entry in self._log.journal.find(run_id, kind=EntryKind.EVENT, subtype="turn", limit=1):
             error = dict_of(entry.payload).get("error")
@@ -320,7 +322,7 @@ class Recorder:
 
     # Prompts, calls and charges
 
-    def _charge(self, event: Answered) -> None:
+    def _charge(self, event: TokensUsed) -> None:
         run_id = self._ensure(event)
         if event.way is None and self._is_paid_by_turn(event):
             return
@@ -346,7 +348,7 @@ class Recorder:
         if event.way is not None:
             self._turns.pop(run_id, None)
 
-    def _is_paid_by_turn(self, event: Answered) -> bool:
+    def _is_paid_by_turn(self, event: TokensUsed) -> bool:
         """Return whether an answer falls in a turn that was charged as a whole, before its files were readable."""
         run_id = self._run_id or run_of(self._program, event.session_id)
         if run_id not in self._turns:
@@ -356,7 +358,7 @@ class Recorder:
         turns = self._turns[run_id]
         return bool(turns) and event.at is not None and any(start <= event.at <= end for start, end in turns)
 
-    def _cost(self, event: Answered, run_id: str) -> int | None:
+    def _cost(self, event: TokensUsed, run_id: str) -> int | None:
         """Return the cost of an answer from the session's running total; None means: use the current price list."""
         if event.session_microdollars is None:
             return event.microdollars
@@ -377,7 +379,7 @@ class Recorder:
         found = _recorded_before(self._log, run_id, event)
         return any(dict_of(entry.payload).get("way") != event.way for entry in found)
 
-    def _is_reported_by_hooks(self, event: Compacted | Rested) -> bool:
+    def _is_reported_by_hooks(self, event: ConversationCompacted | TurnEnded) -> bool:
         """Return whether hooks have reported the event of a file. Runs that only files report need no lookup."""
         run_id = self._ensure(event)
         if run_id in self._started or self._is_imported(event):
@@ -385,7 +387,7 @@ class Recorder:
         self._flush()
         return bool(_recorded_before(self._log, run_id, event))
 
-    def _goes_on(self, event: Ended) -> bool:
+    def _goes_on(self, event: SessionEnded) -> bool:
         """Return whether a session that ended with its editor connection continues in a later one."""
         if not event.connection:
             return False
@@ -398,7 +400,7 @@ class Recorder:
         self._flush()
         for call, tool in self._open_calls(self._run_of(event)).items():
             self._write(
-                Returned(
+                ToolReturned(
                     session_id=event.session_id,
                     agent_id=event.agent_id,
                     call_id=call,

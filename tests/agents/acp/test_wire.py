@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, EntryKind, RunStatus
-from decklog.agents.events import Noted, Prompted, Rested
+from decklog.agents.events import OtherEvent, PromptSubmitted, TurnEnded
 from decklog.agents.history import HistoryImport
 from decklog.agents.recorder import Recorder
 from decklog.agents.spool import Spool
@@ -262,15 +262,15 @@ def test_what_hooks_tell_of_the_same_session_is_told_once(tmp_path: Path, log: D
 
 
 def test_the_same_words_sent_twice_are_two_prompts_whoever_tells_them(log: Decklog) -> None:
-    def at(second: int, way: str | None, name: str) -> Prompted:
-        return Prompted(
+    def at(second: int, way: str | None, name: str) -> PromptSubmitted:
+        return PromptSubmitted(
             session_id="s1", at=datetime(2026, 11, 15, 12, 0, second, tzinfo=UTC), way=way, prompt_id=name, text="continue"
         )
 
     for order in ([0, 1, 2, 3], [1, 0, 3, 2], [0, 2, 1, 3]):
         told = [at(0, "acp", "w1"), at(1, None, "h1"), at(20, "acp", "w2"), at(21, None, "h2")]
         recorder = Recorder(log, f"p{order[1]}{order[2]}")
-        begun = Noted(session_id="s1", way="acp", name="editor", facts={"connection": "c1"})
+        begun = OtherEvent(session_id="s1", way="acp", name="editor", facts={"connection": "c1"})
         recorder.record([begun, *(told[place] for place in order)])
         assert [body for _, body in bodies(log, f"p{order[1]}{order[2]}-s1")][1:] == ["continue", "continue"]
 
@@ -278,7 +278,7 @@ def test_the_same_words_sent_twice_are_two_prompts_whoever_tells_them(log: Deckl
 def test_a_turns_end_told_a_minute_later_is_another_one(log: Decklog) -> None:
     moments = (datetime(2026, 11, 15, 12, minute, tzinfo=UTC) for minute in (0, 1))
     for at, way in zip(moments, ("acp", None), strict=True):
-        Recorder(log, "claude").record([Rested(session_id="s1", at=at, way=way)])
+        Recorder(log, "claude").record([TurnEnded(session_id="s1", at=at, way=way)])
     assert len(bodies(log, "claude-s1")) == 2
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from decklog.agents.events import CallOutcome, Returned, Thought
+from decklog.agents.events import CallOutcome, ReasoningShown, ToolReturned
 from decklog.agents.programs.base import Reading
 from decklog.agents.programs.codex import Rollout
 
@@ -19,7 +19,7 @@ def test_a_call_that_a_person_stopped_is_interrupted(output: str, outcome: CallO
     reader = Rollout(Reading(session_id="s1"))
     item = {"type": "function_call_output", "call_id": "c1", "output": output}
     line = {"type": "response_item", "timestamp": "2026-11-15T12:00:00Z", "payload": item}
-    (event,) = [event for event in reader.events(line) if isinstance(event, Returned)]
+    (event,) = [event for event in reader.events(line) if isinstance(event, ToolReturned)]
     assert event.outcome is outcome
 
 
@@ -33,6 +33,6 @@ def test_a_thought_is_read_from_both_lines_that_tell_it_under_one_id() -> None:
         {"type": "response_item", "payload": {"type": "reasoning", "id": "rs_2", "summary": [], "encrypted_content": "x"}},
     ]
     found = [event for line in lines for event in reader.events(line)]
-    assert {(event.message_id, event.text) for event in found if isinstance(event, Thought)} == {
+    assert {(event.message_id, event.text) for event in found if isinstance(event, ReasoningShown)} == {
         ("rs_1", "**Look**\n\nAt the lexer.")
     }

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, RunStatus
-from decklog.agents.events import Returned
+from decklog.agents.events import ToolReturned
 from decklog.agents.history import HistoryImport, HistorySummary
 from decklog.agents.intake import take_in
 from decklog.agents.programs.base import Reading
@@ -185,7 +185,7 @@ def test_a_call_that_was_held_is_on_record_with_the_reason(log: Decklog, chat: P
 def test_what_became_of_a_call_is_read_from_what_the_model_was_told(call: dict[str, Any], outcome: str, body: str) -> None:
     reader = Chat(Reading(session_id="g1"))
     assert list(reader.events(message(2, "gemini", "", toolCalls=[call]))) == []
-    found = [event for event in reader.rest() if isinstance(event, Returned)]
+    found = [event for event in reader.rest() if isinstance(event, ToolReturned)]
     assert [(event.outcome, event.output or event.outcome) for event in found] == [(outcome, body)]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Entry
-from decklog.agents.events import Answered, Called, Returned, Said, SessionEvent, Thought
+from decklog.agents.events import MessageSent, ReasoningShown, SessionEvent, TokensUsed, ToolCalled, ToolReturned
 from decklog.agents.history import files_of
 from decklog.agents.programs import program
 from decklog.agents.programs.base import Reading
@@ -105,20 +105,20 @@ def test_every_call_result_and_token_is_in_the_record_and_in_the_transcript(work
     with Decklog.open(ground.target) as log:
         calls, results = recorded(log, site, "tool"), recorded(log, site, "result")
         check_calls(name, told, calls, results)
-        assert [entry.body for entry in recorded(log, site, "text")] == [one.text for one in told if isinstance(one, Said)]
-        thoughts = {one.message_id: one.text for one in told if isinstance(one, Thought)}
+        assert [entry.body for entry in recorded(log, site, "text")] == [one.text for one in told if isinstance(one, MessageSent)]
+        thoughts = {one.message_id: one.text for one in told if isinstance(one, ReasoningShown)}
         assert [entry.body for entry in recorded(log, site, "thought")] == [*thoughts.values()]
         assert [*thoughts.values()] == (["Three times."] if name in ("claude", "codex") else [])
         charges = log.ledger.find(site.run_id, limit=200)
         paid = {kind: sum(getattr(charge, kind) for charge in charges) for kind in FIGURES}
-        assert paid == {kind: sum(getattr(one, kind) for one in told if isinstance(one, Answered)) for kind in FIGURES}
+        assert paid == {kind: sum(getattr(one, kind) for one in told if isinstance(one, TokensUsed)) for kind in FIGURES}
 
 
 def check_calls(name: str, told: list[SessionEvent], calls: list[Entry], results: list[Entry]) -> None:
-    begun = {one.call_id: one for one in told if isinstance(one, Called)}
-    ended: dict[str, Returned] = {}
+    begun = {one.call_id: one for one in told if isinstance(one, ToolCalled)}
+    ended: dict[str, ToolReturned] = {}
     for one in told:
-        if isinstance(one, Returned):
+        if isinstance(one, ToolReturned):
             ended.setdefault(one.call_id, one)
     assert len(begun) == len(calls) == len(results) == len(ended) == 5
     by_call = {facts(entry)["call"]: entry for entry in results}

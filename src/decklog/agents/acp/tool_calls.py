@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from difflib import unified_diff
 from typing import Any
 
-from decklog.agents.events import CallOutcome, Noted
+from decklog.agents.events import CallOutcome, OtherEvent
 from decklog.agents.programs.claude import output_of
 from decklog.agents.texts import as_text, dict_of, list_of, text_or_none
 
@@ -161,7 +161,7 @@ def output_of_call(call: Call) -> str:
 _MOST_COMPARED = 200_000
 
 
-def changed(place: dict[str, Any], call_id: str, call: dict[str, Any]) -> Iterator[Noted]:
+def changed(place: dict[str, Any], call_id: str, call: dict[str, Any]) -> Iterator[OtherEvent]:
     """Yield an event for each file change of a call."""
     for number, change in enumerate(diffs_of(call)):
         facts: dict[str, Any]
@@ -173,7 +173,7 @@ def changed(place: dict[str, Any], call_id: str, call: dict[str, Any]) -> Iterat
         else:
             text = _difference(path, before, after)
             facts = {"path": path, "before": _digest(before), "after": _digest(after)}
-        yield Noted(**place, name="diff", text=text, facts={"call": call_id, **facts}, note_id=f"diff:{call_id}:{number}")
+        yield OtherEvent(**place, name="diff", text=text, facts={"call": call_id, **facts}, note_id=f"diff:{call_id}:{number}")
 
 
 def _difference(path: str, before: str, after: str) -> str:

@@ -29,18 +29,18 @@ from decklog.agents.acp.exchange import (
     result_of,
 )
 from decklog.agents.events import (
-    Answered,
-    Begun,
-    Called,
     CallOutcome,
-    Ended,
-    Noted,
-    Prompted,
-    Rested,
-    Returned,
-    Said,
+    MessageSent,
+    OtherEvent,
+    PromptSubmitted,
+    ReasoningShown,
+    SessionEnded,
     SessionEvent,
-    Thought,
+    SessionStarted,
+    TokensUsed,
+    ToolCalled,
+    ToolReturned,
+    TurnEnded,
 )
 from decklog.agents.spool import Spool
 from decklog.agents.texts import as_text, dict_of, list_of, text_or_none, whole
@@ -100,8 +100,8 @@ class AcpReader:
     def _place(self) -> dict[str, Any]:
         return {"session_id": self.session, "at": self._at, "way": WAY}
 
-    def _note(self, name: str, text: str | None, **facts: Any) -> Noted:
-        return Noted(**self._place(), name=name, text=text, facts=facts, note_id=f"{name}:{self._line}")
+    def _note(self, name: str, text: str | None, **facts: Any) -> OtherEvent:
+        return OtherEvent(**self._place(), name=name, text=text, facts=facts, note_id=f"{name}:{self._line}")
 
     # Requests and answers
 
@@ -110,7 +110,7 @@ class AcpReader:
         if method == PROMPT:
             yield from self._flush()
             self._kept["prompted"] = True
-            yield Prompted(**self._place(), prompt_id=self._line, text=as_text(params.get("prompt")))
+            yield PromptSubmitted(**self._place(), prompt_id=self._line, text=as_text(params.get("prompt")))
         elif method == UPDATE:
             yield from self._update(dict_of(params.get("update")) or params)
         elif method == PERMISSION and facts.get("from") == AGENT:
@@ -141,7 +141,7 @@ class AcpReader:
         self._kept["model"] = _model_of(result)
         if method == "session/load":
             self._kept["replayed"] = True
-        yield Begun(
+        yield SessionStarted(
             **self._place(),
             source=OPENING[method],
             cwd=text_or_none(asked.get("cwd")),
@@ -182,9 +182,9 @@ class AcpReader:
         if (usage or cost) and not self._has_files():
             model = str(self._kept.get("model") or self.program)
             charge: dict[str, Any] = {**self._place(), **usage, "model": model, "session_microdollars": cost}
-            yield Answered(**charge, answer_id=self._line)
+            yield TokensUsed(**charge, answer_id=self._line)
         stopped = reason if reason not in (None, "end_turn") else None
-        yield Rested(**self._place(), error=error or stopped, facts={"usage": usage} if usage else {})
+        yield TurnEnded(**self._place(), error=error or stopped, facts={"usage": usage} if usage else {})
 
     def _close_calls(self, reason: str | None) -> Iterator[SessionEvent]:
         """Close the calls that the agent left open at the end of its turn."""
@@ -201,7 +201,7 @@ class AcpReader:
                 yield from self._returned(call_id, call, CallOutcome.DENIED)
             else:
                 yield from self._called(call_id, call)
-        yield Ended(**self._place(), reason=reason, connection=str(self._facts.get("c")))
+        yield SessionEnded(**self._place(), reason=reason, connection=str(self._facts.get("c")))
         self._kept = {"n": self._kept.get("n")}
 
     # Updates
@@ -246,7 +246,7 @@ class AcpReader:
         count = counts[place] = counts.pop(place, 0) + 1
         while len(counts) > _MOST_REMEMBERED:
             counts.pop(next(iter(counts)))
-        said = Said if piece["kind"] == "said" else Thought
+        said = MessageSent if piece["kind"] == "said" else ReasoningShown
         at = {"at": datetime.fromisoformat(piece["at"])} if piece["at"] else {}
         yield said(**{**self._place(), **at}, text=piece["text"], message_id=name if count == 1 else f"{name}:{count}")
 
@@ -279,7 +279,7 @@ class AcpReader:
             # The messages lack the arguments; read the session's files first, which may have them.
             yield from self.own_files()
         tool, arguments = tool_calls.tool_of(call_id, call), tool_calls.arguments_of(call)
-        yield Called(**self._place(), call_id=call_id, tool=tool, arguments=arguments)
+        yield ToolCalled(**self._place(), call_id=call_id, tool=tool, arguments=arguments)
 
     def _returned(self, call_id: str, call: dict[str, Any], outcome: CallOutcome) -> Iterator[SessionEvent]:
         yield from self._called(call_id, call)
@@ -296,7 +296,7 @@ class AcpReader:
         )
         tool = tool_calls.tool_of(call_id, call)
         facts = {"exit_code": code} if code is not None else {}
-        yield Returned(**self._place(), call_id=call_id, tool=tool, outcome=outcome, output=output, facts=facts)
+        yield ToolReturned(**self._place(), call_id=call_id, tool=tool, outcome=outcome, output=output, facts=facts)
 
     def _terminal(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
         """Merge a terminal's output into the call that shows it."""
@@ -334,7 +334,9 @@ class AcpReader:
         commands = list_of(update.get("availableCommands"))
         digest = hashlib.sha256(json.dumps(commands, sort_keys=True).encode()).hexdigest()
         facts = {"commands": len(commands), "sha256": digest}
-        yield Noted(**self._place(), name="commands", text=f"{len(commands)} commands", facts=facts, note_id=f"commands:{digest}")
+        yield OtherEvent(
+            **self._place(), name="commands", text=f"{len(commands)} commands", facts=facts, note_id=f"commands:{digest}"
+        )
 
     def _used(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
         """Store the session's cost so far."""

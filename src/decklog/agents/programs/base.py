@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from decklog.agents.events import Answered, CallOutcome, SessionEvent
+from decklog.agents.events import CallOutcome, SessionEvent, TokensUsed
 from decklog.agents.texts import text_or_none
 
 # Event that Decklog reports when a program has exited: it may write its last lines after the last hook.
@@ -100,11 +100,11 @@ def numbered(name: str, count: int) -> str:
 
 def answered(
     common: Common, answer_id: str, model: str, tokens: Sequence[int], microdollars: int | None = None
-) -> Iterator[Answered]:
+) -> Iterator[TokensUsed]:
     """Yield a charge for the four token counts of an answer; nothing without tokens and cost."""
     if any(tokens) or microdollars:
         given, read, created, output = tokens
-        yield Answered(
+        yield TokensUsed(
             **common,
             answer_id=answer_id,
             model=model,

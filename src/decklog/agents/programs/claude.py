@@ -9,20 +9,20 @@ from typing import Any
 from decklog.agents.events import (
     IMPORTED,
     INTERRUPTED,
-    Begun,
-    Called,
     CallOutcome,
-    Compacted,
-    Ended,
-    Joined,
-    Noted,
-    Prompted,
-    Rested,
-    Returned,
-    Said,
+    ConversationCompacted,
+    MessageSent,
+    OtherEvent,
+    PromptSubmitted,
+    ReasoningShown,
+    SessionEnded,
     SessionEvent,
-    Spawned,
-    Thought,
+    SessionStarted,
+    SubagentEnded,
+    SubagentStarted,
+    ToolCalled,
+    ToolReturned,
+    TurnEnded,
 )
 from decklog.agents.programs.base import (
     GONE,
@@ -111,7 +111,7 @@ def _session_event(name: str, payload: Payload, common: Common) -> SessionEvent 
     whole_session: Common = {**common, "agent_id": None}
     match name:
         case "SessionStart":
-            return Begun(
+            return SessionStarted(
                 **whole_session,
                 source=str(payload.get("source") or "startup"),
                 cwd=text_or_none(payload.get("cwd")),
@@ -123,26 +123,26 @@ def _session_event(name: str, payload: Payload, common: Common) -> SessionEvent 
             text = as_text(payload.get("prompt"))
             is_written = text.startswith(_NOTICE) or payload.get("source") not in (None, "user", "sdk")
             by = "program" if is_written else "person"
-            return Prompted(**common, prompt_id=text_or_none(payload.get("prompt_id")), text=text, by=by)
+            return PromptSubmitted(**common, prompt_id=text_or_none(payload.get("prompt_id")), text=text, by=by)
         case "SubagentStart":
-            return Spawned(**common, role=agent_type) if common["agent_id"] else None
+            return SubagentStarted(**common, role=agent_type) if common["agent_id"] else None
         case "SubagentStop":
             # Claude Code reports a compaction as the end of a sub-agent without a type.
             is_agent = common["agent_id"] and agent_type
-            return Joined(**common, text=as_text(payload.get("last_assistant_message")) or None) if is_agent else None
+            return SubagentEnded(**common, text=as_text(payload.get("last_assistant_message")) or None) if is_agent else None
         case "PreCompact":
-            return Compacted(**common, trigger=trigger, is_over=False)
+            return ConversationCompacted(**common, trigger=trigger, is_over=False)
         case "PostCompact":
-            return Compacted(**common, trigger=trigger, summary=as_text(payload.get("compact_summary")) or None)
+            return ConversationCompacted(**common, trigger=trigger, summary=as_text(payload.get("compact_summary")) or None)
         case "Stop" | "StopFailure":
             # The transcript has the last message, with its id.
-            return Rested(**common, error=as_text(payload["error"]) if payload.get("error") else None)
+            return TurnEnded(**common, error=as_text(payload["error"]) if payload.get("error") else None)
         case "SessionEnd":
             reason, answer = text_or_none(payload.get("reason")), text_or_none(payload.get("text"))
-            return Ended(**whole_session, reason=reason, text=answer, outcome=outcome_of(payload))
+            return SessionEnded(**whole_session, reason=reason, text=answer, outcome=outcome_of(payload))
         case _:
             facts = {key: value for key, value in payload.items() if key not in _BASE}
-            return Noted(**common, name=name or "unknown", text=as_text(payload.get("message")) or None, facts=facts)
+            return OtherEvent(**common, name=name or "unknown", text=as_text(payload.get("message")) or None, facts=facts)
 
 
 def _call_event(name: str, payload: Payload, common: Common) -> SessionEvent | None:
@@ -150,17 +150,17 @@ def _call_event(name: str, payload: Payload, common: Common) -> SessionEvent | N
     if not isinstance(call, str):
         return None
     if name == "PreToolUse":
-        return Called(**common, call_id=call, tool=tool or "tool", arguments=arguments_of(payload.get("tool_input")))
+        return ToolCalled(**common, call_id=call, tool=tool or "tool", arguments=arguments_of(payload.get("tool_input")))
     if name == "PermissionDenied":
         output = as_text(payload.get("reason"))
-        return Returned(**common, call_id=call, tool=tool, outcome=CallOutcome.DENIED, output=output)
+        return ToolReturned(**common, call_id=call, tool=tool, outcome=CallOutcome.DENIED, output=output)
     response, error = payload.get("tool_response"), payload.get("error")
     outcome = CallOutcome.OK if error is None else CallOutcome.FAILED
     if (error is not None and payload.get("is_interrupt")) or (isinstance(response, dict) and response.get("interrupted")):
         outcome = CallOutcome.INTERRUPTED
     output = output_of(response) if error is None else as_text(error)
     facts = {"duration_ms": payload.get("duration_ms")}
-    return Returned(**common, call_id=call, tool=tool, outcome=outcome, output=output, facts=facts)
+    return ToolReturned(**common, call_id=call, tool=tool, outcome=outcome, output=output, facts=facts)
 
 
 def output_of(response: Any) -> str:
@@ -180,7 +180,7 @@ def _result_events(payload: Payload, common: Common) -> Iterator[SessionEvent]:
     """Yield the result of a turn. Messages and usage are only included if the session has no transcript."""
     name = str(payload.get("uuid") or "")
     for message_id, text in payload.get("said") or ():
-        yield Said(**common, text=as_text(text), message_id=text_or_none(message_id))
+        yield MessageSent(**common, text=as_text(text), message_id=text_or_none(message_id))
     for model, used in (payload.get("spent") or {}).items():
         cost = used.get("costUSD")
         microdollars = round(cost * DOLLAR) if isinstance(cost, (int, float)) and cost > 0 else None
@@ -188,7 +188,7 @@ def _result_events(payload: Payload, common: Common) -> Iterator[SessionEvent]:
         yield from answered(common, f"{common['session_id']}:result:{name}:{model}", model, tokens, microdollars)
     facts = {fact: payload.get(fact) for fact in _OF_RESULT}
     text = as_text(payload.get("result")) or as_text(payload.get("subtype"))
-    yield Noted(**common, name="turn.result", text=text, facts=facts, note_id=f"turn-result:{name}" if name else None)
+    yield OtherEvent(**common, name="turn.result", text=text, facts=facts, note_id=f"turn-result:{name}" if name else None)
 
 
 # Transcripts
@@ -237,7 +237,7 @@ class Transcript(TranscriptReader):
         if not self._has_begun:
             self._has_begun = True
             branch, version = line.get("gitBranch"), line.get("version")
-            yield Begun(**common, source=IMPORTED, cwd=line.get("cwd"), branch=branch, version=version)
+            yield SessionStarted(**common, source=IMPORTED, cwd=line.get("cwd"), branch=branch, version=version)
         if kind == "assistant":
             yield from self._assistant(line, common)
             return
@@ -248,7 +248,7 @@ class Transcript(TranscriptReader):
             yield from self._finalize(line, common)
         elif line.get("subtype") == "compact_boundary" and not self.reading.is_backstop:
             trigger = str(dict_of(line.get("compactMetadata")).get("trigger", "auto"))
-            yield Compacted(**common, trigger=trigger, is_read=True)
+            yield ConversationCompacted(**common, trigger=trigger, is_read=True)
 
     def _is_before_fork(self, at: datetime | None) -> bool:
         """Return whether a line is older than the fork. After the fork's first line, all lines belong to it."""
@@ -302,7 +302,7 @@ class Transcript(TranscriptReader):
         if message.get("model") == _SYNTHETIC or line.get("isApiErrorMessage"):
             if line.get("isApiErrorMessage") and not self.reading.is_backstop:
                 text = "\n".join(as_text(block.get("text")) for block in _blocks(message))
-                yield Rested(**common, error=text or "API error", is_read=True)
+                yield TurnEnded(**common, error=text or "API error", is_read=True)
             return
         answer_id = f"{message.get('id')}:{line.get('requestId') or ''}"
         if self._pending is None or self._pending[1] != answer_id:
@@ -315,11 +315,11 @@ class Transcript(TranscriptReader):
             kind = block.get("type")
             if kind == "tool_use" and isinstance(block.get("id"), str):
                 tool = str(block.get("name") or "tool")
-                yield Called(**common, call_id=str(block["id"]), tool=tool, arguments=arguments_of(block.get("input")))
+                yield ToolCalled(**common, call_id=str(block["id"]), tool=tool, arguments=arguments_of(block.get("input")))
             elif kind == "text" and (text := as_text(block.get("text"))).strip():
-                yield Said(**common, text=text, message_id=self._part_id("said", message, line))
+                yield MessageSent(**common, text=text, message_id=self._part_id("said", message, line))
             elif kind == "thinking" and (text := as_text(block.get("thinking"))).strip():
-                yield Thought(**common, text=text, message_id=self._part_id("thoughts", message, line))
+                yield ReasoningShown(**common, text=text, message_id=self._part_id("thoughts", message, line))
 
     def _part_id(self, kind: str, message: Line, line: Line) -> str:
         """Return the id of a text: its answer and its number in it. An editor connection has no other id for it."""
@@ -342,7 +342,7 @@ class Transcript(TranscriptReader):
         text = "\n".join(texts).strip()
         if text.startswith(_STOPPED):
             if not self.reading.is_backstop:
-                yield Rested(**common, error=INTERRUPTED, is_read=True)
+                yield TurnEnded(**common, error=INTERRUPTED, is_read=True)
             return
         if own := _OWN_COMMAND.match(text):
             text = own[1]
@@ -350,7 +350,7 @@ class Transcript(TranscriptReader):
             by = "program" if line.get("promptSource") == "system" or line.get("isSidechain") else "person"
             # Hooks identify a prompt by promptId; older versions only have the uuid of the line.
             prompt_id = line.get("promptId") or line.get("uuid")
-            yield Prompted(**common, prompt_id=prompt_id and str(prompt_id), text=text, by=by)
+            yield PromptSubmitted(**common, prompt_id=prompt_id and str(prompt_id), text=text, by=by)
 
 
 reader = Transcript
@@ -365,7 +365,7 @@ def _blocks(message: Line) -> list[Line]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else list_of(content)
 
 
-def _result(line: Line, block: Line, common: Common) -> Returned:
+def _result(line: Line, block: Line, common: Common) -> ToolReturned:
     result = line.get("toolUseResult")
     facts = dict_of(result)
     error = as_text(block.get("content")) if block.get("is_error") else ""
@@ -378,7 +378,7 @@ def _result(line: Line, block: Line, common: Common) -> Returned:
     output = output_of(facts) if isinstance(result, dict) and outcome is CallOutcome.OK else as_text(block.get("content"))
     # The file before the tool changed it.
     original = "" if facts.get("type") == "create" else facts.get("originalFile", facts.get("originalFileContents"))
-    return Returned(
+    return ToolReturned(
         **common,
         call_id=str(block["tool_use_id"]),
         outcome=outcome,

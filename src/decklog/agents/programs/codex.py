@@ -9,16 +9,16 @@ from typing import Any
 from decklog.agents.events import (
     IMPORTED,
     INTERRUPTED,
-    Begun,
-    Called,
     CallOutcome,
-    Compacted,
-    Prompted,
-    Rested,
-    Returned,
-    Said,
+    ConversationCompacted,
+    MessageSent,
+    PromptSubmitted,
+    ReasoningShown,
     SessionEvent,
-    Thought,
+    SessionStarted,
+    ToolCalled,
+    ToolReturned,
+    TurnEnded,
 )
 from decklog.agents.programs import claude
 from decklog.agents.programs.base import (
@@ -50,9 +50,9 @@ def events_of(payload: Payload, at: datetime | None) -> list[SessionEvent]:
     if event == "UserPromptSubmit":
         turn = payload.get("turn_id")
         by = "program" if common["agent_id"] else "person"
-        return [Prompted(**common, prompt_id=str(turn) if turn else None, text=as_text(payload.get("prompt")), by=by)]
+        return [PromptSubmitted(**common, prompt_id=str(turn) if turn else None, text=as_text(payload.get("prompt")), by=by)]
     if event == "Interrupt":
-        return [Rested(**common, error=INTERRUPTED)]
+        return [TurnEnded(**common, error=INTERRUPTED)]
     return claude.events_of(payload, at)
 
 
@@ -104,7 +104,7 @@ class Rollout(TranscriptReader):
         elif kind == "event_msg":
             yield from self._message(payload, common)
         elif kind == "compacted" and not self.reading.is_backstop:
-            yield Compacted(**common, trigger="auto", summary=as_text(payload.get("message")) or None, is_read=True)
+            yield ConversationCompacted(**common, trigger="auto", summary=as_text(payload.get("message")) or None, is_read=True)
 
     def _begin(self, payload: Payload, at: Any) -> Iterator[SessionEvent]:
         thread, session = payload.get("id"), payload.get("session_id") or payload.get("id")
@@ -115,7 +115,7 @@ class Rollout(TranscriptReader):
         if self._agent_id is None and isinstance(thread, str) and payload.get("parent_thread_id") and thread != session:
             self._agent_id = thread
         if not self.reading.is_backstop:
-            yield Begun(
+            yield SessionStarted(
                 session_id=self.state["session"],
                 agent_id=self._agent_id,
                 at=at,
@@ -162,12 +162,12 @@ class Rollout(TranscriptReader):
         if kind in ("function_call", "custom_tool_call"):
             name, arguments = _call(payload)
             self._calls[call] = name
-            yield Called(**common, call_id=call, tool=name, arguments=arguments)
+            yield ToolCalled(**common, call_id=call, tool=name, arguments=arguments)
         elif kind in ("function_call_output", "custom_tool_call_output"):
             output = as_text(payload.get("output"))
             stopped = CallOutcome.INTERRUPTED if _ABORTED.match(output) else CallOutcome.OK
             outcome = CallOutcome.DENIED if output.startswith(_DENIED) else stopped
-            yield Returned(**common, call_id=call, tool=self._calls.get(call), outcome=outcome, output=output)
+            yield ToolReturned(**common, call_id=call, tool=self._calls.get(call), outcome=outcome, output=output)
 
     def _message(self, payload: Payload, common: Common) -> Iterator[SessionEvent]:
         kind, item = payload.get("type"), payload.get("item")
@@ -177,28 +177,28 @@ class Rollout(TranscriptReader):
             yield from self._completed(item, payload.get("turn_id"), common)
         elif kind in ("task_complete", "turn_aborted") and not self.reading.is_backstop:
             reason = as_text(dict_of(payload.get("error")).get("message")) or as_text(payload.get("reason"))
-            yield Rested(**common, error=reason or None, is_read=True)
+            yield TurnEnded(**common, error=reason or None, is_read=True)
 
     def _completed(self, item: dict[str, Any], turn: Any, common: Common) -> Iterator[SessionEvent]:
         name = str(item.get("id") or "")
         match item.get("type"):
             case "UserMessage":
                 by = "program" if self._agent_id else "person"
-                yield Prompted(**common, prompt_id=str(turn or name), text=as_text(item.get("content")), by=by)
+                yield PromptSubmitted(**common, prompt_id=str(turn or name), text=as_text(item.get("content")), by=by)
             case "AgentMessage":
-                yield Said(**common, text=as_text(item.get("content")), message_id=name or None)
+                yield MessageSent(**common, text=as_text(item.get("content")), message_id=name or None)
             case "Reasoning":
                 yield from _thought(common, name, item.get("summary_text"))
             case "CommandExecution":
                 facts = {"exit_code": item.get("exit_code")}
                 output = as_text(item.get("aggregated_output"))
-                yield Returned(**common, call_id=name, tool="Bash", outcome=_outcome(item), output=output, facts=facts)
+                yield ToolReturned(**common, call_id=name, tool="Bash", outcome=_outcome(item), output=output, facts=facts)
             case "FileChange":
                 output = as_text(item.get("stdout")) or as_text(item.get("stderr"))
-                yield Returned(**common, call_id=name, tool="apply_patch", outcome=_outcome(item), output=output)
+                yield ToolReturned(**common, call_id=name, tool="apply_patch", outcome=_outcome(item), output=output)
             case "McpToolCall":
                 tool = f"mcp__{item.get('server')}__{item.get('tool')}"
-                yield Returned(**common, call_id=name, tool=tool, outcome=_outcome(item), output=as_text(item.get("result")))
+                yield ToolReturned(**common, call_id=name, tool=tool, outcome=_outcome(item), output=as_text(item.get("result")))
 
 
 reader = Rollout
@@ -209,7 +209,7 @@ def _thought(common: Common, name: Any, summary: Any) -> Iterator[SessionEvent]:
     parts = summary if isinstance(summary, list) else []
     text = "\n\n".join(part for part in (one if isinstance(one, str) else as_text([one]) for one in parts) if part.strip())
     if text and isinstance(name, str) and name:
-        yield Thought(**common, text=text, message_id=name)
+        yield ReasoningShown(**common, text=text, message_id=name)
 
 
 def _tokens(usage: Any) -> list[int]:

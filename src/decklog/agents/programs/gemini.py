@@ -7,17 +7,17 @@ from typing import Any
 
 from decklog.agents.events import (
     IMPORTED,
-    Begun,
-    Called,
     CallOutcome,
-    Compacted,
-    Joined,
-    Prompted,
-    Rested,
-    Returned,
-    Said,
+    ConversationCompacted,
+    MessageSent,
+    PromptSubmitted,
+    ReasoningShown,
     SessionEvent,
-    Thought,
+    SessionStarted,
+    SubagentEnded,
+    ToolCalled,
+    ToolReturned,
+    TurnEnded,
 )
 from decklog.agents.programs import claude
 from decklog.agents.programs.base import (
@@ -46,14 +46,16 @@ def events_of(payload: Payload, at: datetime | None) -> list[SessionEvent]:
         return []
     match event:
         case "BeforeAgent":
-            return [Prompted(**common, prompt_id=None, text=as_text(payload.get("prompt")))]
+            return [PromptSubmitted(**common, prompt_id=None, text=as_text(payload.get("prompt")))]
         case "AfterAgent":
-            return [*_joined(payload, common), Rested(**common)]
+            return [*_joined(payload, common), TurnEnded(**common)]
         case "SessionEnd":
             return [*_joined(payload, common), *claude.events_of(payload, at)]
         case "PreCompress":
             # Automatic triggers occur before every request, even if nothing is compressed.
-            return [Compacted(**common, trigger="manual", is_over=False)] if payload.get("trigger") == "manual" else []
+            return (
+                [ConversationCompacted(**common, trigger="manual", is_over=False)] if payload.get("trigger") == "manual" else []
+            )
         case "BeforeTool" | "AfterTool":
             return [_call_event(event, payload, common)]
         case _:
@@ -62,18 +64,18 @@ def events_of(payload: Payload, at: datetime | None) -> list[SessionEvent]:
 
 def _joined(payload: Payload, common: Common) -> list[SessionEvent]:
     """Return the ends of the sub-agents: all have ended when a turn ends, and nothing else reports it."""
-    return [Joined(**{**common, "agent_id": agent}) for _, agent in _chat_files(payload) if agent is not None]
+    return [SubagentEnded(**{**common, "agent_id": agent}) for _, agent in _chat_files(payload) if agent is not None]
 
 
 def _call_event(event: str, payload: Payload, common: Common) -> SessionEvent:
     """Return a tool event; its call id is made of the tool name and the time."""
     name, moment = str(payload.get("tool_name") or "tool"), payload.get("timestamp") or common["at"]
     if event == "BeforeTool":
-        return Called(**common, call_id=f"{name}:{moment}", tool=name, arguments=arguments_of(payload.get("tool_input")))
+        return ToolCalled(**common, call_id=f"{name}:{moment}", tool=name, arguments=arguments_of(payload.get("tool_input")))
     response = payload.get("tool_response")
     error = dict_of(response).get("error")
     outcome = CallOutcome.FAILED if error else CallOutcome.OK
-    return Returned(**common, call_id=f"{name}:{moment}", tool=name, outcome=outcome, output=as_text(error or response))
+    return ToolReturned(**common, call_id=f"{name}:{moment}", tool=name, outcome=outcome, output=as_text(error or response))
 
 
 def _chat_files(payload: Payload) -> list[tuple[str, str | None]]:
@@ -147,7 +149,7 @@ class Chat(TranscriptReader):
         self._has_begun = True
         folders = line.get("directories")
         cwd = text_or_none(folders[0]) if isinstance(folders, list) and folders else None
-        yield Begun(**self._common(at), source=IMPORTED, cwd=cwd or _project_of(self.reading.path))
+        yield SessionStarted(**self._common(at), source=IMPORTED, cwd=cwd or _project_of(self.reading.path))
 
     def _common(self, at: datetime | None) -> Common:
         return {"session_id": self.state["session"], "agent_id": self.state["agent"], "at": at}
@@ -160,13 +162,13 @@ class Chat(TranscriptReader):
         if line["type"] == "user":
             if text.strip():
                 by = "program" if self.state["agent"] or text.startswith(_OWN) else "person"
-                yield Prompted(**common, prompt_id=name, text=text, by=by)
+                yield PromptSubmitted(**common, prompt_id=name, text=text, by=by)
             return
         pairs = ((as_text(one.get("subject")), as_text(one.get("description"))) for one in list_of(line.get("thoughts")))
         if thoughts := "\n".join(filter(None, (": ".join(filter(None, pair)) for pair in pairs))):
-            yield Thought(**common, text=thoughts, message_id=name)
+            yield ReasoningShown(**common, text=thoughts, message_id=name)
         if text.strip():
-            yield Said(**common, text=text, message_id=name)
+            yield MessageSent(**common, text=text, message_id=name)
         yield from self._spent(line, common)
         for call in list_of(line.get("toolCalls")):
             if isinstance(call.get("id"), str):
@@ -210,12 +212,12 @@ def _call_events(call: dict[str, Any], common: Common) -> Iterator[SessionEvent]
     name, tool = str(call["id"]), str(call.get("name") or "tool")
     at = as_time(call.get("timestamp")) or common["at"]
     common = {**common, "at": at}
-    yield Called(**common, call_id=name, tool=_TOOLS.get(tool, tool), arguments=arguments_of(call.get("args")))
+    yield ToolCalled(**common, call_id=name, tool=_TOOLS.get(tool, tool), arguments=arguments_of(call.get("args")))
     status = call.get("status")
     if status in ("success", "error", *_DENIED):
         output, facts = _printed(_output(call)) if tool in _TOOLS else (_output(call), {})
         outcome = _outcome(str(status), output, facts)
-        yield Returned(**common, call_id=name, tool=_TOOLS.get(tool, tool), outcome=outcome, output=output, facts=facts)
+        yield ToolReturned(**common, call_id=name, tool=_TOOLS.get(tool, tool), outcome=outcome, output=output, facts=facts)
 
 
 def _outcome(status: str, output: str, facts: dict[str, Any]) -> CallOutcome:

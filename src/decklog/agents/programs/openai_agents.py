@@ -4,17 +4,17 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from decklog.agents.events import (
-    Begun,
-    Called,
     CallOutcome,
-    Ended,
-    Joined,
-    Noted,
-    Prompted,
-    Returned,
-    Said,
+    MessageSent,
+    OtherEvent,
+    PromptSubmitted,
+    SessionEnded,
     SessionEvent,
-    Spawned,
+    SessionStarted,
+    SubagentEnded,
+    SubagentStarted,
+    ToolCalled,
+    ToolReturned,
 )
 from decklog.agents.programs.base import Common, Payload, Reading, TranscriptReader, answered, arguments_of, numbered, outcome_of
 from decklog.agents.texts import as_text, as_time, dict_of, text_or_none, whole
@@ -42,7 +42,7 @@ def reader(_reading: Reading) -> TranscriptReader:
 
 
 def _begun(payload: Payload, common: Common) -> Iterator[SessionEvent]:
-    yield Begun(
+    yield SessionStarted(
         **common,
         source=str(payload.get("source") or "startup"),
         cwd=text_or_none(payload.get("cwd")),
@@ -51,35 +51,37 @@ def _begun(payload: Payload, common: Common) -> Iterator[SessionEvent]:
         version=text_or_none(payload.get("version")),
     )
     if facts := {name: payload[name] for name in ("workflow", "group", "metadata") if payload.get(name)}:
-        yield Noted(**common, name="trace", text=as_text(payload.get("workflow")), facts=facts, note_id="trace")
+        yield OtherEvent(**common, name="trace", text=as_text(payload.get("workflow")), facts=facts, note_id="trace")
 
 
 def _ended(payload: Payload, common: Common) -> Iterator[SessionEvent]:
-    yield Ended(**common, outcome=outcome_of(payload), text=text_or_none(payload.get("text")), reason=payload.get("outcome"))
+    yield SessionEnded(
+        **common, outcome=outcome_of(payload), text=text_or_none(payload.get("text")), reason=payload.get("outcome")
+    )
 
 
 def _agent_begun(payload: Payload, common: Common) -> Iterator[SessionEvent]:
     name = as_text(payload.get("name")) or "agent"
     if payload.get("is_below"):
-        yield Spawned(**common, role=name)
+        yield SubagentStarted(**common, role=name)
     span = payload.get("span")
     facts = {"step": span, "tools": payload.get("tools"), "handoffs": payload.get("handoffs")}
-    yield Noted(**common, name="step", text=name, facts=facts, note_id=f"step:{span}")
+    yield OtherEvent(**common, name="step", text=name, facts=facts, note_id=f"step:{span}")
 
 
 def _agent_ended(payload: Payload, common: Common) -> Iterator[SessionEvent]:
     name, span, outcome = as_text(payload.get("name")) or "agent", payload.get("span"), outcome_of(payload)
     facts = {"step": span, "name": name, "outcome": outcome.value}
     text = as_text(payload.get("error")) or f"{name}: {outcome.value}"
-    yield Noted(**common, name="step.ended", text=text, facts=facts, note_id=f"step-ended:{span}")
+    yield OtherEvent(**common, name="step.ended", text=text, facts=facts, note_id=f"step-ended:{span}")
 
 
 def _joined(payload: Payload, common: Common) -> Iterator[SessionEvent]:
-    yield Joined(**common, outcome=outcome_of(payload), text=text_or_none(payload.get("text")))
+    yield SubagentEnded(**common, outcome=outcome_of(payload), text=text_or_none(payload.get("text")))
 
 
 def _called(payload: Payload, common: Common) -> Iterator[SessionEvent]:
-    yield Called(
+    yield ToolCalled(
         **common,
         call_id=str(payload["span"]),
         tool=as_text(payload.get("name")) or "tool",
@@ -88,7 +90,7 @@ def _called(payload: Payload, common: Common) -> Iterator[SessionEvent]:
 
 
 def _returned(payload: Payload, common: Common) -> Iterator[SessionEvent]:
-    yield Returned(
+    yield ToolReturned(
         **common,
         call_id=str(payload["span"]),
         tool=text_or_none(payload.get("name")),
@@ -101,12 +103,12 @@ def _returned(payload: Payload, common: Common) -> Iterator[SessionEvent]:
 def _answered(payload: Payload, common: Common) -> Iterator[SessionEvent]:
     span, answer = str(payload["span"]), str(payload.get("answer") or payload["span"])
     for number, text in payload.get("prompts") or ():
-        yield Prompted(**common, prompt_id=f"{common['agent_id'] or common['session_id']}:{number}", text=as_text(text))
+        yield PromptSubmitted(**common, prompt_id=f"{common['agent_id'] or common['session_id']}:{number}", text=as_text(text))
     for number, text in enumerate(payload.get("said") or (), 1):
-        yield Said(**common, text=as_text(text), message_id=numbered(answer, number))
+        yield MessageSent(**common, text=as_text(text), message_id=numbered(answer, number))
     if payload.get("error") or outcome_of(payload) is not CallOutcome.OK:
         text = as_text(payload.get("error")) or outcome_of(payload).value
-        yield Noted(**common, name="error", text=text, facts={"model": payload.get("model")}, note_id=f"error:{span}")
+        yield OtherEvent(**common, name="error", text=text, facts={"model": payload.get("model")}, note_id=f"error:{span}")
     # The SDK includes cached tokens in its input count.
     usage, model = dict_of(payload.get("usage")), as_text(payload.get("model")) or "unknown"
     details = dict_of(usage.get("input_tokens_details"))
@@ -120,13 +122,15 @@ def _guardrail(payload: Payload, common: Common) -> Iterator[SessionEvent]:
     outcome = outcome_of(payload)
     result = "tripped" if is_tripped else "passed" if outcome is CallOutcome.OK else outcome.value
     facts = {"guardrail": name, "triggered": is_tripped, "outcome": outcome.value, "error": payload.get("error")}
-    yield Noted(**common, name="guardrail", text=f"{name}: {result}", facts=facts, note_id=f"guardrail:{payload.get('span')}")
+    yield OtherEvent(
+        **common, name="guardrail", text=f"{name}: {result}", facts=facts, note_id=f"guardrail:{payload.get('span')}"
+    )
 
 
 def _handoff(payload: Payload, common: Common) -> Iterator[SessionEvent]:
     facts = {name: payload.get(name) for name in ("from", "to", "error")}
     text = f"{as_text(payload.get('from')) or 'agent'} → {as_text(payload.get('to')) or 'nobody'}"
-    yield Noted(**common, name="handoff", text=text, facts=facts, note_id=f"handoff:{payload.get('span')}")
+    yield OtherEvent(**common, name="handoff", text=text, facts=facts, note_id=f"handoff:{payload.get('span')}")
 
 
 def _other(payload: Payload, common: Common) -> Iterator[SessionEvent]:
@@ -134,7 +138,7 @@ def _other(payload: Payload, common: Common) -> Iterator[SessionEvent]:
     facts = {name: value for name, value in payload.items() if name not in known}
     name = str(payload.get("hook_event_name") or "unknown")
     note = f"{name}:{payload['span']}" if payload.get("span") else None
-    yield Noted(**common, name=name, text=text_or_none(payload.get("name")), facts=facts, note_id=note)
+    yield OtherEvent(**common, name=name, text=text_or_none(payload.get("name")), facts=facts, note_id=note)
 
 
 _EVENTS: dict[str, Callable[[Payload, Common], Iterator[SessionEvent]]] = {

@@ -9,20 +9,20 @@ from typing import Any
 
 from decklog.agents.events import (
     IMPORTED,
-    Answered,
-    Begun,
-    Called,
     CallOutcome,
-    Compacted,
-    Ended,
-    Joined,
-    Noted,
-    Prompted,
-    Returned,
-    Said,
+    ConversationCompacted,
+    MessageSent,
+    OtherEvent,
+    PromptSubmitted,
+    ReasoningShown,
+    SessionEnded,
     SessionEvent,
-    Spawned,
-    Thought,
+    SessionStarted,
+    SubagentEnded,
+    SubagentStarted,
+    TokensUsed,
+    ToolCalled,
+    ToolReturned,
 )
 from decklog.agents.programs import claude
 from decklog.agents.programs.base import Common, Payload, answered, common_fields, numbered
@@ -44,17 +44,19 @@ def events_of(payload: Payload, at: datetime | None) -> list[SessionEvent]:
         return []
     match payload.get("hook_event_name"):
         case "AssistantText" | "AssistantThought" as kind if isinstance(name, str):
-            event, text = Said if kind == "AssistantText" else Thought, as_text(payload.get("text"))
+            event, text = MessageSent if kind == "AssistantText" else ReasoningShown, as_text(payload.get("text"))
             return [event(**common, text=text, message_id=name)] if text.strip() else []
         case "ModelAnswer" if isinstance(name, str):
             return [*answers_of(payload, name, common)]
         case "SubagentStart":
-            return [Spawned(**common, role=as_text(payload.get("agent_type")), task=text_or_none(payload.get("description")))]
+            return [
+                SubagentStarted(**common, role=as_text(payload.get("agent_type")), task=text_or_none(payload.get("description")))
+            ]
         case _:
             return claude.events_of(payload, at)
 
 
-def answers_of(payload: Payload, name: str, common: Common) -> list[Answered]:
+def answers_of(payload: Payload, name: str, common: Common) -> list[TokensUsed]:
     """Return the usage of an answer: its tokens, and its cost if it is known."""
     tokens = payload.get("tokens")
     if not isinstance(tokens, dict):
@@ -140,16 +142,16 @@ class _Sessions:
             self._last[name] = common["at"]
             if common["agent_id"] is not None:
                 role = text_or_none(row.get("agent")) or "agent"
-                yield Spawned(**common, role=role, task=text_or_none(row.get("title")))
+                yield SubagentStarted(**common, role=role, task=text_or_none(row.get("title")))
                 continue
             cwd, version = text_or_none(row.get("directory")), text_or_none(row.get("version"))
-            yield Begun(**common, source=IMPORTED, cwd=cwd, version=version)
+            yield SessionStarted(**common, source=IMPORTED, cwd=cwd, version=version)
 
     def ended(self) -> Iterator[SessionEvent]:
         """Yield the end of every session, children first."""
         for name, at in reversed(self._last.items()):
             common = self._place(name, at)
-            yield Joined(**common) if common["agent_id"] is not None else Ended(**common, reason=IMPORTED)
+            yield SubagentEnded(**common) if common["agent_id"] is not None else SessionEnded(**common, reason=IMPORTED)
 
     def message(
         self, session: str, name: str, data: Data, parts: list[tuple[str, Data]], created: object
@@ -168,10 +170,10 @@ class _Sessions:
 def _prompt_events(common: Common, name: str, parts: list[tuple[str, Data]]) -> Iterator[SessionEvent]:
     texts = [as_text(part.get("text")) for _, part in parts if part.get("type") == "text" and not part.get("synthetic")]
     if "".join(texts).strip():
-        yield Prompted(**common, prompt_id=name, text="\n".join(texts), by="program" if common["agent_id"] else "person")
+        yield PromptSubmitted(**common, prompt_id=name, text="\n".join(texts), by="program" if common["agent_id"] else "person")
     for _, part in parts:
         if part.get("type") == "compaction":
-            yield Compacted(**common, trigger="auto" if part.get("auto") else "manual")
+            yield ConversationCompacted(**common, trigger="auto" if part.get("auto") else "manual")
 
 
 def _answer(common: Common, name: str, data: Data, parts: list[tuple[str, Data]], *, is_over: bool) -> Iterator[SessionEvent]:
@@ -182,9 +184,9 @@ def _answer(common: Common, name: str, data: Data, parts: list[tuple[str, Data]]
         if part.get("type") == "text":
             number += 1
             if is_whole and text.strip():
-                yield Said(**common, text=text, message_id=numbered(name, number))
+                yield MessageSent(**common, text=text, message_id=numbered(name, number))
         elif part.get("type") == "reasoning" and is_whole and text.strip():
-            yield Thought(**common, text=text, message_id=part_id)
+            yield ReasoningShown(**common, text=text, message_id=part_id)
         elif part.get("type") == "tool":
             yield from _call_events(common, part)
     if is_over:
@@ -192,7 +194,7 @@ def _answer(common: Common, name: str, data: Data, parts: list[tuple[str, Data]]
         yield from answers_of(usage, name, common)
     if isinstance(error := data.get("error"), dict):
         message = text_or_none(dict_of(error.get("data")).get("message"))
-        yield Noted(**common, name="error", text=message or as_text(error.get("name")), note_id=f"error:{name}")
+        yield OtherEvent(**common, name="error", text=message or as_text(error.get("name")), note_id=f"error:{name}")
 
 
 def _call_events(common: Common, part: Data) -> Iterator[SessionEvent]:
@@ -206,10 +208,10 @@ def _call_events(common: Common, part: Data) -> Iterator[SessionEvent]:
         arguments = {**arguments, "file_path": arguments["filePath"]}
     word = str(part.get("tool") or "tool")
     tool = _NAMES.get(word, word)
-    yield Called(**{**common, "at": began or common["at"]}, call_id=call, tool=tool, arguments=arguments)
+    yield ToolCalled(**{**common, "at": began or common["at"]}, call_id=call, tool=tool, arguments=arguments)
     if state.get("status") in ("completed", "error"):
         outcome, output = _result_of(state)
-        yield Returned(**{**common, "at": ended or common["at"]}, call_id=call, outcome=outcome, tool=tool, output=output)
+        yield ToolReturned(**{**common, "at": ended or common["at"]}, call_id=call, outcome=outcome, tool=tool, output=output)
 
 
 def _result_of(state: Data) -> tuple[CallOutcome, str]:

@@ -39,7 +39,16 @@ from decklog.agents.acp.exchange import (
 from decklog.agents.acp.tool_calls import arguments_of, tool_of
 from decklog.agents.acp.wire import AcpReader
 from decklog.agents.entries import MOST_CHARACTERS
-from decklog.agents.events import Answered, Begun, Called, Noted, Returned, Said, SessionEvent, Thought
+from decklog.agents.events import (
+    MessageSent,
+    OtherEvent,
+    ReasoningShown,
+    SessionEvent,
+    SessionStarted,
+    TokensUsed,
+    ToolCalled,
+    ToolReturned,
+)
 from decklog.agents.texts import dict_of, list_of
 from decklog.core.display import DOLLAR
 from decklog.hooks.proxy.guarding import ProxyGuard, denial
@@ -222,7 +231,7 @@ class Driver:
             own = {"c": "driven", "n": next(self._lines), "cwd": self._root}
             for event in self._wire.events({**own, **facts}, message, None):
                 show(event)
-                self._print_text = event.text if isinstance(event, Said) else self._print_text
+                self._print_text = event.text if isinstance(event, MessageSent) else self._print_text
             update = dict_of(params_of(message).get("update"))
             cost = dict_of(update.get("cost"))
             if message.get("method") == UPDATE and cost.get("currency") == "USD":
@@ -297,20 +306,20 @@ def emit(kind: str, **facts: Any) -> None:
 def show(event: SessionEvent) -> None:
     """Print an event of the session. Prompts and the ends of turns are not printed: requests and their answers report them."""
     match event:
-        case Begun():
+        case SessionStarted():
             emit("start", session=event.session_id, model=event.model, agent=f"version {event.version or 'unknown'}")
-        case Said():
+        case MessageSent():
             emit("text", text=event.text[:MOST_CHARACTERS])
-        case Thought():
+        case ReasoningShown():
             emit("thought", text=event.text[:MOST_CHARACTERS])
-        case Called():
+        case ToolCalled():
             emit("tool", call=event.call_id, tool=event.tool, input=event.arguments)
-        case Returned():
+        case ToolReturned():
             output, code = event.output[:MOST_CHARACTERS], event.facts.get("exit_code")
             emit("result", call=event.call_id, tool=event.tool, outcome=event.outcome.value, exit_code=code, output=output)
-        case Noted() if event.name not in ("commands", "permission", "editor"):
+        case OtherEvent() if event.name not in ("commands", "permission", "editor"):
             emit("note", text=f"{event.name}: {event.text or ''}"[:_SHOWN])
-        case Answered():
+        case TokensUsed():
             kinds = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
             cost = None if event.session_microdollars is None else event.session_microdollars / DOLLAR
             emit("usage", model=event.model, cost_usd=cost, **{kind: getattr(event, kind) or None for kind in kinds})
