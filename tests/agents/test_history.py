@@ -11,7 +11,7 @@ import pytest
 
 from decklog import Decklog, EntryKind, NotFound, RunStatus, Unavailable
 from decklog.agents.history import HistoryImport, HistorySummary
-from decklog.agents.intake import take_in
+from decklog.agents.intake import run_intake
 from decklog.agents.spool import Spool
 from tests.agents.acp.told import bodies as told
 from tests.conftest import on_both
@@ -142,7 +142,7 @@ def test_what_hooks_told_without_an_id_is_not_told_again_from_a_file_that_was_mo
     for second, event in enumerate(("SessionStart", "PostCompact", "Stop"), 1):
         facts = {"session": "th1", "at": (AT + timedelta(seconds=second)).timestamp()}
         spool.put("codex", "th1", facts, json.dumps({**base, "hook_event_name": event}).encode())
-    take_in(log, spool)
+    run_intake(log, spool)
     before = told(log, "codex-th1")
     assert before[1:] == [("compacted", "auto"), ("turn", "turn ended")]
     # What hooks missed, when they were no longer there, comes in.
@@ -158,7 +158,7 @@ def test_what_hooks_missed_of_a_session_in_a_run_comes_into_that_run(log: Decklo
     write(path, session()[:2])
     payload = {"session_id": "s1", "hook_event_name": "Stop", "transcript_path": str(path)}
     spool.put("claude", "s1", {"session": "s1", "run": run_id, "task": task.id}, json.dumps(payload).encode())
-    take_in(log, spool)
+    run_intake(log, spool)
     write(path, session())
     below = {"isSidechain": True, "agentId": "a1"}
     write(path.parent / "s1" / "subagents" / "agent-a1.jsonl", [prompt(7, "look", **below), answer(8, TEXT, **below)])
@@ -180,7 +180,7 @@ def test_an_import_does_not_end_a_session_that_hooks_took_up(log: Decklog, tmp_p
     assert taken(log, path.parent, tmp_path).new > 0
     payload = {"session_id": "s1", "hook_event_name": "SessionStart", "source": "resume", "transcript_path": str(path)}
     spool.put("claude", "s1", {"session": "s1"}, json.dumps(payload).encode())
-    take_in(log, spool)
+    run_intake(log, spool)
     write(path, session()[:2])
     taken(log, path.parent, tmp_path)
     assert log.runs.get("claude-s1").status == RunStatus.ACTIVE
@@ -286,7 +286,7 @@ def test_what_hooks_told_already_is_not_told_again(log: Decklog, folder: Path, t
         "SessionEnd": {"reason": "other"},
     }.items():
         spool.put("claude", "s1", {"session": "s1"}, json.dumps({**base, "hook_event_name": event, **fields}).encode())
-    take_in(log, spool)
+    run_intake(log, spool)
     before = told(log, "claude-s1")
     assert ("session", "session startup") in before
     taken(log, folder, tmp_path / "elsewhere")

@@ -9,7 +9,7 @@ import pytest
 
 from decklog import Decklog, EntryKind
 from decklog.agents import intake
-from decklog.agents.intake import take_in
+from decklog.agents.intake import run_intake
 from decklog.agents.spool import Spool
 from decklog.agents.transcripts import lines_of
 from tests.conftest import on_both
@@ -62,7 +62,7 @@ def put(spool: Spool, payload: dict[str, Any], facts: dict[str, Any] | None = No
 def test_no_event_keeps_those_behind_it_out(log: Decklog, spool: Spool, number: int) -> None:
     put(spool, *STRANGE[number])
     put(spool, {"session_id": "after", "hook_event_name": "UserPromptSubmit", "prompt": "I came after", "prompt_id": "p"})
-    take_in(log, spool)
+    run_intake(log, spool)
     assert spool.is_empty
     assert [entry.body for entry in log.journal.find("claude-after", kind=EntryKind.INTERACTION)] == ["I came after"]
     assert log.journal.verify().ok
@@ -71,7 +71,7 @@ def test_no_event_keeps_those_behind_it_out(log: Decklog, spool: Spool, number: 
 def test_a_pipe_in_the_place_of_a_transcript_keeps_nobody_waiting(log: Decklog, spool: Spool, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "t.jsonl")
     put(spool, {"session_id": "s", "hook_event_name": "Stop", "transcript_path": str(tmp_path / "t.jsonl")})
-    assert take_in(log, spool).events == 1
+    assert run_intake(log, spool).events == 1
     assert spool.is_empty
 
 
@@ -81,7 +81,7 @@ def test_a_transcript_that_was_written_anew_is_read_from_its_beginning(log: Deck
     for first in (1, 4):
         path.write_text("".join(json.dumps(said(number)) + "\n" for number in range(first, first + 2 + first)))
         put(spool, {"session_id": "s", "hook_event_name": "Stop", "transcript_path": str(path)})
-        take_in(log, spool)
+        run_intake(log, spool)
     found = log.journal.find("claude-s", kind=EntryKind.INTERACTION, oldest_first=True)
     assert [entry.body for entry in found] == [f"text {number}" for number in range(1, 10)]
 
@@ -92,7 +92,7 @@ def test_what_another_log_has_taken_in_is_read_again_for_this_one(log: Decklog, 
     with Decklog.open(tmp_path / "other.db") as other:
         for place in (other, log):
             put(spool, {"session_id": "s", "hook_event_name": "Stop", "transcript_path": str(path)})
-            take_in(place, spool)
+            run_intake(place, spool)
     assert [entry.body for entry in log.journal.find("claude-s", kind=EntryKind.INTERACTION)] == ["text 1"]
 
 
@@ -112,7 +112,7 @@ def test_a_long_transcript_keeps_nobody_waiting_until_it_is_read(
 
         monkeypatch.setattr(intake, "lines_of", read)
         put(spool, {"session_id": "s", "hook_event_name": "Stop", "transcript_path": str(path)})
-        take_in(log, spool)
+        run_intake(log, spool)
         found = log.journal.find("claude-s", kind=EntryKind.INTERACTION, oldest_first=True)
         assert [entry.body for entry in found] == [f"text {number}" for number in range(1, 9)]
     assert seen[:3] == [0, 2, 4]
@@ -129,7 +129,7 @@ def test_a_fork_is_read_on_after_the_clock_was_set_back(log: Decklog, spool: Spo
         with path.open("a") as file:
             file.write(json.dumps({**said(number), "message": {**said(number)["message"], "id": f"own{number}"}}) + "\n")
         put(spool, {**base, "hook_event_name": "Stop"})
-        take_in(log, spool)
+        run_intake(log, spool)
     found = log.journal.find("claude-s", kind=EntryKind.INTERACTION, oldest_first=True)
     assert [entry.body for entry in found] == ["text 4", "text 1", "text 2"]
 
@@ -141,19 +141,19 @@ def said(number: int) -> dict[str, Any]:
 
 def test_a_line_that_a_killed_hook_left_half_written_is_waited_for_by_nobody(log: Decklog, spool: Spool) -> None:
     put(spool, {"session_id": "s", "hook_event_name": "Stop"})
-    (name,) = spool.waiting()
+    (name,) = spool.list_waiting()
     with open(os.path.join(spool.folder, name), "ab") as file:
         file.write(b'{"at": 1, "prog')
-    assert take_in(log, spool).events == 1
+    assert run_intake(log, spool).events == 1
     assert spool.is_empty
     put(spool, {"session_id": "s", "hook_event_name": "Stop"})
-    assert take_in(log, spool).unread == 1
+    assert run_intake(log, spool).unread == 1
 
 
 def test_two_sessions_whose_names_are_spelled_alike_are_two_runs(log: Decklog, spool: Spool) -> None:
     for session in ("a b", "a_b", "a:b"):
         put(spool, {"session_id": session, "hook_event_name": "Stop"})
-    take_in(log, spool)
+    run_intake(log, spool)
     assert len(log.runs.find()) == 3
 
 
@@ -161,9 +161,9 @@ def test_a_fork_whose_file_comes_later_does_not_tell_what_it_was_made_of(log: De
     path = tmp_path / "t.jsonl"
     base = {"session_id": "s", "transcript_path": str(path)}
     put(spool, {**base, "hook_event_name": "SessionStart", "source": "fork"}, {"at": 1794744003})
-    take_in(log, spool)
+    run_intake(log, spool)
     path.write_text("".join(json.dumps(said(number)) + "\n" for number in (1, 2, 4)))
     put(spool, {**base, "hook_event_name": "Stop"})
-    take_in(log, spool)
+    run_intake(log, spool)
     found = log.journal.find("claude-s", kind=EntryKind.INTERACTION, oldest_first=True)
     assert [entry.body for entry in found] == ["text 4"]

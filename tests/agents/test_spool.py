@@ -20,17 +20,17 @@ def spool(tmp_path: Path) -> Spool:
 
 
 def payloads(spool: Spool) -> list[bytes]:
-    return [payload for name in spool.waiting() for _, payload in spool.read(name)[0]]
+    return [payload for name in spool.list_waiting() for _, payload in spool.read(name)[0]]
 
 
 def test_events_of_a_session_come_back_in_the_order_they_came(spool: Spool) -> None:
     for number in range(3):
         assert spool.put("claude", "s1", {"session": "s1"}, b'{"n": %d}' % number)
-    (name,) = spool.waiting()
+    (name,) = spool.list_waiting()
     lines, end = spool.read(name)
     assert [json.loads(payload)["n"] for _, payload in lines] == [0, 1, 2]
     assert {facts["program"] for facts, _ in lines} == {"claude"}
-    spool.done(name, end)
+    spool.remove_lines(name, end)
     assert spool.is_empty
 
 
@@ -41,10 +41,10 @@ def test_an_event_on_several_lines_stays_one(spool: Spool) -> None:
 
 def test_what_came_while_others_were_taken_in_is_kept(spool: Spool) -> None:
     spool.put("claude", "s1", {}, b"1")
-    (name,) = spool.waiting()
+    (name,) = spool.list_waiting()
     _, end = spool.read(name)
     spool.put("claude", "s1", {}, b"2")
-    spool.done(name, end)
+    spool.remove_lines(name, end)
     assert payloads(spool) == [b"2"]
 
 
@@ -52,7 +52,7 @@ def test_a_full_spool_takes_no_more_and_says_so(spool: Spool, monkeypatch: pytes
     monkeypatch.setattr(spool_module, "MOST_BYTES", 200)
     assert spool.put("claude", "s1", {}, b"x" * 50)
     assert not spool.put("claude", "s1", {}, b"y" * 200)
-    assert "dropped" in spool.waiting()
+    assert "dropped" in spool.list_waiting()
     assert json.loads((Path(spool.folder) / "dropped").read_bytes())["bytes"] == 200
 
 
@@ -75,7 +75,7 @@ def test_a_link_in_the_place_of_a_file_is_not_followed(spool: Spool, tmp_path: P
 
 def test_only_the_user_can_read_what_waits(spool: Spool) -> None:
     spool.put("claude", "s1", {}, b"1")
-    (name,) = spool.waiting()
+    (name,) = spool.list_waiting()
     assert os.stat(os.path.join(spool.folder, name)).st_mode & 0o77 == 0
     assert os.stat(spool.folder).st_mode & 0o77 == 0
 
@@ -93,12 +93,12 @@ def test_processes_that_write_and_one_that_takes_in_lose_nothing(spool: Spool) -
         worker.start()
     taken: list[bytes] = []
     while any(worker.is_alive() for worker in workers) or not spool.is_empty:
-        with spool.alone() as is_mine:
+        with spool.intake_lock() as is_mine:
             assert is_mine
-            for name in spool.waiting():
+            for name in spool.list_waiting():
                 lines, end = spool.read(name)
                 taken += [payload for _, payload in lines]
-                spool.done(name, end)
+                spool.remove_lines(name, end)
     for worker in workers:
         worker.join()
         assert worker.exitcode == 0
@@ -119,9 +119,9 @@ def test_several_may_remember_the_same_file_at_once(spool: Spool) -> None:
 
 
 def test_only_one_takes_in_at_a_time(spool: Spool) -> None:
-    with spool.alone() as first, spool.alone() as second:
+    with spool.intake_lock() as first, spool.intake_lock() as second:
         assert (first, second) == (True, False)
-    with spool.alone() as again:
+    with spool.intake_lock() as again:
         assert again
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, EditKind, EntryKind
-from decklog.agents.intake import take_in
+from decklog.agents.intake import run_intake
 from decklog.agents.spool import Spool
 from decklog.hooks.capturing import capture
 from decklog.hooks.hook import Hook
@@ -64,7 +64,7 @@ class Session:
         self.end(fields)
 
     def who(self, path: str) -> list[str]:
-        take_in(self.log, self.spool)
+        run_intake(self.log, self.spool)
         found = blame_file(self.folder.repository, self.log, path)
         return [f"{line.text}: {' '.join(line.origin.sessions) or line.origin.kind}" for line in found]
 
@@ -192,7 +192,7 @@ def test_a_turn_has_snapshots_that_keep_the_worktree(folder: GitFolder, log: Dec
     session.event("UserPromptSubmit", prompt="go", prompt_id="p1")
     session.edit("a.txt", "person 1\n", "agent 1\n")
     session.event("Stop")
-    take_in(log, session.spool)
+    run_intake(log, session.spool)
     end, start = log.edits.snapshots(session="claude:s1")
     assert (start.moment, start.turn, end.moment) == ("start", "p1", "end")
     assert folder.git("show", f"{start.commit_id}:a.txt") == "person 1\nperson 2"
@@ -209,12 +209,12 @@ def test_a_turn_has_snapshots_that_keep_the_worktree(folder: GitFolder, log: Dec
 def test_events_that_are_taken_in_again_record_nothing_twice_and_complete_the_ref(folder: GitFolder, log: Decklog) -> None:
     session = Session(folder, log)
     session.edit("a.txt", "person 1\n", "agent 1\n")
-    [name] = session.spool.waiting()
+    [name] = session.spool.list_waiting()
     kept = (Path(session.spool.folder) / name).read_bytes()
-    take_in(log, session.spool)
+    run_intake(log, session.spool)
     folder.git("update-ref", "-d", "refs/decklog/sessions/claude-s1")
     (Path(session.spool.folder) / name).write_bytes(kept)
-    take_in(log, session.spool)
+    run_intake(log, session.spool)
     assert len(log.edits.find()) == 1
     assert len(session_refs(folder.repository)) == 1
 
@@ -223,7 +223,7 @@ def test_a_setting_switches_capture_off(folder: GitFolder, log: Decklog) -> None
     folder.write("decklog.toml", "[provenance]", "capture = false")
     session = Session(folder, log)
     session.edit("a.txt", "person 1\n", "agent 1\n")
-    take_in(log, session.spool)
+    run_intake(log, session.spool)
     assert not log.edits.find()
 
 
@@ -231,7 +231,7 @@ def test_a_capture_that_fails_is_on_record_and_fails_no_tool(folder: GitFolder, 
     session = Session(folder, log)
     folder.write("decklog.toml", "[provenance]", "captures = false")
     session.edit("a.txt", "person 1\n", "agent 1\n")
-    take_in(log, session.spool)
+    run_intake(log, session.spool)
     found = log.journal.find("claude-s1", kind=EntryKind.EVENT, subtype="capture")
     assert all("captured" in (entry.body or "") for entry in found)
     assert len(found) == 2
@@ -245,7 +245,7 @@ def test_what_is_not_a_file_of_the_repository_is_not_captured(folder: GitFolder,
     session = Session(folder, log)
     fields = session.begin("Write", file_path=str(folder.folder / path), content="x")
     session.end(fields)
-    take_in(log, session.spool)
+    run_intake(log, session.spool)
     assert not log.edits.find()
 
 
@@ -254,7 +254,7 @@ def test_an_ignored_file_is_not_captured(folder: GitFolder, log: Decklog) -> Non
     fields = session.begin("Write", file_path=str(folder.folder / "x.log"), content="x\n")
     folder.write("x.log", "x")
     session.end(fields)
-    take_in(log, session.spool)
+    run_intake(log, session.spool)
     assert not log.edits.find()
 
 
@@ -266,7 +266,7 @@ def test_a_hook_of_a_program_captures_edits(folder: GitFolder, log: Decklog, tmp
         content = json.dumps({**told, "hook_event_name": event}).encode()
         assert call(["hook", "claude"], cwd=folder.folder, variables=variables, stdin=content).code == 0
         folder.write("a.txt", "agent 1", "person 2")
-    take_in(log, Session(folder, log).spool)
+    run_intake(log, Session(folder, log).spool)
     assert [edit.session for edit in log.edits.find(path="a.txt")] == ["claude:s9"]
 
 
@@ -274,7 +274,7 @@ def test_a_hook_of_a_program_captures_edits(folder: GitFolder, log: Decklog, tmp
 def test_pruning_releases_the_objects_of_old_sessions(folder: GitFolder, log: Decklog, tmp_path: Path) -> None:
     session = Session(folder, log)
     session.edit("a.txt", "person 1\n", "agent 1\n")
-    take_in(log, session.spool)
+    run_intake(log, session.spool)
     for words, left in (
         (["--older-than", "1d", "--apply"], 1),
         (["--older-than", "0m"], 1),

@@ -20,13 +20,13 @@ import pytest
 
 from decklog import Decklog, EntryKind, ManualClock
 from decklog.agents.closing import close_killed_sessions
-from decklog.agents.intake import take_in
+from decklog.agents.intake import run_intake
 from decklog.agents.spool import Spool
 from decklog.core.processes import Identity
 from decklog.hooks.hook import Hook
 from tests.db.processes import environment
+from tests.list_waiting import wait_until
 from tests.programs import Done, call
-from tests.waiting import wait_until
 
 FULL = bool(os.environ.get("DECKLOG_TEST_FULL"))
 EACH = 63 if FULL else 5
@@ -302,9 +302,9 @@ def test_a_session_begins_though_what_it_did_before_takes_long_to_read(
     def slowly(*arguments: Any) -> None:
         with suppress(TimeoutError):
             wait_until(may_go_on.exists)
-        take_in(*arguments)
+        run_intake(*arguments)
 
-    monkeypatch.setattr("decklog.agents.intake.take_in", slowly)
+    monkeypatch.setattr("decklog.agents.intake.run_intake", slowly)
     monkeypatch.setattr("decklog.hooks.hook._LONGEST_TAKING_IN_SECONDS", 0.01)
     monkeypatch.setenv("HOME", str(place.parent / "home"))
     out = io.StringIO()
@@ -393,8 +393,8 @@ def test_hooks_that_are_killed_lose_nothing_that_they_wrote_and_leave_nothing_tw
         time.sleep(dice.uniform(0.0, 0.12))
         with child:
             os.killpg(child.pid, signal.SIGKILL)
-    waiting = {payload for name in spool.waiting() for _, payload in spool.read(name)[0]}
-    wait_until(lambda: not take_in(log, spool).is_left_to_another)
+    waiting = {payload for name in spool.list_waiting() for _, payload in spool.read(name)[0]}
+    wait_until(lambda: not run_intake(log, spool).was_locked)
     found = log.journal.find("claude-s1", limit=1000)
     bodies = [entry.body for entry in found if entry.kind != EntryKind.CHANGE and entry.subtype in ("prompt", "result")]
     assert len(bodies) == len(set(bodies))
@@ -432,13 +432,13 @@ def test_event_is_kept_while_the_log_file_is_away(place: Path) -> None:
         with suppress(FileNotFoundError):
             os.rename(f"{place / 'away'}{suffix}", f"{path}{suffix}")
     with Decklog.open(path) as log:
-        take_in(log, Spool(f"{path}-spool"))
+        run_intake(log, Spool(f"{path}-spool"))
         assert any(entry.body == "typed while away" for entry in log.journal.find("claude-s1"))
 
 
 def test_a_start_names_the_process_of_the_program(place: Path, log: Decklog) -> None:
     assert hook(place, told(place, "SessionStart", source="startup"), CLAUDE_PID=str(os.getpid())).code == 0
-    take_in(log, Spool(str(place / ".decklog" / "decklog.db-spool")))
+    run_intake(log, Spool(str(place / ".decklog" / "decklog.db-spool")))
     process = log.runs.get("claude-s1").metadata["process"]
     assert Identity.from_text(str(process)).pid == os.getpid()
 
@@ -501,12 +501,12 @@ def test_the_next_hook_ends_a_session_whose_program_was_killed(place: Path, log:
 
 def test_a_call_that_comes_while_another_process_takes_events_in_is_left_to_that_one(log: Decklog, place: Path) -> None:
     spool = Spool(str(place / ".decklog" / "decklog.db-spool"))
-    with spool.alone() as is_mine:
+    with spool.intake_lock() as is_mine:
         assert is_mine
-        assert spool.is_being_taken_in
+        assert spool.is_intake_running
         call_of_tool = told(place, "PreToolUse", tool_name="Bash", tool_use_id="t1", tool_input={"command": "ls"})
         assert hook(place, call_of_tool).code == 0
         assert not spool.is_empty
-    assert not spool.is_being_taken_in
-    take_in(log, spool)
+    assert not spool.is_intake_running
+    run_intake(log, spool)
     assert [entry.body for entry in log.journal.find("claude-s1", subtype="call")] == ["ls"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from decklog import Decklog
 from decklog.agents.history import HistoryImport
-from decklog.agents.intake import take_in
+from decklog.agents.intake import run_intake
 from decklog.agents.spool import Spool
 from tests.agents.acp.told import Session
 
@@ -144,7 +144,7 @@ def _hooked(log: Decklog, folder: Path, program: str, session: str) -> None:
     for event in events:
         payload = {"session_id": session, "cwd": "/repo", **event}
         spool.put(program, session, {"session": session}, json.dumps(payload).encode())
-    take_in(log, spool)
+    run_intake(log, spool)
 
 
 def _on_the_wire(log: Decklog, folder: Path, program: str, session: str) -> None:
@@ -163,7 +163,7 @@ def _on_the_wire(log: Decklog, folder: Path, program: str, session: str) -> None
     wire.say(_DONE)
     wire.answer(usage={"inputTokens": 60, "cachedReadTokens": 36_800, "outputTokens": 510})
     wire.end()
-    wire.take_in(log)
+    wire.run_intake(log)
 
 
 def _stamp(start: datetime, second: int) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.agents.intake import take_in
+from decklog.agents.intake import run_intake
 from decklog.provenance.capture import Capture
 from decklog.provenance.git import GitRepository
 from decklog.provenance.recording import keep_objects, session_refs
@@ -130,7 +130,7 @@ def _captured_in_child(folder: Path, at: int, tool: str, *, is_after: bool) -> b
                 fields = session.begin(tool, **arguments)
                 place.write("a.txt", "agent")
                 session.end(fields)
-            take_in(log, session.spool)
+            run_intake(log, session.spool)
         os._exit(0)
     _, status = os.waitpid(child, 0)
     return os.WIFSIGNALED(status)
@@ -153,7 +153,7 @@ def test_a_capture_that_is_killed_leaves_no_entry_without_objects_and_no_ref_wit
                 _check(place, log)
                 session = Session(place, log)
                 is_waiting = not session.spool.is_empty
-                take_in(log, session.spool)
+                run_intake(log, session.spool)
                 _check(place, log)
                 found = [*log.edits.find(), *log.edits.snapshots()]
                 assert not is_waiting or bool(found) == bool(session_refs(place.repository))

@@ -28,19 +28,19 @@ _DESCRIPTIVE = ("command", "cmd", "file_path", "path", "pattern", "query", "url"
 
 
 @lru_cache(maxsize=256)
-def run_of(program: str, session_id: str, agent_id: str | None = None) -> str:
+def session_run_id(program: str, session_id: str, agent_id: str | None = None) -> str:
     """Return the run id of a session, or of one of its sub-agents: each has a separate run."""
     own = f"{as_name(program)}-{as_name(session_id)}"
     return own if agent_id is None else f"{own}-{as_name(agent_id)}"
 
 
-def entry_of(program: str, run_id: str, event: SessionEvent) -> dict[str, Any] | None:
+def build_event_entry(program: str, run_id: str, event: SessionEvent) -> dict[str, Any] | None:
     """Return the entry arguments of an event, with storable texts of limited length; None for an event without an entry."""
     content = _content_of(event)
     if content is None:
         return None
     kind, subtype, text, key, facts = content
-    body, cut = cut_of(storable(text)) if text else (text, {})
+    body, cut = cut_text(storable(text)) if text else (text, {})
     payload = {name: value for name, value in facts.items() if value is not None and name != "way"} | cut
     if event.way is not None:
         payload["way"] = event.way
@@ -66,13 +66,13 @@ def _content_of(event: SessionEvent) -> tuple[EntryKind, str, str | None, str | 
             facts = {"cwd": event.cwd, "model": event.model, "version": event.version, "transcript": event.transcript}
             return EntryKind.EVENT, "session", f"session {event.source}", key, facts
         case PromptSubmitted():
-            key = f"prompt:{event.prompt_id}" if event.prompt_id else key_of("prompt", event, event.text)
+            key = f"prompt:{event.prompt_id}" if event.prompt_id else event_key("prompt", event, event.text)
             return EntryKind.INTERACTION, "prompt", event.text, key, {}
         case ToolCalled():
             # The key omits the tool, because sources name it differently.
             return EntryKind.TOOL, "call", *describe_call(event.call_id, event.tool, event.arguments)
         case ToolReturned():
-            output, cut = cut_of(event.output)
+            output, cut = cut_text(event.output)
             result = {"call": event.call_id, "tool": event.tool, "outcome": event.outcome.value, **event.facts, **cut}
             return EntryKind.TOOL, "result", output or event.outcome.value, f"result:{event.call_id}", result
         case MessageSent():
@@ -81,16 +81,16 @@ def _content_of(event: SessionEvent) -> tuple[EntryKind, str, str | None, str | 
             return EntryKind.REASONING, "thought", event.text, f"thought:{event.message_id}", {}
         case ConversationCompacted():
             name = "compacted" if event.is_over else "compacting"
-            return EntryKind.EVENT, name, event.summary or event.trigger, key_of(name, event, event.summary), {}
+            return EntryKind.EVENT, name, event.summary or event.trigger, event_key(name, event, event.summary), {}
         case OtherEvent():
-            key = event.note_id or key_of(event.name, event, event.text)
+            key = event.note_id or event_key(event.name, event, event.text)
             return EntryKind.EVENT, event.name, event.text, key, event.facts
         case TurnEnded():
             said, facts_of_turn = event.error or event.text, {**event.facts, "error": event.error}
-            return EntryKind.EVENT, "turn", said or "turn ended", key_of("turn", event, said), facts_of_turn
+            return EntryKind.EVENT, "turn", said or "turn ended", event_key("turn", event, said), facts_of_turn
         case SessionEnded() | SubagentEnded():
             reason = event.reason if isinstance(event, SessionEnded) else None
-            return EntryKind.EVENT, "session", f"session ended: {reason or 'done'}", key_of("ended", event, reason), {}
+            return EntryKind.EVENT, "session", f"session ended: {reason or 'done'}", event_key("ended", event, reason), {}
     return None
 
 
@@ -99,18 +99,20 @@ def describe_call(call_id: str, tool: str, arguments: dict[str, Any]) -> tuple[s
     texts = (value for name in _DESCRIPTIVE if isinstance(value := arguments.get(name), str))
     argument = next((text for text in texts if text.strip()), "")
     line = argument if tool == "Bash" and argument else f"{tool} {argument}".strip()
-    rest = {name: cut_of(value)[0] if isinstance(value, str) else value for name, value in arguments.items() if value != argument}
+    rest = {
+        name: cut_text(value)[0] if isinstance(value, str) else value for name, value in arguments.items() if value != argument
+    }
     return line, f"call:{call_id}", {"call": call_id, "tool": tool, "arguments": rest or None}
 
 
-def cut_of(text: str) -> tuple[str, dict[str, Any]]:
+def cut_text(text: str) -> tuple[str, dict[str, Any]]:
     if len(text) <= MOST_CHARACTERS:
         return text, {}
     whole = text.encode(errors="replace")
     return text[:MOST_CHARACTERS], {"cut": {"bytes": len(whole), "sha256": hashlib.sha256(whole).hexdigest()}}
 
 
-def key_of(name: str, event: SessionEvent, text: str | None) -> str | None:
+def event_key(name: str, event: SessionEvent, text: str | None) -> str | None:
     """Return a key for an event without an id, made of its time and a digest of its text."""
     if event.at is None:
         return None

@@ -14,7 +14,7 @@ from functools import cache, partial
 from itertools import groupby
 from typing import Any, NoReturn
 
-from decklog.agents.entries import run_of
+from decklog.agents.entries import session_run_id
 from decklog.agents.events import (
     IMPORTED,
     STOPPED,
@@ -27,11 +27,11 @@ from decklog.agents.events import (
 )
 from decklog.agents.programs import claude
 from decklog.agents.programs import program as known_program
-from decklog.agents.programs.base import Reading, Sums
+from decklog.agents.programs.base import TokenSums, TranscriptInput
 from decklog.agents.recorder import Recorder
 from decklog.agents.sessions import is_charged
 from decklog.agents.spool import Spool
-from decklog.agents.transcripts import OF_A_RUN, ReadMarks, age_of, bear_witness, lines_of, opened
+from decklog.agents.transcripts import OF_A_RUN, ReadMarks, age_of, lines_of, opened, store_witness
 from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
 from decklog.log import Decklog
 from decklog.provenance.reconstructing import EditCall, Reconstruction, is_edit
@@ -197,7 +197,7 @@ class SessionFileReader:
 
     def _edit_call(self, call: ToolCalled, result: ToolReturned, folder: str) -> Iterator[EditCall]:
         at, own = result.at or call.at, call.arguments.get("workdir")
-        run_id, task_id = self.named.get(call.session_id) or (run_of(self._name, call.session_id, call.agent_id), None)
+        run_id, task_id = self.named.get(call.session_id) or (session_run_id(self._name, call.session_id, call.agent_id), None)
         if at is not None:
             yield EditCall(
                 session=f"{self._name}:{call.session_id}",
@@ -227,12 +227,12 @@ class SessionFileReader:
 
     def _events(self, path: str, mark: dict[str, Any], marks: dict[str, dict[str, Any]]) -> Iterator[SessionEvent]:
         place = int(mark.get("place") or 0)
-        reading = Reading(
+        reading = TranscriptInput(
             path=path,
             session_id=os.path.basename(path.partition(_BELOW)[0]) if _BELOW in path else None,
             agent_id=os.path.basename(path).removeprefix("agent-").removesuffix(".jsonl") if _BELOW in path else None,
-            kept=mark.get("kept") or {},
-            below=lambda: self._below(path, marks),
+            stored_state=mark.get("kept") or {},
+            read_subagents=lambda: self._below(path, marks),
         )
         reader, folder = self._program.reader(reading), os.path.dirname(path)
         self._known_folders.add(folder)
@@ -243,7 +243,7 @@ class SessionFileReader:
                 last = event
             self.bytes_done += max(0, end - place)
             place = end
-        yield from reader.rest()
+        yield from reader.pending_events()
         if last is not None:
             # A file has no end marker. A session that continues is reopened by its next event.
             is_failed = isinstance(last, TurnEnded) and last.error is not None and last.error not in STOPPED
@@ -253,7 +253,7 @@ class SessionFileReader:
         marks[path] = {**self._remembered.after(path, place, reader.state), **of_a_run}
         self._marks[path] = marks[path]
 
-    def _below(self, path: str, marks: dict[str, dict[str, Any]]) -> Iterator[SessionEvent | Sums]:
+    def _below(self, path: str, marks: dict[str, dict[str, Any]]) -> Iterator[SessionEvent | TokenSums]:
         for below, _ in claude.transcripts_below(path):
             yield from self._events(below, marks.get(below) or self._mark(below), marks)
             kept = marks[below]["kept"] or {}
@@ -270,11 +270,11 @@ class SessionFileReader:
                 # A file that can't be read now was not copied just now.
                 with suppress(OSError):
                     for line, place in lines_of(path):
-                        self._is_copied(line, folder, Reading())
+                        self._is_copied(line, folder, TranscriptInput())
                         if place >= end:
                             break
 
-    def _is_copied(self, line: dict[str, Any], folder: str, reading: Reading) -> bool:
+    def _is_copied(self, line: dict[str, Any], folder: str, reading: TranscriptInput) -> bool:
         """Return whether a line is a copy from another file of the folder; register it otherwise."""
         uuid = line.get("uuid")
         if not isinstance(uuid, str):
@@ -407,7 +407,7 @@ class HistoryImport:
         for path, mark in part.marks.items():
             self._spool.set_mark(path, mark)
         if part.marks:
-            bear_witness(self._log, self._spool, self._age, self._last_run)
+            store_witness(self._log, self._spool, self._age, self._last_run)
         if self._progress:
             self._progress(f"{self.result.events.total():,} events", reader.bytes_done, size)
 

@@ -9,14 +9,14 @@ from itertools import islice
 from typing import Any
 
 from decklog.agents.acp.wire import AcpReaders
-from decklog.agents.entries import run_of
+from decklog.agents.entries import session_run_id
 from decklog.agents.events import CallOutcome, OtherEvent, SessionEvent, ToolReturned
 from decklog.agents.programs import claude, program
-from decklog.agents.programs.base import Reading, Sums, TranscriptProgram
+from decklog.agents.programs.base import TokenSums, TranscriptInput, TranscriptProgram
 from decklog.agents.recorder import Recorder
 from decklog.agents.spool import DROPPED, Spool
 from decklog.agents.texts import text_or_none
-from decklog.agents.transcripts import ReadMarks, age_of, bear_witness, lines_of, transcripts_of_session
+from decklog.agents.transcripts import ReadMarks, age_of, find_session_transcripts, lines_of, store_witness
 from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
 from decklog.log import Decklog
 from decklog.provenance.git import GitFailed
@@ -32,72 +32,72 @@ _LINES_TOGETHER = 4000
 
 
 @dataclass
-class Taken:
+class IntakeResult:
     """Result of an intake."""
 
     events: int = 0
     unread: int = 0
-    is_left_to_another: bool = False
+    was_locked: bool = False
 
 
-def take_in(log: Decklog, spool: Spool, *, is_one_round: bool = False) -> Taken:
+def run_intake(log: Decklog, spool: Spool, *, is_one_round: bool = False) -> IntakeResult:
     """Take in all waiting events, unless another process does. Repeat until the spool is empty, or stop after one round."""
-    taken = Taken()
+    result = IntakeResult()
     while True:
-        with spool.alone() as is_mine:
+        with spool.intake_lock() as is_mine:
             if not is_mine:
-                taken.is_left_to_another = True
-                return taken
-            spool.close_ended()
-            for name in spool.waiting():
-                _File(log, spool, name, taken).take_in()
+                result.was_locked = True
+                return result
+            spool.close_ended_sessions()
+            for name in spool.list_waiting():
+                _SpoolFile(log, spool, name, result).process()
         # A process that found the lock taken left its events to us.
-        is_empty = spool.is_empty and not spool.ended_connections()
+        is_empty = spool.is_empty and not spool.find_ended_connections()
         if is_empty:
-            spool.forget_trouble()
+            spool.clear_error()
         if is_empty or is_one_round:
-            return taken
+            return result
 
 
-class _File:
+class _SpoolFile:
     """Waiting events of one session."""
 
-    def __init__(self, log: Decklog, spool: Spool, name: str, taken: Taken) -> None:
+    def __init__(self, log: Decklog, spool: Spool, name: str, result: IntakeResult) -> None:
         self._log = log
         self._spool = spool
         self._name = name
-        self._taken = taken
-        self._remembered = ReadMarks(spool, age_of(log, spool))
+        self._result = result
+        self._stored_marks = ReadMarks(spool, age_of(log, spool))
         self._marks: dict[str, dict[str, Any]] = {}
         self._readers = AcpReaders(spool)
         self._last_run: str | None = None
         # The run and task ids that the current facts name.
-        self._named: dict[str, str] = {}
+        self._run_and_task: dict[str, str] = {}
         # Captured edits by session; their Git objects are kept once the edits are recorded.
         self._captured: dict[str, list[dict[str, Any]]] = {}
 
-    def take_in(self) -> None:
+    def process(self) -> None:
         lines, end = self._spool.read(self._name)
         for start in range(0, len(lines), _BATCH):
             self._write(lines[start : start + _BATCH])
         # Store partial state before its lines are removed: it exists nowhere else. Lines read twice are known by number.
         self._readers.keep()
         self._keep_objects()
-        self._spool.done(self._name, end)
+        self._spool.remove_lines(self._name, end)
         self._readers.forget_ended()
         for path, mark in self._marks.items():
             self._spool.set_mark(path, mark)
         if self._marks:
-            bear_witness(self._log, self._spool, self._remembered.age, self._last_run)
+            store_witness(self._log, self._spool, self._stored_marks.age, self._last_run)
 
     def _write(self, lines: list[tuple[dict[str, Any], bytes]]) -> None:
         """Write lines in one transaction; if it fails, write each line in its own, and keep a failing one as unread."""
         for facts, payload in lines:
-            self._catch_up(facts, payload)
+            self._read_large_transcripts(facts, payload)
         marks, readers = dict(self._marks), self._readers.copied()
         try:
             with self._log.transaction():
-                count = sum(self._record(facts, payload) for facts, payload in lines)
+                count = sum(self._record_line(facts, payload) for facts, payload in lines)
         except Unavailable:
             raise
         except Exception as problem:  # noqa: BLE001
@@ -108,21 +108,21 @@ class _File:
                     self._write([line])
                 return
             with self._log.transaction():
-                self._keep(*lines[0], f"{type(problem).__name__}: {problem}")
+                self._record_unread(*lines[0], f"{type(problem).__name__}: {problem}")
             count = 0
-        self._taken.events += count
+        self._result.events += count
 
-    def _record(self, facts: dict[str, Any], payload: bytes) -> int:
+    def _record_line(self, facts: dict[str, Any], payload: bytes) -> int:
         if self._name == DROPPED and not payload:
-            return self._keep(facts, payload, f"an event of {facts.get('bytes')} bytes found no room next to the log")
+            return self._record_unread(facts, payload, f"an event of {facts.get('bytes')} bytes found no room next to the log")
         try:
             parsed = json.loads(payload)
         except (ValueError, RecursionError) as problem:
-            return self._keep(facts, payload, str(problem))
+            return self._record_unread(facts, payload, str(problem))
         is_editor = isinstance(facts.get("acp"), dict)
         if not isinstance(parsed, dict) or not (is_editor or isinstance(parsed.get("session_id"), str)):
-            return self._keep(facts, payload, "it names no session")
-        count = self._recorded(facts, self._editor_events(facts, parsed) if is_editor else self._events(facts, parsed))
+            return self._record_unread(facts, payload, "it names no session")
+        count = self._record_events(facts, self._editor_events(facts, parsed) if is_editor else self._hook_events(facts, parsed))
         if isinstance(captured := facts.get("provenance"), dict):
             count += self._record_captured(facts, parsed, captured)
         return count
@@ -131,23 +131,23 @@ class _File:
         """Record the edits that a hook or the proxy captured around a call."""
         name, session, agent = str(facts.get("program") or "agent"), parsed["session_id"], text_or_none(parsed.get("agent_id"))
         if "failed" in captured:
-            return self._note(facts, session, "capture", f"edits could not be captured: {captured['failed']}")
+            return self._record_note(facts, session, "capture", f"edits could not be captured: {captured['failed']}")
         count = record_captured(
             self._log,
             captured,
             session=f"{name}:{session}",
             kind=captured.get("kind", "tool"),
-            run_id=text_or_none(facts.get("run")) or run_of(name, session, agent),
+            run_id=text_or_none(facts.get("run")) or session_run_id(name, session, agent),
             task_id=text_or_none(facts.get("task")),
             call_id=text_or_none(parsed.get("tool_use_id")),
-            at=_time_of(facts),
+            at=_event_time(facts),
         )
         self._captured.setdefault(f"{name}:{session}", []).append(captured)
         return count
 
-    def _note(self, facts: dict[str, Any], session: str, name: str, text: str, **more: Any) -> int:
-        event = OtherEvent(session_id=session, at=_time_of(facts), name=name, text=text, facts=more)
-        return self._recorded(facts, iter([event]))
+    def _record_note(self, facts: dict[str, Any], session: str, name: str, text: str, **more: Any) -> int:
+        event = OtherEvent(session_id=session, at=_event_time(facts), name=name, text=text, facts=more)
+        return self._record_events(facts, iter([event]))
 
     def _keep_objects(self) -> None:
         """Keep the Git objects of recorded edits. Record a repository that can't be written to, and continue."""
@@ -157,9 +157,9 @@ class _File:
             except (GitFailed, OSError) as problem:
                 name, _, session_id = session.partition(":")
                 with self._log.transaction():
-                    self._note({"program": name}, session_id, "capture", f"edits could not be captured: {problem}")
+                    self._record_note({"program": name}, session_id, "capture", f"edits could not be captured: {problem}")
 
-    def _catch_up(self, facts: dict[str, Any], payload: bytes) -> None:
+    def _read_large_transcripts(self, facts: dict[str, Any], payload: bytes) -> None:
         """Read most of a large unread transcript in parts, before the event that refers to it."""
         try:
             parsed = json.loads(payload) if len(payload) < _MUCH_BYTES and "acp" not in facts else None
@@ -168,31 +168,31 @@ class _File:
             return
         if not isinstance(parsed, dict) or not isinstance(session := parsed.get("session_id"), str):
             return
-        known = program(str(facts.get("program")))
-        for path, agent_id in known.transcripts_of(parsed):
-            while (rest := self._rest_of(path)) > _MUCH_BYTES:
+        module = program(str(facts.get("program")))
+        for path, agent_id in module.transcripts_of(parsed):
+            while (rest := self._unread_bytes(path)) > _MUCH_BYTES:
                 marks = dict(self._marks)
                 try:
                     with self._log.transaction():
-                        part = self._transcript(known, path, agent_id, session, _forked_at(facts, parsed), _LINES_TOGETHER)
-                        self._taken.events += self._recorded(facts, part)
+                        part = self._read_transcript(module, path, agent_id, session, _fork_time(facts, parsed), _LINES_TOGETHER)
+                        self._result.events += self._record_events(facts, part)
                 except (Invalid, NotFound, Conflict):
                     # Writing the lines one by one finds the invalid one and keeps the others.
                     self._marks = marks
-                if self._rest_of(path) >= rest:
+                if self._unread_bytes(path) >= rest:
                     break
 
-    def _rest_of(self, path: str) -> int:
+    def _unread_bytes(self, path: str) -> int:
         try:
-            return os.stat(path).st_size - int((self._marks.get(path) or self._remembered.of(path)).get("place") or 0)
+            return os.stat(path).st_size - int((self._marks.get(path) or self._stored_marks.of(path)).get("place") or 0)
         except (OSError, ValueError):
             return 0
 
-    def _events(self, facts: dict[str, Any], parsed: dict[str, Any]) -> Iterator[SessionEvent]:
-        at, session, known = _time_of(facts), parsed["session_id"], program(str(facts.get("program")))
-        for path, agent_id in known.transcripts_of(parsed):
-            yield from self._transcript(known, path, agent_id, session, _forked_at(facts, parsed))
-        yield from known.events_of(parsed, at)
+    def _hook_events(self, facts: dict[str, Any], parsed: dict[str, Any]) -> Iterator[SessionEvent]:
+        at, session, module = _event_time(facts), parsed["session_id"], program(str(facts.get("program")))
+        for path, agent_id in module.transcripts_of(parsed):
+            yield from self._read_transcript(module, path, agent_id, session, _fork_time(facts, parsed))
+        yield from module.events_of(parsed, at)
         if facts.get("denied") and isinstance(call := parsed.get("tool_use_id"), str):
             yield ToolReturned(
                 session_id=session,
@@ -212,21 +212,21 @@ class _File:
         """Return the events of a message between editor and agent. At the end of a turn, add those of the session's files."""
         name, session = str(facts.get("program") or "agent"), str(facts.get("session"))
         reader = self._readers.of(name, session, str(facts["acp"].get("c")))
-        reader.own_files = lambda: self._own_files(name, session, facts["acp"])
+        reader.own_files = lambda: self._read_session_files(name, session, facts["acp"])
         # Read the session's files before its end.
         if facts["acp"].get("end"):
             yield from reader.own_files()
-        yield from reader.events(facts["acp"], parsed, _time_of(facts))
+        yield from reader.events(facts["acp"], parsed, _event_time(facts))
         if reader.is_at_rest:
             yield from reader.own_files()
 
-    def _own_files(self, name: str, session: str, facts: dict[str, Any]) -> Iterator[SessionEvent]:
-        for path, agent_id in transcripts_of_session(name, session, facts):
-            yield from self._transcript(program(name), path, agent_id, session)
+    def _read_session_files(self, name: str, session: str, facts: dict[str, Any]) -> Iterator[SessionEvent]:
+        for path, agent_id in find_session_transcripts(name, session, facts):
+            yield from self._read_transcript(program(name), path, agent_id, session)
 
-    def _transcript(
+    def _read_transcript(
         self,
-        known: TranscriptProgram,
+        module: TranscriptProgram,
         path: str,
         agent_id: str | None,
         session_id: str,
@@ -234,56 +234,56 @@ class _File:
         most_lines: int | None = None,
     ) -> Iterator[SessionEvent]:
         """Read on in a transcript. Events that hooks report too have the same ids; answers and usage only occur here."""
-        kept = self._marks.get(path) or self._remembered.of(path)
-        reading = Reading(
+        kept = self._marks.get(path) or self._stored_marks.of(path)
+        reading = TranscriptInput(
             path=path,
             session_id=session_id,
             agent_id=agent_id,
-            kept=kept.get("kept") or {},
+            stored_state=kept.get("kept") or {},
             is_backstop=True,
             forked_at=forked_at,
-            below=lambda: self._below(known, path, session_id),
+            read_subagents=lambda: self._read_subagents(module, path, session_id),
         )
-        reader, place = known.reader(reading), int(kept.get("place") or 0)
+        reader, place = module.reader(reading), int(kept.get("place") or 0)
         try:
             for line, end in islice(lines_of(path, place, has_events=reader.has_events), most_lines):
                 yield from reader.events(line)
                 place = end
-            yield from reader.rest()
+            yield from reader.pending_events()
         except OSError:
             # The transcript only repeats what hooks report; the next intake reads on.
-            yield from reader.rest()
-        of_a_run = {"session": session_id, **self._named} if self._named else {}
-        self._marks[path] = {**self._remembered.after(path, place, reader.state), **of_a_run}
+            yield from reader.pending_events()
+        of_a_run = {"session": session_id, **self._run_and_task} if self._run_and_task else {}
+        self._marks[path] = {**self._stored_marks.after(path, place, reader.state), **of_a_run}
 
-    def _below(self, known: TranscriptProgram, path: str, session_id: str) -> Iterator[SessionEvent | Sums]:
+    def _read_subagents(self, module: TranscriptProgram, path: str, session_id: str) -> Iterator[SessionEvent | TokenSums]:
         for below, agent_id in claude.transcripts_below(path):
-            yield from self._transcript(known, below, agent_id, session_id)
+            yield from self._read_transcript(module, below, agent_id, session_id)
             yield (self._marks[below]["kept"] or {}).get("answers") or {}
 
-    def _keep(self, facts: dict[str, Any], payload: bytes, why: str) -> int:
+    def _record_unread(self, facts: dict[str, Any], payload: bytes, why: str) -> int:
         """Record an unreadable line, shortened, with the reason."""
-        self._taken.unread += 1
+        self._result.unread += 1
         text = payload[:_SHOWN_OF_UNREAD].decode(errors="replace")
         session = text_or_none(facts.get("session")) or _UNREAD
         # Use the session's own run: the named run may be what can't be written.
         own = {name: value for name, value in facts.items() if name not in ("run", "task")}
-        return self._note(own, session, _UNREAD, text, why=why, bytes=len(payload))
+        return self._record_note(own, session, _UNREAD, text, why=why, bytes=len(payload))
 
-    def _recorded(self, facts: dict[str, Any], events: Iterator[SessionEvent]) -> int:
+    def _record_events(self, facts: dict[str, Any], events: Iterator[SessionEvent]) -> int:
         run_id, task_id = text_or_none(facts.get("run")), text_or_none(facts.get("task"))
-        self._named = {name: value for name, value in (("run", run_id), ("task", task_id)) if run_id and value}
+        self._run_and_task = {name: value for name, value in (("run", run_id), ("task", task_id)) if run_id and value}
         recorder = Recorder(self._log, str(facts.get("program") or "agent"), run_id=run_id, task_id=task_id)
         count = recorder.record(events)
         self._last_run = recorder.last_run or self._last_run
         return count
 
 
-def _forked_at(facts: dict[str, Any], parsed: dict[str, Any]) -> float | None:
+def _fork_time(facts: dict[str, Any], parsed: dict[str, Any]) -> float | None:
     return facts.get("at") if parsed.get("source") == "fork" else None
 
 
-def _time_of(facts: dict[str, Any]) -> datetime | None:
+def _event_time(facts: dict[str, Any]) -> datetime | None:
     at = facts.get("at")
     try:
         return datetime.fromtimestamp(at, UTC) if isinstance(at, int | float) else None

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from decklog.agents.entries import run_of
+from decklog.agents.entries import session_run_id
 from decklog.agents.texts import storable
 from decklog.core.errors import NotFound
 from decklog.log import Decklog
@@ -125,7 +125,7 @@ def ensure_run(
 ) -> str:
     """Return the run of a session; create the run, which has ended, if it does not exist."""
     program, _, conversation = session.partition(":")
-    run_id = run_of(program, conversation)
+    run_id = session_run_id(program, conversation)
     with suppress(NotFound):
         return log.runs.get(run_id).id
     metadata: dict[str, object] = {"program": program, "session": conversation, "source": source}

@@ -22,10 +22,10 @@ _SUFFIX = ".events"
 _LOCK = "taking-in"
 DROPPED = "dropped"
 _CHUNK = 65536
-_OF_FOLDER = 24
+_FOLDER_CHARACTERS = 24
 _CONNECTION = ".open"
 # Larger than any line number: the end follows all lines.
-_LAST = 2**53
+_LAST_NUMBER = 2**53
 
 
 class Spool:
@@ -33,7 +33,7 @@ class Spool:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self._trouble = os.path.join(folder, "trouble")
+        self._error_path = os.path.join(folder, "trouble")
 
     # Hooks
 
@@ -42,20 +42,20 @@ class Spool:
 
         Without a sync the event survives the end of this process, but not a power cut.
         """
-        self._make_folder()
+        self._create_folder()
         name = f"{program}-{as_name(session)}{_SUFFIX}"
         if is_full := self._size() + len(payload) > MOST_BYTES:
             name, facts, payload = DROPPED, {"bytes": len(payload)}, b""
         head = json.dumps({"at": time.time(), "program": program, **facts}, separators=(",", ":"))
         # In JSON, line breaks only occur between tokens.
         line = head.encode() + b"\t" + payload.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n"
-        with self._appending(name) as descriptor:
+        with self._open_locked(name) as descriptor:
             _write(descriptor, line)
             if is_synced:
                 sync_descriptor(descriptor)
         return not is_full
 
-    def _make_folder(self) -> None:
+    def _create_folder(self) -> None:
         """Create the folder; raise NotADirectoryError for a symbolic link, which a repository could have planted."""
         os.makedirs(os.path.dirname(self.folder), mode=0o700, exist_ok=True)
         with suppress(FileExistsError):
@@ -64,7 +64,7 @@ class Spool:
             raise NotADirectoryError(f"{self.folder} is not a separate folder")
 
     @contextmanager
-    def _appending(self, name: str) -> Iterator[int]:
+    def _open_locked(self, name: str) -> Iterator[int]:
         path = os.path.join(self.folder, name)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         while True:
@@ -88,7 +88,7 @@ class Spool:
 
     def sync(self) -> None:
         """Sync all waiting events to disk, including those of other processes."""
-        for name in self.waiting():
+        for name in self.list_waiting():
             # Take no lock: hooks must not wait for this sync.
             with suppress(FileNotFoundError), open(os.path.join(self.folder, name), "rb") as file:
                 sync_descriptor(file.fileno())
@@ -97,9 +97,9 @@ class Spool:
 
     @property
     def is_empty(self) -> bool:
-        return not self.waiting()
+        return not self.list_waiting()
 
-    def waiting(self) -> list[str]:
+    def list_waiting(self) -> list[str]:
         """Return the names of files with complete lines, oldest first. Skip a file with only a killed hook's partial line."""
         files = []
         with suppress(FileNotFoundError):
@@ -111,9 +111,9 @@ class Spool:
         return [name for _, name in sorted(files)]
 
     @contextmanager
-    def alone(self) -> Iterator[bool]:
+    def intake_lock(self) -> Iterator[bool]:
         """Take the intake lock; yield False if another process has it."""
-        self._make_folder()
+        self._create_folder()
         descriptor = os.open(os.path.join(self.folder, _LOCK), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             yield try_lock(descriptor)
@@ -121,9 +121,9 @@ class Spool:
             os.close(descriptor)
 
     @property
-    def is_being_taken_in(self) -> bool:
+    def is_intake_running(self) -> bool:
         """Whether another process runs the intake. It checks for new events before it ends."""
-        with self.alone() as is_free:
+        with self.intake_lock() as is_free:
             return not is_free
 
     def read(self, name: str) -> tuple[list[tuple[dict[str, Any], bytes]], int]:
@@ -134,11 +134,11 @@ class Spool:
         except FileNotFoundError:
             return [], 0
         end = content.rfind(b"\n") + 1
-        return [_parts(line) for line in content[:end].split(b"\n")[:-1]], end
+        return [_split_line(line) for line in content[:end].split(b"\n")[:-1]], end
 
-    def done(self, name: str, end: int) -> None:
+    def remove_lines(self, name: str, end: int) -> None:
         """Remove the lines up to `end`; delete the file if nothing follows."""
-        with self._appending(name) as descriptor:
+        with self._open_locked(name) as descriptor:
             rest = os.pread(descriptor, os.fstat(descriptor).st_size, end)
             if rest:
                 self._replace(name, rest, is_synced=True)
@@ -148,33 +148,33 @@ class Spool:
     def _replace(self, name: str, content: bytes, *, is_synced: bool) -> None:
         fresh = f"{name}.new"
         # Two processes may replace a file at the same moment.
-        with self._appending(fresh) as descriptor:
+        with self._open_locked(fresh) as descriptor:
             os.ftruncate(descriptor, 0)
             _write(descriptor, content)
             if is_synced:
                 sync_descriptor(descriptor)
             os.rename(os.path.join(self.folder, fresh), os.path.join(self.folder, name))
 
-    def keep_trouble(self, problem: BaseException) -> None:
+    def store_error(self, problem: BaseException) -> None:
         """Store the error that stopped the intake: its process has nobody to report to."""
-        descriptor = os.open(self._trouble, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(self._error_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
             file.write(f"{type(problem).__name__}: {problem}")
 
-    def trouble(self) -> str | None:
+    def load_error(self) -> str | None:
         """Return the error of the last intake; None if it succeeded."""
-        with suppress(FileNotFoundError), open(self._trouble, encoding="utf-8", errors="replace") as file:
+        with suppress(FileNotFoundError), open(self._error_path, encoding="utf-8", errors="replace") as file:
             return file.read()
         return None
 
-    def forget_trouble(self) -> None:
+    def clear_error(self) -> None:
         """Remove the stored error after a successful intake."""
         with suppress(FileNotFoundError):
-            os.unlink(self._trouble)
+            os.unlink(self._error_path)
 
     # Connections of editors
 
-    def ended_connections(self) -> list[str]:
+    def find_ended_connections(self) -> list[str]:
         """Return the paths of connections whose process has ended, and that were not closed yet."""
         found = []
         with suppress(FileNotFoundError):
@@ -186,9 +186,9 @@ class Spool:
                             found.append(path)
         return found
 
-    def close_ended(self) -> None:
+    def close_ended_sessions(self) -> None:
         """Append an end event for each session of an ended connection. Intake drops repeats."""
-        for path in self.ended_connections():
+        for path in self.find_ended_connections():
             with suppress(FileNotFoundError), open(path, "rb") as file:
                 # A full spool has no room for an end; the next intake tries again.
                 if all(self._close_session(line) for line in file):
@@ -199,7 +199,7 @@ class Spool:
         try:
             opened = json.loads(line)
             facts = opened["facts"]
-            end = {**facts, "acp": {**facts["acp"], "n": _LAST, "end": True}}
+            end = {**facts, "acp": {**facts["acp"], "n": _LAST_NUMBER, "end": True}}
             return self.put(opened["program"], opened["session"], end, b"{}")
         except (ValueError, KeyError, TypeError, RecursionError):
             # A killed process may have left an incomplete line.
@@ -209,7 +209,10 @@ class Spool:
 
     def mark(self, path: str) -> dict[str, Any]:
         """Return the read position of a transcript, with the reader's state."""
-        with suppress(FileNotFoundError, ValueError), open(os.path.join(self.folder, self._mark(path)), encoding="utf-8") as file:
+        with (
+            suppress(FileNotFoundError, ValueError),
+            open(os.path.join(self.folder, self._mark_name(path)), encoding="utf-8") as file,
+        ):
             found = json.load(file)
             return found if isinstance(found, dict) else {}
         return {}
@@ -220,18 +223,18 @@ class Spool:
         Losing the position of a transcript only means reading it again. State that exists nowhere else must be synced to
         disk.
         """
-        self._make_folder()
-        self._replace(self._mark(path), json.dumps(state).encode(), is_synced=is_synced)
+        self._create_folder()
+        self._replace(self._mark_name(path), json.dumps(state).encode(), is_synced=is_synced)
 
     def forget_mark(self, path: str) -> None:
         """Remove the state of an editor session that has ended."""
         with suppress(FileNotFoundError):
-            os.unlink(os.path.join(self.folder, self._mark(path)))
+            os.unlink(os.path.join(self.folder, self._mark_name(path)))
 
-    def _mark(self, path: str) -> str:
+    def _mark_name(self, path: str) -> str:
         # Transcripts in different folders may have the same name.
         folder, name = os.path.split(path)
-        return f"{as_name(name)}-{as_name(folder)[-_OF_FOLDER:]}.read"
+        return f"{as_name(name)}-{as_name(folder)[-_FOLDER_CHARACTERS:]}.read"
 
 
 def _write(descriptor: int, line: bytes) -> None:
@@ -272,7 +275,7 @@ def is_same_file(descriptor: int, path: str) -> bool:
         return False
 
 
-def _parts(line: bytes) -> tuple[dict[str, Any], bytes]:
+def _split_line(line: bytes) -> tuple[dict[str, Any], bytes]:
     head, _, payload = line.partition(b"\t")
     try:
         facts = json.loads(head)

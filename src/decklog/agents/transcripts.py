@@ -112,7 +112,7 @@ def age_of(log: Decklog, spool: Spool) -> str:
     return str(known.get("age", "")) if is_there else os.urandom(16).hex()
 
 
-def bear_witness(log: Decklog, spool: Spool, age: str, run_id: str | None) -> None:
+def store_witness(log: Decklog, spool: Spool, age: str, run_id: str | None) -> None:
     """Store the newest entry of a run as the witness; do nothing for a run without entries."""
     with suppress(NotFound):
         for entry in log.journal.find(run_id, limit=1) if run_id is not None else ():
@@ -134,7 +134,7 @@ def _end_of(path: str, place: int) -> str | None:
 # Files of a session
 
 
-def transcripts_of_session(program: str, session: str, facts: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+def find_session_transcripts(program: str, session: str, facts: Mapping[str, Any]) -> list[tuple[str, str | None]]:
     """Return the existing files of a session, each with the id of its sub-agent."""
     home, folder = facts.get("home"), facts.get("cwd")
     if not isinstance(home, str) or not session or os.sep in session:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from decklog.agents.intake import take_in
+from decklog.agents.intake import run_intake
 from decklog.agents.spool import Spool
 from decklog.location.locate import locate, spool_folder
 from decklog.log import Decklog
@@ -141,7 +141,7 @@ class OriginDemo:
     def _take_in(self) -> None:
         """Take in the events that hooks have spooled."""
         with Decklog.open(self.target) as log:
-            take_in(log, Spool(spool_folder(locate(self.target))))
+            run_intake(log, Spool(spool_folder(locate(self.target))))
 
     def _origins(self) -> list[tuple[str, str, tuple[str, ...]]]:
         repo = GitRepository.find(str(self.repository))

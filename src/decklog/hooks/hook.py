@@ -109,9 +109,9 @@ class Hook:
             self._prime(location, spool, out)
         elif self.event in _REVIEWED:
             self._review(location, out)
-        elif self.event not in _ONLY_RECORDED and not (self.event in _JUDGED and spool.is_being_taken_in):
+        elif self.event not in _ONLY_RECORDED and not (self.event in _JUDGED and spool.is_intake_running):
             # The check takes the intake lock for a moment, so other hooks may have left the work to this one.
-            run_detached(lambda: self._take_in(location, spool), spool.keep_trouble)
+            run_detached(lambda: self._take_in(location, spool), spool.store_error)
 
     def _process(self) -> str | None:
         """Return the process of the program: the one it names, or the process that called this hook."""
@@ -126,7 +126,7 @@ class Hook:
     def _prime(self, location: "LogLocation", spool: Spool, out: IO[str]) -> None:
         """Take in waiting events and print the agent's briefing, which becomes part of its conversation."""
         from decklog.agents.caller import RememberedClaims, claims_folder_of, worker
-        from decklog.agents.entries import run_of
+        from decklog.agents.entries import session_run_id
         from decklog.agents.prime import Prime
         from decklog.core.errors import Busy, NotFound
 
@@ -137,9 +137,9 @@ class Hook:
         task_id = self._environment.get("DECKLOG_TASK_ID") or mine[1]
         since = None
         with location.open(busy_seconds=_PATIENCE_SECONDS) as log, suppress(NotFound):
-            for entry in log.journal.find(run_of(self.program, self._session), limit=1):
+            for entry in log.journal.find(session_run_id(self.program, self._session), limit=1):
                 since = entry.at
-        child = run_detached(lambda: self._take_in(location, spool), spool.keep_trouble)
+        child = run_detached(lambda: self._take_in(location, spool), spool.store_error)
         is_locked = not _wait_until(lambda: bool(os.waitpid(child, os.WNOHANG)[0]), _LONGEST_TAKING_IN_SECONDS)
         while True:
             try:
@@ -170,10 +170,10 @@ class Hook:
     def _take_in(self, location: "LogLocation", spool: Spool) -> None:
         """Take waiting events into the log. The next event retries if it fails; `decklog doctor agents` shows the error."""
         from decklog.agents.closing import close_killed_sessions
-        from decklog.agents.intake import take_in
+        from decklog.agents.intake import run_intake
 
         with location.open() as log:
-            take_in(log, spool)
+            run_intake(log, spool)
             if self.event not in _JUDGED:
                 close_killed_sessions(log, spool)
             program = self._environment.get("CLAUDE_PID", "")
@@ -184,7 +184,7 @@ class Hook:
             ):
                 gone = {**self.payload, "hook_event_name": "ProgramGone"}
                 spool.put(self.program, self._session, self._facts(None), json.dumps(gone).encode())
-                take_in(log, spool)
+                run_intake(log, spool)
 
     def _facts(self, denied: str | None) -> dict[str, Any]:
         named = {"run": "DECKLOG_RUN_ID", "task": "DECKLOG_TASK_ID"}

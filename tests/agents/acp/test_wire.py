@@ -55,7 +55,7 @@ TURN = [
 def test_a_turn_is_on_record_with_what_was_said_done_and_spent(session: Session, log: Decklog) -> None:
     turn(session)
     session.end()
-    session.take_in(log)
+    session.run_intake(log)
     run = log.runs.get("stub-s1")
     assert (run.goal, run.status, run.worktree) == ("Fix the parser", RunStatus.COMPLETED, "/repo")
     assert bodies(log) == TURN
@@ -71,13 +71,13 @@ def test_however_often_lines_are_taken_in_the_record_is_the_same(session: Sessio
     """Whoever takes in may be killed after any line, before or after that is known."""
     turn(session)
     session.end()
-    ((name),) = session.spool.waiting()
+    ((name),) = session.spool.list_waiting()
     path = Path(session.spool.folder) / name
     lines = path.read_bytes().splitlines(keepends=True)
     for number in range(len(lines)):
         # The line before is there again, as it is when one is killed before it could be taken away.
         path.write_bytes(b"".join(lines[max(0, number - 1) : number + 1]))
-        session.take_in(log)
+        session.run_intake(log)
     assert bodies(log) == TURN
     assert len(log.ledger.find(limit=9)) == 1
 
@@ -88,7 +88,7 @@ def test_a_connection_that_broke_off_ends_without_the_one_that_came_after_it(
     session.begin()
     session.prompt("go")
     session.say("I was about")
-    session.take_in(log)
+    session.run_intake(log)
     assert ("said", "I was about") not in bodies(log)
     later = Session(tmp_path, connection="c2").begin("session/load")
     later.prompt("go on")
@@ -97,11 +97,11 @@ def test_a_connection_that_broke_off_ends_without_the_one_that_came_after_it(
     session.end()
     later.say("go on.", messageId="m2")
     later.answer()
-    later.take_in(log)
+    later.run_intake(log)
     assert [body for subtype, body in bodies(log) if subtype == "said"] == ["I was about", "Now I go on."]
     assert log.runs.get("stub-s1").status == RunStatus.ACTIVE
     later.end()
-    later.take_in(log)
+    later.run_intake(log)
     assert log.runs.get("stub-s1").status == RunStatus.COMPLETED
 
 
@@ -130,7 +130,7 @@ def test_the_second_version_of_the_protocol_is_read_too(session: Session, log: D
     content = [{"type": "diff", "changes": [{"operation": "add", "path": "/repo/a"}], "patch": patch}]
     session.update("tool_call_update", toolCallId="t2", kind="edit", status="completed", content=content)
     session.update("state_update", state="idle", stopReason="max_tokens", usage={"inputTokens": 4, "outputTokens": 1})
-    session.take_in(log)
+    session.run_intake(log)
     assert bodies(log)[2:] == [
         ("prompt", "go"),
         ("said", "Hm."),
@@ -160,7 +160,7 @@ def test_a_permission_names_who_decided_and_a_denied_call_is_denied(session: Ses
     session.update("tool_call_update", toolCallId="t1", status="failed")
     # Some leave a denied call open for ever, and some tell nothing of it at all.
     session.answer(stopReason="cancelled")
-    session.take_in(log)
+    session.run_intake(log)
     decided = [(each["call"], each["by"], each["decision"]) for each in facts(log, "permission") if "by" in each]
     assert decided == [("t1", "policy", "reject_once"), ("t2", "person", "reject_once"), ("t3", "person", "allow_once")]
     assert facts(log, "permission")[1]["reason"] == "it is dangerous"
@@ -195,7 +195,7 @@ def test_calls_are_put_together_from_what_each_agent_tells(session: Session, log
     session.update("tool_call", toolCallId="c1", name="Bash", kind="execute", rawInput={"command": "ls"})
     session.update("tool_call_update", toolCallId="c1", _meta={"claudeCode": {"toolName": "Bash", "toolResponse": response}})
     session.update("tool_call_update", toolCallId="c1", status="completed", content=[])
-    session.take_in(log)
+    session.run_intake(log)
     told = [(each["call"], each["tool"], each["outcome"]) for each in facts(log, "result")]
     assert told == [
         ("x1", "Bash", "failed"),
@@ -214,12 +214,12 @@ def test_money_is_charged_by_how_much_the_sessions_sum_grew(session: Session, lo
         session.prompt("go", number)
         session.update("usage_update", used=1, size=2, cost={"amount": amount, "currency": "USD"})
         session.answer(number, usage={"inputTokens": tokens})
-    session.take_in(log)
+    session.run_intake(log)
     later = Session(tmp_path, connection="c2").begin("session/resume")
     later.prompt("go on")
     later.update("usage_update", used=1, size=2, cost={"amount": 0.5, "currency": "USD"})
     later.answer(2)
-    later.take_in(log)
+    later.run_intake(log)
     charges = [(charge.model, charge.cost_microdollars) for charge in log.ledger.find(oldest_first=True, limit=9)]
     assert charges == [("big", 250_000), ("big", 150_000), ("stub", 100_000)]
 
@@ -232,7 +232,7 @@ def test_a_replay_adds_nothing(session: Session, log: Decklog, tmp_path: Path) -
     session.say("Without one.")
     session.answer()
     session.end()
-    session.take_in(log)
+    session.run_intake(log)
     before = bodies(log)
     later = Session(tmp_path, connection="c2").begin("session/load")
     later.update("user_message_chunk", content={"type": "text", "text": "go"})
@@ -240,7 +240,7 @@ def test_a_replay_adds_nothing(session: Session, log: Decklog, tmp_path: Path) -
     later.update("tool_call", toolCallId="t1", kind="execute", rawInput={"command": "ls"}, status="completed")
     later.say("Without one.")
     later.end()
-    later.take_in(log)
+    later.run_intake(log)
     assert bodies(log) == [*before, ("session", "session resume"), ("editor", "zed")]
 
 
@@ -257,7 +257,7 @@ def test_what_hooks_tell_of_the_same_session_is_told_once(tmp_path: Path, log: D
         "Stop": {},
     }.items():
         session.spool.put("claude", "s1", {"session": "s1"}, json.dumps({**hook, "hook_event_name": event, **fields}).encode())
-    session.take_in(log)
+    session.run_intake(log)
     assert bodies(log, "claude-s1") == TURN
 
 
@@ -297,7 +297,7 @@ def test_what_was_spent_and_said_is_read_once_from_the_sessions_own_file(tmp_pat
     # What a sub-agent does is in its own file.
     session.update("tool_call", toolCallId="b1", rawInput={"a": 1}, _meta={"claudeCode": {"parentToolUseId": "t9"}})
     session.answer(usage={"inputTokens": 10, "outputTokens": 5})
-    session.take_in(log)
+    session.run_intake(log)
     assert [each for each in bodies(log, "claude-s1") if each[0] in ("said", "call")] == [("said", "It is done.")]
     assert [charge.tokens for charge in log.ledger.find(limit=9)] == [15]
     assert facts(log, "turn", "claude-s1")[0]["usage"] == {"input_tokens": 10, "output_tokens": 5}
@@ -312,7 +312,7 @@ def test_what_the_wire_does_not_tell_of_a_call_is_told_by_the_sessions_own_file(
     session = Session(tmp_path, "codex", home=str(tmp_path / "home")).begin()
     session.update("tool_call", toolCallId="t1", name="exec_command", kind="read", title="List files", status="in_progress")
     session.update("tool_call_update", toolCallId="t1", status="completed", rawOutput={"exit_code": 0})
-    session.take_in(log)
+    session.run_intake(log)
     assert [body for subtype, body in bodies(log, "codex-s1") if subtype == "call"] == ["ls"]
 
 
@@ -335,7 +335,7 @@ def test_whatever_an_agent_sends_stops_nothing(session: Session, log: Decklog, p
     session.tell({"method": "session/update", "params": params}, **{"from": "agent"})
     session.prompt("after it")
     session.end()
-    session.take_in(log)
+    session.run_intake(log)
     assert ("prompt", "after it") in bodies(log)
     if "a_new_kind" in str(params):
         assert facts(log, "a_new_kind")[0]["told"] == '{"x": {"y": [1]}}'
@@ -346,7 +346,7 @@ def test_secrets_of_servers_and_makers_texts_are_not_on_record(session: Session,
     commands = [{"name": "init", "description": "A text of the maker's"}]
     for _ in range(2):
         session.update("available_commands_update", availableCommands=commands)
-    session.take_in(log)
+    session.run_intake(log)
     assert bodies(log)[2:] == [("commands", "1 commands")]
 
 
@@ -355,7 +355,7 @@ def test_a_turn_that_was_paid_for_on_the_wire_is_not_paid_for_again_by_its_trans
     session.begin()
     session.prompt("go")
     session.answer(usage={"inputTokens": 10, "outputTokens": 5})
-    session.take_in(log)
+    session.run_intake(log)
     (charge,) = log.ledger.find("claude-s1")
     (prompt,) = log.journal.find("claude-s1", subtype="prompt")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from decklog import Decklog, EntryKind
-from decklog.agents.intake import take_in
+from decklog.agents.intake import run_intake
 from decklog.agents.spool import Spool
 
 Told = tuple[dict[str, Any], dict[str, Any]]
@@ -60,8 +60,8 @@ class Session:
         self.number = 2**53 - 1
         self.tell({}, end=True)
 
-    def take_in(self, log: Decklog) -> None:
-        assert take_in(log, self.spool).unread == 0
+    def run_intake(self, log: Decklog) -> None:
+        assert run_intake(log, self.spool).unread == 0
 
 
 def bodies(log: Decklog, run_id: str = "stub-s1") -> list[tuple[str | None, str | None]]:

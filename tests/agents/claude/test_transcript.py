@@ -15,7 +15,7 @@ from decklog.agents.events import (
     ToolReturned,
     TurnEnded,
 )
-from decklog.agents.programs.base import Reading
+from decklog.agents.programs.base import TranscriptInput
 from decklog.agents.programs.claude import Transcript
 
 
@@ -30,8 +30,8 @@ def said(*blocks: dict[str, Any], answer: str = "msg_1", **usage: int) -> dict[s
 
 
 def told(*lines: dict[str, Any], is_backstop: bool = True) -> list[SessionEvent]:
-    reader = Transcript(Reading(is_backstop=is_backstop))
-    return [event for each in lines for event in reader.events(each)] + list(reader.rest())
+    reader = Transcript(TranscriptInput(is_backstop=is_backstop))
+    return [event for each in lines for event in reader.events(each)] + list(reader.pending_events())
 
 
 TEXT = {"type": "text", "text": "I look."}

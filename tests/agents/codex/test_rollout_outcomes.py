@@ -3,7 +3,7 @@
 import pytest
 
 from decklog.agents.events import CallOutcome, ReasoningShown, ToolReturned
-from decklog.agents.programs.base import Reading
+from decklog.agents.programs.base import TranscriptInput
 from decklog.agents.programs.codex import Rollout
 
 
@@ -16,7 +16,7 @@ from decklog.agents.programs.codex import Rollout
     ],
 )
 def test_a_call_that_a_person_stopped_is_interrupted(output: str, outcome: CallOutcome) -> None:
-    reader = Rollout(Reading(session_id="s1"))
+    reader = Rollout(TranscriptInput(session_id="s1"))
     item = {"type": "function_call_output", "call_id": "c1", "output": output}
     line = {"type": "response_item", "timestamp": "2026-11-15T12:00:00Z", "payload": item}
     (event,) = [event for event in reader.events(line) if isinstance(event, ToolReturned)]
@@ -24,7 +24,7 @@ def test_a_call_that_a_person_stopped_is_interrupted(output: str, outcome: CallO
 
 
 def test_a_thought_is_read_from_both_lines_that_tell_it_under_one_id() -> None:
-    reader = Rollout(Reading(session_id="s1"))
+    reader = Rollout(TranscriptInput(session_id="s1"))
     item = {"type": "Reasoning", "id": "rs_1", "summary_text": ["**Look**", "At the lexer."]}
     summary = [{"type": "summary_text", "text": text} for text in ("**Look**", "At the lexer.")]
     lines = [

@@ -10,8 +10,8 @@ import pytest
 from decklog import Decklog, RunStatus
 from decklog.agents.events import ToolReturned
 from decklog.agents.history import HistoryImport, HistorySummary
-from decklog.agents.intake import take_in
-from decklog.agents.programs.base import Reading
+from decklog.agents.intake import run_intake
+from decklog.agents.programs.base import TranscriptInput
 from decklog.agents.programs.gemini import Chat
 from decklog.agents.spool import Spool
 from tests.agents.acp.told import bodies
@@ -29,7 +29,7 @@ def message(second: int, kind: str, content: Any, **fields: Any) -> dict[str, An
     return {"id": f"m{second}", "timestamp": stamp(second), "type": kind, "content": content, **fields}
 
 
-def answered(output: str, tool: str = "run_shell_command", way: str = "output") -> list[dict[str, Any]]:
+def usage_events(output: str, tool: str = "run_shell_command", way: str = "output") -> list[dict[str, Any]]:
     return [{"functionResponse": {"id": "c1", "name": tool, "response": {way: output}}}]
 
 
@@ -40,7 +40,7 @@ def printed(text: str, *behind: str) -> str:
 
 
 def use(status: str | None, output: str = "a.py", tool: str = "run_shell_command", way: str = "output") -> dict[str, Any]:
-    result = answered(output, tool, way) if status else None
+    result = usage_events(output, tool, way) if status else None
     return {"id": "c1", "name": tool, "args": {"command": "ls"}, "status": status or "executing", "result": result}
 
 
@@ -62,7 +62,7 @@ LINES = [
         thoughts=[{"subject": "Where", "description": "in the parser"}],
     ),
     # What a tool answered goes to the model in a person's place.
-    message(4, "user", answered(printed("a.py"))),
+    message(4, "user", usage_events(printed("a.py"))),
     message(5, "info", "something of its own"),
     message(6, "gemini", "Done.", model="gemini-x", tokens={**TOKENS, "cached": 0}),
 ]
@@ -125,7 +125,7 @@ def hooks(log: Decklog, tmp_path: Path, *payloads: dict[str, Any], **facts: Any)
     spool = Spool(str(tmp_path / "spool"))
     for each in payloads:
         spool.put("gemini", "g1", {"session": "g1", **facts}, json.dumps(each).encode())
-    assert take_in(log, spool).unread == 0
+    assert run_intake(log, spool).unread == 0
 
 
 USE = {"tool_name": "run_shell_command", "tool_input": {"command": "ls"}, "timestamp": stamp(2)}
@@ -183,9 +183,9 @@ def test_a_call_that_was_held_is_on_record_with_the_reason(log: Decklog, chat: P
     ],
 )
 def test_what_became_of_a_call_is_read_from_what_the_model_was_told(call: dict[str, Any], outcome: str, body: str) -> None:
-    reader = Chat(Reading(session_id="g1"))
+    reader = Chat(TranscriptInput(session_id="g1"))
     assert list(reader.events(message(2, "gemini", "", toolCalls=[call]))) == []
-    found = [event for event in reader.rest() if isinstance(event, ToolReturned)]
+    found = [event for event in reader.pending_events() if isinstance(event, ToolReturned)]
     assert [(event.outcome, event.output or event.outcome) for event in found] == [(outcome, body)]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from decklog import Decklog, Invalid, RunStatus
 from decklog.agents.history import HistoryImport, HistorySummary
-from decklog.agents.intake import take_in
+from decklog.agents.intake import run_intake
 from decklog.agents.spool import Spool
 from tests.plugins.importers import claims
 
@@ -152,7 +152,7 @@ def test_what_the_plugin_told_is_not_told_again(log: Decklog, tmp_path: Path) ->
     for payload in told:
         whole = {"session_id": "ses_a", "cwd": "/repo", **payload}
         spool.put("opencode", "ses_a", {"session": "ses_a"}, json.dumps(whole).encode())
-    take_in(log, spool)
+    run_intake(log, spool)
 
     take(log, build(tmp_path / "opencode.db"), tmp_path)
 

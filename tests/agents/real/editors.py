@@ -94,7 +94,7 @@ class Connection:
 def settled(desk: Desk) -> None:
     """Wait until everything that was told is in the log."""
     spool = Spool(str(desk.repository / ".decklog" / "decklog.db-spool"))
-    wait_until(lambda: spool.is_empty and not spool.ended_connections(), 60)
+    wait_until(lambda: spool.is_empty and not spool.find_ended_connections(), 60)
 
 
 def proxied(adapter: Path, *options: str) -> list[str]:

@@ -13,7 +13,7 @@ from decklog import Decklog, Entry
 from decklog.agents.events import MessageSent, ReasoningShown, SessionEvent, TokensUsed, ToolCalled, ToolReturned
 from decklog.agents.history import files_of
 from decklog.agents.programs import program
-from decklog.agents.programs.base import Reading
+from decklog.agents.programs.base import TranscriptInput
 from decklog.agents.programs.opencode import events_in
 from decklog.agents.transcripts import lines_of
 from decklog.conductor.context import RunContext
@@ -63,10 +63,10 @@ def events_of(name: str, folder: Path) -> list[SessionEvent]:
         return [*events_in(str(folder / "opencode.db"), lambda: None)]
     found: list[SessionEvent] = []
     for path in files_of(str(folder), name):
-        reader = program(name).reader(Reading(path=path))
+        reader = program(name).reader(TranscriptInput(path=path))
         for line, _ in lines_of(path):
             found += reader.events(line)
-        found += reader.rest()
+        found += reader.pending_events()
     return found
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Charge, Decklog, EntryKind, RunStatus
-from decklog.agents.intake import take_in
+from decklog.agents.intake import run_intake
 from decklog.agents.setup.supported import opencode_plugin
 from decklog.agents.spool import Spool
 from tests.agents.setup.places import Here, Places
@@ -88,7 +88,7 @@ def taken_in(log: Decklog, folder: Path, *words: str) -> None:
     spool = Spool(str(folder / "spool"))
     for line in told.read_bytes().splitlines():
         spool.put("opencode", "s1", {"session": "s1", "program": "opencode"}, line)
-    assert take_in(log, spool).unread == 0
+    assert run_intake(log, spool).unread == 0
 
 
 @needs_node

@@ -117,4 +117,4 @@ def _object(line: bytes) -> dict[str, Any]:
 def settled(place: Path) -> None:
     """Wait until everything that was told is in the log."""
     spool = Spool(str(place / ".decklog" / "decklog.db-spool"))
-    wait_until(lambda: spool.is_empty and not spool.ended_connections())
+    wait_until(lambda: spool.is_empty and not spool.find_ended_connections())

@@ -44,7 +44,7 @@ from decklog.agents.events import (
 )
 from decklog.agents.spool import Spool
 from decklog.agents.texts import as_text, dict_of, list_of, text_or_none, whole
-from decklog.agents.transcripts import transcripts_of_session
+from decklog.agents.transcripts import find_session_transcripts
 from decklog.core.display import DOLLAR
 
 WAY = "acp"
@@ -95,7 +95,7 @@ class AcpReader:
 
     def _has_files(self) -> bool:
         """Return whether the program keeps files of the session. They supply sub-agent events and charges."""
-        return bool(transcripts_of_session(self.program, self.session, self._facts))
+        return bool(find_session_transcripts(self.program, self.session, self._facts))
 
     def _place(self) -> dict[str, Any]:
         return {"session_id": self.session, "at": self._at, "way": WAY}

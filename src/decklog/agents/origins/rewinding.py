@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from decklog.agents.intake import take_in
+from decklog.agents.intake import run_intake
 from decklog.agents.session_views import find_session
 from decklog.agents.spool import Spool
 from decklog.core.errors import Conflict, NotFound
@@ -186,5 +186,5 @@ def catch_up(log: Decklog, spool: Spool) -> None:
     if log.db.read_only:
         return
     end = time.monotonic() + _LONGEST_SECONDS
-    while take_in(log, spool).is_left_to_another and not spool.is_empty and time.monotonic() < end:
+    while run_intake(log, spool).was_locked and not spool.is_empty and time.monotonic() < end:
         time.sleep(_STEP_SECONDS)

@@ -11,16 +11,16 @@ from decklog.agents.events import CallOutcome, SessionEvent, TokensUsed
 from decklog.agents.texts import text_or_none
 
 # Event that Decklog reports when a program has exited: it may write its last lines after the last hook.
-GONE = "ProgramGone"
+PROGRAM_EXITED = "ProgramGone"
 # Sums of the four token kinds by model.
-Sums = dict[str, list[int]]
+TokenSums = dict[str, list[int]]
 Payload = dict[str, Any]
 # Fields that all events of a payload or line have in common.
 Common = dict[str, Any]
 
 
 @dataclass(kw_only=True)
-class Reading:
+class TranscriptInput:
     """Transcript to read, with its stored state.
 
     `is_backstop` leaves out events that hooks report without an id. `below` yields the events of sub-agents' transcripts and
@@ -30,10 +30,10 @@ class Reading:
     path: str | None = None
     session_id: str | None = None
     agent_id: str | None = None
-    kept: dict[str, Any] = field(default_factory=dict)
+    stored_state: dict[str, Any] = field(default_factory=dict)
     is_backstop: bool = False
     forked_at: float | None = None
-    below: Callable[[], Iterator[SessionEvent | Sums]] | None = None
+    read_subagents: Callable[[], Iterator[SessionEvent | TokenSums]] | None = None
     # Set by the reader when the first lines are copies of another session's lines.
     is_fork: bool = False
 
@@ -44,21 +44,21 @@ class TranscriptReader(ABC):
     # Search function for lines that may have events; None reads all lines.
     has_events: Callable[[bytes], object] | None = None
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: TranscriptInput) -> None:
         self.reading = reading
-        self.state: dict[str, Any] = {"answers": {}, **deepcopy(reading.kept)}
+        self.state: dict[str, Any] = {"answers": {}, **deepcopy(reading.stored_state)}
 
     @property
-    def answers(self) -> Sums:
+    def answers(self) -> TokenSums:
         """Token sums of all answers read so far."""
-        found: Sums = self.state["answers"]
+        found: TokenSums = self.state["answers"]
         return found
 
     @abstractmethod
     def events(self, line: dict[str, Any]) -> Iterator[SessionEvent]:
         """Yield the events of a line; unknown kinds of lines have none."""
 
-    def rest(self) -> Iterator[SessionEvent]:
+    def pending_events(self) -> Iterator[SessionEvent]:
         """Yield events that were held back because they could still change."""
         yield from ()
 
@@ -72,7 +72,7 @@ class TranscriptProgram(Protocol):
     def transcripts_of(self, payload: Payload) -> list[tuple[str, str | None]]:
         """Return the transcripts that have grown, each with the id of its sub-agent."""
 
-    def reader(self, reading: Reading) -> TranscriptReader:
+    def reader(self, reading: TranscriptInput) -> TranscriptReader:
         """Return a reader for a transcript, from its start or from its stored state."""
 
 
@@ -93,12 +93,12 @@ def outcome_of(payload: Payload) -> CallOutcome:
     return CallOutcome(found) if found in tuple(CallOutcome) else CallOutcome.OK
 
 
-def numbered(name: str, count: int) -> str:
+def number_id(name: str, count: int) -> str:
     """Return the id of a text in an answer: the answer's id, with a number from the second text on."""
     return name if count == 1 else f"{name}:{count}"
 
 
-def answered(
+def usage_events(
     common: Common, answer_id: str, model: str, tokens: Sequence[int], microdollars: int | None = None
 ) -> Iterator[TokensUsed]:
     """Yield a charge for the four token counts of an answer; nothing without tokens and cost."""
@@ -116,6 +116,6 @@ def answered(
         )
 
 
-def add(sums: Sums, model: str, tokens: list[int]) -> None:
+def add_tokens(sums: TokenSums, model: str, tokens: list[int]) -> None:
     """Add an answer's tokens to the sums of its model."""
     sums[model] = [known + new for known, new in zip(sums.get(model, (0, 0, 0, 0)), tokens, strict=True)]

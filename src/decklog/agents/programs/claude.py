@@ -25,18 +25,18 @@ from decklog.agents.events import (
     TurnEnded,
 )
 from decklog.agents.programs.base import (
-    GONE,
+    PROGRAM_EXITED,
     Common,
     Payload,
-    Reading,
-    Sums,
+    TokenSums,
+    TranscriptInput,
     TranscriptReader,
-    add,
-    answered,
+    add_tokens,
     arguments_of,
     common_fields,
-    numbered,
+    number_id,
     outcome_of,
+    usage_events,
 )
 from decklog.agents.texts import as_text, as_time, dict_of, list_of, text_or_none, whole
 from decklog.core.display import DOLLAR
@@ -54,9 +54,9 @@ _BASE = frozenset(
 )
 _CALL_EVENTS = frozenset(["PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionDenied"])
 # Calls of a batch are reported one by one, and ProgramGone only triggers reading.
-_WITHOUT_EVENTS = frozenset(["PostToolBatch", GONE])
+_WITHOUT_EVENTS = frozenset(["PostToolBatch", PROGRAM_EXITED])
 # Events after which the transcript is read.
-_READ_AFTER = ("SessionStart", "Stop", "StopFailure", "SubagentStop", "PreCompact", "SessionEnd", GONE)
+_READ_AFTER = ("SessionStart", "Stop", "StopFailure", "SubagentStop", "PreCompact", "SessionEnd", PROGRAM_EXITED)
 # Name and fields of a result of the Claude Agent SDK.
 RESULT = "Result"
 _OF_RESULT = (
@@ -185,7 +185,7 @@ def _result_events(payload: Payload, common: Common) -> Iterator[SessionEvent]:
         cost = used.get("costUSD")
         microdollars = round(cost * DOLLAR) if isinstance(cost, (int, float)) and cost > 0 else None
         tokens = [whole(used.get(kind)) for kind in _TOTALS]
-        yield from answered(common, f"{common['session_id']}:result:{name}:{model}", model, tokens, microdollars)
+        yield from usage_events(common, f"{common['session_id']}:result:{name}:{model}", model, tokens, microdollars)
     facts = {fact: payload.get(fact) for fact in _OF_RESULT}
     text = as_text(payload.get("result")) or as_text(payload.get("subtype"))
     yield OtherEvent(**common, name="turn.result", text=text, facts=facts, note_id=f"turn-result:{name}" if name else None)
@@ -218,10 +218,10 @@ class Transcript(TranscriptReader):
     # Skip lines of other kinds, which are most of a transcript's bytes.
     has_events = re.compile(rb'"type"\s*:\s*"(?:user|assistant|system|cost-state)"').search
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: TranscriptInput) -> None:
         super().__init__(reading)
-        self._has_begun = reading.is_backstop or bool(reading.kept)
-        # Charge of the pending answer: the arguments of `answered`.
+        self._has_begun = reading.is_backstop or bool(reading.stored_state)
+        # Charge of the pending answer: the arguments of `usage_events`.
         self._pending: tuple[Common, str, str, list[int]] | None = None
         # A fork starts with the lines and totals of its original session, which are skipped.
         self.state["forked_at"] = reading.forked_at or self.state.get("forked_at")
@@ -241,7 +241,7 @@ class Transcript(TranscriptReader):
         if kind == "assistant":
             yield from self._assistant(line, common)
             return
-        yield from self.rest()
+        yield from self.pending_events()
         if kind == "user":
             yield from self._user(line, common)
         elif kind == "cost-state":
@@ -257,7 +257,7 @@ class Transcript(TranscriptReader):
         self.state["is_own"] = at.timestamp() >= self.state["forked_at"]
         return not self.state["is_own"]
 
-    def rest(self) -> Iterator[SessionEvent]:
+    def pending_events(self) -> Iterator[SessionEvent]:
         """Yield the usage of the pending answer. Call this at the end of the file and of a turn."""
         pending, self._pending = self._pending, None
         if pending is None or not any(pending[3]):
@@ -265,9 +265,9 @@ class Transcript(TranscriptReader):
         common, answer_id, model, tokens = pending
         # Later lines of the last answer read may only increase its counts.
         counted = self.state["last_tokens"] if self.state.get("last_answer") == answer_id else _NOTHING
-        add(self.answers, model, _difference(tokens, counted))
+        add_tokens(self.answers, model, _difference(tokens, counted))
         self.state |= {"last_answer": answer_id, "last_tokens": tokens}
-        yield from answered(common, answer_id, model, tokens)
+        yield from usage_events(common, answer_id, model, tokens)
 
     def _finalize(self, line: Line, common: Common) -> Iterator[SessionEvent]:
         """Yield the usage that the session total has beyond the transcripts' answers.
@@ -277,13 +277,13 @@ class Transcript(TranscriptReader):
         usage = line.get("modelUsage")
         if not isinstance(usage, dict) or self.reading.agent_id is not None:
             return
-        known: Sums = {model: list(tokens) for model, tokens in self.answers.items()}
-        for found in self.reading.below() if self.reading.below else ():
+        known: TokenSums = {model: list(tokens) for model, tokens in self.answers.items()}
+        for found in self.reading.read_subagents() if self.reading.read_subagents else ():
             if isinstance(found, SessionEvent):
                 yield found
             else:
                 for model, tokens in found.items():
-                    add(known, model, tokens)
+                    add_tokens(known, model, tokens)
         total = {model: [whole(used.get(name)) for name in _TOTALS] for model, used in usage.items() if isinstance(used, dict)}
         before, known_before = self.state.get("total"), self.state.get("known") or {}
         self.state |= {"total": total, "known": known}
@@ -293,7 +293,7 @@ class Transcript(TranscriptReader):
             taken = _difference(tokens, (before or {}).get(model, _NOTHING))
             besides = _difference(taken, _difference(known.get(model, _NOTHING), known_before.get(model, _NOTHING)))
             name = f"{common['session_id']}:besides:{'-'.join(map(str, tokens))}"
-            yield from answered(common, name, model, [max(0, count) for count in besides])
+            yield from usage_events(common, name, model, [max(0, count) for count in besides])
 
     def _assistant(self, line: Line, common: Common) -> Iterator[SessionEvent]:
         message = line.get("message")
@@ -306,7 +306,7 @@ class Transcript(TranscriptReader):
             return
         answer_id = f"{message.get('id')}:{line.get('requestId') or ''}"
         if self._pending is None or self._pending[1] != answer_id:
-            yield from self.rest()
+            yield from self.pending_events()
             self._pending = (common, answer_id, str(message.get("model") or "unknown"), [0, 0, 0, 0])
         if isinstance(usage := message.get("usage"), dict):
             tokens = self._pending[3]
@@ -326,7 +326,7 @@ class Transcript(TranscriptReader):
         name = str(message.get("id") or line.get("uuid") or "")
         count = int(self.state.get(kind) or 0) + 1 if self.state.get(f"{kind}_in") == name else 1
         self.state |= {f"{kind}_in": name, kind: count}
-        return numbered(name, count)
+        return number_id(name, count)
 
     def _user(self, line: Line, common: Common) -> Iterator[SessionEvent]:
         message = line.get("message")

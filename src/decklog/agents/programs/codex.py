@@ -22,22 +22,22 @@ from decklog.agents.events import (
 )
 from decklog.agents.programs import claude
 from decklog.agents.programs.base import (
-    GONE,
+    PROGRAM_EXITED,
     Common,
     Payload,
-    Reading,
+    TranscriptInput,
     TranscriptReader,
-    add,
-    answered,
+    add_tokens,
     arguments_of,
     common_fields,
+    usage_events,
 )
 from decklog.agents.texts import as_text, as_time, dict_of, text_or_none, whole
 
 # Hook payloads. They have Claude Code's form; this module handles the differences.
 
 _READ_AFTER = frozenset(
-    ["SessionStart", "PreToolUse", "PostToolUse", "PreCompact", "PostCompact", "Stop", "Interrupt", "SessionEnd", GONE]
+    ["SessionStart", "PreToolUse", "PostToolUse", "PreCompact", "PostCompact", "Stop", "Interrupt", "SessionEnd", PROGRAM_EXITED]
 )
 
 
@@ -77,7 +77,7 @@ _DENIED = "Command blocked by PreToolUse hook"
 class Rollout(TranscriptReader):
     """Reader of one rollout: messages, usage, call results, and sessions from before hooks were installed."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: TranscriptInput) -> None:
         super().__init__(reading)
         self.state = {"model": "unknown", "total": [0, 0, 0, 0], **self.state}
         self.state["session"] = reading.session_id or self.state.get("session")
@@ -148,8 +148,8 @@ class Rollout(TranscriptReader):
 
     def _answered(self, common: Common, answer_id: str, tokens: list[int]) -> Iterator[SessionEvent]:
         if any(tokens):
-            add(self.answers, self.state["model"], tokens)
-            yield from answered(common, answer_id, self.state["model"], tokens)
+            add_tokens(self.answers, self.state["model"], tokens)
+            yield from usage_events(common, answer_id, self.state["model"], tokens)
 
     # Messages and calls
 

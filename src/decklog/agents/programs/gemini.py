@@ -23,12 +23,12 @@ from decklog.agents.programs import claude
 from decklog.agents.programs.base import (
     Common,
     Payload,
-    Reading,
+    TranscriptInput,
     TranscriptReader,
-    add,
-    answered,
+    add_tokens,
     arguments_of,
     common_fields,
+    usage_events,
 )
 from decklog.agents.texts import as_name, as_text, as_time, dict_of, list_of, text_or_none, whole
 
@@ -115,11 +115,11 @@ _BEHIND = frozenset(["Exit Code", "Signal", "Background PIDs", "Process Group PG
 class Chat(TranscriptReader):
     """Reader of one chat. A message is written again whenever it grows; the last version counts."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: TranscriptInput) -> None:
         super().__init__(reading)
         self.state["session"] = reading.session_id or self.state.get("session")
         self.state["agent"] = reading.agent_id or self.state.get("agent")
-        self._has_begun = reading.is_backstop or bool(reading.kept)
+        self._has_begun = reading.is_backstop or bool(reading.stored_state)
         self._held: dict[str, Line] = {}
 
     def events(self, line: Line) -> Iterator[SessionEvent]:
@@ -137,7 +137,7 @@ class Chat(TranscriptReader):
             self.state["session"] = self.state["session"] or session
             yield from self._begun(line, as_time(line.get("startTime")))
 
-    def rest(self) -> Iterator[SessionEvent]:
+    def pending_events(self) -> Iterator[SessionEvent]:
         """Yield the messages that could still have grown."""
         held, self._held = self._held, {}
         for line in held.values():
@@ -182,8 +182,8 @@ class Chat(TranscriptReader):
         output = whole(tokens.get("output")) + whole(tokens.get("thoughts"))
         if given or cached or output:
             model, spent = str(line.get("model") or "gemini"), [given, cached, 0, output]
-            add(self.answers, model, spent)
-            yield from answered(common, str(line["id"]), model, spent)
+            add_tokens(self.answers, model, spent)
+            yield from usage_events(common, str(line["id"]), model, spent)
 
 
 reader = Chat

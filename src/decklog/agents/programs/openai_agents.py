@@ -16,7 +16,16 @@ from decklog.agents.events import (
     ToolCalled,
     ToolReturned,
 )
-from decklog.agents.programs.base import Common, Payload, Reading, TranscriptReader, answered, arguments_of, numbered, outcome_of
+from decklog.agents.programs.base import (
+    Common,
+    Payload,
+    TranscriptInput,
+    TranscriptReader,
+    arguments_of,
+    number_id,
+    outcome_of,
+    usage_events,
+)
 from decklog.agents.texts import as_text, as_time, dict_of, text_or_none, whole
 
 
@@ -36,7 +45,7 @@ def transcripts_of(_payload: Payload) -> list[tuple[str, str | None]]:
     return []
 
 
-def reader(_reading: Reading) -> TranscriptReader:
+def reader(_reading: TranscriptInput) -> TranscriptReader:
     """Raise AssertionError: there are no transcripts."""
     raise AssertionError("the OpenAI Agents SDK leaves no transcripts")
 
@@ -105,7 +114,7 @@ def _answered(payload: Payload, common: Common) -> Iterator[SessionEvent]:
     for number, text in payload.get("prompts") or ():
         yield PromptSubmitted(**common, prompt_id=f"{common['agent_id'] or common['session_id']}:{number}", text=as_text(text))
     for number, text in enumerate(payload.get("said") or (), 1):
-        yield MessageSent(**common, text=as_text(text), message_id=numbered(answer, number))
+        yield MessageSent(**common, text=as_text(text), message_id=number_id(answer, number))
     if payload.get("error") or outcome_of(payload) is not CallOutcome.OK:
         text = as_text(payload.get("error")) or outcome_of(payload).value
         yield OtherEvent(**common, name="error", text=text, facts={"model": payload.get("model")}, note_id=f"error:{span}")
@@ -114,7 +123,9 @@ def _answered(payload: Payload, common: Common) -> Iterator[SessionEvent]:
     details = dict_of(usage.get("input_tokens_details"))
     given, read = whole(usage.get("input_tokens")), whole(details.get("cached_tokens"))
     created = whole(details.get("cache_write_tokens"))
-    yield from answered(common, answer, model, [max(0, given - read - created), read, created, whole(usage.get("output_tokens"))])
+    yield from usage_events(
+        common, answer, model, [max(0, given - read - created), read, created, whole(usage.get("output_tokens"))]
+    )
 
 
 def _guardrail(payload: Payload, common: Common) -> Iterator[SessionEvent]:

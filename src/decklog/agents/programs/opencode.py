@@ -25,7 +25,7 @@ from decklog.agents.events import (
     ToolReturned,
 )
 from decklog.agents.programs import claude
-from decklog.agents.programs.base import Common, Payload, answered, common_fields, numbered
+from decklog.agents.programs.base import Common, Payload, common_fields, number_id, usage_events
 from decklog.agents.texts import as_text, dict_of, text_or_none, whole
 from decklog.core.display import DOLLAR
 from decklog.core.errors import Invalid
@@ -66,7 +66,7 @@ def answers_of(payload: Payload, name: str, common: Common) -> list[TokensUsed]:
     # Reasoning is charged as output. The total shows whether the output count already includes it.
     output = max(whole(tokens.get("output")), whole(tokens.get("total")) - given - read - created)
     model, cost = str(payload.get("model") or "unknown"), _microdollars(payload.get("cost"))
-    return list(answered(common, name, model, [given, read, created, output], cost))
+    return list(usage_events(common, name, model, [given, read, created, output], cost))
 
 
 def _microdollars(cost: object) -> int | None:
@@ -184,7 +184,7 @@ def _answer(common: Common, name: str, data: Data, parts: list[tuple[str, Data]]
         if part.get("type") == "text":
             number += 1
             if is_whole and text.strip():
-                yield MessageSent(**common, text=text, message_id=numbered(name, number))
+                yield MessageSent(**common, text=text, message_id=number_id(name, number))
         elif part.get("type") == "reasoning" and is_whole and text.strip():
             yield ReasoningShown(**common, text=text, message_id=part_id)
         elif part.get("type") == "tool":

@@ -125,14 +125,16 @@ def _is_there(log: Decklog, run_id: str, mark: str, spool: Spool) -> bool:
 
 def waiting_in(spool: Spool, findings: SetupFindings) -> dict[str, int]:
     """Return the number of waiting events and of dropped events."""
-    counts = {name: len(spool.read(name)[0]) for name in spool.waiting()}
+    counts = {name: len(spool.read(name)[0]) for name in spool.list_waiting()}
     dropped = counts.pop(DROPPED, 0)
     if dropped:
         findings.add(
             "spool", f"{dropped} events found no room in {spool.folder}", "Transcripts fill it in: decklog import claude"
         )
-    if (trouble := spool.trouble()) is not None:
-        findings.add("spool", f"events could not be taken in: {trouble}", "Mend what it names; the next event tries again.")
+    if (error := spool.load_error()) is not None:
+        findings.add(
+            "spool", f"the last intake of events failed: {error}", "Fix the cause; the next event starts the intake again."
+        )
     return {"waiting": sum(counts.values()), "dropped": dropped}
 
 

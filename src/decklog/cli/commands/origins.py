@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from decklog.agents.intake import take_in
+from decklog.agents.intake import run_intake
 from decklog.agents.origins.commit_story import explain_commit
 from decklog.agents.origins.line_story import explain_line
 from decklog.agents.origins.rewinding import RewindPlan, catch_up, snapshots_of
@@ -134,7 +134,7 @@ def blame(
     options = [word for word, is_set in (("-w", ignore_blanks), ("-M", moved), ("-C", copied)) if is_set]
     with call.open(writing=False) as log:
         if not log.db.read_only:
-            take_in(log, call.spool())
+            run_intake(log, call.spool())
         try:
             found = blame_file(repo, log, path, rev, _line_range(lines), options)
         except GitFailed as problem:

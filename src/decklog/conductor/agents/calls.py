@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from decklog.agents.entries import cut_of, describe_call
+from decklog.agents.entries import cut_text, describe_call
 from decklog.agents.events import CallOutcome
 from decklog.agents.texts import as_text
 from decklog.conductor.agents.description import Description
@@ -66,7 +66,7 @@ class CallPairs:
         taken = event.taken
         outcome = {"outcome": self._outcome(taken).value} if event.kind == "result" else {}
         body = taken.get("text") or as_text(taken.get("output")) or taken.get("tool") or event.kind
-        text, cut = cut_of(str(body))
+        text, cut = cut_text(str(body))
         return SessionEntry(
             event.kind, text, {"tool": self._tool(taken), **outcome, **cut} if "tool" in taken or outcome else None
         )
@@ -78,14 +78,14 @@ class CallPairs:
         self._open[call_id] = (tool, began)
         line, _, facts = describe_call(call_id, tool, _arguments(event.taken))
         parent = {"parent": event.taken["parent"]} if event.taken.get("parent") else {}
-        text, cut = cut_of(line)
+        text, cut = cut_text(line)
         yield SessionEntry("tool", text, {name: value for name, value in {**facts, **parent, **cut}.items() if value is not None})
 
     def _ended(self, call_id: str, event: StreamEvent) -> SessionEntry:
         taken = event.taken
         tool, began = self._open.pop(call_id, (self._tool(taken), None))
         outcome, output = self._outcome(taken), as_text(taken.get("output"))
-        text, cut = cut_of(output)
+        text, cut = cut_text(output)
         facts = {
             "call": call_id,
             "tool": tool,

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from decklog.agents.entries import cut_of
+from decklog.agents.entries import cut_text
 from decklog.agents.sessions import charge_of_session
 from decklog.conductor.agents.calls import CallPairs, SessionEntry
 from decklog.conductor.agents.description import OUTAGES, Description
@@ -341,7 +341,7 @@ class AgentSession:
                 return []
             self._started = named.get("session")
             named |= {"folder": self.terms.folder} if self.terms.folder else {}
-        text, cut = cut_of(str(event.taken.get("text") or event.kind))
+        text, cut = cut_text(str(event.taken.get("text") or event.kind))
         if event.problem is not None:
             text = event.problem if event.kind == "noise" else f"{text} ({event.problem})"
         return [

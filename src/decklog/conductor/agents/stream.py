@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from decklog.agents.programs import program
-from decklog.agents.programs.base import Reading, Sums, add
+from decklog.agents.programs.base import TokenSums, TranscriptInput, add_tokens
 from decklog.agents.programs.claude import transcripts_below
 from decklog.agents.texts import as_time, storable_value
 from decklog.agents.transcripts import lines_of
@@ -344,24 +344,24 @@ def model_in_transcript(home: Path, transcript: Mapping[str, str], session: str)
     return None
 
 
-def tokens_in_transcript(home: Path, transcript: Mapping[str, str], session: str) -> Sums:
+def tokens_in_transcript(home: Path, transcript: Mapping[str, str], session: str) -> TokenSums:
     """Return the tokens of a session's answers by model, those of its sub-agents too; empty if no transcript can be read."""
-    found: Sums = {}
+    found: TokenSums = {}
     if "program" not in transcript:
         return found
     for path in _files(home, transcript, session):
         for one, agent_id in ((str(path), None), *transcripts_below(str(path))):
             for model, tokens in _transcript_tokens(transcript["program"], one, agent_id).items():
-                add(found, model, [min(count, MOST_TOKENS) for count in tokens])
+                add_tokens(found, model, [min(count, MOST_TOKENS) for count in tokens])
     return found
 
 
-def _transcript_tokens(name: str, path: str, agent_id: str | None) -> Sums:
-    reader = program(name).reader(Reading(path=path, agent_id=agent_id))
+def _transcript_tokens(name: str, path: str, agent_id: str | None) -> TokenSums:
+    reader = program(name).reader(TranscriptInput(path=path, agent_id=agent_id))
     for line, _ in lines_of(path):
         for _event in reader.events(line):
             pass
-    for _event in reader.rest():
+    for _event in reader.pending_events():
         pass
     return reader.answers
 

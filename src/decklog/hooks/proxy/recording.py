@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from decklog.agents.intake import take_in
+from decklog.agents.intake import run_intake
 from decklog.agents.sessions import HISTORIES
 from decklog.agents.spool import Connection, Spool
 from decklog.core.errors import NotAccepted
@@ -194,11 +194,11 @@ class _IntakeLoop:
                 spool.sync()
                 if spool.folder not in self._logs:
                     self._logs[spool.folder] = location.open()
-                taken = take_in(self._logs[spool.folder], spool, is_one_round=is_one_round)
-                is_done &= not taken.is_left_to_another and spool.is_empty
+                taken = run_intake(self._logs[spool.folder], spool, is_one_round=is_one_round)
+                is_done &= not taken.was_locked and spool.is_empty
             except Exception as problem:  # noqa: BLE001
                 # The next round retries the intake; `decklog doctor agents` shows the error.
-                spool.keep_trouble(problem)
+                spool.store_error(problem)
                 if (log := self._logs.pop(spool.folder, None)) is not None:
                     log.close()
                 is_done = False

@@ -14,7 +14,7 @@ from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, HookMatcher, 
 
 from decklog.agents.closing import own_identity
 from decklog.agents.events import CallOutcome
-from decklog.agents.programs.base import GONE
+from decklog.agents.programs.base import PROGRAM_EXITED
 from decklog.agents.programs.claude import RESULT
 from decklog.aio.log import AsyncDecklog
 from decklog.hooks.judging import block_reason
@@ -223,7 +223,7 @@ class DecklogSessions(EventRecorder):
             place = {"session_id": session.id, "transcript_path": session.transcript, "cwd": talk.root}
             end = {"reason": outcome.value, "outcome": outcome.value, "text": session.text}
             self.record(session.id, session.facts, {**place, **end, "hook_event_name": "SessionEnd"})
-            self.record(session.id, session.facts, {**place, "hook_event_name": GONE})
+            self.record(session.id, session.facts, {**place, "hook_event_name": PROGRAM_EXITED})
         talk.sessions.clear()
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 from decklog.agents.closing import close_interrupted
-from decklog.agents.intake import take_in
+from decklog.agents.intake import run_intake
 from decklog.agents.spool import Spool
 from decklog.aio.log import AsyncDecklog
 from decklog.core.errors import Closed
@@ -145,7 +145,7 @@ class EventRecorder:
             while self._soon:
                 self._note(self._made(self._soon.popleft()))
             try:
-                take_in(self.log, self._spool)
+                run_intake(self.log, self._spool)
                 if not self._has_looked:
                     # After what a process that died has left to be taken in.
                     close_interrupted(self.log, most=_LOOKED_AT)
@@ -178,7 +178,7 @@ class EventRecorder:
 
     def _leave_word(self, problem: BaseException) -> None:
         try:
-            self._spool.keep_trouble(problem)
+            self._spool.store_error(problem)
         except OSError as other:
             self.warn(other)
 

@@ -11,7 +11,7 @@ from math import isfinite
 from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 
-from decklog.agents.entries import cut_of, describe_call
+from decklog.agents.entries import cut_text, describe_call
 from decklog.agents.events import CallOutcome
 from decklog.agents.texts import storable
 from decklog.aio import loops
@@ -35,7 +35,7 @@ def as_json(value: Any, depth: int = 0) -> Any:
     if value is None or (isinstance(value, int) and value.bit_length() <= _MOST_BITS):
         return value
     if isinstance(value, str):
-        return cut_of(storable(str(value)))[0]
+        return cut_text(storable(str(value)))[0]
     if isinstance(value, float):
         return value if isfinite(value) else repr(value)
     if depth < _DEEPEST and isinstance(value, dict) and len(value) <= _MOST_ITEMS:
@@ -401,7 +401,7 @@ class LoopPart(LoopSpan):
     def write(self, kind: EntryKind, subtype: str, body: str, key: str, facts: dict[str, Any]) -> None:
         """Append one entry of this part."""
         assert self.run is not None
-        text, cut = cut_of(storable(body))
+        text, cut = cut_text(storable(body))
         payload = {name: value for name, value in {**facts, "within": self.within, **cut}.items() if value is not None}
         self.run.log.journal.append(
             self.run.id,

@@ -3,7 +3,7 @@
 from typing import Any
 
 from decklog.agents.closing import close_interrupted, close_open, own_identity
-from decklog.agents.entries import cut_of
+from decklog.agents.entries import cut_text
 from decklog.agents.events import CallOutcome
 from decklog.agents.texts import storable
 from decklog.aio.log import AsyncDecklog
@@ -56,7 +56,7 @@ class Recorded(LoopRun):
         if self.log.runs.get(self.id).status in ENDED:
             return  # the loop has said itself how it ended
         status = _STATUS.get(outcome, RunStatus.CANCELLED)
-        summary = cut_of(storable(output))[0][:_MOST_SUMMARY] or None
+        summary = cut_text(storable(output))[0][:_MOST_SUMMARY] or None
         self.log.runs.finish(self.id, status=status, summary=summary)
 
     # For use from any thread

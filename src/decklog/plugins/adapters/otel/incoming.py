@@ -5,7 +5,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
-from decklog.agents.entries import cut_of, describe_call
+from decklog.agents.entries import cut_text, describe_call
 from decklog.agents.events import CallOutcome
 from decklog.agents.texts import storable, storable_value
 from decklog.core.clock import to_text
@@ -189,7 +189,7 @@ class OtherSpan:
         facts: dict[str, Any],
         within: str | None = None,
     ) -> dict[str, Any]:
-        text, cut = cut_of(storable(body))
+        text, cut = cut_text(storable(body))
         known = {"within": within or self.span.parent_id or None, **facts, **cut}
         payload = {name: value for name, value in known.items() if value is not None}
         content = {"kind": kind.value, "subtype": subtype, "body": text, "key": key, "payload": storable_value(payload)}
