@@ -197,7 +197,7 @@ def test_run_and_task_of_the_environment_are_used(log: Decklog, run_id: str, age
 BAD: list[tuple[str, Any, str]] = [
     ("next", {"wait": "long"}, "wait is a text"),
     ("next", {"wait": True}, "wait is true or false"),
-    ("next", {"unknown": 1, "more": 2}, "next takes no more, unknown"),
+    ("next", {"unknown": 1, "more": 2}, "next has no argument more, unknown"),
     ("next", {"lease": -5}, "lease"),
     ("note", {}, "note needs text"),
     ("note", {"text": None}, "note needs text"),
@@ -217,7 +217,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("plan", {"tasks": [{"title": "x", "nonsense": 1}]}, "nonsense"),
     ("show", {"words": " "}, "at least one word"),
     ("show", {"words": "x", "limit": 0}, ""),
-    ("show", {"words": "x", "cursor": "%%%"}, "no cursor"),
+    ("show", {"words": "x", "cursor": "%%%"}, "cursor is invalid"),
     ("inbox", {"seen": ["nobody"]}, "nobody"),
     ("recall", {"words": "x", "limit": -1}, ""),
     ("remember", {"lesson": ""}, ""),

@@ -131,7 +131,7 @@ _NEEDED = {*_OF_CLAIM, "is_open", "asked", "worker", "instance", "process"}
 
 
 @dataclass
-class Remembered:
+class StoredClaim:
     """Stored claim: run, task and fencing token, and whether its worker has ended it."""
 
     run_id: str
@@ -144,7 +144,7 @@ class Remembered:
     asked: bool = False
 
 
-class RememberedClaims:
+class StoredClaims:
     """Stored claims of one log, from the view of one worker."""
 
     def __init__(self, folder: str, worker: Worker) -> None:
@@ -152,14 +152,14 @@ class RememberedClaims:
         self._worker = worker
         self._path = os.path.join(folder, sha256(worker.identity.encode(errors="surrogateescape")).hexdigest()[:_NAME_LENGTH])
 
-    def load(self) -> Remembered | None:
+    def load(self) -> StoredClaim | None:
         """Return this worker's last claim; None if there is none, or its file is damaged."""
         stored = _read(self._path)
         if stored.get("task_id") is None:
             return None
-        return Remembered(**{name: stored[name] for name in (*_OF_CLAIM, "is_open", "asked")})
+        return StoredClaim(**{name: stored[name] for name in (*_OF_CLAIM, "is_open", "asked")})
 
-    def keep(self, claim: Remembered) -> None:
+    def store(self, claim: StoredClaim) -> None:
         """Store a claim in place of the previous one."""
         descriptor = self._open()
         try:
@@ -176,14 +176,14 @@ class RememberedClaims:
         os.ftruncate(descriptor, len(line))
 
     @contextmanager
-    def alone(self, patience_seconds: float) -> Iterator[None]:
+    def locked(self, patience_seconds: float) -> Iterator[None]:
         """Keep out other claiming calls of this worker for a block. It has one task at a time."""
         end = time.monotonic() + patience_seconds
-        descriptor = self._locked(end)
+        descriptor = self._open_locked(end)
         while not is_same_file(descriptor, self._path):
             # Another worker removed the file as ended between the open and the lock.
             os.close(descriptor)
-            descriptor = self._locked(end)
+            descriptor = self._open_locked(end)
         try:
             if not os.fstat(descriptor).st_size:
                 # Write the worker's identity into a new file, so that it can be removed once the worker is gone.
@@ -192,7 +192,7 @@ class RememberedClaims:
         finally:
             os.close(descriptor)
 
-    def _locked(self, end: float) -> int:
+    def _open_locked(self, end: float) -> int:
         descriptor, name = self._open(), self._worker.name
         while not try_lock(descriptor):
             if time.monotonic() >= end:
@@ -212,7 +212,7 @@ class RememberedClaims:
         """Whether the process that last wrote this worker's claim has ended."""
         return _is_of_ended_process(_read(self._path))
 
-    def clear_ended(self) -> None:
+    def remove_ended(self) -> None:
         """Remove the files of other workers that have no open claim and whose process has ended."""
         for name in _names_in(self._folder):
             path = os.path.join(self._folder, name)

@@ -73,9 +73,9 @@ def _is_typed_by_person(call: Invocation, place: "LogLocation", given: dict[str,
     """Return whether a person writes to the agents: at a terminal, and without options of agents."""
     if not sys.stdin.isatty() or len(given) > 1 or any(shared.values()) or call.agent is not None:
         return False
-    from decklog.agents.caller import RememberedClaims, is_agent
+    from decklog.agents.caller import StoredClaims, is_agent
 
-    return not is_agent() and RememberedClaims(claims_folder_of(place), worker(None)).load() is None
+    return not is_agent() and StoredClaims(claims_folder_of(place), worker(None)).load() is None
 
 
 def _send_text(call: Invocation, name: str, given: dict[str, Any], shared: dict[str, Any], about: dict[str, Any]) -> int:

@@ -125,13 +125,13 @@ class Hook:
 
     def _prime(self, location: "LogLocation", spool: Spool, out: IO[str]) -> None:
         """Take in waiting events and print the agent's briefing, which becomes part of its conversation."""
-        from decklog.agents.caller import RememberedClaims, claims_folder_of, worker
+        from decklog.agents.caller import StoredClaims, claims_folder_of, worker
         from decklog.agents.entries import session_run_id
         from decklog.agents.prime import Prime
         from decklog.core.errors import Busy, NotFound
 
         who = worker(None, self._environment)
-        claim = RememberedClaims(claims_folder_of(location), who).load()
+        claim = StoredClaims(claims_folder_of(location), who).load()
         mine = (claim.run_id, claim.task_id) if claim is not None and claim.is_open else (None, None)
         run_id = self._environment.get("DECKLOG_RUN_ID") or mine[0]
         task_id = self._environment.get("DECKLOG_TASK_ID") or mine[1]

@@ -43,7 +43,7 @@ class HttpGuard:
             return PlainTextResponse("This server only accepts the hosts 127.0.0.1 and localhost.\n", 421)
         if any(origin.lower() not in self._origins for origin in sent[b"origin"]):
             return PlainTextResponse("Pages of other origins may not call this server.\n", 403)
-        if len(sent[b"authorization"]) != 1 or not self._token.is_shown_by(sent[b"authorization"][0]):
+        if len(sent[b"authorization"]) != 1 or not self._token.matches_header(sent[b"authorization"][0]):
             hint = "Send the token that `decklog mcp --http` printed: Authorization: Bearer TOKEN\n"
             return PlainTextResponse(hint, 401, headers={"www-authenticate": "Bearer"})
         return None
@@ -51,22 +51,22 @@ class HttpGuard:
 
 def listen(port: int) -> socket.socket:
     """Listen on a local port; 0 chooses a free one."""
-    taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        taken.bind((HOST, port))
+        listener.bind((HOST, port))
     except OSError as problem:
-        taken.close()
+        listener.close()
         raise Conflict(
             f"port {port} is not available: {problem.strerror}", hint="Use any free one: decklog mcp --http 0"
         ) from None
-    taken.listen(128)
-    return taken
+    listener.listen(128)
+    return listener
 
 
-def serve(server: Server[Any], taken: socket.socket, token: Token, ready: Callable[[str], None]) -> None:
+def serve(server: Server[Any], listener: socket.socket, token: Token, ready: Callable[[str], None]) -> None:
     """Serve on a port until the process is stopped; call `ready` with the address."""
-    port = taken.getsockname()[1]
+    port = listener.getsockname()[1]
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         host=HOST,
@@ -85,4 +85,4 @@ def serve(server: Server[Any], taken: socket.socket, token: Token, ready: Callab
         timeout_graceful_shutdown=1,
     )
     ready(f"http://{HOST}:{port}{PATH}")
-    uvicorn.Server(settings).run(sockets=[taken])
+    uvicorn.Server(settings).run(sockets=[listener])

@@ -20,21 +20,21 @@ _LONGEST_PROGRAM = 40
 _HTTP = "http "
 
 
-def caller(context: Any, environment: Mapping[str, str] | None = None) -> tuple[Worker, Mapping[str, str]]:
+def identify_caller(context: Any, environment: Mapping[str, str] | None = None) -> tuple[Worker, Mapping[str, str]]:
     """Return the calling agent, with run and task from its environment."""
     program = _program(context)
     if context.request is not None:
         return _over_http(context.request.headers, program), {}
-    given = os.environ if environment is None else environment
+    variables = os.environ if environment is None else environment
     thread = (context.meta or {}).get("threadId")
     if program.startswith("codex") and isinstance(thread, str) and _NAME.fullmatch(thread) is not None:
-        given = {**given, "CODEX_THREAD_ID": thread}
-    return worker(None, given, program), given
+        variables = {**variables, "CODEX_THREAD_ID": thread}
+    return worker(None, variables, program), variables
 
 
-def is_over_http(who: Worker) -> bool:
-    """Return whether a caller is known by its connection alone, and works elsewhere."""
-    return who.instance.startswith(_HTTP)
+def is_over_http(caller: Worker) -> bool:
+    """Return whether a worker is connected over HTTP, so that its files may be out of reach."""
+    return caller.instance.startswith(_HTTP)
 
 
 def _program(context: Any) -> str:
@@ -45,13 +45,13 @@ def _program(context: Any) -> str:
 
 
 def _over_http(headers: Mapping[str, str], program: str) -> Worker:
-    named, session = headers.get(HEADER), headers.get("mcp-session-id")
-    if named is not None and _NAME.fullmatch(named) is None:
+    name, session = headers.get(HEADER), headers.get("mcp-session-id")
+    if name is not None and _NAME.fullmatch(name) is None:
         raise Invalid(f"the header {HEADER} is no valid worker name", hint="Letters, digits and .@:+-_, up to 100.", field=HEADER)
-    if named is None and session is None:
+    if name is None and session is None:
         raise Invalid(
             "this client has no session and sends no name, so its tasks can't be assigned to it",
             hint=f"Send the header {HEADER} with a unique name.",
             field=HEADER,
         )
-    return Worker(named or f"{program}-{str(session)[:8]}", f"{_HTTP}{named or session}", Identity.own())
+    return Worker(name or f"{program}-{str(session)[:8]}", f"{_HTTP}{name or session}", Identity.own())

@@ -15,9 +15,9 @@ from mcp.shared.exceptions import MCPError
 from decklog import __version__
 from decklog.core.errors import Closed, Conflict, DecklogError, Denied, FileReplaced, Invalid, LeaseLost, NotFound
 from decklog.mcp import prompts, resources
-from decklog.mcp.identity import HEADER, caller
+from decklog.mcp.identity import HEADER, identify_caller
 from decklog.mcp.source import LogSource
-from decklog.mcp.tool import McpTool, sendable
+from decklog.mcp.tool import McpTool, replace_invalid_characters
 from decklog.mcp.tools import TOOLS
 from decklog.records.operations import of_an_agent
 from decklog.shortcuts.caller import PENDING, Caller, ShortcutAnswer, ShortcutContext, Surface
@@ -34,19 +34,19 @@ _STEP_SECONDS = 1.0
 _THREADS = 12
 
 
-def _spelled(verb: str, *_words: str, **options: object) -> str:
-    given = " and ".join(_option(name, value) for name, value in options.items() if name != "as_")
-    return f"{verb} with {given}" if given else verb
+def _spell_call(verb: str, *_words: str, **options: object) -> str:
+    arguments = " and ".join(_spell_option(name, value) for name, value in options.items() if name != "as_")
+    return f"{verb} with {arguments}" if arguments else verb
 
 
-def _option(name: str, value: object) -> str:
+def _spell_option(name: str, value: object) -> str:
     return f"that name (DECKLOG_WORKER, or the header {HEADER})" if name == "as_" else f"{name}: {value}"
 
 
-_SURFACE = Surface(_spelled, _option, Invalid)
+_SURFACE = Surface(_spell_call, _spell_option, Invalid)
 
 
-class Answering:
+class RequestHandlers:
     """Answers requests from a log."""
 
     def __init__(self, source: LogSource, environment: Mapping[str, str] | None = None) -> None:
@@ -58,7 +58,7 @@ class Answering:
     # Tools
 
     async def list_tools(self, _context: Any, _params: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[tool.described() for tool in TOOLS.values()])
+        return types.ListToolsResult(tools=[tool.describe() for tool in TOOLS.values()])
 
     async def call_tool(self, context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         """Run a tool; an error is an answer, too, with the next step."""
@@ -66,20 +66,20 @@ class Answering:
             tool = TOOLS.get(params.name)
             if tool is None:
                 raise NotFound(f"there is no tool {params.name[:40]!r}", hint=f"There are: {', '.join(TOOLS)}.")
-            return _answered(await self._run(context, tool, tool.read(params.arguments or {})))
+            return _build_result(await self._run(context, tool, tool.read(params.arguments or {})))
         except DecklogError as problem:
-            return _refused(problem, TOOLS.get(params.name))
+            return _build_error(problem, TOOLS.get(params.name))
 
-    async def _run(self, context: Any, tool: McpTool, given: dict[str, Any]) -> ShortcutAnswer:
-        named = {"run_id": given.pop("run")} if "run" in given and tool.of_a_run else {}
-        if not (tool.waits and given.get("wait", 0.0) > 0):
-            return await self.within(context, named, partial(_used, tool, given))
-        end = time.monotonic() + min(given["wait"], _LONGEST_WAIT)
+    async def _run(self, context: Any, tool: McpTool, arguments: dict[str, Any]) -> ShortcutAnswer:
+        named = {"run_id": arguments.pop("run")} if "run" in arguments and tool.accepts_run else {}
+        if not (tool.can_wait and arguments.get("wait", 0.0) > 0):
+            return await self.run_for_caller(context, named, partial(_call_tool, tool, arguments))
+        end = time.monotonic() + min(arguments["wait"], _LONGEST_WAIT)
         notes: list[str] = []
         while True:
             # Wait in short steps: the client may have cancelled the call.
-            given["wait"] = min(max(end - time.monotonic(), 0.0), _STEP_SECONDS)
-            answer = await self.within(context, named, partial(_used, tool, dict(given)), waits=True)
+            arguments["wait"] = min(max(end - time.monotonic(), 0.0), _STEP_SECONDS)
+            answer = await self.run_for_caller(context, named, partial(_call_tool, tool, dict(arguments)), can_wait=True)
             notes = answer.notes = [*notes, *answer.notes]
             if not (answer.data is None or answer.code == PENDING) or time.monotonic() >= end:
                 return answer
@@ -95,10 +95,10 @@ class Answering:
     async def read_resource(self, context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         address = str(params.uri)
         try:
-            data = await self.within(context, {}, lambda me: resources.read(me.log, address))
+            data = await self.run_for_caller(context, {}, lambda caller: resources.read(caller.log, address))
         except DecklogError as problem:
-            raise _error(problem) from None
-        text = json.dumps(sendable(data), ensure_ascii=False)
+            raise _build_mcp_error(problem) from None
+        text = json.dumps(replace_invalid_characters(data), ensure_ascii=False)
         content = types.TextResourceContents(uri=address, mime_type="application/json", text=text)
         return types.ReadResourceResult(contents=[content])
 
@@ -107,23 +107,27 @@ class Answering:
 
     async def get_prompt(self, context: Any, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         try:
-            text = await self.within(context, {}, lambda me: prompts.text(me, params.name, params.arguments or {}))
+            text = await self.run_for_caller(
+                context, {}, lambda caller: prompts.text(caller, params.name, params.arguments or {})
+            )
         except DecklogError as problem:
-            raise _error(problem) from None
-        message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=sendable(text)))
+            raise _build_mcp_error(problem) from None
+        message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=replace_invalid_characters(text)))
         return types.GetPromptResult(messages=[message])
 
-    async def within(self, context: Any, named: dict[str, Any], job: Callable[[Caller], R], *, waits: bool = False) -> R:
+    async def run_for_caller(
+        self, context: Any, named: dict[str, Any], job: Callable[[Caller], R], *, can_wait: bool = False
+    ) -> R:
         """Run a job for the caller in a thread; do not wait for it after a cancellation."""
-        limit = self._limits.setdefault(waits, anyio.CapacityLimiter(_THREADS))
-        who, environment = caller(context, self._environment)
+        limit = self._limits.setdefault(can_wait, anyio.CapacityLimiter(_THREADS))
+        worker, environment = identify_caller(context, self._environment)
 
         def work() -> R:
             of_an_agent.set(True)  # the thread's own context, which ends with the job
             log = None
             try:
                 log, folder = self._source.get()
-                return job(Caller(log, who, folder, ShortcutContext(named, environment), _SURFACE))
+                return job(Caller(log, worker, folder, ShortcutContext(named, environment), _SURFACE))
             except DecklogError as problem:
                 if log is not None and isinstance(problem, (FileReplaced, Closed)):
                     self._source.forget(log)
@@ -136,13 +140,13 @@ class Answering:
         return await run_sync(work, abandon_on_cancel=True, limiter=limit)
 
 
-def _used(tool: McpTool, given: dict[str, Any], me: Caller) -> ShortcutAnswer:
+def _call_tool(tool: McpTool, arguments: dict[str, Any], caller: Caller) -> ShortcutAnswer:
     """Call a tool and extend the lease of its caller; warn if the caller has lost its task."""
-    answer = tool.run(me, **given)
-    claim = None if me.is_given_a_task else me.claims.load()
+    answer = tool.run(caller, **arguments)
+    claim = None if caller.has_assigned_task else caller.claims.load()
     if claim is not None and claim.is_open:
         try:
-            me.renew(claim)
+            caller.renew_lease(claim)
         except (LeaseLost, NotFound) as problem:
             answer.notes.append(f"lost: {problem.message}")
         except DecklogError as problem:
@@ -151,18 +155,20 @@ def _used(tool: McpTool, given: dict[str, Any], me: Caller) -> ShortcutAnswer:
     return answer
 
 
-def _answered(answer: ShortcutAnswer) -> types.CallToolResult:
+def _build_result(answer: ShortcutAnswer) -> types.CallToolResult:
     more = {"reason": answer.reason, "notes": answer.notes, "warnings": answer.warnings}
     data = {**(answer.data or {}), **{name: value for name, value in more.items() if value}}
     text = "\n".join([*answer.notes, answer.text])
-    return types.CallToolResult(content=[_text(text)], structured_content=sendable(data))
+    return types.CallToolResult(content=[_text_content(text)], structured_content=replace_invalid_characters(data))
 
 
-def _refused(problem: DecklogError, tool: McpTool | None) -> types.CallToolResult:
+def _build_error(problem: DecklogError, tool: McpTool | None) -> types.CallToolResult:
     hint = problem.hint or _next_step(problem, tool)
     error = {"code": problem.code, "message": problem.message, "hint": hint, "retryable": problem.retryable}
     text = f"{problem.code}: {problem.message}\n{hint}"
-    return types.CallToolResult(content=[_text(text)], structured_content={"error": sendable(error)}, is_error=True)
+    return types.CallToolResult(
+        content=[_text_content(text)], structured_content={"error": replace_invalid_characters(error)}, is_error=True
+    )
 
 
 def _next_step(problem: DecklogError, tool: McpTool | None) -> str:
@@ -173,32 +179,36 @@ def _next_step(problem: DecklogError, tool: McpTool | None) -> str:
         return "plan lists the tasks of the run, show with words finds what was written."
     if isinstance(problem, (Conflict, Denied)):
         return "show with the id shows its status; ask a person if you can't go on."
-    return f"It takes: {', '.join(tool.takes)}." if tool is not None else "Ask a person."
+    return f"Its arguments: {', '.join(tool.arguments)}." if tool is not None else "Ask a person."
 
 
-def _text(text: str) -> types.TextContent:
-    return types.TextContent(type="text", text=sendable(text))
+def _text_content(text: str) -> types.TextContent:
+    return types.TextContent(type="text", text=replace_invalid_characters(text))
 
 
-def _error(problem: DecklogError) -> MCPError:
+def _build_mcp_error(problem: DecklogError) -> MCPError:
     hint = f" {problem.hint}" if problem.hint else ""
     data = {"code": problem.code, "hint": problem.hint, "retryable": problem.retryable}
-    return MCPError(code=types.INVALID_PARAMS, message=sendable(problem.message + hint), data=sendable(data))
+    return MCPError(
+        code=types.INVALID_PARAMS,
+        message=replace_invalid_characters(problem.message + hint),
+        data=replace_invalid_characters(data),
+    )
 
 
 def build(source: LogSource, environment: Mapping[str, str] | None = None) -> Server[Any]:
     """Build a server for a log."""
-    answering = Answering(source, environment)
+    handlers = RequestHandlers(source, environment)
     return Server(
         "decklog",
         version=__version__,
         title="Decklog",
         instructions=_INSTRUCTIONS,
-        on_list_tools=answering.list_tools,
-        on_call_tool=answering.call_tool,
-        on_list_resources=answering.list_resources,
-        on_list_resource_templates=answering.list_templates,
-        on_read_resource=answering.read_resource,
-        on_list_prompts=answering.list_prompts,
-        on_get_prompt=answering.get_prompt,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
     )

@@ -28,21 +28,21 @@ class MessageLines:
     async def __aiter__(self) -> AsyncIterator[str]:
         while line := await run_sync(self._source.readline, _MOST_BYTES):
             if not line.endswith(b"\n") and len(line) == _MOST_BYTES:
-                await self._refuse(None, f"a message has at most {_MOST_BYTES} bytes")
+                await self._send_error(None, f"a message has at most {_MOST_BYTES} bytes")
                 while line and not line.endswith(b"\n"):
                     line = await run_sync(self._source.readline, _MOST_BYTES)
             elif text := line.decode(errors="replace").strip():
-                if (problem := _problem(text)) is None:
+                if (problem := _find_error(text)) is None:
                     yield text
                 else:
-                    await self._refuse(_id_in(text), problem)
+                    await self._send_error(_find_request_id(text), problem)
 
-    async def _refuse(self, request_id: str | int | None, problem: str) -> None:
+    async def _send_error(self, request_id: str | int | None, problem: str) -> None:
         error = types.ErrorData(code=types.PARSE_ERROR, message=problem)
         await self.answers.send(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error)))
 
 
-def _problem(text: str) -> str | None:
+def _find_error(text: str) -> str | None:
     """Return why the SDK could not read a line; None when it can."""
     try:
         types.jsonrpc_message_adapter.validate_json(text, by_name=False)
@@ -51,7 +51,7 @@ def _problem(text: str) -> str | None:
     return None
 
 
-def _id_in(text: str) -> str | int | None:
+def _find_request_id(text: str) -> str | int | None:
     """Return the id of the request in an invalid line, if it can be found."""
     try:
         message = json.loads(text)

@@ -1,6 +1,6 @@
 """The tools: the shortcut verbs, and others for agents without a shell.
 
-None of them approves, promotes or raises a budget. Operations of the owner reject calls from here.
+None of them approves, promotes or raises a budget. Operations that only the owner may use reject these calls.
 """
 
 from pathlib import Path
@@ -10,18 +10,18 @@ from decklog.core.display import DOLLAR, one_line
 from decklog.core.errors import Invalid, NotFound
 from decklog.mcp.identity import is_over_http
 from decklog.mcp.prompts import situation
-from decklog.mcp.tool import McpTool, bounded, cut, paged, place_of, plain
+from decklog.mcp.tool import McpTool, add_cursor, decode_cursor, plain_record, shorten, shorten_texts
 from decklog.shortcuts import verbs
 from decklog.shortcuts.caller import DONE, PENDING, REFUSED, Caller, ShortcutAnswer
 
 _LINE = 300
 _SHOWN = 10
-# Name of the change that is not committed yet.
-_FILES = "worktree"
+# Name of the uncommitted changes.
+_WORKTREE = "worktree"
 
 
 def ask(
-    me: Caller,
+    caller: Caller,
     question: str,
     about: str | None = None,
     options: list[str] | None = None,
@@ -29,11 +29,11 @@ def ask(
     wait: float = 0.0,
 ) -> ShortcutAnswer:
     content = None if about is None else about.encode(errors="surrogateescape")
-    return verbs.ask(me, question, about=content, options=options, of=of, wait=wait)
+    return verbs.ask(caller, question, about=content, options=options, of=of, wait=wait)
 
 
 def spend(
-    me: Caller,
+    caller: Caller,
     model: str,
     in_: int = 0,
     out: int = 0,
@@ -44,101 +44,102 @@ def spend(
 ) -> ShortcutAnswer:
     cost_microdollars = None if cost is None else round(cost * DOLLAR)
     tokens = {"in_": in_, "out": out, "cache_read": cache_read, "cache_write": cache_write}
-    return verbs.spend(me, model, **tokens, cost_microdollars=cost_microdollars, key=key)
+    return verbs.spend(caller, model, **tokens, cost_microdollars=cost_microdollars, key=key)
 
 
 def plan(
-    me: Caller, tasks: list[str | dict[str, Any]] | None = None, in_order: bool = False, key: str | None = None
+    caller: Caller, tasks: list[str | dict[str, Any]] | None = None, in_order: bool = False, key: str | None = None
 ) -> ShortcutAnswer:
-    from decklog.shortcuts.planning import listed_tasks, planned, standing
+    from decklog.shortcuts.planning import add_tasks, build_tasks, show_plan
 
-    run_id = me.run(me.claim_here())
+    run_id = caller.require_run(caller.current_claim())
     if not tasks:
-        return standing(me, run_id)
-    return _listed("tasks", planned(me, run_id, listed_tasks(me, tasks), in_order=in_order, key=key))
+        return show_plan(caller, run_id)
+    return _listed("tasks", add_tasks(caller, run_id, build_tasks(caller, tasks), in_order=in_order, key=key))
 
 
-def recall(me: Caller, words: str, topic: str | None = None, limit: int = 3) -> ShortcutAnswer:
-    return _listed("lessons", verbs.recall(me, (words,), topic=topic, limit=limit))
+def recall(caller: Caller, words: str, topic: str | None = None, limit: int = 3) -> ShortcutAnswer:
+    return _listed("lessons", verbs.recall(caller, (words,), topic=topic, limit=limit))
 
 
 def checkpoint(
-    me: Caller, name: str | None = None, state: dict[str, Any] | None = None, key: str | None = None
+    caller: Caller, name: str | None = None, state: dict[str, Any] | None = None, key: str | None = None
 ) -> ShortcutAnswer:
-    claim = me.claim_here()
-    with me.acting(claim):
-        kept = me.log.states.checkpoint(me.run(claim), name=name, payload=state, key=key)
-    data = {"checkpoint": kept.id, "run": kept.run_id, "entry": f"{kept.run_id}:{kept.seq}"}
-    return ShortcutAnswer(f"kept: {kept.id} at {data['entry']}", data)
+    claim = caller.current_claim()
+    with caller.acting(claim):
+        saved = caller.log.states.checkpoint(caller.require_run(claim), name=name, payload=state, key=key)
+    data = {"checkpoint": saved.id, "run": saved.run_id, "entry": f"{saved.run_id}:{saved.seq}"}
+    return ShortcutAnswer(f"saved: {saved.id} at {data['entry']}", data)
 
 
 def show(
-    me: Caller, id: str | None = None, words: str | None = None, limit: int = _SHOWN, cursor: str | None = None
+    caller: Caller, id: str | None = None, words: str | None = None, limit: int = _SHOWN, cursor: str | None = None
 ) -> ShortcutAnswer:
     if words is not None:
-        return _search(me, words, limit, cursor)
+        return _search(caller, words, limit, cursor)
     if id is None:
-        text = situation(me)
+        text = situation(caller)
         return ShortcutAnswer(text, {"kind": "situation", "record": {"text": text}})
-    kind, record = _record(me, id)
-    data = plain(record)
+    kind, record = _record(caller, id)
+    data = plain_record(record)
     lines = (f"{name}: {one_line(value) if isinstance(value, str) else value}" for name, value in data.items())
     return ShortcutAnswer(f"{kind}\n" + "\n".join(lines), {"kind": kind, "record": data})
 
 
-def _search(me: Caller, words: str, limit: int, cursor: str | None) -> ShortcutAnswer:
-    page = me.log.journal.search(words, stream=me.run_id, limit=limit, after=place_of(cursor))
+def _search(caller: Caller, words: str, limit: int, cursor: str | None) -> ShortcutAnswer:
+    page = caller.log.journal.search(words, stream=caller.run_id, limit=limit, after=decode_cursor(cursor))
     found = [
         {
             "entry": entry.id,
             "at": f"{entry.at:%Y-%m-%d %H:%M:%S}",
             "by": entry.agent or "",
-            "text": cut(one_line(entry.body or ""), _LINE),
+            "text": shorten(one_line(entry.body or ""), _LINE),
         }
         for entry in page
     ]
     lines = [f"{one['entry']}  {one['at']}  {one['by']}: {one['text']}" for one in found]
-    return ShortcutAnswer("\n".join([*lines, *page.warnings]) or "Nothing found.", paged({"entries": found}, page))
+    return ShortcutAnswer("\n".join([*lines, *page.warnings]) or "Nothing found.", add_cursor({"entries": found}, page))
 
 
-def review(me: Caller, change: str = "", only: str = "", feedback: str = "") -> ShortcutAnswer:
+def review(caller: Caller, change: str = "", only: str = "", feedback: str = "") -> ShortcutAnswer:
     from decklog.review.agent_tool import review_for_agent
 
-    if is_over_http(me.worker):
-        raise Invalid("this server has no folder of yours that could be reviewed", hint="Run: decklog review", field="change")
-    is_files = change == _FILES
-    named = "" if is_files else change
-    data = review_for_agent(me.log, Path.cwd(), change=named, only=only, worktree=is_files, feedback=feedback)
-    said = data.get("verdict") or data["status"]
+    if is_over_http(caller.worker):
+        raise Invalid("this server has no access to your files", hint="Run: decklog review", field="change")
+    is_worktree = change == _WORKTREE
+    data = review_for_agent(
+        caller.log, Path.cwd(), change="" if is_worktree else change, only=only, worktree=is_worktree, feedback=feedback
+    )
+    verdict = data.get("verdict") or data["status"]
     lines = [f"{one['severity']}: {one['file'] or ''}:{one['line'] or ''} {one_line(one['text'])}" for one in data["findings"]]
-    code = {"block": REFUSED, "fail": REFUSED, "unproven": PENDING}.get(said, DONE)
-    return ShortcutAnswer("\n".join([str(said), *lines]), data, code=code)
+    code = {"block": REFUSED, "fail": REFUSED, "unproven": PENDING}.get(verdict, DONE)
+    return ShortcutAnswer("\n".join([str(verdict), *lines]), data, code=code)
 
 
-def why(me: Caller, place: str) -> ShortcutAnswer:
+def why(caller: Caller, place: str) -> ShortcutAnswer:
     from decklog.agents.origins.line_story import explain_line, facts_of
     from decklog.provenance.settings import git_failures, repository_at
 
-    if is_over_http(me.worker):
-        raise Invalid("this server has no folder of yours with that file", hint="Run: decklog why FILE:LINE", field="place")
+    if is_over_http(caller.worker):
+        raise Invalid("this server has no access to your files", hint="Run: decklog why FILE:LINE", field="place")
     file, _, line = place.rpartition(":")
     if not file or not (line.isascii() and line.isdecimal()):
-        raise Invalid(f"{cut(place, 80)!r} is not FILE:LINE", hint="Such as: src/app.py:12", field="place")
+        raise Invalid(f"{shorten(place, 80)!r} is not FILE:LINE", hint="Such as: src/app.py:12", field="place")
     with git_failures():
         repo = repository_at()
         path = repo.relative(str(Path(file).absolute()))
         if path is None:
-            raise NotFound(f"{cut(file, 80)} is not in the repository {repo.top}", hint="Name a file of it.")
-        found = explain_line(repo, me.log, path, int(line))
-        lines = [f"{fact.label}: {cut(one_line(fact.text), _LINE)}" for fact in facts_of(found)]
-    text = "\n".join([f"{path}:{line} {cut(found.line.text, _LINE)}", *lines])
-    return ShortcutAnswer(text, bounded(found.as_dict()))
+            raise NotFound(f"{shorten(file, 80)} is not in the repository {repo.top}", hint="Name a file of it.")
+        found = explain_line(repo, caller.log, path, int(line))
+        lines = [f"{fact.label}: {shorten(one_line(fact.text), _LINE)}" for fact in facts_of(found)]
+    text = "\n".join([f"{path}:{line} {shorten(found.line.text, _LINE)}", *lines])
+    return ShortcutAnswer(text, shorten_texts(found.as_dict()))
 
 
-def _record(me: Caller, record_id: str) -> tuple[str, Any]:
+def _record(caller: Caller, record_id: str) -> tuple[str, Any]:
     """Return the record with an id: an entry by STREAM:NUMBER, or a record whose ids agents see."""
-    log = me.log
-    places: dict[str, Any] = {
+    log = caller.log
+    getters: dict[str, Any] = {
         "run": log.runs.get,
         "task": log.tasks.get,
         "entry": log.journal.get,
@@ -149,28 +150,30 @@ def _record(me: Caller, record_id: str) -> tuple[str, Any]:
         "charge": log.ledger.get,
     }
     is_entry = record_id.rpartition(":")[2].isdecimal() and ":" in record_id
-    for kind in ["entry", *places] if is_entry else [name for name in places if name != "entry"]:
+    for kind in ["entry", *getters] if is_entry else [name for name in getters if name != "entry"]:
         try:
-            return kind, places[kind](record_id)
+            return kind, getters[kind](record_id)
         except NotFound:
             continue
     raise NotFound(
-        f"nothing has the id {cut(record_id, 80)!r}", hint="show with words finds entries; plan lists the tasks of the run."
+        f"nothing has the id {shorten(record_id, 80)!r}", hint="show with words finds entries; plan lists the tasks of the run."
     )
 
 
-def inbox(me: Caller, seen: list[str] | None = None, limit: int = _SHOWN, cursor: str | None = None) -> ShortcutAnswer:
-    claim = me.claim_here()
-    with me.acting(None):
+def inbox(caller: Caller, seen: list[str] | None = None, limit: int = _SHOWN, cursor: str | None = None) -> ShortcutAnswer:
+    claim = caller.current_claim()
+    with caller.acting(None):
         for message_id in seen or ():
-            me.log.inbox.mark_seen(message_id, by=me.worker.name)
+            caller.log.inbox.mark_seen(message_id, by=caller.worker.name)
     task_id = None if claim is None else claim.task_id
-    page = me.log.inbox.pending_for(
-        me.worker.name, run_id=me.find_run(claim), task_id=task_id, limit=limit, after=place_of(cursor)
+    page = caller.log.inbox.pending_for(
+        caller.worker.name, run_id=caller.find_run(claim), task_id=task_id, limit=limit, after=decode_cursor(cursor)
     )
-    found = [{"message": one.id, "from": one.from_handle, "severity": one.severity.value, "text": cut(one.body)} for one in page]
+    found = [
+        {"message": one.id, "from": one.from_handle, "severity": one.severity.value, "text": shorten(one.body)} for one in page
+    ]
     lines = [f"{one['message']}  {one['from']}, {one['severity']}: {one_line(one['text'])}" for one in found]
-    return ShortcutAnswer("\n".join(lines) or "No messages.", paged({"messages": found}, page))
+    return ShortcutAnswer("\n".join(lines) or "No messages.", add_cursor({"messages": found}, page))
 
 
 def _listed(name: str, answer: ShortcutAnswer) -> ShortcutAnswer:
@@ -188,20 +191,20 @@ TOOLS = {
             "Your task, its lease renewed, or the next one; else the reason. wait: seconds, up to 50",
             verbs.next_,
             {"task": str, "title": str, "reason": dict},
-            repeats=True,
-            of_a_run=True,
+            is_idempotent=True,
+            accepts_run=True,
         ),
-        McpTool("done", "End your task as done; evidence: files, commands, links", verbs.done, _ENDED, repeats=True),
+        McpTool("done", "End your task as done; evidence: files, commands, links", verbs.done, _ENDED, is_idempotent=True),
         McpTool("fail", "End this attempt; another follows after some seconds. If it can't help: block", verbs.fail, _ENDED),
         McpTool("block", "Give your task up until something outside changes", verbs.block, _ENDED),
-        McpTool("note", "Write down what you found or decided", verbs.note, {"entry": str}, of_a_run=True),
+        McpTool("note", "Record what you found or decided", verbs.note, {"entry": str}, accepts_run=True),
         McpTool(
             "ask",
             "Ask a person; the same again hears the answer. about: the exact text that is decided on",
             ask,
             {"approval": str, "state": str},
-            repeats=True,
-            of_a_run=True,
+            is_idempotent=True,
+            accepts_run=True,
         ),
         McpTool(
             "spend",
@@ -214,7 +217,7 @@ TOOLS = {
             "Add tasks: titles or objects {title, objective, acceptance, depends_on}. Without: the plan and its status",
             plan,
             {"run": str, "tasks": list},
-            of_a_run=True,
+            accepts_run=True,
         ),
         McpTool("remember", "Keep a verified lesson for work like this", verbs.remember, {"lesson": str}),
         McpTool("recall", "Lessons that fit what you are about to do", recall, {"lessons": list}),
@@ -223,15 +226,15 @@ TOOLS = {
             "Save a checkpoint of the run, with the state to go on from",
             checkpoint,
             {"checkpoint": str, "entry": str},
-            of_a_run=True,
+            accepts_run=True,
         ),
         McpTool(
             "show",
             "A run, task, entry, approval, lesson … by id; entries by words; without, where you stand",
             show,
             {"record": dict, "entries": list},
-            reads=True,
-            of_a_run=True,
+            is_read_only=True,
+            accepts_run=True,
         ),
         McpTool(
             "review",
@@ -239,7 +242,7 @@ TOOLS = {
             review,
             {"verdict": str, "findings": list},
         ),
-        McpTool("why", "Who wrote FILE:LINE, by which prompt and task", why, {"origin": dict}, reads=True),
-        McpTool("inbox", "Messages for you; seen: ids you have read", inbox, {"messages": list}, repeats=True),
+        McpTool("why", "Who wrote FILE:LINE, by which prompt and task", why, {"origin": dict}, is_read_only=True),
+        McpTool("inbox", "Messages for you; seen: ids you have read", inbox, {"messages": list}, is_idempotent=True),
     )
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from decklog.agents.caller import Remembered, RememberedClaims, Worker
+from decklog.agents.caller import StoredClaim, StoredClaims, Worker
 from decklog.agents.sessions import planned_runs
 from decklog.core.clock import from_text, to_text
 from decklog.core.display import one_line
@@ -24,7 +24,7 @@ class Surface:
     call: Callable[..., str]
     option: Callable[[str, object], str]
     # Error for an ambiguous call.
-    unclear: type[Invalid]
+    usage_error: type[Invalid]
     # Reads stdin, if there is one.
     read_input: Callable[[], str] | None = None
     # Whether an argument may name a file: only on the caller's file system.
@@ -35,16 +35,16 @@ class ShortcutContext:
     """The arguments of a call, with defaults from the environment."""
 
     def __init__(self, named: Mapping[str, object], environment: Mapping[str, str]) -> None:
-        def given(name: str) -> str | None:
+        def argument(name: str) -> str | None:
             found = named.get(name)
             return str(found) if found is not None else environment.get(f"DECKLOG_{name.upper()}")
 
-        self.agent = given("agent")
-        self.agent_id = given("agent_id")
-        self.run_id = given("run_id")
-        self.task_id = given("task_id")
+        self.agent = argument("agent")
+        self.agent_id = argument("agent_id")
+        self.run_id = argument("run_id")
+        self.task_id = argument("task_id")
         # A claim number without its task is useless.
-        self.fence = given("fence") if self.task_id else None
+        self.fence = argument("fence") if self.task_id else None
 
 
 class Caller:
@@ -54,7 +54,7 @@ class Caller:
         self.log = log
         self.worker = worker
         self.surface = surface
-        self.claims = RememberedClaims(claims_folder, worker)
+        self.claims = StoredClaims(claims_folder, worker)
         self.run_id = context.run_id
         self._agent = context.agent or worker.name
         self._agent_id = context.agent_id
@@ -62,67 +62,67 @@ class Caller:
         self._fence = context.fence
 
     @property
-    def is_given_a_task(self) -> bool:
+    def has_assigned_task(self) -> bool:
         """Whether the program that started this worker claimed a task for it."""
         return self._fence is not None
 
     # What it has
 
-    def claim(self, *, or_ended: bool = False) -> Remembered | None:
+    def load_claim(self, *, or_ended: bool = False) -> StoredClaim | None:
         """Return the claim of this call, or None. `or_ended` includes one that the worker has ended."""
         found = self.claims.load()
         if self._task_id is None or (found is not None and found.task_id == self._task_id and self._fence is None):
             return found if found is not None and (found.is_open or or_ended) else None
         if self._fence is None or not self._fence.isdecimal():
             add = self.surface.option("fence", "N")
-            raise self.surface.unclear(
+            raise self.surface.usage_error(
                 f"{self.worker.name} did not claim task {self._task_id}, and no claim number shows that it is yours",
                 hint=f"Add {add} as the claim gave it, or take what is next: {self.surface.call('next', as_=self.worker.name)}",
             )
-        return self.of_task(self.log.tasks.get(self._task_id), int(self._fence))
+        return self.build_claim(self.log.tasks.get(self._task_id), int(self._fence))
 
-    def of_task(self, task: "Task", fence: int, lease_seconds: float | None = None) -> Remembered:
+    def build_claim(self, task: "Task", fence: int, lease_seconds: float | None = None) -> StoredClaim:
         """Return the claim to store for a task."""
-        return Remembered(task.run_id, task.id, fence, lease_seconds or LEASE_SECONDS, to_text(self.log.clock.now()))
+        return StoredClaim(task.run_id, task.id, fence, lease_seconds or LEASE_SECONDS, to_text(self.log.clock.now()))
 
-    def must_have(self, *, or_ended: bool = False) -> Remembered:
+    def require_claim(self, *, or_ended: bool = False) -> StoredClaim:
         """Return the claim of this call; raise NotFound if the worker has none."""
-        claim = self.claim(or_ended=or_ended)
+        claim = self.load_claim(or_ended=or_ended)
         if claim is None:
             others = self.claims.other_names()
-            hint = f"You have one as {others[0]}: add {self.surface.option('as_', others[0])}" if others else self.get_one
+            hint = f"You have one as {others[0]}: add {self.surface.option('as_', others[0])}" if others else self.next_hint
             raise NotFound(f"{self.worker.name} has no task", hint=hint, worker=self.worker.name)
         return claim
 
     @property
-    def get_one(self) -> str:
+    def next_hint(self) -> str:
         return f"Get one: {self.surface.call('next')}"
 
-    def claim_here(self) -> Remembered | None:
+    def current_claim(self) -> StoredClaim | None:
         """Return the claim of this call; None if the call names another run."""
-        claim = self.claim()
+        claim = self.load_claim()
         return claim if claim is None or self.run_id in (None, claim.run_id) else None
 
-    def keep(self, claim: Remembered) -> None:
+    def store_claim(self, claim: StoredClaim) -> None:
         """Store a claim, unless the program that started this worker does."""
         if self._fence is None:
-            self.claims.keep(claim)
+            self.claims.store(claim)
 
-    def end(self, claim: Remembered) -> None:
+    def store_end(self, claim: StoredClaim) -> None:
         """Store that the worker ended its task. It still works in the task's run."""
         claim.is_open = False
-        self.keep(claim)
+        self.store_claim(claim)
 
-    def renew(self, claim: Remembered) -> None:
+    def renew_lease(self, claim: StoredClaim) -> None:
         """Renew a lease of which a third is over: an agent that writes is at work."""
         now = self.log.clock.now()
         if now < from_text(claim.renewed_at) + timedelta(seconds=claim.lease_seconds / 3):
             return
         self.log.tasks.extend(claim.task_id, fence=claim.fence, lease_seconds=claim.lease_seconds)
         claim.renewed_at = to_text(now)
-        self.keep(claim)
+        self.store_claim(claim)
 
-    def acting(self, claim: Remembered | None) -> AbstractContextManager[None]:
+    def acting(self, claim: StoredClaim | None) -> AbstractContextManager[None]:
         """Attribute writes to this worker and its task, and reject them once the lease is lost."""
         if claim is None:
             return self.log.acting(self._agent, agent_id=self._agent_id)
@@ -130,38 +130,40 @@ class Caller:
 
     # The run
 
-    def find_run(self, claim: Remembered | None = None) -> str | None:
+    def find_run(self, claim: StoredClaim | None = None) -> str | None:
         """Return the run of this call: the named one, its task's, the last one, or the only running one."""
         last = claim or self.claims.load()
         if self.run_id is not None or last is not None:
             return self.run_id or (None if last is None else last.run_id)
-        under_way = self.under_way()
-        return under_way[0] if len(under_way) == 1 else None
+        active_runs = self.active_runs()
+        return active_runs[0] if len(active_runs) == 1 else None
 
-    def run(self, claim: Remembered | None = None) -> str:
+    def require_run(self, claim: StoredClaim | None = None) -> str:
         """Return the run of this call; raise an error if there is none, or if it is ambiguous."""
         if (found := self.find_run(claim)) is not None:
             return found
-        under_way = self.under_way()
-        if not under_way:
+        active_runs = self.active_runs()
+        if not active_runs:
             raise NotFound("no run is under way", hint='Start one: decklog runs start "GOAL"')
-        raise self.surface.unclear(
-            f"several runs are under way: {', '.join(under_way)}",
-            hint=f"Say which: {self.surface.option('run', under_way[0])}",
-            runs=under_way,
+        raise self.surface.usage_error(
+            f"several runs are under way: {', '.join(active_runs)}",
+            hint=f"Say which: {self.surface.option('run', active_runs[0])}",
+            runs=active_runs,
         )
 
-    def under_way(self) -> list[str]:
+    def active_runs(self) -> list[str]:
         """Return the newest runs with tasks, up to a limit. Recorded sessions of agents have no plan and are left out."""
         from decklog import RunStatus
 
-        found = (run.id for status in (RunStatus.ACTIVE, RunStatus.PLANNING) for run in planned_runs(self.log, status, _RUNS))
+        found = (
+            run.id for status in (RunStatus.ACTIVE, RunStatus.PLANNING) for run in planned_runs(self.log, status, _RUN_LIMIT)
+        )
         return [*found]
 
 
 # Agents think longer than programs do between two calls.
 LEASE_SECONDS = 1800.0
-_RUNS = 10
+_RUN_LIMIT = 10
 
 
 # Results, as exit codes of the command line.

@@ -241,7 +241,7 @@ class LoginRequired:
         """Return whether a request needs no session."""
         path, token = scope["path"], self._metrics_token
         if path == _METRICS and token is not None:
-            return token.is_shown_by((value_of(scope["headers"], b"authorization") or "").encode("latin-1"))
+            return token.matches_header((value_of(scope["headers"], b"authorization") or "").encode("latin-1"))
         return path in _OPEN or path.startswith("/static/")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

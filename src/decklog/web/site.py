@@ -19,7 +19,7 @@ _WHOLE_SECONDS = 5.0
 class MetricsToken(Protocol):
     """The token that a monitoring system shows for `/metrics`."""
 
-    def is_shown_by(self, authorization: bytes) -> bool: ...
+    def matches_header(self, authorization: bytes) -> bool: ...
 
 
 @dataclass(frozen=True)

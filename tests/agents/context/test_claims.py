@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from decklog import Busy
-from decklog.agents.caller import RememberedClaims, Worker
+from decklog.agents.caller import StoredClaims, Worker
 from decklog.core.processes import Identity
 from tests.waiting import wait_until
 
 
 def test_a_file_that_is_removed_while_its_worker_waits_for_the_lock_is_locked_anew(tmp_path: Path) -> None:
     worker = Worker("dev", "shell", Identity.own(), is_named=True)
-    with RememberedClaims(str(tmp_path), worker).alone(1.0):
+    with StoredClaims(str(tmp_path), worker).locked(1.0):
         pass
     (path,) = tmp_path.iterdir()
     descriptor = os.open(path, os.O_RDWR)
@@ -25,7 +25,7 @@ def test_a_file_that_is_removed_while_its_worker_waits_for_the_lock_is_locked_an
     is_inside, may_leave = threading.Event(), threading.Event()
 
     def claim() -> None:
-        with RememberedClaims(str(tmp_path), worker).alone(30.0):
+        with StoredClaims(str(tmp_path), worker).locked(30.0):
             is_inside.set()
             may_leave.wait(30)
 
@@ -35,7 +35,7 @@ def test_a_file_that_is_removed_while_its_worker_waits_for_the_lock_is_locked_an
     path.unlink()
     os.close(descriptor)
     assert is_inside.wait(30)
-    with pytest.raises(Busy), RememberedClaims(str(tmp_path), worker).alone(0.0):
+    with pytest.raises(Busy), StoredClaims(str(tmp_path), worker).locked(0.0):
         pass
     may_leave.set()
     claiming.join()
@@ -57,8 +57,8 @@ def test_a_file_of_an_ended_worker_is_kept_while_it_is_locked(tmp_path: Path) ->
         own = Identity.own()
         ended = Identity(pid=child.pid, ticks=1, boot_id=own.boot_id, pid_space=own.pid_space, host=own.host)
     gone, other = Worker("gone", "shell", ended, is_named=True), Worker("other", "shell", own)
-    with RememberedClaims(str(tmp_path), gone).alone(1.0):
-        RememberedClaims(str(tmp_path), other).clear_ended()
+    with StoredClaims(str(tmp_path), gone).locked(1.0):
+        StoredClaims(str(tmp_path), other).remove_ended()
         assert len(list(tmp_path.iterdir())) == 1
-    RememberedClaims(str(tmp_path), other).clear_ended()
+    StoredClaims(str(tmp_path), other).remove_ended()
     assert not list(tmp_path.iterdir())

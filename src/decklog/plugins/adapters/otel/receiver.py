@@ -117,7 +117,7 @@ class Receiver:
         if headers["origin"]:
             return 403, "pages may not send spans"
         shown = headers["authorization"]
-        if len(shown) != 1 or not self._token.is_shown_by(shown[0].encode("latin-1", "replace")):
+        if len(shown) != 1 or not self._token.matches_header(shown[0].encode("latin-1", "replace")):
             return 401, "show the token: Authorization: Bearer TOKEN"
         if request.method != "POST":
             return 405, f"spans come by POST to {PATH}"
