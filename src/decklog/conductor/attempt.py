@@ -191,7 +191,7 @@ class WorkAttempt:
     @property
     def _sandbox_kind(self) -> SandboxKind:
         """The kind of sandbox that works here, of those that the settings allow."""
-        return Sandbox(kind=self._context.configuration.sandbox).settled().kind
+        return Sandbox(kind=self._context.configuration.sandbox).resolve_kind().kind
 
     def _command(self, text: str) -> Command:
         agent, kind = self._agent, self._sandbox_kind

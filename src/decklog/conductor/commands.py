@@ -76,24 +76,24 @@ def start(command: Command) -> None:
     require_linux()
     command.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     usual = dict(_usual(tuple(os.environ.items())))
-    settled, context = command.sandbox.settled(), CommandContext(str(command.root), command.folder, usual, command.log_file)
+    settled, context = command.sandbox.resolve_kind(), CommandContext(str(command.root), command.folder, usual, command.log_file)
     private = PrivateHome(env=_passed(command.home.variables))
     if settled.kind is not SandboxKind.NONE:
         private = prepare_home(command.home, context.home, os.environ)
         readable, writable = (*settled.readable, *private.readable), (*settled.writable, *private.writable)
         settled = replace(settled, readable=readable, writable=writable)
-    held = sandbox.hold(settled, command.argv, context, str(command.root))
+    sandboxed = sandbox.apply_sandbox(settled, command.argv, context, str(command.root))
     passed = {**_passed(command.pass_env), **private.env}
     home = {"HOME": os.path.expanduser("~")} if command.keeps_home else {}
     cwd = os.open(command.root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         order = launch.LaunchOrder(
             mark=command.mark,
-            argv=held.argv,
-            env={**held.env, **home, **passed, **command.env},
+            argv=sandboxed.argv,
+            env={**sandboxed.env, **home, **passed, **command.env},
             cwd_fd=cwd,
             folder=command.folder,
-            ground=held.ground,
+            allowed_paths=sandboxed.allowed_paths,
             timeout_seconds=command.timeout_seconds,
             cap_bytes=CAP_BYTES,
             grace_seconds=command.grace_seconds,

@@ -37,7 +37,7 @@ def problems(cwd: Path, commit: str) -> list[str]:
             repository = Repository.find(cwd, Path(state))
             first = starting_commit(repository, commit)
             configuration = settings.read(repository, first)
-            Sandbox(kind=configuration.sandbox).settled()
+            Sandbox(kind=configuration.sandbox).resolve_kind()
             if configuration.remote is not None:
                 remote = Remote(repository, configuration.remote)
                 remote.check()
@@ -60,7 +60,7 @@ class Trials:
 
     @property
     def _kind(self) -> SandboxKind:
-        return Sandbox(kind=self.settings.sandbox).settled().kind
+        return Sandbox(kind=self.settings.sandbox).resolve_kind().kind
 
     def problems(self) -> Iterator[str]:
         """Yield each failure in a sentence, with the line to add to the settings if one is known."""
@@ -152,7 +152,7 @@ class Trials:
             return []
         env = commands.environment_of((), {})
         context = sandbox.CommandContext(str(self.folder), self.folder / "ground", env)
-        ground = sandbox.ground_of(Sandbox(kind=self._kind, readable=commands.expanded(readable)), context)
+        ground = sandbox.find_allowed_paths(Sandbox(kind=self._kind, readable=commands.expanded(readable)), context)
         known = [os.path.realpath(path) for path in (*ground.readable, *ground.writable)]
         homes = [_installed_in(path) for path in _programs_of(program)]
         return [home for home in dict.fromkeys(homes) if not any(_is_below(os.path.expanduser(home), path) for path in known)]

@@ -262,7 +262,7 @@ def without_bubblewrap(ground: Ground, tmp_path: Path, monkeypatch: pytest.Monke
     best_kind.cache_clear()
 
 
-@pytest.mark.skipif(landlock.abi() == 0, reason="this kernel has no Landlock")
+@pytest.mark.skipif(landlock.abi_version() == 0, reason="this kernel has no Landlock")
 @pytest.mark.usefixtures("without_bubblewrap")
 @pytest.mark.parametrize("ground", [of_program(name) for name in ("claude", "codex")], indirect=True)
 def test_by_landlock_alone_an_agent_runs_the_check_of_its_brief_too(ground: Ground) -> None:

@@ -23,7 +23,7 @@ from tests.waiting import wait_until
 def kind(request: pytest.FixtureRequest) -> SandboxKind:
     if request.param is SandboxKind.BUBBLEWRAP and not sandbox.has_bubblewrap():
         pytest.skip("bubblewrap is not installed or can't make namespaces here")
-    if request.param is SandboxKind.LANDLOCK and landlock.abi() == 0:
+    if request.param is SandboxKind.LANDLOCK and landlock.abi_version() == 0:
         pytest.skip("this kernel offers no Landlock")
     return request.param
 
@@ -139,7 +139,7 @@ def test_a_folder_that_was_moved_away_is_out_of_reach_of_the_next_command(
 
 
 def test_the_network_can_be_taken_away(make_box: Callable[..., Toolbox], kind: SandboxKind, place: Path) -> None:
-    if kind is SandboxKind.LANDLOCK and landlock.abi() < 4:
+    if kind is SandboxKind.LANDLOCK and landlock.abi_version() < 4:
         pytest.skip("this Landlock has no rules for the network")
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -189,7 +189,7 @@ def test_what_is_for_root_alone_is_out_of_reach_of_an_agent_that_runs_as_root(he
 
 
 def test_a_process_outside_gets_no_signal(held: Toolbox, kind: SandboxKind, place: Path) -> None:
-    if kind is SandboxKind.LANDLOCK and landlock.abi() < 6:
+    if kind is SandboxKind.LANDLOCK and landlock.abi_version() < 6:
         pytest.skip("this Landlock has no rules for signals")
     ran = held.run(script(place, f"kill -0 {os.getpid()} && echo reached"))
     assert "reached" not in ran.output
@@ -240,7 +240,7 @@ def test_which_sandbox_applied_is_on_record(log: Decklog, run_id: str, held: Too
     report = log.journal.find(run_id, subtype="run")[0].payload["sandbox"]
     assert report["kind"] == kind.value
     if kind is SandboxKind.LANDLOCK:
-        assert report["abi"] == landlock.abi()
+        assert report["abi"] == landlock.abi_version()
         assert report["uncovered"]
 
 
@@ -263,7 +263,7 @@ def test_a_sandbox_that_was_named_and_is_missing_is_refused(
     make_box: Callable[..., Toolbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sandbox, "has_bubblewrap", lambda: False)
-    monkeypatch.setattr(landlock, "abi", lambda: 0)
+    monkeypatch.setattr(landlock, "abi_version", lambda: 0)
     for kind in (SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK):
         with pytest.raises(Unavailable):
             make_box(sandbox=Sandbox(kind=kind)).run(["true"])
@@ -303,9 +303,9 @@ def test_git_commits_in_a_linked_worktree(make_box: Callable[..., Toolbox], kind
 
 
 def test_every_version_of_landlock_names_what_it_leaves_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = [len(landlock.uncovered(version, network=False)) for version in range(1, 8)]
+    sizes = [len(landlock.find_gaps(version, network=False)) for version in range(1, 8)]
     assert sizes == sorted(sizes, reverse=True)
     monkeypatch.setattr(seccomp, "is_available", lambda: False)
-    assert "the whole network" in landlock.uncovered(3, network=False)
-    assert "UDP and raw sockets" in landlock.uncovered(7, network=False)
+    assert "the whole network" in landlock.find_gaps(3, network=False)
+    assert "UDP and raw sockets" in landlock.find_gaps(7, network=False)
     assert landlock.rights(1) < landlock.rights(2) < landlock.rights(3) < landlock.rights(5)

@@ -1,4 +1,4 @@
-"""Where the log of an agent's work lies, and what a sandbox has to cover so that no command changes it."""
+"""Protection of the log from sandboxed commands: find the folders that a sandbox must hide."""
 
 import os
 from collections.abc import Sequence
@@ -6,54 +6,53 @@ from collections.abc import Sequence
 from decklog.core.errors import Denied
 
 NAME = ".decklog"
-OUTSIDE = (
-    "Lay the log outside and keep only its address here: decklog init --outside. "
-    "A sandbox of kind none lets commands write to it."
+HINT = (
+    "Store the log outside and only its address here: decklog init --outside. A sandbox of kind none lets commands write to it."
 )
 
 
-def folders_of(root: str, log: str | None) -> list[str]:
-    """Return the folders that hold the log's file or say where it lies, free of links."""
+def find_log_folders(root: str, log: str | None) -> list[str]:
+    """Return the real paths of the folders with the log's file or its address file."""
     found = [os.path.join(root, NAME)] if os.path.isdir(os.path.join(root, NAME)) else []
     found += [os.path.dirname(os.path.realpath(log))] if log is not None else []
     return list(dict.fromkeys(map(os.path.realpath, found)))
 
 
-def to_cover(root: str, log: str | None, writable: Sequence[str]) -> tuple[str, ...]:
-    """Return the folders among what a command may write that must be covered; refuse a log that no cover would hold."""
-    grounds = [os.path.realpath(path) for path in writable]
-    if log is not None and (link := _link_within(log, grounds)) is not None:
-        raise _refused(log, f"by way of the link {link}, which could be led elsewhere")
-    exposed = [folder for folder in folders_of(root, log) if any(_lies_in(folder, ground) for ground in grounds)]
+def find_folders_to_cover(root: str, log: str | None, writable: Sequence[str]) -> tuple[str, ...]:
+    """Return the writable folders that must be hidden; raise Denied for a log that can't be hidden reliably."""
+    trees = [os.path.realpath(path) for path in writable]
+    if log is not None and (link := _find_writable_link(log, trees)) is not None:
+        raise _build_refusal(log, f"through the link {link}, whose target could be changed")
+    exposed = [folder for folder in find_log_folders(root, log) if any(_is_within(folder, tree) for tree in trees)]
     for folder in exposed:
-        # A folder on the way could be moved aside by one command, and the next would find the log bare.
-        if any(_lies_in(folder, ground) and ground != os.path.dirname(folder) for ground in grounds):
-            raise _refused(log or folder, f"in {folder}, and only a separate folder directly in {root} can be covered")
+        # A command could move a parent folder aside; the next command would then see the log.
+        if any(_is_within(folder, tree) and tree != os.path.dirname(folder) for tree in trees):
+            raise _build_refusal(log or folder, f"in {folder}, and only a separate folder directly in {root} can be hidden")
     return tuple(exposed)
 
 
 def check_without_cover(root: str, log: str | None, writable: Sequence[str]) -> None:
-    """Refuse a log whose file a command could write to; its address alone may stay, since no address is used without a yes."""
-    grounds = [os.path.realpath(path) for path in writable]
+    """Raise Denied for a log whose file is writable. An address file may stay: its user must accept a changed address."""
+    trees = [os.path.realpath(path) for path in writable]
     if log is None:
         return
-    if _link_within(log, grounds) or any(_lies_in(os.path.realpath(log), ground) for ground in grounds):
-        raise _refused(log, f"in {root}, and Landlock can't take it out of there; no mount namespace can be had here")
+    if _find_writable_link(log, trees) or any(_is_within(os.path.realpath(log), tree) for tree in trees):
+        raise _build_refusal(log, f"in {root}. Landlock can't exclude it, and mount namespaces are not available here")
 
 
-def _link_within(path: str, grounds: Sequence[str]) -> str | None:
-    """Find a link among the folders of a path that lies where a command may write."""
+def _find_writable_link(path: str, trees: Sequence[str]) -> str | None:
+    """Return the first symbolic link in a path whose folder a command may write to; None without one."""
     folder = os.path.dirname(os.path.abspath(path))
     while folder != os.path.dirname(folder):
-        if os.path.islink(folder) and any(_lies_in(os.path.realpath(os.path.dirname(folder)), ground) for ground in grounds):
+        if os.path.islink(folder) and any(_is_within(os.path.realpath(os.path.dirname(folder)), tree) for tree in trees):
             return folder
         folder = os.path.dirname(folder)
     return None
 
 
-def _lies_in(path: str, ground: str) -> bool:
-    return path == ground or path.startswith(ground.rstrip("/") + "/")
+def _is_within(path: str, tree: str) -> bool:
+    return path == tree or path.startswith(tree.rstrip("/") + "/")
 
 
-def _refused(log: str, why: str) -> Denied:
-    return Denied(f"The log {log} lies where the command could write to it: {why}", hint=OUTSIDE, log=log)
+def _build_refusal(log: str, why: str) -> Denied:
+    return Denied(f"The command could write to the log {log} {why}", hint=HINT, log=log)

@@ -1,7 +1,7 @@
-"""Mount namespaces: a Linux process covers folders for itself and all that it starts; everybody else goes on seeing them.
+"""Mount namespaces: a Linux process hides folders from itself and its children; other processes still see them.
 
-Landlock opens whole trees and can't take one folder out of them again; a cover can. A sandboxed process can neither lift it, for
-Landlock refuses it to mount, nor move what lies under it, for the kernel keeps the place of a mount.
+Landlock allows whole trees and can't exclude a folder in them, but an empty mount can hide it. A sandboxed process can't unmount
+it, because Landlock forbids mounting, and can't move the hidden folder, because the kernel keeps mount points in place.
 """
 
 import ctypes
@@ -21,9 +21,9 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def cover(folders: Sequence[str]) -> None:
-    """Cover each folder with an empty, read-only one, for this process and its children.
+    """Cover each folder with an empty, read-only mount, for this process and its children.
 
-    The working directory must have been set before: a handle from outside still leads beneath the cover.
+    Change to the working directory before: a handle from before the mount still reaches the hidden folder.
     """
     _enter_namespace()
     _mount(None, "/", None, RECURSIVE | PRIVATE)
@@ -33,8 +33,8 @@ def cover(folders: Sequence[str]) -> None:
 
 @cache
 def can_cover() -> bool:
-    """Return whether a mount namespace can be had here; some machines and most containers refuse it."""
-    # Not above: the supervisor of every command loads this module, and only covers.
+    """Return whether this process may create a mount namespace; some machines and most containers forbid it."""
+    # Import here: the supervisor of every command loads this module and does not need these.
     import subprocess
     import tempfile
 
@@ -51,10 +51,10 @@ def can_cover() -> bool:
 def _enter_namespace() -> None:
     if _libc.unshare(NEW_MOUNTS) == 0:
         return
-    # Who is not root needs a user namespace around it, in which the user and the group keep their numbers.
+    # Without root, a user namespace is needed too. It maps the user and the group to the same numbers.
     user, group = os.geteuid(), os.getegid()
     if _libc.unshare(NEW_USER | NEW_MOUNTS) != 0:
-        raise _problem("no mount namespace can be had")
+        raise _build_error("a mount namespace can't be created")
     _write("/proc/self/setgroups", "deny")
     _write("/proc/self/uid_map", f"{user} {user} 1")
     _write("/proc/self/gid_map", f"{group} {group} 1")
@@ -68,9 +68,9 @@ def _write(path: str, text: str) -> None:
 def _mount(source: str | None, target: str, form: str | None, flags: int, settings: str | None = None) -> None:
     words = [os.fsencode(word) if word is not None else None for word in (source, target, form)]
     if _libc.mount(*words, ctypes.c_ulong(flags), settings and settings.encode()) != 0:
-        raise _problem(f"{target} can't be covered")
+        raise _build_error(f"{target} can't be covered")
 
 
-def _problem(what: str) -> OSError:
+def _build_error(message: str) -> OSError:
     code = ctypes.get_errno()
-    return OSError(code, f"{what}: {os.strerror(code)}")
+    return OSError(code, f"{message}: {os.strerror(code)}")

@@ -1,7 +1,7 @@
-"""Seccomp: a Linux process gives up, for itself and all it starts, sockets that lead to other machines.
+"""Seccomp: a Linux process denies itself and its children sockets to other machines.
 
-Landlock takes away TCP and nothing else of the network. This filter refuses every new socket but those within the machine,
-and `io_uring`, which could make one past the filter. Spoken to by system call, since no library is needed for one of them.
+Landlock restricts only TCP. This filter denies all new sockets except local ones. It also denies `io_uring`, which could create
+sockets past the filter. Seccomp is one system call, so no library is needed.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ UNIX, NETLINK = 1, 16
 IO_URING_SETUP = 425
 # The x32 system call numbers of x86 kernels, which include socket calls.
 X32 = 0x40000000
-# By machine: its name to the kernel, and its numbers of `socket` and `seccomp`.
+# By machine: the kernel's architecture number, and the system call numbers of `socket` and `seccomp`.
 MACHINES = {"x86_64": (0xC000003E, 41, 317), "aarch64": (0xC00000B7, 198, 277)}
 
 
@@ -30,7 +30,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def is_available() -> bool:
-    """Return whether this kernel takes a filter that refuses calls, and its numbers are known here."""
+    """Return whether this kernel supports such a filter, on a machine whose call numbers are known."""
     machine = MACHINES.get(os.uname().machine)
     if machine is None:
         return False
@@ -39,11 +39,11 @@ def is_available() -> bool:
 
 
 def refuse_network() -> None:
-    """Refuse every socket but those within the machine, for this process and all that it starts, for ever."""
+    """Permanently deny this process and its children all sockets except local ones."""
     steps = _steps(*MACHINES[os.uname().machine][:2])
     program = _Program(len(steps), b"".join(steps))
     if _libc.prctl(SET_SECCOMP, MODE_FILTER, ctypes.byref(program), 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "the network can't be taken away")
+        raise OSError(ctypes.get_errno(), "the network can't be denied")
 
 
 def _steps(architecture: int, socket: int) -> list[bytes]:

@@ -82,7 +82,7 @@ def start_process(call: ToolCall, command: list[str] | str, cwd: str = ".", env:
 
 
 def _facts(call: ToolCall, command: Any, cwd: str, folder: str) -> dict[str, Any]:
-    kind = call.commands.sandbox.settled().kind.value
+    kind = call.commands.sandbox.resolve_kind().kind.value
     place = place_of(call, cwd)
     return {"mark": call.mark, "folder": folder, "command": to_data(command), "cwd": place, "sandbox": kind}
 

@@ -43,7 +43,7 @@ class LaunchOrder:
     env: dict[str, str]
     cwd_fd: int
     folder: Path
-    ground: AllowedPaths | None = None
+    allowed_paths: AllowedPaths | None = None
     timeout_seconds: float | None = None
     cap_bytes: int = DEFAULT_CAP
     bound: bool = True
@@ -67,7 +67,9 @@ class LaunchOrder:
             "cwd_fd": self.cwd_fd,
             "status_fd": status_fd,
             "rules_fd": rules_fd,
-            "landlock": {"network": self.ground.network, "covered": self.ground.covered} if self.ground else None,
+            "landlock": {"network": self.allowed_paths.network, "covered": self.allowed_paths.covered}
+            if self.allowed_paths
+            else None,
             "timeout": self.timeout_seconds,
             "cap": self.cap_bytes,
             "bound": self.bound,
@@ -213,7 +215,7 @@ def _start_supervisor(order: LaunchOrder, status: int) -> Any:
 def _make_rules(order: LaunchOrder) -> int | None:
     """Return a handle on the Landlock rules of a command, or None where Landlock does not confine it."""
     try:
-        return None if order.ground is None else landlock.make_rules(order.ground)
+        return None if order.allowed_paths is None else landlock.make_rules(order.allowed_paths)
     except OSError as error:
         raise _worded({"errno": error.errno, "strerror": error.strerror}, order.argv[0]) from error
 
@@ -229,7 +231,7 @@ def _worded(problem: dict[str, Any], program: str) -> Exception:
         case errno.ENOENT | errno.ENOTDIR:
             return NotFound(f"There is no program {program!r}", hint="Check its name and PATH.", program=program)
         case errno.EACCES | errno.EPERM:
-            return Denied(f"{program!r} can't be run here", hint="Check its mode, and the sandbox's ground.", program=program)
+            return Denied(f"{program!r} can't be run here", hint="Check its mode, and the paths that the sandbox allows.", program=program)
         case errno.E2BIG | errno.ENOEXEC:
             return Invalid(f"{program!r} can't be run: {problem['strerror']}", hint="Run it through its interpreter.")
     return Unavailable(f"{program!r} can't be started: {problem['strerror']}", program=program)

@@ -116,16 +116,18 @@ def order_for(call: ToolCall, command: Command, cwd: str, env: dict[str, str] | 
         call.notes["withheld"] = list(chosen.withheld)
     # A detached command outlives the toolbox and needs its own scratch directory.
     scratch = call.commands.folder(call.mark) if terms.get("detached") else call.commands.scratch
-    site = CommandContext(call.root.path, scratch, chosen.values, call.log.db.file)
-    held = sandbox.hold(call.commands.sandbox.settled(), argv_of(command), site, os.path.join(site.root, place))
-    call.notes["sandbox"] = held.report
+    context = CommandContext(call.root.path, scratch, chosen.values, call.log.db.file)
+    sandboxed = sandbox.apply_sandbox(
+        call.commands.sandbox.resolve_kind(), argv_of(command), context, os.path.join(context.root, place)
+    )
+    call.notes["sandbox"] = sandboxed.report
     return launch.LaunchOrder(
         mark=call.mark,
-        argv=held.argv,
-        env=held.env,
+        argv=sandboxed.argv,
+        env=sandboxed.env,
         cwd_fd=call.root.open_exact(place, os.O_PATH | os.O_DIRECTORY),
         folder=call.commands.folder(call.mark),
-        ground=held.ground,
+        allowed_paths=sandboxed.allowed_paths,
         cap_bytes=call.commands.cap_bytes,
         **terms,
     )
@@ -196,7 +198,9 @@ def run(
         ended = supervised.wait(_Stream(call, order.folder))
     finally:
         supervised.let_go()
-    ran = _ran(ended, read_output(order.folder), int((time.monotonic() - started) * 1000), call.commands.sandbox.settled().kind)
+    ran = _ran(
+        ended, read_output(order.folder), int((time.monotonic() - started) * 1000), call.commands.sandbox.resolve_kind().kind
+    )
     if ended["reason"] == "timed_out":
         raise _late(ran, timeout_seconds, ended)
     return ran
@@ -260,7 +264,7 @@ def look_for_run(call: ToolCall, effect: Effect) -> EffectCheck:
     call.afterwards(lambda: launch.discard(folder))
     if ended is None or "refused" in ended:
         return EffectCheck(False)
-    return EffectCheck(True, to_data(_ran(ended, read_output(folder), 0, call.commands.sandbox.settled().kind)))
+    return EffectCheck(True, to_data(_ran(ended, read_output(folder), 0, call.commands.sandbox.resolve_kind().kind)))
 
 
 def read_note(folder: Path, name: str) -> dict[str, Any] | None:

@@ -180,7 +180,7 @@ class AgentModel:
             "turns": agent.turns,
             "place": scratch / "tree",
         }
-        kind = Sandbox(kind=self.sandbox).settled().kind
+        kind = Sandbox(kind=self.sandbox).resolve_kind().kind
         return agent_command(
             agent,
             agent.arguments(values, is_sandboxed=kind is not SandboxKind.NONE),
