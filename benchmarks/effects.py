@@ -23,8 +23,8 @@ from decklog.core.errors import StillPending
 from decklog.guard import EffectCheck, Sandbox, Toolbox, Unrestricted
 from decklog.guard.sandbox.sandbox import SandboxKind
 from decklog.guard.shell.launch import end_process_tree
-from decklog.guard.shell.process_tree import carriers
-from decklog.guard.toolbox.once import key_of
+from decklog.guard.shell.process_tree import find_marked_processes
+from decklog.guard.toolbox.once import effect_key
 from decklog.stores.effects.effects import Effect
 
 DONE, PENDING, UNKNOWN, BROKEN = 0, 7, 5, 1
@@ -78,7 +78,7 @@ class Ground:
 
     def effect(self, step: str) -> Effect | None:
         with self.log() as log:
-            return log.effects.known(RUN, key_of(step, "run", {"command": self.command(step)}))
+            return log.effects.known(RUN, effect_key(step, "run", {"command": self.command(step)}))
 
     # One attempt, in its own process
 
@@ -205,7 +205,7 @@ class Driver:
     def _judge(self, step: str) -> None:
         effect = self.ground.effect(step)
         assert effect is not None
-        assert not carriers(str(effect.facts.get("mark"))) or effect.is_settled
+        assert not find_marked_processes(str(effect.facts.get("mark"))) or effect.is_settled
         count = self.ground.count(step)
         if count > 1:
             self.tally.twice.append(step)

@@ -74,7 +74,7 @@ def site_of(log: Decklog, folder: Path, items: tuple[dict[str, Any], ...]) -> Ru
 def is_running(context: RunContext) -> bool:
     """Say whether anything that was started in the run's places is alive."""
     wanted = os.fsencode(context.folder)
-    for one in process_tree.everyone():
+    for one in process_tree.all_processes():
         try:
             if os.fsencode(os.readlink(f"/proc/{one.pid}/cwd")).startswith(wanted) and not one.is_dead:
                 return True

@@ -45,7 +45,7 @@ def test_a_commit_of_a_missing_object_is_refused(repository: Repository, commits
 
 
 def _children() -> list[int]:
-    return [one.pid for one in process_tree.everyone() if one.parent == os.getpid() and not one.is_dead]
+    return [one.pid for one in process_tree.all_processes() if one.parent == os.getpid() and not one.is_dead]
 
 
 @pytest.mark.slow

@@ -190,7 +190,7 @@ def test_nothing_of_an_agent_is_alive_after_its_end(log: Decklog, task_id: str, 
         folder.mkdir()
         running = started(folder, ["deaf"], ["child", 60], ["child", 60], ["sleep", 0.1], mark=mark)
         watch(log, running, agent())
-        wait_until(lambda: process_tree.carriers(mark) == [], seconds=10)
+        wait_until(lambda: process_tree.find_marked_processes(mark) == [], seconds=10)
         return True
 
     count = 500 if FULL else 2
@@ -248,7 +248,7 @@ def test_an_orphan_that_nobody_adopts_is_ended_with_all_it_started(tmp_path: Pat
     ended = running.ending()
     assert ended is not None
     assert ended["reason"] == "abandoned"
-    wait_until(lambda: process_tree.carriers(running.mark) == [])
+    wait_until(lambda: process_tree.find_marked_processes(running.mark) == [])
 
 
 def test_what_a_killed_supervisor_left_is_ended_by_whoever_looks(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_what_a_killed_supervisor_left_is_ended_by_whoever_looks(tmp_path: Path)
     ended = running.ending()
     assert ended is not None
     assert ended["reason"] == "lost"
-    assert process_tree.carriers(running.mark) == []
+    assert process_tree.find_marked_processes(running.mark) == []
     assert Identity.own().is_alive()
 
 

@@ -15,7 +15,7 @@ from decklog.conductor.commands import start as start_command
 from decklog.core import disk
 from decklog.core import processes as identity
 from decklog.core.processes import Identity
-from decklog.guard.shell.shell import order_for
+from decklog.guard.shell.shell import build_order
 from tests.db.processes import ROOT, environment
 from tests.pictures import history
 
@@ -54,7 +54,7 @@ def test_store_hooks_import_and_screens_work_without_proc(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     "start",
-    [lambda: order_for(None, None, ".", None), lambda: start_command(None)],
+    [lambda: build_order(None, None, ".", None), lambda: start_command(None)],
     ids=["tool", "conductor"],
 )
 def test_a_guarded_command_says_that_it_needs_linux(start: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:

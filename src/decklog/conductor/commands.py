@@ -99,7 +99,7 @@ def start(command: Command) -> None:
             grace_seconds=command.grace_seconds,
             input=command.input,
         )
-        launch.launch(order).let_go()
+        launch.launch(order).close()
     finally:
         os.close(cwd)
 
@@ -198,7 +198,7 @@ class Running:
 
     def adopt(self) -> None:
         """Make it a program of this process."""
-        launch.adopt(self.folder)
+        launch.adopt_command(self.folder)
 
 
 def killed_by(ended: Mapping[str, Any]) -> str | None:

@@ -306,7 +306,7 @@ def test_a_check_that_is_killed_costs_no_attempt_and_the_reason_names_it(agent: 
 
 def _kill_checks(context: RunContext, killed: list[int], is_over: threading.Event) -> None:
     while not is_over.wait(0.02) and len(killed) < 3:
-        for one in process_tree.everyone():
+        for one in process_tree.all_processes():
             try:
                 words = Path(f"/proc/{one.pid}/cmdline").read_bytes().split(b"\0")
                 inside = os.readlink(f"/proc/{one.pid}/cwd").startswith(str(context.checks_folder))

@@ -10,7 +10,7 @@ import pytest
 from decklog import Approval, Decklog, Invalid
 from decklog.core.errors import Refused, StillPending
 from decklog.guard import Toolbox
-from decklog.guard.calls.guard import Guard, digest_of, exact
+from decklog.guard.calls.guard import Guard, command_digest, describe_command
 from decklog.guard.policy import judge
 from decklog.stores.approvals.trust import tiers
 
@@ -70,7 +70,7 @@ def test_without_anybody_to_ask_the_refusal_names_rule_and_digest(tmp_path: Path
     guard = Guard(run_id="run_1", task_id=None, asker="dev", root=str(tmp_path))
     with pytest.raises(Refused, match="git-push-force") as caught:
         guard.check_command(ASKED, ".", None)
-    digest = digest_of({"shell": ASKED, "cwd": "."})
+    digest = command_digest({"shell": ASKED, "cwd": "."})
     assert (caught.value.details["digest"], caught.value.details["decision"]) == (digest, "ask")
     assert digest in (caught.value.hint or "")
 
@@ -165,9 +165,9 @@ def test_the_directory_of_a_command_counts_when_it_is_judged(box: Toolbox, place
 
 
 def test_the_digest_is_that_of_canonical_json() -> None:
-    about = exact(["git", "push"], "a/b")
+    about = describe_command(["git", "push"], "a/b")
     text = '{"argv":["git","push"],"cwd":"a/b"}'
-    assert digest_of(about) == hashlib.sha256(text.encode()).hexdigest()
+    assert command_digest(about) == hashlib.sha256(text.encode()).hexdigest()
 
 
 def test_a_policy_of_ones_own_decides(make_box: Callable[..., Toolbox], tmp_path: Path) -> None:

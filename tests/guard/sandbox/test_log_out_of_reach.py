@@ -146,7 +146,7 @@ def test_a_log_behind_a_link_that_a_command_could_lead_elsewhere_is_refused(
     with Decklog.open(place / ".decklog" / "decklog.db") as log:
         log.runs.start("a goal", run_id="run_1")
         given = {"root": place, "trust": Unrestricted(), "sandbox": Sandbox(kind=kind), "state": tmp_path / "s"}
-        with Toolbox(log, "run_1", **given) as box, pytest.raises(Denied, match="by way of the link"):  # type: ignore[arg-type]
+        with Toolbox(log, "run_1", **given) as box, pytest.raises(Denied, match="through the link"):  # type: ignore[arg-type]
             box.run(["true"])
 
 

@@ -14,7 +14,7 @@ from decklog.core.errors import TimedOut, Unavailable
 from decklog.guard import Sandbox, Toolbox
 from decklog.guard.sandbox import landlock, sandbox, seccomp
 from decklog.guard.sandbox.sandbox import SandboxKind
-from decklog.guard.shell.process_tree import carriers
+from decklog.guard.shell.process_tree import find_marked_processes
 from tests.guard.shell.test_shell import STUBBORN, is_running
 from tests.waiting import wait_until
 
@@ -211,7 +211,7 @@ def test_a_stubborn_process_tree_is_gone_in_a_sandbox_too(held: Toolbox, place: 
     (place / "grandchild.pid").unlink()
     started = held.start_process(["python", "stubborn.py", "600"])
     wait_until((place / "grandchild.pid").exists)
-    pids = [one.pid for one in carriers(started.process_id)]
+    pids = [one.pid for one in find_marked_processes(started.process_id)]
     assert held.stop_process(started.process_id, grace_seconds=0.2).was_running
     wait_until(lambda: not any(is_running(pid) for pid in pids))
 
@@ -246,13 +246,13 @@ def test_which_sandbox_applied_is_on_record(log: Decklog, run_id: str, held: Too
 
 def test_a_kind_that_does_not_exist_is_refused() -> None:
     assert Sandbox(kind="none").kind is SandboxKind.NONE  # type: ignore[arg-type]
-    with pytest.raises(Invalid, match="no kind of sandbox"):
+    with pytest.raises(Invalid, match="not a kind of sandbox"):
         Sandbox(kind="cage")  # type: ignore[arg-type]
 
 
 def test_no_sandbox_is_said_in_plain_words(log: Decklog, run_id: str, box: Toolbox) -> None:
     assert box.run(["true"]).sandbox == "none"
-    assert "everything its user can" in log.journal.find(run_id, subtype="run")[0].payload["sandbox"]["note"]
+    assert "everything that its user can" in log.journal.find(run_id, subtype="run")[0].payload["sandbox"]["note"]
 
 
 def test_the_best_that_works_is_chosen_by_itself(make_box: Callable[..., Toolbox]) -> None:
@@ -308,4 +308,4 @@ def test_every_version_of_landlock_names_what_it_leaves_open(monkeypatch: pytest
     monkeypatch.setattr(seccomp, "is_available", lambda: False)
     assert "the whole network" in landlock.find_gaps(3, network=False)
     assert "UDP and raw sockets" in landlock.find_gaps(7, network=False)
-    assert landlock.rights(1) < landlock.rights(2) < landlock.rights(3) < landlock.rights(5)
+    assert landlock.available_rights(1) < landlock.rights(2) < landlock.rights(3) < landlock.rights(5)

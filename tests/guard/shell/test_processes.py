@@ -16,7 +16,7 @@ from decklog.core.errors import Refused
 from decklog.core.processes import Identity
 from decklog.guard import Toolbox
 from decklog.guard.shell.launch import end_process_tree
-from decklog.guard.shell.process_tree import carriers
+from decklog.guard.shell.process_tree import find_marked_processes
 from tests.guard.shell.test_shell import PYTHON, STUBBORN, is_running
 from tests.waiting import wait_until
 
@@ -69,7 +69,7 @@ def test_a_stop_goes_on_to_terminate_and_to_kill(box: Toolbox) -> None:
         stopped = box.stop_process(started.process_id, grace_seconds=0.3)
         assert list(stopped.signals_sent) == sent
         assert stopped.signal == ended_by
-        assert not carriers(started.process_id)
+        assert not find_marked_processes(started.process_id)
 
 
 @pytest.mark.slow
@@ -169,7 +169,7 @@ def test_what_lost_its_supervisor_is_still_found_and_stopped(log: Decklog, box: 
     assert box.list_processes()[0].state == "running"
     stopped = box.stop_process(started.process_id)
     assert (stopped.was_running, stopped.state) == (True, "lost")
-    assert not carriers(started.process_id)
+    assert not find_marked_processes(started.process_id)
 
 
 def test_a_chatty_process_never_blocks_and_never_fills_the_disk(make_box: Callable[..., Toolbox], log: Decklog) -> None:

@@ -14,7 +14,7 @@ import pytest
 from decklog import Decklog, Denied, Invalid, NotFound
 from decklog.core.errors import TimedOut
 from decklog.guard import Toolbox
-from decklog.guard.shell.process_tree import carriers
+from decklog.guard.shell.process_tree import find_marked_processes
 from tests.waiting import wait_until
 
 # Not that of a virtual environment, which may be in a scratch folder: a program from there is asked about.
@@ -152,7 +152,7 @@ def test_the_environment_is_an_allow_list_without_secrets(
     assert "LC_DEPLOY_TARGET" not in ran.output
     assert "GITHUB_TOKEN" not in ran.output
     assert log.journal.find(run_id, subtype="run")[0].payload["withheld"] == ["GITHUB_TOKEN"]
-    with pytest.raises(Invalid, match="Decklog's own"):
+    with pytest.raises(Invalid, match="reserved for Decklog"):
         box.run(["true"], env={"DECKLOG_PROCESS": "x"})
 
 
@@ -209,7 +209,7 @@ with Decklog.open({target!r}) as log, Toolbox(log, {run_id!r}, root={str(place)!
         agent.send_signal(signal.SIGKILL)
         agent.wait()
     mark = next((tmp_path / "state").iterdir()).name
-    wait_until(lambda: not is_running(pid) and not carriers(mark))
+    wait_until(lambda: not is_running(pid) and not find_marked_processes(mark))
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from decklog import Conflict, Decklog, Invalid
 from decklog.core.errors import Refused, StillPending, TimedOut, TooLarge, Unavailable
 from decklog.core.processes import Identity
 from decklog.guard import EffectCheck, Tool, Toolbox
-from decklog.guard.toolbox.once import key_of
+from decklog.guard.toolbox.once import effect_key
 from decklog.stores.effects.effects import Effect
 
 GONE = json.dumps({**json.loads(Identity.own().as_text()), "pid": 1, "ticks": 1})
@@ -26,7 +26,7 @@ def left_behind(log: Decklog, box: Toolbox, tool: str, arguments: dict[str, Any]
     call = box._new_call("s1")
     expect = box.tools[tool].expect
     facts = expect(call, arguments) if expect else {}
-    return log.effects.intend(box.run_id, "s1", tool, key=key_of("s1", tool, arguments), actor=actor, facts=facts)
+    return log.effects.intend(box.run_id, "s1", tool, key=effect_key("s1", tool, arguments), actor=actor, facts=facts)
 
 
 def test_a_repeated_step_gives_the_first_result(box: Toolbox, place: Path) -> None:
@@ -242,15 +242,15 @@ def test_a_process_that_was_started_by_one_who_died_is_adopted(log: Decklog, run
     call = box._new_call("s1")
     facts = box.tools["start_process"].expect(call, arguments)  # type: ignore[misc]
     effect = log.effects.intend(
-        run_id, "s1", "start_process", key=key_of("s1", "start_process", arguments), actor=GONE, facts=facts
+        run_id, "s1", "start_process", key=effect_key("s1", "start_process", arguments), actor=GONE, facts=facts
     )
     from decklog.guard.shell import launch
-    from decklog.guard.shell.shell import order_for
+    from decklog.guard.shell.shell import build_order
 
-    order = order_for(call, arguments["command"], ".", None, bound=False, detached=True, durable=True)
+    order = build_order(call, arguments["command"], ".", None, bound=False, detached=True, durable=True)
     supervised = launch.launch(order)
     os.close(order.cwd_fd)
-    supervised.let_go()
+    supervised.close()
     started = box.call("start_process", arguments, step="s1")
     assert (started.process_id, started.pid) == (call.mark, supervised.pid)
     assert log.effects.get(effect.id).reconciled_by == "start_process"

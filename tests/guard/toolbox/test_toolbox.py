@@ -93,8 +93,8 @@ def test_arguments_are_checked_by_the_signature(log: Decklog, run_id: str, box: 
         ({"path": 3}, "path can't be 3"),
         ({"path": "a", "start_line": True}, "start_line can't be True"),
         ({"path": "a", "start_line": 1.5}, "start_line can't be 1.5"),
-        ({"path": "a", "colour": "red"}, "knows no colour"),
-        ({"path": "a", "limit": 10}, "knows no limit"),
+        ({"path": "a", "colour": "red"}, "has no parameter colour"),
+        ({"path": "a", "limit": 10}, "has no parameter limit"),
     ):
         with pytest.raises(Invalid, match=words):
             box.call("read_file", arguments)
@@ -158,7 +158,7 @@ def test_the_log_verifies_after_tools_were_used(log: Decklog, box: Toolbox) -> N
 def test_a_tool_is_not_called_inside_of_a_transaction(log: Decklog, box: Toolbox, place: Path) -> None:
     with log.transaction():
         assert log.is_in_transaction
-        with pytest.raises(Invalid, match="inside of a transaction"):
+        with pytest.raises(Invalid, match="inside a transaction"):
             box.write_file("a.txt", "x", step="s1")
     assert not log.is_in_transaction
     assert not (place / "a.txt").exists()

@@ -26,7 +26,7 @@ MOST_CAP = 4 * 1024 * 1024
 
 @dataclass(kw_only=True)
 class Commands:
-    """Where commands run, what holds them in, what they see of the environment, how much of their output stays."""
+    """Settings of commands: their state folder, sandbox, passed variables, and the limit of stored output."""
 
     state: Path
     sandbox: Sandbox
@@ -35,7 +35,7 @@ class Commands:
 
     def __post_init__(self) -> None:
         if not 0 < self.cap_bytes <= MOST_CAP:
-            raise Invalid(f"cap_bytes is {self.cap_bytes}; it is 1 to {MOST_CAP}", field="cap_bytes")
+            raise Invalid(f"cap_bytes is {self.cap_bytes}; it must be 1 to {MOST_CAP}", field="cap_bytes")
         self.scratch = Path(tempfile.mkdtemp(prefix="decklog-"))
 
     def close(self) -> None:
@@ -43,7 +43,7 @@ class Commands:
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def folder(self, mark: str) -> Path:
-        """Make the folder that a command's supervisor writes to."""
+        """Create the folder that a command's supervisor writes to."""
         path = self.state / mark
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         return path
@@ -51,7 +51,7 @@ class Commands:
 
 @dataclass(kw_only=True)
 class ToolCall:
-    """What a tool gets that needs more than a root. `mark` names the call and is carried by every process it starts."""
+    """Context of a tool call. All processes that it starts have its `mark` in their environment."""
 
     log: Decklog
     run_id: str
@@ -62,28 +62,28 @@ class ToolCall:
     mark: str
     step: str | None = None
     notes: dict[str, Any] = field(default_factory=dict)
-    _afterwards: list[Callable[[], None]] = field(default_factory=list)
+    _end_actions: list[Callable[[], None]] = field(default_factory=list)
 
-    def afterwards(self, action: Callable[[], None]) -> None:
+    def on_end(self, action: Callable[[], None]) -> None:
         """Register an action for the end of the call."""
-        self._afterwards.append(action)
+        self._end_actions.append(action)
 
-    def keep_traces(self) -> None:
+    def keep_files(self) -> None:
         """Keep all files for a later investigation."""
-        self._afterwards.clear()
+        self._end_actions.clear()
 
-    def tidy(self) -> None:
+    def run_end_actions(self) -> None:
         """Run the actions that were registered for the end."""
-        while self._afterwards:
-            self._afterwards.pop()()
+        while self._end_actions:
+            self._end_actions.pop()()
 
-    def say(self, subtype: str, payload: dict[str, Any]) -> None:
+    def record_event(self, subtype: str, payload: dict[str, Any]) -> None:
         """Record an event during the call."""
         self.log.journal.append(self.run_id, kind="tool", subtype=subtype, payload={"call": self.mark, **payload})
 
 
-# The names of first parameters that the toolbox fills in; a model never sees them.
-PROVIDED = ("root", "call")
+# Names of first parameters that the toolbox supplies; they are hidden from models.
+INJECTED = ("root", "call")
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Tool:
     """One tool of a toolbox.
 
     `action` is the permission that trust checks. A tool that `changes` something records a side effect if its call has a step:
-    `guard` may refuse first, and `expect` returns the facts that `look` compares after a crash.
+    `guard` may refuse first, and `expect` returns the facts that `verify` compares after a crash.
     """
 
     function: Callable[..., Any]
@@ -112,21 +112,21 @@ class Tool:
     hidden: tuple[str, ...] = ()
     guard: Callable[[ToolCall, dict[str, Any]], None] | None = None
     expect: Callable[[ToolCall, dict[str, Any]], dict[str, Any]] | None = None
-    look: Callable[[ToolCall, Effect], EffectCheck] | None = None
+    verify: Callable[[ToolCall, Effect], EffectCheck] | None = None
 
     @classmethod
     def of(cls, function: Callable[..., Any], *, action: str | None = None, **more: Any) -> "Tool":
-        """Make a tool of a function; its name and docstring are the tool's."""
+        """Create a tool from a function, with its name and docstring."""
         name = function.__name__
-        made = cls(function=function, name=name, action=action or name, **more)
-        if not made.description:
-            raise TypeError(f"{name} has no docstring, so a model can't know what it does")
-        assert made.schema
-        return made
+        tool = cls(function=function, name=name, action=action or name, **more)
+        if not tool.description:
+            raise TypeError(f"{name} has no docstring, so a model has no description of it")
+        assert tool.schema
+        return tool
 
     @cached_property
     def description(self) -> str:
-        """What a model reads about the tool."""
+        """The description of the tool for a model."""
         return cleandoc(self.function.__doc__ or "")
 
     @property
@@ -134,17 +134,17 @@ class Tool:
         return self.description.partition("\n")[0]
 
     @cached_property
-    def provided(self) -> str | None:
-        """The first parameter, when the toolbox fills it in."""
+    def injected(self) -> str | None:
+        """The name of the first parameter if the toolbox supplies it, else None."""
         first = next(iter(signature(self.function).parameters), None)
-        return first if first in PROVIDED else None
+        return first if first in INJECTED else None
 
     @cached_property
     def parameters(self) -> list[Parameter]:
-        """The parameters that a caller gives."""
+        """The parameters for callers."""
         hints = get_type_hints(self.function)
-        every = list(signature(self.function).parameters.values())[1 if self.provided else 0 :]
-        return [one.replace(annotation=hints[one.name]) for one in every if one.name not in self.hidden]
+        every = list(signature(self.function).parameters.values())[1 if self.injected else 0 :]
+        return [parameter.replace(annotation=hints[parameter.name]) for parameter in every if parameter.name not in self.hidden]
 
     @cached_property
     def returns(self) -> Any:
@@ -153,10 +153,10 @@ class Tool:
     @cached_property
     def schema(self) -> dict[str, Any]:
         """The JSON schema of the arguments."""
-        return schema.schema_of_parameters(self.parameters)
+        return schema.build_parameters_schema(self.parameters)
 
     def read(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Check a call's arguments, and refuse what does not fit."""
+        """Check and convert a call's arguments; raise Invalid for a wrong one."""
         return schema.read_arguments(self.name, self.parameters, arguments)
 
     def as_dict(self) -> dict[str, Any]:
@@ -196,12 +196,12 @@ def from_data(annotation: Any, data: Any) -> Any:
     return data
 
 
-def texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Return the same plain value with every text in it changed."""
+def map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a plain value with a function applied to all its texts."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {change(key): texts(item, change) for key, item in value.items()}
+        return {change(key): map_texts(item, change) for key, item in value.items()}
     if isinstance(value, list):
-        return [texts(item, change) for item in value]
+        return [map_texts(item, change) for item in value]
     return value

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from decklog.core.errors import Invalid
 from decklog.guard.files.root import LARGEST_FILE, Root
-from decklog.guard.files.text import Form, decode, lines_of, replace
+from decklog.guard.files.text import TextFormat, decode, lines_of, replace
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class WrittenFile:
 
 
 @dataclass(frozen=True)
-class Edited:
+class EditedFile:
     """A file that was edited, and how many passages were replaced."""
 
     path: str
@@ -64,11 +64,11 @@ def write_file(root: Root, path: str, content: str) -> WrittenFile:
 
     The new content appears at once or not at all: readers never see half of it.
     """
-    data = Form().encode(content)
+    data = TextFormat().encode(content)
     return WrittenFile(root.write(path, data), len(data))
 
 
-def edit_file(root: Root, path: str, old_string: str, new_string: str, replace_all: bool = False) -> Edited:
+def edit_file(root: Root, path: str, old_string: str, new_string: str, replace_all: bool = False) -> EditedFile:
     """Replace a passage of a file that occurs once, or every one with `replace_all`.
 
     Everything else stays as it is to the byte: line endings, byte-order mark, encoding. Refuses if someone
@@ -80,4 +80,4 @@ def edit_file(root: Root, path: str, old_string: str, new_string: str, replace_a
         text, count = replace(text, old_string, new_string, replace_all=replace_all)
     except Invalid as error:
         raise Invalid(f"{path}: {error.message}", hint=error.hint, path=content.path, **error.details) from None
-    return Edited(root.write(path, form.encode(text), over=content), count)
+    return EditedFile(root.write(path, form.encode(text), over=content), count)

@@ -1,8 +1,7 @@
-"""Open files beneath a directory handle so that no link and no race leads out.
+"""Open files beneath a directory handle so that no link and no race leads outside.
 
-A path is opened in two steps. `canonical` follows the links in user space and gives a path without any;
-that is advice, since the disk may change meanwhile. `open_beneath` then opens that path one directory after
-another, each with `O_NOFOLLOW`, so what is opened is what was judged.
+A path is opened in two steps. `canonical` follows the links and returns a path without links, which may be outdated at once.
+`open_beneath` then opens this path directory by directory, each with `O_NOFOLLOW`, so only the checked path is opened.
 """
 
 import errno
@@ -13,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from decklog.guard.files.access import denied
+from decklog.guard.files.access import build_denial
 
 MOST_LINKS = 40
 # O_PATH needs only the right to pass through a directory, not to list it.
@@ -24,7 +23,7 @@ SAFE = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 
 
 def open_beneath(root_fd: int, path: str, flags: int) -> int:
-    """Open an existing file beneath the root; any link on the way is ELOOP."""
+    """Open an existing file beneath the root; a link in its path raises ELOOP."""
     *directories, name = path.split("/")
     if ".." in directories or name == "..":
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
@@ -51,28 +50,28 @@ def _open_no_link(name: str, flags: int, dir_fd: int) -> int:
 
 @dataclass(frozen=True)
 class ResolvedPath:
-    """Where a path leads: relative to the root, free of links, with what is there (None if nothing)."""
+    """A path relative to the root, without links, and the file's status (None if it is missing)."""
 
     path: str
     found: os.stat_result | None
 
 
-def canonical(root_fd: int, parts: Sequence[str], homes: Sequence[str], spelled: str, op: str = "") -> ResolvedPath:
-    """Follow a path's links and `..` beneath the root, or refuse it where one leads out.
+def canonical(root_fd: int, parts: Sequence[str], root_paths: Sequence[str], spelled: str, op: str = "") -> ResolvedPath:
+    """Resolve a path's links and `..` beneath the root; raise Denied if one leads outside.
 
-    Names that do not exist yet are taken as they are.
+    Missing names stay as they are.
     """
     with closing(_Descent(root_fd, spelled, op)) as descent:
         queue = deque(parts)
         while queue:
             target = descent.step(queue.popleft())
             if target is not None:
-                queue.extendleft(reversed(descent.follow(target, homes)))
+                queue.extendleft(reversed(descent.follow(target, root_paths)))
         return descent.place()
 
 
 class _Descent:
-    """A walk down from the root that remembers the handles it passed, so that `..` can go back up."""
+    """A walk down from the root. It keeps the handles of the directories, so that `..` can go back up."""
 
     def __init__(self, root_fd: int, spelled: str, op: str) -> None:
         self.root_fd, self.spelled, self.op = root_fd, spelled, op
@@ -86,9 +85,9 @@ class _Descent:
             os.close(self.handles.pop()[1])
 
     def step(self, name: str) -> str | None:
-        """Take one name; return the target if it is a link."""
+        """Enter one name; return the target if it is a link."""
         if self.file is not None and not self.missing:
-            raise denied("not-a-directory", self.spelled, self.op)
+            raise build_denial("not-a-directory", self.spelled, self.op)
         if name == "..":
             self._up()
         elif name not in ("", ".") and self.missing:
@@ -103,7 +102,7 @@ class _Descent:
         elif self.handles:
             os.close(self.handles.pop()[1])
         else:
-            raise denied("symlink-out" if self.links else "outside", self.spelled, self.op)
+            raise build_denial("symlink-out" if self.links else "outside", self.spelled, self.op)
 
     def _down(self, name: str) -> str | None:
         top = self.handles[-1][1] if self.handles else self.root_fd
@@ -119,18 +118,18 @@ class _Descent:
             self.missing.append(name)
         return None
 
-    def follow(self, target: str, homes: Sequence[str]) -> list[str]:
-        """Return the names a link leads through; an absolute link into the root starts again from it."""
+    def follow(self, target: str, root_paths: Sequence[str]) -> list[str]:
+        """Return the names in a link's target; an absolute link into the root starts at the root again."""
         self.links += 1
         if self.links > MOST_LINKS:
-            raise denied("symlink-loop", self.spelled, self.op)
+            raise build_denial("symlink-loop", self.spelled, self.op)
         if not target.startswith("/"):
             return target.split("/")
-        for home in homes:
+        for home in root_paths:
             if target == home or target.startswith(f"{home}/"):
                 self.close()
                 return target[len(home) :].split("/")
-        raise denied("symlink-out", self.spelled, self.op, target=target)
+        raise build_denial("symlink-out", self.spelled, self.op, target=target)
 
     def place(self) -> ResolvedPath:
         names = [name for name, _ in self.handles]

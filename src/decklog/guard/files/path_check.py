@@ -1,7 +1,7 @@
-"""Decide whether a path may be used under a root, and where it leads.
+"""Check whether a path may be used under a root, and resolve it.
 
-`resolve` is the judgement alone. The tools open files through `decklog.guard.files.root.Root`, which applies
-the same judgement and then opens what was judged, so that a change of the disk in between is refused too.
+`resolve` only checks. Tools open files with `decklog.guard.files.root.Root`, which applies the same check and then opens exactly
+the checked path, so that a concurrent change is denied too.
 """
 
 import errno
@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from decklog.core.errors import Invalid, NotFound
-from decklog.guard.files.access import SECRETS, AccessRules, Op, denied, flattened, split
+from decklog.guard.files.access import SECRETS, AccessRules, Op, build_denial, resolve_names, split
 from decklog.guard.files.open_beneath import PASS, ResolvedPath, canonical
 
-__all__ = ["DEFAULT", "SECRETS", "AccessRules", "Op", "homes_of", "judge", "resolve", "rules_for"]
+__all__ = ["DEFAULT", "SECRETS", "AccessRules", "Op", "find_root_paths", "judge", "resolve", "rules_for"]
 
 DEFAULT = AccessRules()
 LONGEST_POINTER = 4096
@@ -23,17 +23,17 @@ LONGEST_POINTER = 4096
 def resolve(
     root: str | os.PathLike[str], path: str | os.PathLike[str], op: str = "read", *, rules: AccessRules = DEFAULT
 ) -> Path:
-    """Return the absolute path, free of links, that a path under the root leads to; refuse one that gets out.
+    """Return the absolute path without links for a path under the root; raise Denied for one that leads outside.
 
-    `op` is `read`, `write` or `list`. A file that does not exist yet resolves to where it would be. Raises
-    `Denied` with the rule that fired in `details` and a remedy in `hint`.
+    `op` is `read`, `write` or `list`. A missing file resolves to its future path. `Denied` has the rule in `details` and a
+    remedy in `hint`.
     """
-    fd, homes = open_directory(root), homes_of(root)
+    fd, root_paths = open_directory(root), find_root_paths(root)
     try:
-        place = judge(fd, homes, os.fspath(path), _op(op), rules_for(fd, homes, rules))
+        place = judge(fd, root_paths, os.fspath(path), _op(op), rules_for(fd, root_paths, rules))
     finally:
         os.close(fd)
-    return Path(homes[0]) if place.path == "." else Path(homes[0], place.path)
+    return Path(root_paths[0]) if place.path == "." else Path(root_paths[0], place.path)
 
 
 def _op(op: str) -> Op:
@@ -44,7 +44,7 @@ def _op(op: str) -> Op:
 
 
 def open_directory(root: str | os.PathLike[str]) -> int:
-    """Open the root directory itself, by its real path."""
+    """Open the root directory by its real path."""
     real = os.path.realpath(root)
     if real == "/":
         raise Invalid("The root is the whole file system", hint="Name the repository's directory.", root=real)
@@ -56,39 +56,39 @@ def open_directory(root: str | os.PathLike[str]) -> int:
         raise NotFound(f"The root {real} does not exist", hint="Create it first.", root=real) from None
 
 
-def homes_of(root: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Return the absolute spellings of the root: its real path first, then as it was given."""
+def find_root_paths(root: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Return the absolute paths of the root: its real path, and the given one."""
     return tuple(dict.fromkeys((os.path.realpath(root), os.path.abspath(root))))
 
 
-def judge(root_fd: int, homes: tuple[str, ...], path: str, op: Op, rules: AccessRules) -> ResolvedPath:
-    """Find where a path leads beneath the root, or refuse it by spelling, links, rules or kind."""
-    parts = split(path, homes, op)
-    spelled = "/".join(flattened(parts)) or "."
+def judge(root_fd: int, root_paths: tuple[str, ...], path: str, op: Op, rules: AccessRules) -> ResolvedPath:
+    """Resolve a path beneath the root; raise Denied for its spelling, a link, a rule or the kind of file."""
+    parts = split(path, root_paths, op)
+    spelled = "/".join(resolve_names(parts)) or "."
     rules.judge(spelled, op)
     try:
-        place = canonical(root_fd, parts, homes, path, op)
+        place = canonical(root_fd, parts, root_paths, path, op)
     except PermissionError:
-        raise denied("permission", path, op) from None
+        raise build_denial("permission", path, op) from None
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ELOOP, errno.ENOTDIR):
             raise
-        # What was a link a moment ago is none now, or the other way round.
-        raise denied("symlink-race", path, op) from None
+        # A link was replaced concurrently, or a file by a link.
+        raise build_denial("symlink-race", path, op) from None
     if place.path != spelled:
-        # A link may give a guarded file an innocent name, or a guarded name an innocent file: judge both.
+        # Check both paths: a link may give a protected file another name, or a protected name another file.
         rules.judge(place.path, op)
     if op is Op.WRITE:
         rules.judge_allowed(place.path)
     if place.found is not None:
         rules.judge_file(place.path, op, place.found)
     elif parts[-1] in ("", ".", "..") and op is not Op.LIST:
-        raise denied("directory", path, op)
+        raise build_denial("directory", path, op)
     return place
 
 
-def rules_for(root_fd: int, homes: tuple[str, ...], rules: AccessRules) -> AccessRules:
-    """Add to the rules the directory that `.git` points to, if it points to one inside the root."""
+def rules_for(root_fd: int, root_paths: tuple[str, ...], rules: AccessRules) -> AccessRules:
+    """Return the rules, with the directory that `.git` points to if it is inside the root."""
     try:
         found = os.stat(".git", dir_fd=root_fd, follow_symlinks=False)
     except OSError:
@@ -99,7 +99,7 @@ def rules_for(root_fd: int, homes: tuple[str, ...], rules: AccessRules) -> Acces
         target = _git_pointer(root_fd)
     else:
         return rules
-    inside = os.path.relpath(os.path.join(homes[0], target), homes[0])
+    inside = os.path.relpath(os.path.join(root_paths[0], target), root_paths[0])
     return rules if inside == "." or inside.startswith("..") else replace(rules, git_home=inside)
 
 

@@ -7,29 +7,29 @@ from types import TracebackType
 from typing import Protocol
 
 from decklog.core.errors import Conflict
-from decklog.guard.files.access import AccessRules, Op, denied
+from decklog.guard.files.access import AccessRules, Op, build_denial
 from decklog.guard.files.open_beneath import PASS
 
 
 class ChangeContext(Protocol):
-    """What a change needs of the root it happens in."""
+    """Interface of the root of a change."""
 
     rules: AccessRules
 
     def open_exact(self, path: str, flags: int) -> int: ...
 
-    def forget_directories(self, made: list[str]) -> None: ...
+    def remove_directories(self, created: list[str]) -> None: ...
 
 
 class PendingFile:
-    """A file that will be replaced or removed when it is committed, and is untouched if it is not."""
+    """A file that a commit will replace or remove; without a commit it stays unchanged."""
 
-    def __init__(self, ground: ChangeContext, path: str, name: str, directory_fd: int, made: list[str]) -> None:
+    def __init__(self, root: ChangeContext, path: str, name: str, directory_fd: int, created: list[str]) -> None:
         self.path = path
-        self._ground = ground
+        self._root = root
         self._name = name
         self._fd = directory_fd
-        self._made = made
+        self._created_directories = created
         self._temporary: str | None = None
         self._before = self._look()
 
@@ -48,7 +48,7 @@ class PendingFile:
     def prepare(self, data: bytes | None, *, is_executable: bool | None) -> None:
         """Write the new bytes to a temporary file; None removes the file."""
         if self._before is not None:
-            self._ground.rules.judge_file(self.path, Op.WRITE, self._before)
+            self._root.rules.judge_file(self.path, Op.WRITE, self._before)
         elif data is None:
             raise FileNotFoundError(2, os.strerror(2), self.path)
         if data is not None:
@@ -84,7 +84,7 @@ class PendingFile:
         os.fchmod(fd, mode)
 
     def commit(self, expected: os.stat_result | None = None) -> None:
-        """Commit the change; refuse if the file or its directory was changed meanwhile."""
+        """Commit the change; raise Conflict if the file or its directory has changed."""
         if not _is_same(self._look(), self._before) or (expected and not _is_same(expected, self._before)):
             hint = "Read the file again and repeat the change."
             raise Conflict(f"{self.path!r} was changed by someone else meanwhile", hint=hint, path=self.path)
@@ -94,22 +94,22 @@ class PendingFile:
         else:
             os.rename(self._temporary, self._name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
             self._temporary = None
-        self._made = []
+        self._created_directories = []
         os.fsync(self._fd)
 
     def _refuse_moved_directory(self) -> None:
         try:
-            fd = self._ground.open_exact(os.path.dirname(self.path) or ".", PASS)
+            fd = self._root.open_exact(os.path.dirname(self.path) or ".", PASS)
         except OSError:
-            raise denied("moved", self.path, Op.WRITE) from None
+            raise build_denial("moved", self.path, Op.WRITE) from None
         try:
             if not os.path.samestat(os.fstat(fd), os.fstat(self._fd)):
-                raise denied("moved", self.path, Op.WRITE)
+                raise build_denial("moved", self.path, Op.WRITE)
         finally:
             os.close(fd)
 
     def abort(self) -> None:
-        """Discard what was prepared, if it was not committed. Safe to call again."""
+        """Discard a change that was not committed. Repeated calls do nothing."""
         if self._fd < 0:
             return
         if self._temporary is not None:
@@ -118,7 +118,7 @@ class PendingFile:
                 os.unlink(self._temporary, dir_fd=self._fd)
         os.close(self._fd)
         self._fd = -1
-        self._ground.forget_directories(self._made)
+        self._root.remove_directories(self._created_directories)
 
 
 def _is_same(now: os.stat_result | None, then: os.stat_result | None) -> bool:

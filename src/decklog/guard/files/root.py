@@ -1,8 +1,7 @@
-"""Read and replace files beneath one directory, and nowhere else.
+"""Read and replace files beneath one directory only.
 
-A `Root` holds the directory open and reaches everything from that handle, so neither a link nor a directory
-swapped in the meantime leads out. A file is replaced by a temporary file and a rename within the handle of
-its directory: a rename puts a new file under the name and never writes through what was there.
+A `Root` keeps the directory open and opens all paths from that handle, so neither a link nor a concurrently swapped directory
+leads outside. To replace a file, it writes a temporary file and renames it, so it never writes through an existing link.
 """
 
 import errno
@@ -14,9 +13,9 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from decklog.core.errors import Closed, Conflict, DecklogError, DiskFull, Invalid, NotFound, ReadOnly, TooLarge, Unavailable
-from decklog.guard.files.access import AccessRules, Op, denied, split
+from decklog.guard.files.access import AccessRules, Op, build_denial, split
 from decklog.guard.files.open_beneath import PASS, ResolvedPath, open_beneath
-from decklog.guard.files.path_check import DEFAULT, homes_of, judge, open_directory, rules_for
+from decklog.guard.files.path_check import DEFAULT, find_root_paths, judge, open_directory, rules_for
 from decklog.guard.files.pending import PendingFile
 
 LARGEST_FILE = 10 * 1024 * 1024
@@ -25,7 +24,7 @@ MOST_TRIES = 8
 
 @dataclass(frozen=True)
 class Content:
-    """The bytes of a file, with where they really lie and what the file was when they were read."""
+    """The bytes of a file, with its path without links and its status at the time of reading."""
 
     path: str
     data: bytes
@@ -33,17 +32,17 @@ class Content:
 
 
 class Root:
-    """A directory that tools may work in; closing it ends that."""
+    """A directory in which tools may work until it is closed."""
 
     def __init__(self, path: str | os.PathLike[str], *, rules: AccessRules = DEFAULT) -> None:
-        self.homes = homes_of(path)
+        self.root_paths = find_root_paths(path)
         self.fd = open_directory(path)
-        self.rules = rules_for(self.fd, self.homes, rules)
+        self.rules = rules_for(self.fd, self.root_paths, rules)
 
     @property
     def path(self) -> str:
-        """The absolute path of the directory, free of links."""
-        return self.homes[0]
+        """The absolute path of the directory, without links."""
+        return self.root_paths[0]
 
     def __enter__(self) -> "Root":
         return self
@@ -58,23 +57,23 @@ class Root:
             self.fd = -1
 
     def place(self, path: str, op: Op) -> ResolvedPath:
-        """Find where a path leads, or refuse it; what is there may change before it is opened."""
+        """Resolve a path, or raise Denied. The file may still change before it is opened."""
         if self.fd < 0:
             raise Closed(f"The root {self.path} is closed", hint="Open it again.", root=self.path)
-        return judge(self.fd, self.homes, path, op, self.rules)
+        return judge(self.fd, self.root_paths, path, op, self.rules)
 
     def open_exact(self, path: str, flags: int) -> int:
-        """Open a path that is already judged and free of links; a link met on the way is ELOOP."""
+        """Open a path that was checked and has no links; a link raises ELOOP."""
         return open_beneath(self.fd, path, flags)
 
     def read(self, path: str, *, limit: int = LARGEST_FILE) -> Content:
-        """Read a whole file, or refuse one that is larger than `limit` bytes."""
+        """Read a whole file; raise TooLarge for more than `limit` bytes."""
         for _ in range(MOST_TRIES):
-            with errors_of(path, Op.READ):
+            with translate_errors(path, Op.READ):
                 content = self._read_once(path, limit)
             if self.rules.allow_hardlinks or self._is_still_there(content):
                 return content
-        raise Conflict(f"{path!r} keeps being replaced", hint="Try again when it is at rest.", path=path)
+        raise Conflict(f"{path!r} keeps being replaced", hint="Try again when nothing else changes it.", path=path)
 
     def _read_once(self, path: str, limit: int) -> Content:
         exact, fd = self._open_to_read(path)
@@ -86,9 +85,8 @@ class Root:
             os.close(fd)
 
     def _is_still_there(self, content: Content) -> bool:
-        # A hard link can be opened and then replaced, which leaves the file outside with one name and looking
-        # innocent. So the file must still have this name, and its names must not have changed meanwhile: that
-        # would show in the change time alone, where new bytes show in both times.
+        # A hard link can be replaced after it was opened; the outside file then has one link and looks harmless. So the
+        # file must still have this name, and its links must be unchanged: a new link changes ctime only, new bytes both times.
         try:
             now = os.stat(content.path, dir_fd=self.fd, follow_symlinks=False)
         except FileNotFoundError:
@@ -100,22 +98,22 @@ class Root:
     def _open_to_read(self, path: str) -> tuple[str, int]:
         if self.fd < 0:
             self.place(path, Op.READ)
-        parts = split(path, self.homes, Op.READ)
+        parts = split(path, self.root_paths, Op.READ)
         if ".." not in parts and parts[-1] not in ("", "."):
             exact = "/".join(parts)
             self.rules.judge(exact, Op.READ)
-            with suppress_link():
+            with ignore_link():
                 return exact, self.open_exact(exact, os.O_RDONLY)
         exact = self.place(path, Op.READ).path
         return exact, self.open_exact(exact, os.O_RDONLY)
 
     def stage(self, path: str, data: bytes | None, *, is_executable: bool | None = None) -> PendingFile:
-        """Prepare to replace a file by these bytes, or to remove it (None); a commit makes it so."""
+        """Prepare to replace a file's content, or to remove the file (None); a commit then does so."""
         place = self.place(path, Op.WRITE)
-        with errors_of(path, Op.WRITE):
+        with translate_errors(path, Op.WRITE):
             directory, _, name = place.path.rpartition("/")
-            fd, made = self._open_directory(directory or ".", create=data is not None)
-            change = PendingFile(self, place.path, name, fd, made)
+            fd, created = self._open_directory(directory or ".", create=data is not None)
+            change = PendingFile(self, place.path, name, fd, created)
             try:
                 change.prepare(data, is_executable=is_executable)
             except BaseException:
@@ -124,18 +122,18 @@ class Root:
         return change
 
     def write(self, path: str, data: bytes, *, over: Content | None = None) -> str:
-        """Replace a file by these bytes, creating its directories; return the path where they lie.
+        """Write a file's new content, creating its directories; return its path without links.
 
-        With `over`, refuses if the file is no longer the one that was read.
+        With `over`, raise Conflict if the file has changed since it was read.
         """
-        with self.stage(path, data) as change, errors_of(path, Op.WRITE):
+        with self.stage(path, data) as change, translate_errors(path, Op.WRITE):
             change.commit(over.found if over else None)
         return change.path
 
     def _open_directory(self, directory: str, *, create: bool) -> tuple[int, list[str]]:
-        made: list[str] = []
+        created: list[str] = []
         try:
-            return self.open_exact(directory, os.O_RDONLY | os.O_DIRECTORY), made
+            return self.open_exact(directory, os.O_RDONLY | os.O_DIRECTORY), created
         except FileNotFoundError:
             if not create:
                 raise
@@ -143,17 +141,17 @@ class Root:
             parent = self.open_exact(os.path.dirname(prefix) or ".", os.O_RDONLY | os.O_DIRECTORY)
             try:
                 os.mkdir(os.path.basename(prefix), dir_fd=parent)
-                made.append(prefix)
+                created.append(prefix)
                 os.fsync(parent)
             except FileExistsError:
                 continue
             finally:
                 os.close(parent)
-        return self.open_exact(directory, os.O_RDONLY | os.O_DIRECTORY), made
+        return self.open_exact(directory, os.O_RDONLY | os.O_DIRECTORY), created
 
-    def forget_directories(self, made: list[str]) -> None:
-        """Remove directories that were created for a change which then did not happen."""
-        for directory in reversed(made):
+    def remove_directories(self, created: list[str]) -> None:
+        """Remove directories that were created for a change that was aborted."""
+        for directory in reversed(created):
             with suppress(OSError):
                 parent = self.open_exact(os.path.dirname(directory) or ".", PASS)
                 try:
@@ -183,8 +181,8 @@ def _read_all(fd: int, path: str, found: os.stat_result, limit: int) -> bytes:
 
 
 @contextmanager
-def suppress_link() -> Iterator[None]:
-    """Treat a link on the way as "not opened", for a caller that then follows links safely."""
+def ignore_link() -> Iterator[None]:
+    """Ignore a link in a path: the caller then follows links safely."""
     try:
         yield
     except OSError as error:
@@ -193,31 +191,31 @@ def suppress_link() -> Iterator[None]:
 
 
 @contextmanager
-def errors_of(path: str, op: Op) -> Iterator[None]:
-    """Raise errors of the operating system as errors of Decklog."""
+def translate_errors(path: str, op: Op) -> Iterator[None]:
+    """Convert errors of the operating system to Decklog's errors."""
     try:
         yield
     except OSError as error:
-        raise worded(error, path, op) from error
+        raise translate_error(error, path, op) from error
 
 
-def worded(error: OSError, path: str, op: Op) -> DecklogError:
-    """Return our error for one of the operating system."""
+def translate_error(error: OSError, path: str, op: Op) -> DecklogError:
+    """Return the Decklog error for an error of the operating system."""
     match error.errno:
         case errno.ENOENT:
             return NotFound(f"{path!r} does not exist", hint="Look for it with glob or list_files.", path=path)
         case errno.ELOOP | errno.EXDEV:
-            return denied("symlink-race", path, op)
+            return build_denial("symlink-race", path, op)
         case errno.ENOTDIR:
-            return denied("not-a-directory", path, op)
+            return build_denial("not-a-directory", path, op)
         case errno.EISDIR:
-            return denied("directory", path, op)
+            return build_denial("directory", path, op)
         case errno.ENXIO | errno.ENODEV:
-            return denied("special-file", path, op)
+            return build_denial("special-file", path, op)
         case errno.ENAMETOOLONG:
-            return denied("too-long", path, op)
+            return build_denial("too-long", path, op)
         case errno.EACCES | errno.EPERM:
-            return denied("permission", path, op)
+            return build_denial("permission", path, op)
         case errno.EROFS:
             return ReadOnly(f"{path!r} lies on a read-only file system", hint="Work on a copy.", path=path)
         case errno.ENOSPC | errno.EDQUOT:

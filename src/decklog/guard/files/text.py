@@ -15,14 +15,14 @@ MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs
 
 
 @dataclass(frozen=True)
-class Form:
-    """How a text is written down: its encoding and its byte-order mark, if any."""
+class TextFormat:
+    """Encoding of a text, and its byte-order mark, if any."""
 
     encoding: str = "utf-8"
     mark: bytes = b""
 
     def encode(self, text: str) -> bytes:
-        """Write a text down in this form, or refuse one that the encoding has no characters for."""
+        """Encode a text in this format; raise an error for characters that the encoding lacks."""
         try:
             return self.mark + text.encode(self.encoding)
         except UnicodeEncodeError as error:
@@ -33,15 +33,15 @@ class Form:
             ) from None
 
 
-def decode(data: bytes) -> tuple[str, Form]:
-    """Read bytes as text, with the form that writes the same bytes again."""
+def decode(data: bytes) -> tuple[str, TextFormat]:
+    """Decode bytes to a text, with the format that encodes it to the same bytes."""
     for mark, encoding in MARKS:
         if data.startswith(mark):
             text = _exact(data[len(mark) :], encoding)
             if text is not None:
-                return text, Form(encoding, mark)
+                return text, TextFormat(encoding, mark)
     text = _exact(data, "utf-8")
-    return (text, Form()) if text is not None else (data.decode("latin-1"), Form("latin-1"))
+    return (text, TextFormat()) if text is not None else (data.decode("latin-1"), TextFormat("latin-1"))
 
 
 def _exact(data: bytes, encoding: str) -> str | None:
@@ -52,7 +52,7 @@ def _exact(data: bytes, encoding: str) -> str | None:
 
 
 def lines_of(text: str) -> list[str]:
-    """Split into lines that keep their ending; only a line feed ends one, as in git."""
+    """Split a text into lines with their endings; only a line feed ends a line, as in git."""
     lines = text.split("\n")
     last = lines.pop()
     return [f"{line}\n" for line in lines] + ([last] if last else [])
@@ -65,7 +65,7 @@ def is_crlf(text: str) -> bool:
 
 
 def with_crlf(text: str) -> str:
-    """Return a text whose bare line feeds are carriage return and line feed."""
+    """Return a text with its bare line feeds replaced by carriage return and line feed."""
     return text.replace("\r\n", "\n").replace("\n", "\r\n")
 
 

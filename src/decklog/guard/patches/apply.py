@@ -7,10 +7,10 @@ from difflib import unified_diff
 from typing import NoReturn
 
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound
-from decklog.guard.files.access import Op, denied
+from decklog.guard.files.access import Op, build_denial
 from decklog.guard.files.pending import PendingFile
-from decklog.guard.files.root import Content, Root, errors_of
-from decklog.guard.files.text import Form, decode, is_crlf, lines_of
+from decklog.guard.files.root import Content, Root, translate_errors
+from decklog.guard.files.text import TextFormat, decode, is_crlf, lines_of
 
 HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 ESCAPE = re.compile(r'\\([0-7]{3}|[abtnvfr"\\])')
@@ -136,7 +136,7 @@ class _Reader:
         modes = [says.get(word) for word in ("old mode", "new mode", "new file mode", "deleted file mode")]
         modes.append(says.get("index", "").partition(" ")[2])
         if any(one in LINKS for one in modes):
-            raise denied("special-file", path, "write")
+            raise build_denial("special-file", path, "write")
         if mode is None:
             return None
         if mode not in MODES:
@@ -219,13 +219,13 @@ class PatchedFile:
 
 
 @dataclass(frozen=True)
-class Patched:
+class PatchResult:
     """What a patch did, file by file, in its order."""
 
     files: tuple[PatchedFile, ...]
 
 
-def apply_patch(root: Root, text: str) -> Patched:
+def apply_patch(root: Root, text: str) -> PatchResult:
     """Apply a unified diff: create, change, delete and rename files, or refuse it whole.
 
     Everything is worked out in memory first: a hunk whose lines are not there, a path that gets out, a file
@@ -236,15 +236,15 @@ def apply_patch(root: Root, text: str) -> Patched:
     plan = _Plan(root)
     files = tuple(plan.add(file) for file in parse_patch(text))
     plan.carry_out()
-    return Patched(files)
+    return PatchResult(files)
 
 
-def plan_patch(root: Root, text: str) -> tuple[Patched, dict[str, tuple[bytes | None, bytes | None]]]:
+def plan_patch(root: Root, text: str) -> tuple[PatchResult, dict[str, tuple[bytes | None, bytes | None]]]:
     """Work out what a patch would do without doing it: its result, and each file's bytes before and after."""
     plan = _Plan(root)
     files = tuple(plan.add(file) for file in parse_patch(text))
     before = {path: content.data if content else None for path, content in plan.before.items()}
-    return Patched(files), {path: (before[path], data) for path, data in plan.after.items()}
+    return PatchResult(files), {path: (before[path], data) for path, data in plan.after.items()}
 
 
 class _Plan:
@@ -307,7 +307,7 @@ class _Plan:
             try:
                 for change in changes:
                     before = self.before[change.path]
-                    with errors_of(change.path, Op.WRITE):
+                    with translate_errors(change.path, Op.WRITE):
                         change.commit(before.found if before else None)
                     done.append(change)
             except BaseException:
@@ -356,10 +356,10 @@ def _patched(data: bytes, file: FilePatch) -> bytes:
         return form.encode(_rewritten(text, adapted, file.path))
 
 
-def _text(data: bytes) -> tuple[str, Form]:
+def _text(data: bytes) -> tuple[str, TextFormat]:
     text, form = decode(data)
     # A patch shows the mark of a UTF-8 file as the first character of its first line.
-    return (f"\ufeff{text}", Form()) if form.mark and form.encoding == "utf-8" else (text, form)
+    return (f"\ufeff{text}", TextFormat()) if form.mark and form.encoding == "utf-8" else (text, form)
 
 
 def _with_endings_of(text: str, hunks: tuple[PatchHunk, ...]) -> tuple[PatchHunk, ...]:

@@ -13,9 +13,9 @@ from typing import Any
 import re2
 
 from decklog.core.errors import DecklogError, Denied, Invalid, NotFound
-from decklog.guard.files.access import Op, denied
+from decklog.guard.files.access import Op, build_denial
 from decklog.guard.files.gitignore import IgnoreFile, Ignores, compile_regex, with_parents
-from decklog.guard.files.root import LARGEST_FILE, Root, errors_of
+from decklog.guard.files.root import LARGEST_FILE, Root, translate_errors
 from decklog.guard.globs import glob_regex
 
 MOST_ALTERNATIVES = 1000
@@ -27,7 +27,7 @@ def full_match(pattern: str) -> Callable[[str], bool]:
     """Make a test of whole relative paths: `*.py` is a file right here, `**/*.py` one at any depth."""
     pattern = pattern.removeprefix("./")
     if pattern.startswith("/") or ".." in pattern.split("/"):
-        raise denied("outside", pattern, "list")
+        raise build_denial("outside", pattern, "list")
     expressions = [glob_regex(one) for one in alternatives(pattern)]
     usable = [expression for expression in expressions if expression]
     if not usable:
@@ -74,7 +74,7 @@ LARGEST_IGNORE_FILE = 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Skipped:
+class SkippedPath:
     """Something a tool left out, and why."""
 
     path: str
@@ -82,22 +82,22 @@ class Skipped:
 
 
 @dataclass(frozen=True)
-class Walked:
+class WalkResult:
     """The files a walk found, as paths relative to the root, and what it had to leave out."""
 
     files: tuple[str, ...]
     links: tuple[str, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedPath, ...]
 
 
-def walk(root: Root, path: str = ".", *, recursive: bool = True, with_ignored: bool = False) -> Walked:
+def walk(root: Root, path: str = ".", *, recursive: bool = True, with_ignored: bool = False) -> WalkResult:
     """Find every file beneath a directory (or the file itself), leaving out what `.gitignore` files list.
 
     `.git` and `.decklog` are never entered. Links are given apart and not followed.
     """
     place = root.place(path, Op.LIST)
     if place.found is None:
-        with errors_of(path, Op.LIST):
+        with translate_errors(path, Op.LIST):
             raise FileNotFoundError(2, os.strerror(2), path)
     return _Walk(root, with_ignored=with_ignored).run(place.path, recursive=recursive)
 
@@ -108,16 +108,16 @@ class _Walk:
         self.with_ignored = with_ignored
         self.files: list[str] = []
         self.links: list[str] = []
-        self.skipped: list[Skipped] = []
+        self.skipped: list[SkippedPath] = []
 
-    def run(self, start: str, *, recursive: bool) -> Walked:
+    def run(self, start: str, *, recursive: bool) -> WalkResult:
         pending: list[tuple[str, Ignores]] = [(start, self._ignores_above(start))]
         while pending:
             directory, ignores = pending.pop()
             below = list(self._enter(directory, ignores))
             pending.extend(below if recursive else ())
         skipped = sorted(self.skipped, key=lambda one: one.path)
-        return Walked(tuple(sorted(self.files)), tuple(sorted(self.links)), tuple(skipped))
+        return WalkResult(tuple(sorted(self.files)), tuple(sorted(self.links)), tuple(skipped))
 
     def _ignores_above(self, start: str) -> Ignores:
         ignores = Ignores()
@@ -135,7 +135,7 @@ class _Walk:
             self.files.append(directory)
             return
         except OSError as error:
-            self.skipped.append(Skipped(directory, f"can't be opened: {error.strerror}"))
+            self.skipped.append(SkippedPath(directory, f"can't be opened: {error.strerror}"))
             return
         try:
             with os.scandir(fd) as entries:
@@ -156,7 +156,7 @@ class _Walk:
                 continue
             if not _is_utf8(entry.name):
                 shown = os.fsencode(path).decode("utf-8", "replace")
-                self.skipped.append(Skipped(shown, "its name is not valid UTF-8"))
+                self.skipped.append(SkippedPath(shown, "its name is not valid UTF-8"))
             elif is_dir:
                 yield path, ignores
             elif entry.is_symlink():
@@ -204,7 +204,7 @@ class Matches:
 
     matches: tuple[Match, ...]
     truncated: bool
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedPath, ...]
 
 
 def grep(
@@ -234,11 +234,11 @@ def grep(
     return Matches(tuple(matches), False, _in_order(skipped))
 
 
-def _in_order(skipped: list[Skipped]) -> tuple[Skipped, ...]:
+def _in_order(skipped: list[SkippedPath]) -> tuple[SkippedPath, ...]:
     return tuple(sorted(skipped, key=lambda one: one.path))
 
 
-def _searchable(root: Root, path: str, glob: str | None) -> tuple[list[str], list[Skipped]]:
+def _searchable(root: Root, path: str, glob: str | None) -> tuple[list[str], list[SkippedPath]]:
     wanted = name_match(glob)
     walked = walk(root, path)
     files: list[str] = []
@@ -248,7 +248,7 @@ def _searchable(root: Root, path: str, glob: str | None) -> tuple[list[str], lis
             continue
         reason = _reason_to_skip(root, file)
         if reason:
-            skipped.append(Skipped(file, reason))
+            skipped.append(SkippedPath(file, reason))
         else:
             files.append(file)
     return files, skipped
@@ -266,14 +266,14 @@ def _reason_to_skip(root: Root, file: str) -> str | None:
     return f"it is larger than {LARGEST_FILE} bytes" if found.st_size > LARGEST_FILE else None
 
 
-def _matches(root: Root, files: Sequence[str], finder: "Finder", context: int, skipped: list[Skipped]) -> Iterator[Match]:
+def _matches(root: Root, files: Sequence[str], finder: "Finder", context: int, skipped: list[SkippedPath]) -> Iterator[Match]:
     for file in files:
         try:
             data = root.read(file).data
         except NotFound:
             continue
         except DecklogError as error:
-            skipped.append(Skipped(file, error.message))
+            skipped.append(SkippedPath(file, error.message))
             continue
         if b"\0" not in data:
             yield from finder.matches(file, data, context)

@@ -32,7 +32,7 @@ _POLL_SECONDS = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchOrder:
-    """A command for a supervisor. `bound`: it ends with its starter. `detached`: its child processes may outlive it.
+    """Order to run a command. A `bound` one ends with its starter; child processes of a `detached` one may outlive it.
 
     With `grace_seconds`, a bound command outlives its starter for that time and can be adopted. `input` is the file for its
     standard input.
@@ -83,7 +83,7 @@ class LaunchOrder:
 
 
 @dataclass
-class Supervised:
+class SupervisedCommand:
     """A command under its supervisor."""
 
     mark: str
@@ -99,8 +99,8 @@ class Supervised:
         if message is None:
             end_process_tree(self.mark)
             raise Unavailable(
-                f"The process that kept {self.pid} was killed, so its end is not known",
-                hint="What was left of the command has been ended. Look at what it did before running it again.",
+                f"The supervisor of process {self.pid} was killed, so the outcome is unknown",
+                hint="The rest of the command was killed. Check its effects before you run it again.",
                 pid=self.pid,
             )
         ended: dict[str, Any] = message["ended"]
@@ -111,8 +111,8 @@ class Supervised:
         """Return the output so far."""
         return read_output(self.folder)
 
-    def let_go(self) -> None:
-        """Close the status pipe. This ends a bound command that still runs, and waits for it."""
+    def close(self) -> None:
+        """Close the status pipe. If a bound command still runs, end it and wait for it."""
         is_ending = self._status.is_binding and not self._has_ended
         self._status.close()
         end = time.monotonic() + _END_SECONDS
@@ -160,8 +160,8 @@ class _Status:
             self._control = None
 
 
-def launch(order: LaunchOrder) -> Supervised:
-    """Start a command under its own supervisor; raise when it can't be started."""
+def launch(order: LaunchOrder) -> SupervisedCommand:
+    """Start a command under a supervisor; raise an error if it can't be started."""
     read, write = os.pipe()
     try:
         control = _start_supervisor(order, write)
@@ -174,12 +174,12 @@ def launch(order: LaunchOrder) -> Supervised:
     message = status.next("started", seconds=_START_SECONDS)
     if message is None:
         status.close()
-        raise _not_started(order)
+        raise _build_start_error(order)
     if "refused" in message:
         status.close()
-        raise _worded(message["refused"], order.argv[0])
+        raise _translate_error(message["refused"], order.argv[0])
     started = message["started"]
-    return Supervised(order.mark, order.folder, started["pid"], Identity.from_text(started["supervisor"]), status)
+    return SupervisedCommand(order.mark, order.folder, started["pid"], Identity.from_text(started["supervisor"]), status)
 
 
 def _start_supervisor(order: LaunchOrder, status: int) -> Any:
@@ -213,25 +213,29 @@ def _start_supervisor(order: LaunchOrder, status: int) -> Any:
 
 
 def _make_rules(order: LaunchOrder) -> int | None:
-    """Return a handle on the Landlock rules of a command, or None where Landlock does not confine it."""
+    """Return the file descriptor of a command's Landlock rules, or None without Landlock."""
     try:
         return None if order.allowed_paths is None else landlock.make_rules(order.allowed_paths)
     except OSError as error:
-        raise _worded({"errno": error.errno, "strerror": error.strerror}, order.argv[0]) from error
+        raise _translate_error({"errno": error.errno, "strerror": error.strerror}, order.argv[0]) from error
 
 
-def _not_started(order: LaunchOrder) -> Unavailable:
-    trouble = order.folder / "supervisor.err"
-    said = trouble.read_text(errors="replace").strip().rpartition("\n")[2] if trouble.exists() else ""
-    return Unavailable(f"The supervisor of a process did not start: {said or 'it said nothing'}", hint="Check sys.executable.")
+def _build_start_error(order: LaunchOrder) -> Unavailable:
+    error_path = order.folder / "supervisor.err"
+    message = error_path.read_text(errors="replace").strip().rpartition("\n")[2] if error_path.exists() else ""
+    return Unavailable(
+        f"The supervisor of a process did not start: {message or 'it message nothing'}", hint="Check sys.executable."
+    )
 
 
-def _worded(problem: dict[str, Any], program: str) -> Exception:
+def _translate_error(problem: dict[str, Any], program: str) -> Exception:
     match problem["errno"]:
         case errno.ENOENT | errno.ENOTDIR:
             return NotFound(f"There is no program {program!r}", hint="Check its name and PATH.", program=program)
         case errno.EACCES | errno.EPERM:
-            return Denied(f"{program!r} can't be run here", hint="Check its mode, and the paths that the sandbox allows.", program=program)
+            return Denied(
+                f"{program!r} can't be run here", hint="Check its mode, and the paths that the sandbox allows.", program=program
+            )
         case errno.E2BIG | errno.ENOEXEC:
             return Invalid(f"{program!r} can't be run: {problem['strerror']}", hint="Run it through its interpreter.")
     return Unavailable(f"{program!r} can't be started: {problem['strerror']}", program=program)
@@ -239,21 +243,21 @@ def _worded(problem: dict[str, Any], program: str) -> Exception:
 
 def end_process_tree(mark: str, seconds: float = 10.0) -> int:
     """Kill all processes with a mark until none is left; return their number."""
-    met, end = 0, time.monotonic() + seconds
-    while (left := process_tree.carriers(mark)) and time.monotonic() < end:
-        met = max(met, len(left))
-        process_tree.strike(left, signal.SIGKILL)
+    count, end = 0, time.monotonic() + seconds
+    while (left := process_tree.find_marked_processes(mark)) and time.monotonic() < end:
+        count = max(count, len(left))
+        process_tree.send_signal(left, signal.SIGKILL)
         time.sleep(0.01)
-    return met
+    return count
 
 
-def adopt(folder: Path) -> None:
-    """Make this process the starter of a command whose starter has died."""
+def adopt_command(folder: Path) -> None:
+    """Register this process as the starter of a command whose starter has died."""
     new = folder / f"{ADOPTED}.{os.getpid()}"
     new.write_text(Identity.own().as_text(), encoding="utf-8")
     new.rename(folder / ADOPTED)
 
 
-def discard(folder: Path) -> None:
+def remove_folder(folder: Path) -> None:
     """Remove a command's folder."""
     shutil.rmtree(folder, ignore_errors=True)

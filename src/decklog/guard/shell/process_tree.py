@@ -8,17 +8,17 @@ from decklog.core.processes import Identity, Stat, stat_of
 MARK = "DECKLOG_PROCESS"
 
 
-def everyone() -> Iterator[Stat]:
+def all_processes() -> Iterator[Stat]:
     """Yield all visible processes."""
     for name in os.listdir("/proc"):
         if name.isdigit() and (found := stat_of(int(name))) is not None:
             yield found
 
 
-def descendants(ancestor: int) -> list[Stat]:
+def find_descendants(ancestor: int) -> list[Stat]:
     """List the live descendants of a process, children before grandchildren."""
     children: dict[int, list[Stat]] = {}
-    for one in everyone():
+    for one in all_processes():
         children.setdefault(one.parent, []).append(one)
     found: list[Stat] = []
     pending = [ancestor]
@@ -29,14 +29,14 @@ def descendants(ancestor: int) -> list[Stat]:
     return [one for one in found if not one.is_dead]
 
 
-def carriers(mark: str) -> list[Stat]:
+def find_marked_processes(mark: str) -> list[Stat]:
     """List the live processes with a mark in their initial environment.
 
     This also finds processes that have left their group and lost their parents, but not those with a cleared environment or
     of another user.
     """
     wanted = f"{MARK}={mark}".encode()
-    return [one for one in everyone() if not one.is_dead and wanted in _environment(one.pid)]
+    return [one for one in all_processes() if not one.is_dead and wanted in _environment(one.pid)]
 
 
 def _environment(pid: int) -> list[bytes]:
@@ -44,15 +44,15 @@ def _environment(pid: int) -> list[bytes]:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return file.read().split(b"\0")
     except OSError:
-        # Gone meanwhile, or not ours to look at.
+        # The process has ended, or it belongs to another user.
         return []
 
 
-def strike(members: list[Stat], number: int) -> int:
-    """Send a signal to exactly these processes; return how many got it."""
-    hit = 0
+def send_signal(members: list[Stat], number: int) -> int:
+    """Send a signal to these processes, unless their numbers were reused; return how many received it."""
+    count = 0
     for member in members:
         identity = Identity.of(member.pid)
         if identity is not None and identity.ticks == member.ticks:
-            hit += identity.send(number)
-    return hit
+            count += identity.send(number)
+    return count

@@ -23,7 +23,7 @@ from decklog.guard.shell.spool import Chunk, Output, read_output
 from decklog.stores.effects.effects import Effect
 
 NAMES = frozenset({"PATH", "HOME", "LANG", "LANGUAGE", "TERM", "TZ", "USER", "LOGNAME", "TMPDIR", "NO_COLOR"})
-# The categories of locale(7) and their override. Anything else that begins like them is somebody's own variable.
+# The categories of locale(7) and their override. Other names with this prefix are not part of the locale.
 LOCALE = frozenset(
     f"LC_{name}"
     for name in (
@@ -36,32 +36,32 @@ _FALLBACK_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 @dataclass(frozen=True)
 class Environment:
-    """What a command sees, and the names of what was asked for and withheld because it holds a secret."""
+    """Variables of a command, and the names of requested variables that were withheld because they hold secrets."""
 
     values: dict[str, str]
     withheld: tuple[str, ...]
 
 
 def environment(
-    passed: Iterable[str] = (), given: Mapping[str, str] | None = None, source: Mapping[str, str] | None = None
+    passed: Iterable[str] = (), extra: Mapping[str, str] | None = None, source: Mapping[str, str] | None = None
 ) -> Environment:
-    """Choose the variables that a command gets: the usual ones, those the caller names, and those given outright."""
-    have = os.environ if source is None else source
+    """Select the variables of a command: the usual ones, those named in `passed`, and the values in `extra`."""
+    source_variables = os.environ if source is None else source
     wanted = NAMES | LOCALE | set(passed)
-    chosen = {name: have[name] for name in have if name in wanted}
-    withheld = sorted(name for name, value in chosen.items() if is_secret(name, value))
-    values = {name: value for name, value in chosen.items() if name not in withheld}
+    selected = {name: source_variables[name] for name in source_variables if name in wanted}
+    withheld = sorted(name for name, value in selected.items() if is_secret(name, value))
+    values = {name: value for name, value in selected.items() if name not in withheld}
     values.setdefault("PATH", _FALLBACK_PATH)
-    for name, value in (given or {}).items():
+    for name, value in (extra or {}).items():
         _check(name, value)
         values[name] = value
     return Environment(values, tuple(withheld))
 
 
-# The same few variables are looked at for every command.
+# Every command has the same few variables.
 @lru_cache(maxsize=256)
 def is_secret(name: str, value: str) -> bool:
-    """Return whether a variable holds something that the redaction would take out of a text."""
+    """Return whether redaction finds a secret in a variable."""
     return redaction.scan(f"{name}={value}")[1] or redaction.scan(value)[1]
 
 
@@ -70,7 +70,7 @@ def _check(name: str, value: str) -> None:
         hint = "Use a name of letters, digits and underscores, and a value without NUL."
         raise Invalid(f"{name!r} can't be set in an environment", hint=hint, name=name)
     if name.startswith("DECKLOG_"):
-        raise Invalid(f"{name} is Decklog's own", hint="Choose another name.", name=name)
+        raise Invalid(f"{name} is reserved for Decklog", hint="Choose another name.", name=name)
 
 
 LONGEST_SECONDS = 24 * 3600.0
@@ -79,7 +79,7 @@ SHOWN_CHARACTERS = 4000
 
 
 @dataclass(frozen=True)
-class Ran:
+class CommandResult:
     """A finished command. `chunks` is its output in order of arrival.
 
     `exit_code` is None if a signal ended it; `leftovers` counts child processes that were still running and were ended.
@@ -107,18 +107,18 @@ class Ran:
         return "".join(chunk.text for chunk in self.chunks if chunk.stream == "stderr")
 
 
-def order_for(call: ToolCall, command: Command, cwd: str, env: dict[str, str] | None, **terms: Any) -> launch.LaunchOrder:
+def build_order(call: ToolCall, command: Command, cwd: str, env: dict[str, str] | None, **terms: Any) -> launch.LaunchOrder:
     """Build the order for the supervisor."""
     require_linux()
-    place = place_of(call, cwd)
-    chosen = environment(call.commands.passed, env)
-    if chosen.withheld:
-        call.notes["withheld"] = list(chosen.withheld)
+    place = resolve_directory(call, cwd)
+    selected = environment(call.commands.passed, env)
+    if selected.withheld:
+        call.notes["withheld"] = list(selected.withheld)
     # A detached command outlives the toolbox and needs its own scratch directory.
     scratch = call.commands.folder(call.mark) if terms.get("detached") else call.commands.scratch
-    context = CommandContext(call.root.path, scratch, chosen.values, call.log.db.file)
+    context = CommandContext(call.root.path, scratch, selected.values, call.log.db.file)
     sandboxed = sandbox.apply_sandbox(
-        call.commands.sandbox.resolve_kind(), argv_of(command), context, os.path.join(context.root, place)
+        call.commands.sandbox.resolve_kind(), build_argv(command), context, os.path.join(context.root, place)
     )
     call.notes["sandbox"] = sandboxed.report
     return launch.LaunchOrder(
@@ -133,14 +133,14 @@ def order_for(call: ToolCall, command: Command, cwd: str, env: dict[str, str] | 
     )
 
 
-def argv_of(command: Command) -> list[str]:
+def build_argv(command: Command) -> list[str]:
     """Return the arguments that run a command: its own, or those of bash for a shell string."""
     if isinstance(command, list):
         return command
     return ["bash", "--noprofile", "--norc", "-c", command]
 
 
-def place_of(call: ToolCall, cwd: str) -> str:
+def resolve_directory(call: ToolCall, cwd: str) -> str:
     """Return the working directory of a command, relative to the root, without links."""
     place = call.root.place(cwd, Op.LIST)
     if place.found is None or not os.path.isdir(os.path.join(call.root.path, place.path)):
@@ -154,7 +154,7 @@ def check_command(command: Command) -> None:
     if not words or not words[0].strip():
         raise Invalid("The command is empty", hint="Give a program and its arguments, or a shell string.", field="command")
     if any("\0" in word for word in words):
-        raise Invalid("A command can't hold a NUL byte", hint="Take it out.", field="command")
+        raise Invalid("A command can't contain a NUL byte", hint="Remove it.", field="command")
 
 
 def guard_command(call: ToolCall, arguments: dict[str, Any]) -> None:
@@ -163,14 +163,16 @@ def guard_command(call: ToolCall, arguments: dict[str, Any]) -> None:
     check_command(command)
     seconds = arguments.get("timeout_seconds")
     if seconds is not None and not 0 < seconds <= LONGEST_SECONDS:
-        raise Invalid(f"timeout_seconds is {seconds}; it is more than 0 and at most {LONGEST_SECONDS:g}", field="timeout_seconds")
-    cwd = place_of(call, arguments.get("cwd", "."))
+        raise Invalid(
+            f"timeout_seconds is {seconds}; it must be more than 0 and at most {LONGEST_SECONDS:g}", field="timeout_seconds"
+        )
+    cwd = resolve_directory(call, arguments.get("cwd", "."))
     call.notes["guard"] |= call.guard.check_command(command, cwd, arguments.get("env"))
 
 
 def run(
     call: ToolCall, command: list[str] | str, cwd: str = ".", timeout_seconds: float = 120.0, env: dict[str, str] | None = None
-) -> Ran:
+) -> CommandResult:
     """Run a command and wait for its end: a list of arguments, or a string for bash.
 
     The policy may deny it or ask a person first. A non-zero exit code is a normal result. After the timeout the command and
@@ -178,7 +180,7 @@ def run(
     passed on.
     """
     started = time.monotonic()
-    order = order_for(
+    order = build_order(
         call,
         command,
         cwd,
@@ -188,8 +190,10 @@ def run(
         bound=call.step is None,
         durable=call.step is not None,
     )
-    call.afterwards(lambda: launch.discard(order.folder))
-    call.say("run.begun", {"command": command, "cwd": cwd, "guard": call.notes["guard"], "sandbox": call.notes["sandbox"]})
+    call.on_end(lambda: launch.remove_folder(order.folder))
+    call.record_event(
+        "run.begun", {"command": command, "cwd": cwd, "guard": call.notes["guard"], "sandbox": call.notes["sandbox"]}
+    )
     try:
         supervised = launch.launch(order)
     finally:
@@ -197,26 +201,28 @@ def run(
     try:
         ended = supervised.wait(_Stream(call, order.folder))
     finally:
-        supervised.let_go()
-    ran = _ran(
+        supervised.close()
+    result = _build_result(
         ended, read_output(order.folder), int((time.monotonic() - started) * 1000), call.commands.sandbox.resolve_kind().kind
     )
     if ended["reason"] == "timed_out":
-        raise _late(ran, timeout_seconds, ended)
-    return ran
+        raise _build_timeout(result, timeout_seconds, ended)
+    return result
 
 
-def _ran(ended: dict[str, Any], output: Output, milliseconds: int, kind: SandboxKind) -> Ran:
-    return Ran(ended["exit_code"], ended["signal"], output.chunks, output.cut_bytes, milliseconds, kind.value, ended["leftovers"])
+def _build_result(ended: dict[str, Any], output: Output, milliseconds: int, kind: SandboxKind) -> CommandResult:
+    return CommandResult(
+        ended["exit_code"], ended["signal"], output.chunks, output.cut_bytes, milliseconds, kind.value, ended["leftovers"]
+    )
 
 
-def _late(ran: Ran, seconds: float, ended: dict[str, Any]) -> TimedOut:
+def _build_timeout(result: CommandResult, seconds: float, ended: dict[str, Any]) -> TimedOut:
     return TimedOut(
-        f"The command was ended after {seconds:g} seconds, with all it had started",
+        f"The command was ended after {seconds:g} seconds, with its child processes",
         hint="Give it more time, or start it in the background with start_process.",
         timeout_seconds=seconds,
         signals_sent=ended["signals_sent"],
-        output=ran.output[-SHOWN_CHARACTERS:],
+        output=result.output[-SHOWN_CHARACTERS:],
     )
 
 
@@ -237,7 +243,7 @@ class _Stream:
         # Redact whole lines together with all earlier ones: half of a secret is not recognized.
         clean = redaction.redact(text[: text.rfind("\n") + 1])
         if clean.startswith(self._said) and len(clean) > len(self._said):
-            self._call.say("run.output", {"text": clean[len(self._said) :]})
+            self._call.record_event("run.output", {"text": clean[len(self._said) :]})
             self._said = clean
 
 
@@ -250,21 +256,21 @@ def expect_command(call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
     return {"mark": call.mark, "folder": str(folder), "command": to_data(arguments["command"])}
 
 
-def look_for_run(call: ToolCall, effect: Effect) -> EffectCheck:
+def verify_run(call: ToolCall, effect: Effect) -> EffectCheck:
     """Return the outcome of a command whose starter died."""
     mark, folder = str(effect.facts["mark"]), Path(str(effect.facts["folder"]))
-    if process_tree.carriers(mark):
+    if process_tree.find_marked_processes(mark):
         raise StillPending(
             f"{effect.tool} of step {effect.step!r} is still running", hint="Call it again when it is over.", effect_id=effect.id
         )
-    # No process is left to write: the files are final.
+    # All processes have ended, so the files are final.
     ended = read_note(folder, "ended.json")
     if ended is None and (read_note(folder, "started.json") is not None or not folder.is_dir()):
         return EffectCheck(None)
-    call.afterwards(lambda: launch.discard(folder))
+    call.on_end(lambda: launch.remove_folder(folder))
     if ended is None or "refused" in ended:
         return EffectCheck(False)
-    return EffectCheck(True, to_data(_ran(ended, read_output(folder), 0, call.commands.sandbox.resolve_kind().kind)))
+    return EffectCheck(True, to_data(_build_result(ended, read_output(folder), 0, call.commands.sandbox.resolve_kind().kind)))
 
 
 def read_note(folder: Path, name: str) -> dict[str, Any] | None:
@@ -274,5 +280,5 @@ def read_note(folder: Path, name: str) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise Unavailable(f"{folder / name} can't be read: {error}", hint="Look at what the command did.") from error
+        raise Unavailable(f"{folder / name} can't be read: {error}", hint="Check what the command did.") from error
     return note

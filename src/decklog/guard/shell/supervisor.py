@@ -22,24 +22,24 @@ from decklog.guard.shell import process_tree
 from decklog.guard.shell.spool import STREAMS, OutputSpool
 
 
-def become(spec: dict[str, Any], out: int, err: int, trouble: int) -> None:
-    """Execute the command of an order in this process; write an error to the pipe `trouble`."""
+def execute_command(spec: dict[str, Any], out: int, err: int, error_pipe: int) -> None:
+    """Execute the command of an order in this process; write an error to `error_pipe`."""
     try:
         os.setsid()
-        given = os.open(spec["input"] or "/dev/null", os.O_RDONLY)
-        for source, target in ((given, 0), (out, 1), (err, 2)):
+        stdin = os.open(spec["input"] or "/dev/null", os.O_RDONLY)
+        for source, target in ((stdin, 0), (out, 1), (err, 2)):
             os.dup2(source, target)
         os.fchdir(spec["cwd_fd"])
         # Exec resets handlers, but ignored signals would stay ignored.
         signal.set_wakeup_fd(-1)
-        held = spec["landlock"]
-        if held is not None:
-            if held["covered"]:
-                mounts.cover(held["covered"])
-            landlock.restrict(spec["rules_fd"], network=held["network"])
+        landlock_settings = spec["landlock"]
+        if landlock_settings is not None:
+            if landlock_settings["covered"]:
+                mounts.cover(landlock_settings["covered"])
+            landlock.restrict(spec["rules_fd"], network=landlock_settings["network"])
         os.execvpe(spec["argv"][0], spec["argv"], spec["env"])
     except OSError as error:
-        os.write(trouble, json.dumps({"errno": error.errno, "strerror": error.strerror}).encode())
+        os.write(error_pipe, json.dumps({"errno": error.errno, "strerror": error.strerror}).encode())
     finally:
         os._exit(127)
 
@@ -47,19 +47,19 @@ def become(spec: dict[str, Any], out: int, err: int, trouble: int) -> None:
 SET_CHILD_SUBREAPER = 36
 POLL_SECONDS = 0.5
 CHECK_SECONDS = 0.02
-LATE_SECONDS = 0.1
+LEFTOVER_SECONDS = 0.1
 READ_SIZE = 65536
 ADOPTED = "adopted.json"
-# The handles that come with an order, in this order. Rules only come where Landlock holds the command in.
+# The file descriptors of an order. Rules only exist if Landlock confines the command.
 HANDLES = ("status_fd", "cwd_fd", "rules_fd")
 
 # Signals that wake the supervisor instead of ending it. Ignoring them would make the command ignore them too.
-HEARD = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
+WAKING_SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
 
 _libc = ctypes.CDLL(None)
 
 # Default stages to end a process tree: the signal, and the seconds to wait.
-BRISK = ((int(signal.SIGTERM), 1.0), (int(signal.SIGKILL), 5.0))
+DEFAULT_STAGES = ((int(signal.SIGTERM), 1.0), (int(signal.SIGKILL), 5.0))
 
 
 def main() -> None:
@@ -77,13 +77,13 @@ def main() -> None:
     Supervisor(spec).run()
 
 
-def _name_of(number: int) -> str:
+def _signal_name(number: int) -> str:
     """Return the name of a signal; real-time signals have only a number."""
     names = sorted(name for name, value in vars(signal).items() if value == number and name.startswith("SIG") and name[3] != "_")
     return names[0] if names else f"SIG{number}"
 
 
-def _pass(*_: object) -> None:
+def _ignore(*_: object) -> None:
     """Do nothing: the signal has woken the poll."""
 
 
@@ -109,7 +109,7 @@ class Supervisor:
         self.sent: list[str] = []
         self.stages: list[tuple[int, float]] = []
         self.stage_ends = 0.0
-        self.is_alone = False
+        self.has_no_children = False
         self.leftovers = 0
         self.left_since: float | None = None
         self.output_error: str | None = None
@@ -119,23 +119,23 @@ class Supervisor:
         _libc.prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self._listen()
         supervisor = Identity.own().as_text()
-        self._note("started.json", {"supervisor": supervisor})
+        self._write_file("started.json", {"supervisor": supervisor})
         problem = self._start()
         if problem is not None:
-            self._tell({"refused": problem})
-            self._note("ended.json", {"refused": problem})
+            self._send_status({"refused": problem})
+            self._write_file("ended.json", {"refused": problem})
             return
         started = {"pid": self.pid, "supervisor": supervisor}
-        self._note("running.json", started)
-        self._tell({"started": started})
+        self._write_file("running.json", started)
+        self._send_status({"started": started})
         self._watch()
         self._drain()
         self.spool.close()
-        ended = self._ending()
+        ended = self._describe_end()
         try:
-            self._note("ended.json", ended)
+            self._write_file("ended.json", ended)
         finally:
-            self._tell({"ended": ended})
+            self._send_status({"ended": ended})
 
     # Starting
 
@@ -145,8 +145,8 @@ class Supervisor:
         os.set_blocking(self.wake, False)
         os.set_blocking(write, False)
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-        for number in HEARD:
-            signal.signal(number, _pass)
+        for number in WAKING_SIGNALS:
+            signal.signal(number, _ignore)
         self._register(self.wake, "wake")
         if self.starter is not None and not self.grace:
             self._register(0, "starter")
@@ -155,22 +155,22 @@ class Supervisor:
         self.sources[handle] = source
         self.poll.register(handle, select.POLLIN)
 
-    def _unhear(self, handle: int) -> None:
+    def _unregister(self, handle: int) -> None:
         del self.sources[handle]
         self.poll.unregister(handle)
 
     def _start(self) -> dict[str, Any] | None:
         """Start the command; return the error if it can't be started."""
-        out, err, trouble = os.pipe(), os.pipe(), os.pipe()
+        out, err, error_pipe = os.pipe(), os.pipe(), os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            become(self.spec, out[1], err[1], trouble[1])
-        for write in (out[1], err[1], trouble[1]):
+            execute_command(self.spec, out[1], err[1], error_pipe[1])
+        for write in (out[1], err[1], error_pipe[1]):
             os.close(write)
         problem = b""
-        while piece := os.read(trouble[0], READ_SIZE):
+        while piece := os.read(error_pipe[0], READ_SIZE):
             problem += piece
-        os.close(trouble[0])
+        os.close(error_pipe[0])
         for stream, read in (("stdout", out[0]), ("stderr", err[0])):
             os.set_blocking(read, False)
             self._register(read, stream)
@@ -179,39 +179,39 @@ class Supervisor:
     # Watching
 
     def _watch(self) -> None:
-        while not self._is_over():
-            for handle, _ in self.poll.poll(self._patience() * 1000):
+        while not self._has_ended():
+            for handle, _ in self.poll.poll(self._poll_interval() * 1000):
                 match self.sources[handle]:
                     case "wake":
                         self._read_signals()
                     case "starter":
-                        self._end(BRISK, "abandoned")
-                        self._unhear(0)
+                        self._end(DEFAULT_STAGES, "abandoned")
+                        self._unregister(0)
                     case stream:
                         self._read(handle, stream)
             self._reap()
-            self._mind_time()
+            self._check_time()
 
-    def _patience(self) -> float:
+    def _poll_interval(self) -> float:
         return CHECK_SECONDS if self.stages or self.left_since is not None else POLL_SECONDS
 
-    def _is_over(self) -> bool:
+    def _has_ended(self) -> bool:
         """Return whether the whole process tree has ended."""
-        if self.code is None or self.is_alone:
-            return self.is_alone
-        left = process_tree.descendants(os.getpid())
+        if self.code is None or self.has_no_children:
+            return self.has_no_children
+        left = process_tree.find_descendants(os.getpid())
         if left and not self.stages and not self.spec["detached"]:
-            self._mind_leftovers(len(left))
+            self._check_leftovers(len(left))
         return not left
 
-    def _mind_leftovers(self, count: int) -> None:
-        """End child processes that outlive an attached command by more than a moment."""
+    def _check_leftovers(self, count: int) -> None:
+        """End child processes that outlive an attached command by more than a short time."""
         now = time.monotonic()
         if self.left_since is None:
             self.left_since = now
-        elif now - self.left_since > LATE_SECONDS:
+        elif now - self.left_since > LEFTOVER_SECONDS:
             self.leftovers = count
-            self._end(BRISK, self.reason)
+            self._end(DEFAULT_STAGES, self.reason)
 
     def _read_signals(self) -> None:
         numbers = os.read(self.wake, 4096)
@@ -224,7 +224,7 @@ class Supervisor:
             with open(os.path.join(self.folder, "stop.json"), encoding="utf-8") as file:
                 return tuple((int(number), float(seconds)) for number, seconds in json.loads(file.read()))
         except (OSError, ValueError):
-            return BRISK
+            return DEFAULT_STAGES
 
     def _end(self, stages: tuple[tuple[int, float], ...], reason: str) -> None:
         """Start ending the process tree; fewer stages replace the current ones."""
@@ -238,21 +238,21 @@ class Supervisor:
         number, seconds = self.stages[0]
         self.stage_ends = time.monotonic() + seconds
         if self._signal(number):
-            self.sent.append(_name_of(number))
+            self.sent.append(_signal_name(number))
 
     def _signal(self, number: int) -> int:
-        members = process_tree.descendants(os.getpid())
+        members = process_tree.find_descendants(os.getpid())
         if number != signal.SIGKILL:
             # Bubblewrap exits on the first signal and kills the command before it can clean up.
             members = [one for one in members if one.name != "bwrap"]
-        return process_tree.strike(members, number)
+        return process_tree.send_signal(members, number)
 
-    def _mind_time(self) -> None:
+    def _check_time(self) -> None:
         now = time.monotonic()
-        self._mind_starter(now)
+        self._check_starter(now)
         if self.deadline is not None and now > self.deadline:
             self.deadline = None
-            self._end(BRISK, "timed_out")
+            self._end(DEFAULT_STAGES, "timed_out")
         if self.stages and self.stages[0][0] == signal.SIGKILL:
             # Repeat for processes that were forked meanwhile.
             self._signal(signal.SIGKILL)
@@ -260,20 +260,20 @@ class Supervisor:
             self.stages.pop(0)
             self._next_stage()
 
-    def _mind_starter(self, now: float) -> None:
+    def _check_starter(self, now: float) -> None:
         """End a command whose starter died: at once, or after the grace period without an adopter."""
         if self.starter is None or self.starter.is_alive() is not False:
             self.orphaned_at = None
             return
         if self.orphaned_at is None:
             self.orphaned_at = now
-        adopter = self._adopter() if self.grace else None
+        adopter = self._read_adopter() if self.grace else None
         if adopter is not None and adopter.is_alive():
             self.starter = adopter
         elif now - self.orphaned_at >= self.grace:
-            self._end(BRISK, "abandoned")
+            self._end(DEFAULT_STAGES, "abandoned")
 
-    def _adopter(self) -> Identity | None:
+    def _read_adopter(self) -> Identity | None:
         """Return the process that wants to adopt the command, or None."""
         try:
             with open(os.path.join(self.folder, ADOPTED), encoding="utf-8") as file:
@@ -289,7 +289,7 @@ class Supervisor:
         if data:
             self._spool(stream, data)
         else:
-            self._unhear(handle)
+            self._unregister(handle)
             os.close(handle)
         return bool(data)
 
@@ -306,7 +306,7 @@ class Supervisor:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
                 # Orphans become children of this process: without children the tree has ended.
-                self.is_alone = True
+                self.has_no_children = True
                 return
             if pid == 0:
                 return
@@ -319,27 +319,27 @@ class Supervisor:
                 while self._read(handle, source):
                     pass
 
-    # Telling
+    # Reporting
 
-    def _ending(self) -> dict[str, Any]:
+    def _describe_end(self) -> dict[str, Any]:
         assert self.code is not None
         return {
             "reason": self.reason,
             "exit_code": self.code if self.code >= 0 else None,
-            "signal": _name_of(-self.code) if self.code < 0 else None,
+            "signal": _signal_name(-self.code) if self.code < 0 else None,
             "signals_sent": self.sent,
             "leftovers": self.leftovers,
             "output_error": self.output_error,
         }
 
-    def _tell(self, message: dict[str, Any]) -> None:
+    def _send_status(self, message: dict[str, Any]) -> None:
         try:
             os.write(self.spec["status_fd"], json.dumps(message).encode() + b"\n")
         except OSError:
             # The starter is gone; the files keep the state.
             return
 
-    def _note(self, name: str, content: dict[str, Any]) -> None:
+    def _write_file(self, name: str, content: dict[str, Any]) -> None:
         """Write a file atomically."""
         path = os.path.join(self.folder, name)
         text = json.dumps(content).encode()

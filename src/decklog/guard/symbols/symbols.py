@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from decklog.core.errors import DecklogError, Invalid, NotFound
 from decklog.guard.files.root import Root
-from decklog.guard.search.search import Skipped, walk
+from decklog.guard.search.search import SkippedPath, walk
 from decklog.guard.symbols import tree_sitter
 from decklog.guard.symbols.definitions import PYTHON_EXTENSIONS, SymbolDefinition, SymbolKind, python_definitions
 
@@ -28,7 +28,7 @@ class Symbols:
     """The symbols found, by path and line, and the files that could not be searched."""
 
     symbols: tuple[Symbol, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedPath, ...]
 
 
 def find_symbol(root: Root, symbol: str, kind: str | None = None, path: str = ".") -> Symbols:
@@ -65,7 +65,7 @@ class _Hunt:
     symbol: str
     kind: SymbolKind | None
     found: list[Symbol] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
+    skipped: list[SkippedPath] = field(default_factory=list)
     unread: Counter[str] = field(default_factory=Counter)
 
     def look_into(self, file: str) -> None:
@@ -87,7 +87,7 @@ class _Hunt:
         except NotFound:
             return
         except DecklogError as error:
-            self.skipped.append(Skipped(file, error.message))
+            self.skipped.append(SkippedPath(file, error.message))
 
     def keep(self, file: str, language: str, definitions: Iterable[SymbolDefinition]) -> None:
         """Keep what answers to the name and is of the kind asked for."""
@@ -100,6 +100,6 @@ class _Hunt:
         for language, count in self.unread.items():
             what = f"{count} {language} file{'s' * (count > 1)} with the name not looked into"
             package = f"tree-sitter-{language}".replace("tsx", "typescript")
-            self.skipped.append(Skipped(f"*.{language}", f"{what}: {package} is not installed"))
+            self.skipped.append(SkippedPath(f"*.{language}", f"{what}: {package} is not installed"))
         found = sorted(set(self.found), key=lambda one: (one.path, one.line_number, one.qualname, one.kind))
         return Symbols(tuple(found), tuple(sorted(self.skipped, key=lambda one: one.path)))

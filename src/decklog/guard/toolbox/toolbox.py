@@ -1,4 +1,4 @@
-"""The toolbox: an agent's tools, bound to a run, a task and a root folder, with every call on record."""
+"""The toolbox: an agent's tools for a run, a task and a root folder. Every call is recorded."""
 
 import hashlib
 import os
@@ -11,32 +11,32 @@ from typing import Any
 from decklog.core.errors import DecklogError, Invalid, NotFound, Unavailable
 from decklog.core.folders import state_home
 from decklog.guard.calls.guard import ApprovalAccess, Gate, Guard, TrustAccess
-from decklog.guard.calls.tool import Check, Commands, Tool, ToolCall, texts, to_data
+from decklog.guard.calls.tool import Check, Commands, Tool, ToolCall, map_texts, to_data
 from decklog.guard.files.access import AccessRules
 from decklog.guard.files.root import Root
 from decklog.guard.policy import Policy
 from decklog.guard.sandbox.sandbox import Sandbox
 from decklog.guard.shell.spool import DEFAULT_CAP
 from decklog.guard.toolbox.catalogue import TOOLS
-from decklog.guard.toolbox.once import ToolOnce
+from decklog.guard.toolbox.once import ToolEffect
 from decklog.journal.attribution import task_of
 from decklog.log import STORES, Decklog
 from decklog.records.values import to_json
 
 Critic = Callable[[str, dict[str, Any], Any], list[str]]
-# How much of one text goes on record; the digest of the rest does too.
+# Longest recorded text. A longer one is shortened, with the digest of the whole.
 LONGEST_TEXT = 1024 * 1024
-LONGEST_SHOWN = 10_000
-# Details of the guard that raised an error.
+LONGEST_PREVIEW = 10_000
+# Details of a guard's error that are recorded.
 _DECISION = ("decision", "rule", "digest", "approval_id")
 
 
 class Toolbox:
-    """Gives an agent its tools: `box.call("read_file", {"path": "a.py"})`, or `box.read_file("a.py")`.
+    """The tools of an agent: `box.call("read_file", {"path": "a.py"})`, or `box.read_file("a.py")`.
 
-    Approvals and trust default to the log's. A call with a `step` happens once: repeated, it returns its first result. `gate`
-    returns why commits must not be published (see `decklog.review.publishing`). `critic` reviews what a tool has just changed
-    (see `decklog.review.critique`); `critique` has its findings on the last call.
+    Approvals and trust default to the log's. A call with a `step` happens once: if it is repeated, it returns its first result.
+    `gate` returns why commits must not be published (see `decklog.review.publishing`). `critic` reviews the changes of each
+    call (see `decklog.review.critique`); `critique` has its findings on the last call.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class Toolbox:
         self.agent = agent
         self.critique: list[str] = []
         self._critic = critic
-        own = (one if isinstance(one, Tool) else Tool.of(one) for one in tools)
-        self.tools: dict[str, Tool] = {one.name: one for one in (*TOOLS, *own)}
-        self.root = Root(root, rules=self._rules(rules or AccessRules()))
+        extra_tools = (tool if isinstance(tool, Tool) else Tool.of(tool) for tool in tools)
+        self.tools: dict[str, Tool] = {tool.name: tool for tool in (*TOOLS, *extra_tools)}
+        self.root = Root(root, rules=self._task_rules(rules or AccessRules()))
         self._commands = Commands(
             state=Path(state) if state is not None else Path(state_home()) / "processes",
             sandbox=sandbox or Sandbox(),
@@ -80,12 +80,12 @@ class Toolbox:
             asker=agent or "agent",
             root=self.root.path,
             policy=policy,
-            approvals=approvals or _store(log, "approvals"),
-            trust=trust or _store(log, "trust"),
+            approvals=approvals or _find_store(log, "approvals"),
+            trust=trust or _find_store(log, "trust"),
             gate=gate,
         )
 
-    def _rules(self, rules: AccessRules) -> AccessRules:
+    def _task_rules(self, rules: AccessRules) -> AccessRules:
         """Restrict writing to the paths that the task allows."""
         if self.task_id is None:
             return rules
@@ -111,28 +111,28 @@ class Toolbox:
         return partial(self._call_as_function, name)
 
     def _call_as_function(
-        self, name: str, /, *args: Any, step: str | None = None, check: Check | None = None, **given: Any
+        self, name: str, /, *args: Any, step: str | None = None, check: Check | None = None, **parsed: Any
     ) -> Any:
         names = [parameter.name for parameter in self.tools[name].parameters]
         if len(args) > len(names):
-            raise Invalid(f"{name} takes {len(names)} arguments, not {len(args)}", hint=f"They are {', '.join(names)}.")
-        return self.call(name, {**dict(zip(names, args, strict=False)), **given}, step=step, check=check)
+            raise Invalid(f"{name} takes {len(names)} arguments, not {len(args)}", hint=f"Its parameters: {', '.join(names)}.")
+        return self.call(name, {**dict(zip(names, args, strict=False)), **parsed}, step=step, check=check)
 
     def schemas(self) -> list[dict[str, Any]]:
-        """Describe every tool to a model: name, description and the JSON schema of its arguments."""
+        """Return the descriptions of all tools for a model: name, description and the JSON schema of the arguments."""
         return [tool.as_dict() for tool in self.tools.values()]
 
     def call(
         self, name: str, arguments: dict[str, Any] | None = None, *, step: str | None = None, check: Check | None = None
     ) -> Any:
-        """Call a tool and record the call; errors are raised, never returned.
+        """Call a tool and record the call. Errors are raised, not returned.
 
-        With a `step`, a tool that changes something does it once. `check` finds out after a crash whether it happened, where the
-        tool itself can't tell.
+        With a `step`, a tool that changes something does so once. After a crash, `check` returns whether it happened if the tool
+        can't find out.
         """
         if self.log.is_in_transaction:
             raise Invalid(
-                f"{name} can't be called inside of a transaction: it acts at once, and its record could still be undone",
+                f"{name} can't be called inside a transaction: a rollback would undo its record, but not its effect",
                 hint="Call it before or after the block of log.transaction().",
             )
         call = self._new_call(step)
@@ -145,14 +145,14 @@ class Toolbox:
                 recorder.failed(problem)
                 raise
             except OSError as problem:
-                worded = Unavailable(f"{name} met a problem of the system: {problem}", hint="Check the disk and the rights.")
-                recorder.failed(worded)
-                raise worded from problem
+                error = Unavailable(f"{name} failed with a system error: {problem}", hint="Check the disk and the permissions.")
+                recorder.failed(error)
+                raise error from problem
             except BaseException as problem:
                 recorder.failed(DecklogError(f"{type(problem).__name__}: {problem}"))
                 raise
             finally:
-                call.tidy()
+                call.run_end_actions()
             recorder.done(result)
             if self._critic is not None and self.tools[name].changes:
                 self.critique = self._critic(name, arguments or {}, to_data(result))
@@ -174,26 +174,26 @@ class Toolbox:
     def _perform(self, call: ToolCall, name: str, arguments: dict[str, Any], check: Check | None) -> Any:
         tool = self.tools.get(name)
         if tool is None:
-            raise NotFound(f"There is no tool {name!r}", hint=f"There are {', '.join(self.tools)}.", tool=name)
-        given = tool.read(arguments)
+            raise NotFound(f"There is no tool {name!r}", hint=f"The tools: {', '.join(self.tools)}.", tool=name)
+        parsed = tool.read(arguments)
         if call.step is not None and tool.changes:
-            once = ToolOnce(call, tool, given, check)
-            return once.perform(partial(self._prepare, call, tool, given), partial(self._act, call, tool, given))
-        self._prepare(call, tool, given)
-        return self._act(call, tool, given)
+            once = ToolEffect(call, tool, parsed, check)
+            return once.perform(partial(self._prepare, call, tool, parsed), partial(self._act, call, tool, parsed))
+        self._prepare(call, tool, parsed)
+        return self._act(call, tool, parsed)
 
-    def _prepare(self, call: ToolCall, tool: Tool, given: dict[str, Any]) -> None:
+    def _prepare(self, call: ToolCall, tool: Tool, parsed: dict[str, Any]) -> None:
         call.notes["guard"] |= self._guard.check_action(tool.action)
         if tool.guard is not None:
-            tool.guard(call, given)
+            tool.guard(call, parsed)
 
-    def _act(self, call: ToolCall, tool: Tool, given: dict[str, Any]) -> Any:
-        first = {"root": (self.root,), "call": (call,), None: ()}[tool.provided]
-        return tool.function(*first, **given)
+    def _act(self, call: ToolCall, tool: Tool, parsed: dict[str, Any]) -> Any:
+        first = {"root": (self.root,), "call": (call,), None: ()}[tool.injected]
+        return tool.function(*first, **parsed)
 
 
 class _Recorder:
-    """Records one call at its end."""
+    """Recorder of one call."""
 
     def __init__(self, call: ToolCall, name: str, arguments: dict[str, Any]) -> None:
         self._call = call
@@ -218,21 +218,21 @@ class _Recorder:
             **({"step": self._call.step} if self._call.step else {}),
             **self._call.notes,
         }
-        plain = texts(to_data(payload), recordable)
-        self._call.say(self._name[:100], {name: _bounded(value) for name, value in plain.items()})
+        plain = map_texts(to_data(payload), make_recordable)
+        self._call.record_event(self._name[:100], {name: _shorten_value(value) for name, value in plain.items()})
 
 
-def _bounded(value: Any) -> Any:
-    """Return a value as it is, or by its beginning and its digest when it is too large for one entry."""
+def _shorten_value(value: Any) -> Any:
+    """Return a value unchanged, or its beginning and its digest if it is too large for one entry."""
     text = "" if isinstance(value, (str, int, float)) else to_json(value)
     if len(text) <= 2 * LONGEST_TEXT:
         return value
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return {"left_out_characters": len(text), "sha256": digest, "beginning": text[:LONGEST_SHOWN]}
+    return {"left_out_characters": len(text), "sha256": digest, "beginning": text[:LONGEST_PREVIEW]}
 
 
-def recordable(text: str) -> str:
-    """Make a text fit for the record: no NUL, no half characters, and the middle of a very long one by its digest."""
+def make_recordable(text: str) -> str:
+    """Return a recordable text: without NUL and lone surrogates; a digest replaces the middle of a very long one."""
     clean = text.replace("\0", "\N{REPLACEMENT CHARACTER}")
     if not clean.isascii():
         clean = clean.encode("utf-8", "replace").decode()
@@ -243,5 +243,5 @@ def recordable(text: str) -> str:
     return f"{clean[:half]}\n[… {len(clean) - 2 * half} characters left out, sha256 of the whole {digest} …]\n{clean[-half:]}"
 
 
-def _store(log: Decklog, name: str) -> Any:
+def _find_store(log: Decklog, name: str) -> Any:
     return getattr(log, name) if name in STORES else None
