@@ -11,7 +11,7 @@ import pytest
 
 from decklog.core.errors import Invalid, NotFound
 from decklog.guard.policy import Decision, Policy, judge
-from decklog.guard.policy.engine import role_of_group
+from decklog.guard.policy.engine import group_role
 from decklog.guard.policy.roles import BUILTIN_ROLES
 from decklog.guard.policy.verdict import Event
 from tests.db.processes import unmeasured
@@ -156,7 +156,7 @@ def test_every_event_has_a_rule() -> None:
 def test_every_role_is_described_or_built_in() -> None:
     policy = Policy.default()
     groups = {name for entry in policy.data["roles"] for name in re.compile(entry.get("pattern", "")).groupindex}
-    used = {role_of_group(name) for name in groups if name[0] != "_"}
+    used = {group_role(name) for name in groups if name[0] != "_"}
     for entry in policy.data["programs"]:
         used |= set(entry.get("options", {}).values())
         used |= {entry[key] for key in ("operands", "first", "last", "stdin", "contents", "script") if key in entry}

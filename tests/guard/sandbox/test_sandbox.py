@@ -308,4 +308,6 @@ def test_every_version_of_landlock_names_what_it_leaves_open(monkeypatch: pytest
     monkeypatch.setattr(seccomp, "is_available", lambda: False)
     assert "the whole network" in landlock.find_gaps(3, network=False)
     assert "UDP and raw sockets" in landlock.find_gaps(7, network=False)
-    assert landlock.available_rights(1) < landlock.rights(2) < landlock.rights(3) < landlock.rights(5)
+    assert (
+        landlock.available_rights(1) < landlock.available_rights(2) < landlock.available_rights(3) < landlock.available_rights(5)
+    )

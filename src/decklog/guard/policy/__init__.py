@@ -1,11 +1,11 @@
-"""Judging of shell commands before an agent runs them: allow, ask a person, or deny.
+"""Policy for shell commands: before an agent runs a command, allow it, ask a person, or deny it.
 
-A policy is not a sandbox: it reads a command and does not watch what the command then does. It keeps honest agents from
-mistakes. Where the agent itself is not trusted, use the sandbox.
+A policy is not a sandbox: it reads a command, but does not watch what the command does. It prevents mistakes of honest agents. If
+the agent is not trusted, use the sandbox.
 
 Every simple command of a command line is judged, also within `bash -c`, `$(...)` and `find -exec`; the strictest verdict counts.
-Text that can't be parsed or is too complex is denied; unknown programs are asked about. The rules are data: `policy.toml`, and
-a user's own file over it.
+Unparsable or too complex text is denied; an unknown program needs approval. The rules are data: `policy.toml`, with the changes
+of a user's file.
 """
 
 from decklog.guard.policy.engine import examine, is_name, judge

@@ -10,7 +10,7 @@ from time import thread_time
 from typing import Any
 
 from decklog.core.errors import Invalid
-from decklog.guard.policy.output import note_effects, output_of
+from decklog.guard.policy.output import command_output, record_effects
 from decklog.guard.policy.parse import DEEPEST, LONGEST, MOST_OPERATORS, MOST_STEPS, TooComplex, is_tangled, parse
 from decklog.guard.policy.paths import Paths
 from decklog.guard.policy.policy import ALLOWED, Entry, Policy
@@ -26,13 +26,13 @@ _MOST_MATCHES = 200
 # CPU seconds for one judgement. A hook has 20 seconds.
 _LONGEST_SECONDS = 4.0
 _CHANGES = {"write", "create", "delete", "move"}
-_ODD_PLACES = {"scratch", "scratch-top", "device", "guard", "hooks", "secret", "env", "vault"}
-_ABOUT = {"--version", "--help", "-V", "-h", "version", "help", "-version", "-help", "--usage"}
+_UNUSUAL_PLACES = {"scratch", "scratch-top", "device", "guard", "hooks", "secret", "env", "vault"}
+_INFO_ARGUMENTS = {"--version", "--help", "-V", "-h", "version", "help", "-version", "-help", "--usage"}
 # In the order of the reports: of equally strict findings the first counts.
-_PRINTED = {"environment": Event.PRINTS_ENVIRONMENT, "secret": Event.PRINTS_SECRET}
-_CODE_TAINTS = {"network": Event.NETWORK_CODE, "decoded": Event.DECODED_CODE}
+_PRINT_EVENTS = {"environment": Event.PRINTS_ENVIRONMENT, "secret": Event.PRINTS_SECRET}
+_CODE_EVENTS = {"network": Event.NETWORK_CODE, "decoded": Event.DECODED_CODE}
 # Roles by which a variable is judged that only its name suggests.
-_ROLES_OF_VARIABLES = ("load", "place", "write", "settings", "program")
+_VARIABLE_ROLES = ("load", "place", "write", "settings", "program")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -61,34 +61,34 @@ def examine(
     cwd: str = ".",
     env: Mapping[str, str] | None = None,
 ) -> tuple[CommandVerdict, list[Publication]]:
-    """Judge a command as `judge` does, and return what it would publish."""
+    """Judge a command like `judge`, and return also the commits that it would publish."""
     text = command if isinstance(command, str) else _join(command)
     for name in env or {}:
         if not is_name(name):
-            hint = "CommandCheck letters, digits and underscores, a letter or an underscore first."
-            raise Invalid(f"{name!r} is no name of a variable.", hint=hint, name=name)
+            hint = "Use letters, digits and underscores, a letter or an underscore first."
+            raise Invalid(f"{name!r} is not a variable name.", hint=hint, name=name)
     given = {name: Word(value.replace("\0", "")) for name, value in (env or {}).items()}
     judgement = PolicyJudgement(policy or Policy.default(), root, text)
     scope = Scope(judgement.policy.patterns("secret_names"), cwd=judgement.paths.locate(cwd, "."))
     argv = [] if isinstance(command, str) else [Word(part.replace("\0", "")) for part in command]
-    use = CommandCheck(judgement, Call(argv, text), scope)
+    check = CommandCheck(judgement, Call(argv, text), scope)
     if "\0" in text or "\ufffd" in text.encode("utf-8", "replace").decode("utf-8"):
-        use.report(Event.UNPARSED, text[:200])
+        check.report(Event.UNPARSED, text[:200])
     try:
         if len(text) > LONGEST:
             raise TooComplex
         if given:
-            use.at(Call([Word("export")], text, given)).review()
+            check.for_call(Call([Word("export")], text, given)).review()
         for name in given.keys() - judgement.policy.names["set_by_bash"]:
             scope.assign(name, given[name])
-        use.report_taint(_PRINTED, use.review() if argv else use.run_script(text.replace("\0", "")))
+        check.report_taint(_PRINT_EVENTS, check.review() if argv else check.run_script(text.replace("\0", "")))
     except (TooComplex, RecursionError):
-        use.report(Event.TOO_COMPLEX, text[:200])
+        check.report(Event.TOO_COMPLEX, text[:200])
     return judgement.verdict, judgement.published
 
 
 def is_name(text: str) -> bool:
-    """Return whether a text can name a variable."""
+    """Return whether a text is a valid variable name."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -103,7 +103,7 @@ def _join(command: list[str]) -> str:
 
 
 class PolicyJudgement:
-    """The state of judging one command line; `verdict` is the strictest so far."""
+    """State while one command line is judged; `verdict` is the strictest so far."""
 
     def __init__(self, policy: Policy, root: str | None, text: str) -> None:
         self.policy: Policy = policy
@@ -116,14 +116,14 @@ class PolicyJudgement:
         self._deadline = thread_time() + _LONGEST_SECONDS
 
     def spend(self) -> None:
-        """Count one step of work, and raise TooComplex after too many."""
+        """Count one step of work; raise TooComplex after too many steps or too much time."""
         self.steps += 1
         if self.steps > MOST_STEPS or thread_time() > self._deadline:
             raise TooComplex
 
 
 class CommandCheck:
-    """Judges one simple command in a scope."""
+    """Check of one simple command in a scope."""
 
     def __init__(self, judgement: PolicyJudgement, call: Call, scope: Scope) -> None:
         self.judgement: PolicyJudgement = judgement
@@ -140,8 +140,8 @@ class CommandCheck:
         self.stdin_taint: frozenset[str] = call.stdin.taint if call.stdin else NO_TAINT
         self.decision: str = Decision.ALLOW
 
-    def at(self, call: Call, scope: Scope | None = None) -> "CommandCheck":
-        """Return another command of the same judgement."""
+    def for_call(self, call: Call, scope: Scope | None = None) -> "CommandCheck":
+        """Return the check of another command in the same judgement."""
         return CommandCheck(self.judgement, call, self.scope if scope is None else scope)
 
     def taint_except(self, options: Iterable[str]) -> frozenset[str]:
@@ -155,7 +155,7 @@ class CommandCheck:
         self.add_finding(self.policy.events[event], text=text)
 
     def add_finding(self, entry: Entry, decision: str = "", text: str = "") -> None:
-        """Take a decision about this command into account, by default that of the entry."""
+        """Apply a decision on this command, by default that of the entry, if it is stricter than the verdict."""
         decision = decision or entry.get("decision", Decision.ALLOW)
         if decision > self.judgement.verdict.decision:
             text = (text or self.call.text).strip()
@@ -174,15 +174,15 @@ class CommandCheck:
             root = parse(source)
             if root.has_error:
                 self.report(Event.UNPARSED, text[:200])
-            return Reader(source, self.at(self.call, self.scope.inner(positional)), judgement.depth).read(root, stdin)
+            return Reader(source, self.for_call(self.call, self.scope.inner(positional)), judgement.depth).read(root, stdin)
         finally:
             judgement.depth -= 1
 
     def run_text(self, language: str, word: Word) -> Word:
-        """Judge text that is run as code, by its origin and its content."""
-        self.report_taint(_CODE_TAINTS, word)
+        """Judge text that runs as code, by its origin and its content."""
+        self.report_taint(_CODE_EVENTS, word)
         if language != "shell":
-            self.at(self.call).check(language, word)
+            self.for_call(self.call).check(language, word)
         elif word.text.strip() == UNKNOWN:
             self.report(Event.OPAQUE_CODE)
         else:
@@ -191,10 +191,10 @@ class CommandCheck:
 
     def run(self, argv: list[Word], *, keeps_stdin: bool = True) -> Word:
         """Judge a command that the program starts, and return its output."""
-        return self.at(self.call.inner(argv, keeps_stdin=keeps_stdin)).review()
+        return self.for_call(self.call.inner(argv, keeps_stdin=keeps_stdin)).review()
 
     def is_refused(self, role: str, word: Word) -> bool:
-        """Return whether text would be denied in a role, without taking that into account."""
+        """Return whether text would be denied in a role, without changing the verdict."""
         inner = copy(self.judgement)
         inner.verdict = CommandVerdict(Decision.ALLOW, "allowed", ALLOWED, self.call.text)
         inner.published, inner.moves_commits, inner.depth = [], False, self.judgement.depth + 1
@@ -205,19 +205,19 @@ class CommandCheck:
     # Files
 
     def check_path(self, role: str, word: Word) -> None:
-        """Judge what is done to a path."""
+        """Judge an operation on a path; `role` is the operation."""
         if not word.text or word.content is not None:
             return
         if role in _CHANGES:
-            self.scope.made.discard(normpath(word.text))
+            self.scope.created.discard(normpath(word.text))
         if role in ("delete", "move") and self.paths.links and self.paths.is_link(word.text, self.scope.cwd):
-            # Only the link goes, not its target.
+            # Only the link is deleted, not its target.
             return
         self.add_finding(self.policy.paths.get((role, self.paths.classify(word.text, self.scope.cwd)), {}))
 
     def run_file(self, word: Word) -> None:
-        """Judge a file that is run by its place; one that the script made in a scratch directory may run."""
-        if not self.scope.has_made(word.text) or self.paths.classify(word.text, self.scope.cwd) != "scratch":
+        """Judge running a file by its location; a file that the script created in a scratch directory may run."""
+        if not self.scope.has_created(word.text) or self.paths.classify(word.text, self.scope.cwd) != "scratch":
             self.check_path("run", word)
 
     def check_redirects(self) -> None:
@@ -231,24 +231,24 @@ class CommandCheck:
             else:
                 self.check_path("write" if redirect.writes else "read", target)
 
-    def check_written(self, output: Word) -> None:
+    def check_written_files(self, output: Word) -> None:
         """Judge redirected files by their new content."""
-        plain = self.at(Call([], self.call.text))
+        plain = self.for_call(Call([], self.call.text))
         for redirect in self.call.redirects:
             if redirect.is_output:
                 appends = redirect.operator.endswith(">>")
-                plain.report_taint(_PRINTED, output)
+                plain.report_taint(_PRINT_EVENTS, output)
                 plain.write(redirect.target.text, output, append=appends)
                 if not output.text and not appends:
                     plain.check("emptied", redirect.target)
 
     def write(self, path: str, content: Word, *, append: bool = False) -> None:
-        """Remember what is written to a file, and judge it where a tool runs or reads that file."""
-        self.scope.wrote(path, content, append=append)
+        """Record what is written to a file, and judge it by the tools that later run or read that file."""
+        self.scope.record_write(path, content, append=append)
         if "endless" in content.taint and self.paths.classify(path, self.scope.cwd) != "harmless":
             self.report(Event.ENDLESS_OUTPUT)
         if content.text.strip(UNKNOWN):
-            self.at(self.call).check("written", content)
+            self.for_call(self.call).check("written", content)
             for role in self.policy.file_roles(path):
                 if self.is_refused(role, content):
                     self.report(Event.REFUSED_LATER)
@@ -267,15 +267,15 @@ class CommandCheck:
         for name, word in self.call.assigned.items():
             self.check_variable(name, word)
         if not self.call.redirects:
-            return self._start() if self.call.argv else Word("")
+            return self._judge_program() if self.call.argv else Word("")
         self.check_redirects()
-        output = self._start() if self.call.argv else Word("")
-        self.check_written(output)
+        output = self._judge_program() if self.call.argv else Word("")
+        self.check_written_files(output)
         return Word("") if any(redirect.is_output for redirect in self.call.redirects) else output
 
     def check_variable(self, name: str, word: Word) -> None:
         """Judge setting one variable."""
-        known, plain = self.policy.variables.get(name, {}), self.at(self.call)
+        known, plain = self.policy.variables.get(name, {}), self.for_call(self.call)
         self.add_finding(known)
         role = known.get("role", "")
         if role.startswith("options of "):
@@ -287,25 +287,25 @@ class CommandCheck:
             # Without a command, only the script sees the name.
             option = self.policy.patterns("option_variable").sub("", name)
             role = self.policy.role_by_name(option)
-            if role in _ROLES_OF_VARIABLES or (role == "value" and option != name):
+            if role in _VARIABLE_ROLES or (role == "value" and option != name):
                 plain.check(role, word)
 
-    def _start(self) -> Word:
+    def _judge_program(self) -> Word:
         """Find the program that the command starts, and judge its use."""
         first = self.call.argv[0]
-        name = self.policy.canonical(first.text.rsplit("/", 1)[-1].removesuffix(".exe"))
+        name = self.policy.canonical_name(first.text.rsplit("/", 1)[-1].removesuffix(".exe"))
         if UNKNOWN in name or not name:
-            self.report_taint(_CODE_TAINTS, first)
+            self.report_taint(_CODE_EVENTS, first)
             self.report(Event.UNKNOWN_NAME)
             return Word(UNKNOWN, first.taint)
-        program, written = self.policy.programs.get(name), self.scope.written(first.text)
+        program, written = self.policy.programs.get(name), self.scope.find_written_content(first.text)
         if written is not None:
             self.check("shebang", written)
         if program is not None:
-            if "/" in first.text and written is None and self.paths.classify(first.text, self.scope.cwd) in _ODD_PLACES:
+            if "/" in first.text and written is None and self.paths.classify(first.text, self.scope.cwd) in _UNUSUAL_PLACES:
                 self.run_file(first)
             return self.use_program(name, program)
-        if not (len(self.call.argv) == 2 and self.call.argv[1].text in _ABOUT):
+        if not (len(self.call.argv) == 2 and self.call.argv[1].text in _INFO_ARGUMENTS):
             # A file of the repository may run.
             if "/" in first.text:
                 self.run_file(first)
@@ -314,26 +314,26 @@ class CommandCheck:
         return Word(UNKNOWN, self.stdin_taint)
 
     def use_program(self, name: str, program: Entry) -> Word:
-        """Judge the use of a known program, and return its output."""
-        started = self._find_subprogram(name, program) if name in self.policy.starters else None
+        """Judge a known program with its arguments, and return its output."""
+        started = self._find_subprogram(name, program) if name in self.policy.group_programs else None
         if started is not None:
             return started.use_program(started.name, started.program)
         self.name, self.program, self.decision = name, program, program.get("decision", Decision.ALLOW)
-        self.arguments = self._sort()
+        self.arguments = self._sort_arguments()
         rest = [word.text for word in self.call.argv[1:]]
-        if len(rest) == 1 and rest[0] in _ABOUT and self.decision != Decision.DENY:
+        if len(rest) == 1 and rest[0] in _INFO_ARGUMENTS and self.decision != Decision.DENY:
             return Word(UNKNOWN)
-        self._decide()
+        self._decide_subcommand()
         self.operands = self.arguments.operands[len(self.sub.split()) :]
-        if "adds" not in program or not self._only_adds_common():
+        if "adds" not in program or not self._adds_only_common_packages():
             self.add_finding(self.program, self.decision)
             self._check_rules()
         self._check_words()
         printed = start_inner(self)
-        note_effects(self)
-        return printed if printed is not None else output_of(self)
+        record_effects(self)
+        return printed if printed is not None else command_output(self)
 
-    def _sort(self) -> Arguments:
+    def _sort_arguments(self) -> Arguments:
         """Sort the arguments by the program's entry."""
         program, words = self.program, self.call.argv[1:]
         if program.get("slashes"):
@@ -342,7 +342,7 @@ class CommandCheck:
                 Word(f"-{f[1]}={f[2]}" if f[2] else f"-{f[1]}", w.taint) if f else w for f, w in zip(found, words, strict=True)
             ]
         options = program.get("options", {})
-        # What follows a module belongs to it.
+        # Arguments after a module belong to it.
         modules = [option for option, role in options.items() if role == "module"]
         is_single, stops = bool(program.get("single")), bool(program.get("runs"))
         arguments = Arguments(words, options, last=modules, single=is_single, stop=stops)
@@ -356,24 +356,24 @@ class CommandCheck:
         entry = self.policy.programs.get(inner_name)
         if entry is None:
             return None
-        found: CommandCheck | None = self.at(self.call.inner([Word(inner_name), *own.operands[1:]]))
+        found: CommandCheck | None = self.for_call(self.call.inner([Word(inner_name), *own.operands[1:]]))
         assert found is not None
         found.call.redirects = self.call.redirects
         found.name, found.program = inner_name, entry
         if entry.get("level"):
             found = found._find_subprogram(inner_name, entry)
         if found is not None:
-            outer = self.at(self.call.inner(self.call.argv[: -len(own.operands)]))
+            outer = self.for_call(self.call.inner(self.call.argv[: -len(own.operands)]))
             outer.name, outer.program = name, program
             outer.arguments, own.operands = own, []
             outer._check_rules()
             outer._check_words()
         return found
 
-    def _decide(self) -> None:
-        """Find the subcommand, and the finding about the program or the subcommand."""
+    def _decide_subcommand(self) -> None:
+        """Find the subcommand, and the decision on it or on the program."""
         program, texts = self.program, [word.text for word in self.arguments.operands[:3]]
-        if any(key in program for key in ("dry", "reading", "shows")) and self._only_looks():
+        if any(key in program for key in ("dry", "reading", "shows")) and self._is_read_only():
             self.sub, self.decision = " ".join(texts[:1]), Decision.ALLOW
             return
         subs = [" ".join(texts[:length]) for length in range(len(texts), 0, -1)]
@@ -392,10 +392,10 @@ class CommandCheck:
         if override is not None:
             options = {**program.get("options", {}), **override.get("options", {})}
             self.program = {**program, **override, "options": options}
-            self.arguments = self._sort()
+            self.arguments = self._sort_arguments()
 
-    def _only_looks(self) -> bool:
-        """Return whether a program that may change much only shows something, or what it would do."""
+    def _is_read_only(self) -> bool:
+        """Return whether the arguments make a program only show something, or only print what it would do."""
         program, texts = self.program, [word.text for word in self.arguments.operands]
         if any(word.text in program.get("dry", ()) for word in self.call.argv[1:]):
             return True
@@ -407,7 +407,7 @@ class CommandCheck:
         shows = program.get("shows", ())
         return bool(shows) and not texts and set(self.arguments.flags) <= set(shows)
 
-    def _only_adds_common(self) -> bool:
+    def _adds_only_common_packages(self) -> bool:
         """Return whether a package manager only adds packages that many projects use."""
         texts = [word.text for word in self.arguments.operands]
         adds = [part.split() for part in self.program["adds"]]
@@ -418,9 +418,9 @@ class CommandCheck:
         return bool(packages) and all(found and found[1].lower() in self.policy.names["common_packages"] for found in packages)
 
     def _check_rules(self) -> None:
-        """Judge the use by the rules about its program, and about all programs."""
+        """Apply the rules for the program and the rules for all programs."""
         for rule in (entry for name in (self.name, "*") for entry in self.policy.rules.get(name, ())):
-            if rule["decision"] > self.judgement.verdict.decision and _applies(rule, self):
+            if rule["decision"] > self.judgement.verdict.decision and _matches_rule(rule, self):
                 self.add_finding(rule)
 
     def _check_words(self) -> None:
@@ -452,7 +452,7 @@ class CommandCheck:
             if stdin.is_known or not files:
                 self.check(program["stdin"], stdin)
         for word in self.operands if program.get("contents") else ():
-            written = self.scope.written(word.text)
+            written = self.scope.find_written_content(word.text)
             content = word.content if word.content is not None else written.text if written else ""
             self.check(program["contents"], Word(content, word.taint))
 
@@ -460,7 +460,7 @@ class CommandCheck:
         """Yield the operands with their roles."""
         entry, operands = dict(self.program), self.operands
         for case in self.program.get("when", ()):
-            if self._is_case(case):
+            if self._matches_case(case):
                 entry.update(case)
         has_first = "first" in entry and not self.arguments.has(entry.get("first_unless", ()))
         plain = [id(word) for before, word in pairwise(self.call.argv) if before.text in entry.get("text_after", ())]
@@ -477,7 +477,7 @@ class CommandCheck:
         if len(operands) < entry.get("least", 0):
             yield entry["operands"], Word(entry["default"])
 
-    def _is_case(self, case: Mapping[str, Any]) -> bool:
+    def _matches_case(self, case: Mapping[str, Any]) -> bool:
         """Return whether the conditions of a `when` entry hold."""
         arguments = self.arguments
         if ("flags" in case and not arguments.has(case["flags"])) or arguments.has(case.get("without", ())):
@@ -499,7 +499,7 @@ class CommandCheck:
         if role in self.policy.path_roles and not (role == "write" and word.text.startswith("|")):
             self.check_path(role, word)
             if role == "write" and self.program.get("output") == "network":
-                self.scope.wrote(word.text, Word(UNKNOWN, frozenset({"network"})))
+                self.scope.record_write(word.text, Word(UNKNOWN, frozenset({"network"})))
             return
         if role in BUILTIN_ROLES:
             BUILTIN_ROLES[role](self, word)
@@ -525,7 +525,7 @@ class CommandCheck:
                 place, is_found = found.end(), True
                 for group, inner in found.groupdict().items():
                     if inner is not None and group[0] != "_":
-                        self.check(role_of_group(group), Word(inner, word.taint))
+                        self.check(group_role(group), Word(inner, word.taint))
             if part.get("whole"):
                 is_found = place < len(text[:_LONGEST_CODE])
         if "listed" in part:
@@ -534,10 +534,10 @@ class CommandCheck:
             self.add_finding(part)
 
 
-def _applies(rule: Entry, use: CommandCheck) -> bool:
+def _matches_rule(rule: Entry, command: CommandCheck) -> bool:
     """Return whether every condition of a rule holds."""
-    operands, arguments = use.arguments.operands, use.arguments
-    texts = [word.text for word in use.call.argv[1:]]
+    operands, arguments = command.arguments.operands, command.arguments
+    texts = [word.text for word in command.call.argv[1:]]
     if "sub" in rule:
         first = " ".join(word.text for word in operands[:3])
         sub = next((sub for sub in rule["sub"] if first == sub or first.startswith(sub + " ")), None)
@@ -546,29 +546,29 @@ def _applies(rule: Entry, use: CommandCheck) -> bool:
         operands = operands[len(sub.split()) :]
     if ("flags" in rule and not arguments.has(rule["flags"])) or arguments.has(rule.get("without", ())):
         return False
-    if len(operands) < rule.get("least", 0) or (rule.get("no_stdin") and use.call.stdin is not None):
+    if len(operands) < rule.get("least", 0) or (rule.get("no_stdin") and command.call.stdin is not None):
         return False
-    if (rule.get("bare") and operands) or ("stdin" in rule and rule["stdin"] not in use.stdin_taint):
+    if (rule.get("bare") and operands) or ("stdin" in rule and rule["stdin"] not in command.stdin_taint):
         return False
-    if "taint" in rule and use.taint_except(rule.get("except_values", ())).isdisjoint(rule["taint"]):
+    if "taint" in rule and command.taint_except(rule.get("except_values", ())).isdisjoint(rule["taint"]):
         return False
     if "unless" in rule and any(re.search(rule["unless"], text) for text in texts):
         return False
     if "operands" in rule and not any(re.search(rule["operands"], word.text) for word in operands):
         return False
-    given = [*texts, *(f"{name}={word.text}" for name, word in use.call.assigned.items())]
+    given = [*texts, *(f"{name}={word.text}" for name, word in command.call.assigned.items())]
     every = rule.get("any", [])
     for pattern in [every] if isinstance(every, str) else every:
         if not any(re.search(pattern, text) for text in given):
             return False
     if "given" not in rule:
         return True
-    given += [f"{name}={values[-1].text}" for name, values in use.scope.variables.items()]
+    given += [f"{name}={values[-1].text}" for name, values in command.scope.variables.items()]
     given += [f"{option.lstrip('-')}={value}" for option, value in pairwise(texts) if option.startswith("-")]
     given += [text.lstrip("-") for text in texts if "=" in text]
-    return any(re.search(rule["given"], text) for text in [*given, use.call.text])
+    return any(re.search(rule["given"], text) for text in [*given, command.call.text])
 
 
-def role_of_group(name: str) -> str:
+def group_role(name: str) -> str:
     """Return the role of a pattern's named group."""
     return name.rstrip("0123456789").replace("_", "-")

@@ -206,8 +206,8 @@ class Expander:
             return UNKNOWN
         name, operator = found[2], found[4]
         # The grammar takes backticks in here for plain text.
-        for command in re.findall(_BACKTICKS, operator):
-            self.taint |= self.reader.run_script(command).taint
+        for hidden in re.findall(_BACKTICKS, operator):
+            self.taint |= self.reader.run_script(hidden).taint
         if found[1] == "!":
             name = self.scope.value(name).text
             if UNKNOWN in name:

@@ -22,21 +22,21 @@ class Paths:
         self.policy = policy
         self.root = posixpath.normpath(root) if root else None
         self.links: dict[str, str] = {}
-        """Links that the script has made, with their targets."""
+        """Links that the script created, with their targets."""
 
     def link(self, name: str, target: str, cwd: str) -> None:
-        """Remember a link, so that a path through it is judged by its target."""
+        """Record a link, so that a path through it is judged by its target."""
         place = self.locate(name, cwd)
         leads_to = self.locate(target, cwd if target.startswith(("/", "~")) else posixpath.dirname(place) or ".")
         if len(self.links) < _MOST_LINKS and leads_to != place:
             self.links[place] = leads_to
 
     def is_link(self, text: str, cwd: str) -> bool:
-        """Return whether a path is a link that the script made."""
+        """Return whether a path is a link that the script created."""
         return not text.endswith("/") and self.locate(text, cwd, follows=False) in self.links
 
     def locate(self, text: str, cwd: str, *, follows: bool = True) -> str:
-        """Return a path without detours, relative to the root if it lies inside; the script's links are followed."""
+        """Return a normalized path, relative to the root if inside, with the script's links resolved."""
         text = text.removeprefix("file://")
         if not text.startswith(("/", "~", UNKNOWN)) and cwd != ".":
             text = f"{cwd}/{text}"
@@ -88,7 +88,7 @@ class Paths:
         return self._place(path)
 
     def _place(self, path: str) -> str:
-        """Classify by where a path lies."""
+        """Return the class of a path by its location."""
         if path in ("/", "."):
             return "root" if path == "/" else "top"
         if re.fullmatch(_PARENTS, path):

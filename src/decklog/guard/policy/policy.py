@@ -1,9 +1,9 @@
 """The policy as data: programs, rules, roles, path classes and events, read from a TOML file.
 
-The shipped policy is `policy.toml`. It is read from `policy.json`, which `make docs` writes from it: TOML takes twenty times as
-long. A user's file, TOML or JSON, is laid over it: tables are merged, lists of tables are added to, and
+The shipped policy is `policy.toml`. It is read from `policy.json`, which `make docs` generates, because TOML parses slowly. A
+user's file, TOML or JSON, changes it: tables are merged, lists of tables are extended, and
 `{ add = [...], remove = [...] }` edits a plain list. The short forms `allow`, `ask`, `deny` (programs) and `[decisions]`
-(rule to decision) cover the common wishes in one line each.
+(rule to decision) cover common changes in one line each.
 """
 
 import json
@@ -18,25 +18,25 @@ from decklog.core.errors import Invalid, NotFound
 from decklog.guard.globs import glob_regex
 from decklog.guard.policy.verdict import Decision, Event
 
-_SHIPPED = os.path.join(os.path.dirname(__file__), "policy.json")
+_SHIPPED_PATH = os.path.join(os.path.dirname(__file__), "policy.json")
 ALLOWED = "Nothing in this command needs a person's attention."
-_PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+(?![a-z])")
+_NAME_PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+(?![a-z])")
 _NEGATIONS = ("no-", "skip-", "without-", "ignore-", "disable-", "exclude-")
 _SHORTEST_PART = 4
-# A compiler's tool for another machine, such as `arm-none-eabi-size`.
-_FOR_TARGET = re.compile(
+# A tool of a cross compiler, such as `arm-none-eabi-size`.
+_CROSS_COMPILER = re.compile(
     r"(?:[a-z0-9_]+-)+(gcc|g\+\+|cpp|ld|as|ar|nm|objcopy|objdump|size|strip|readelf|ranlib|gdb|strings|addr2line)(?:-\d+)?"
 )
 _VERSION = re.compile(r"[-_]?v?\d+(\.\d+)*$")
-_SEPARATED = re.compile(r"[-_]v?\d+(\.\d+)*$")
-_ENDING = re.compile(r"\.(?:exe|cmd|bat|ps1)$", re.IGNORECASE)
+_SEPARATED_VERSION = re.compile(r"[-_]v?\d+(\.\d+)*$")
+_FILE_ENDING = re.compile(r"\.(?:exe|cmd|bat|ps1)$", re.IGNORECASE)
 
 _GLOB = re.compile(r"[*?\[]")
 _WILD = re.compile(r"\*\*/|/\*\*$|\*|\?")
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
     """Compile a path pattern; `dir/**` also matches the directory, one without a slash matches anywhere."""
     body = pattern.removesuffix("/**")
     regex = glob_regex(body if "/" in pattern else f"**/{body}")
@@ -52,14 +52,16 @@ class PathList:
         self._literals = [(max(_WILD.split(pattern), key=len).casefold(), pattern) for pattern in patterns]
 
     def covers(self, path: str) -> bool:
-        """Return whether a path matches as it is written."""
+        """Return whether a path matches literally, without expanding its wildcards."""
         text = path.casefold() if path.isascii() else None
         return any(
-            _compiled(pattern).fullmatch(path) for part, pattern in self._literals if text is None or part.strip("/") in text
+            _compile_pattern(pattern).fullmatch(path)
+            for part, pattern in self._literals
+            if text is None or part.strip("/") in text
         )
 
     def match(self, path: str) -> bool:
-        """Return whether a path matches, or a pattern in a command could expand to one that does."""
+        """Return whether a path matches, or is a wildcard pattern that could expand to a matching path."""
         return self.covers(path) or (bool(_GLOB.search(path)) and any(_could_expand(path, pattern) for pattern in self.patterns))
 
 
@@ -105,7 +107,7 @@ _PHRASES = "adds publishes sub"
 
 
 class Policy:
-    """Everything the judge decides by."""
+    """All data by which commands are judged."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self.data = data
@@ -114,11 +116,11 @@ class Policy:
             for name in data.get(decision, ()):
                 reason = f"The policy lists {name} under {decision}; change the policy file if that is wrong."
                 self.programs[name] = {"id": f"listed-{decision}", "decision": decision, "reason": reason}
-        self.starters = {name.rpartition(" ")[0] for name in self.programs if " " in name}
+        self.group_programs = {name.rpartition(" ")[0] for name in self.programs if " " in name}
         """Programs with subcommands that have their own entries."""
-        self.rules = _file_by(data.get("rules", ()), "programs")
-        self.roles = _file_by(data["roles"], "name")
-        self.outputs = _file_by(data["outputs"], "programs")
+        self.rules = _group_by(data.get("rules", ()), "programs")
+        self.roles = _group_by(data["roles"], "name")
+        self.outputs = _group_by(data["outputs"], "programs")
         self.paths: dict[tuple[str, str], Entry] = {
             (role, kind): entry for entry in data.get("paths", ()) for role in entry["roles"] for kind in entry["classes"]
         }
@@ -132,17 +134,17 @@ class Policy:
     @cache
     def default(cls) -> "Policy":
         """Return the shipped policy."""
-        return cls(_shipped())
+        return cls(_read_shipped_policy())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Policy":
-        """Read a user's file and lay it over the shipped policy; `extends = "none"` leaves out its programs and rules."""
+        """Load a user's file as changes of the shipped policy; `extends = "none"` drops the shipped programs and rules."""
         given = _read(str(path))
-        base = _shipped()
+        base = _read_shipped_policy()
         if given.pop("extends", "default") == "none":
             base = {key: value for key, value in base.items() if key not in ("programs", "rules", "paths", "variables")}
         try:
-            policy = cls(_decide(_merge(base, normalise(given))))
+            policy = cls(_apply_decisions(_merge(base, normalise(given))))
             policy.check()
         except (KeyError, TypeError, ValueError, AttributeError, re.error) as error:
             hint = "Compare the entry with those of the shipped policy.toml."
@@ -150,9 +152,9 @@ class Policy:
         return policy
 
     def check(self) -> None:
-        """Raise for a malformed entry."""
+        """Raise an error for a malformed entry."""
         for rule in self.data.get("rules", ()):
-            if unknown := sorted(rule.keys() - set(words(_RULE_KEYS))):
+            if unknown := sorted(rule.keys() - set(parse_words(_RULE_KEYS))):
                 raise ValueError(f"rule {rule.get('id')}: unknown key {', '.join(unknown)}")
         tables = (table for table in self.data.values() if isinstance(table, list))
         for entry in (entry for table in tables for entry in table if isinstance(entry, Mapping)):
@@ -177,27 +179,27 @@ class Policy:
         """Return a named regular expression."""
         return re.compile(self.data["patterns"][name])
 
-    def knows(self, name: str) -> bool:
+    def has_program(self, name: str) -> bool:
         """Return whether the policy lists a program."""
-        return self.canonical(name) in self.programs
+        return self.canonical_name(name) in self.programs
 
     def file_roles(self, path: str) -> list[str]:
         """Return the roles in which a tool later uses a file of this name."""
         return [entry["role"] for entry in self.data["files"] if self.globs(entry["globs"]).covers(path)]
 
-    def canonical(self, name: str) -> str:
-        """Return the name a program is listed under, without version or ending: `gcc-12`, `python3.11`, `mkfs.ext4`."""
-        for candidate in (name, name.lower(), _ENDING.sub("", name)):
+    def canonical_name(self, name: str) -> str:
+        """Return the listed name of a program, without version or file ending: `gcc-12`, `python3.11`, `mkfs.ext4`."""
+        for candidate in (name, name.lower(), _FILE_ENDING.sub("", name)):
             if candidate in self.programs:
                 return candidate
         for candidate in (_VERSION.sub("", name), name.split(".")[0]):
             if candidate in self.programs and (
-                _SEPARATED.search(name)
+                _SEPARATED_VERSION.search(name)
                 or candidate.lower() in self.names["versioned"]
                 or self.programs[candidate].get("decision", Decision.ALLOW) != Decision.ALLOW
             ):
                 return candidate
-        found = _FOR_TARGET.fullmatch(name)
+        found = _CROSS_COMPILER.fullmatch(name)
         return found[1] if found and found[1] in self.programs else name
 
     def option_role(self, program: Entry, option: str) -> str:
@@ -213,50 +215,50 @@ class Policy:
         low = name.lower()
         if low.lstrip("-").startswith(_NEGATIONS):
             return "text"
-        parts = {part.lower() for part in _PARTS.findall(name)}
+        parts = {part.lower() for part in _NAME_PARTS.findall(name)}
         roles = self.data["option_words"]
         whole = (role for role, named in roles.items() if not parts.isdisjoint(named))
         inside = (role for role, named in roles.items() if any(len(word) >= _SHORTEST_PART and word in low for word in named))
         return next(whole, "") or next(inside, "value")
 
 
-def _file_by(entries: Iterable[Entry], key: str) -> dict[str, list[Entry]]:
-    """Return entries under each of the names in one of their keys."""
-    filed: dict[str, list[Entry]] = {}
+def _group_by(entries: Iterable[Entry], key: str) -> dict[str, list[Entry]]:
+    """Group entries by the names in one of their keys."""
+    grouped: dict[str, list[Entry]] = {}
     for entry in entries:
         for name in entry[key]:
-            filed.setdefault(name, []).append(entry)
-    return filed
+            grouped.setdefault(name, []).append(entry)
+    return grouped
 
 
-def words(value: str | Iterable[str]) -> list[str]:
-    """Read a list given as such or as words in one string."""
+def parse_words(value: str | Iterable[str]) -> list[str]:
+    """Return a list unchanged, and a string as the list of its words."""
     return value.split() if isinstance(value, str) else list(value)
 
 
-def _phrases(value: str | Iterable[str]) -> list[str]:
-    """Read a list given as such or as a string with commas."""
+def _parse_phrases(value: str | Iterable[str]) -> list[str]:
+    """Return a list unchanged, and a string as the list of its parts between commas."""
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else list(value)
 
 
 def normalise(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Split the lists that a policy file may give as text, and key options and subcommands by their names."""
+    """Split lists that a policy file gives as text, and index options and subcommands by name."""
     result: dict[str, Any] = {}
     for key, value in data.items():
         if key in ("names", "globs", "option_words", "languages") and isinstance(value, Mapping):
             result[key] = {
-                name: normalise(listed) if isinstance(listed, Mapping) else words(listed) for name, listed in value.items()
+                name: normalise(listed) if isinstance(listed, Mapping) else parse_words(listed) for name, listed in value.items()
             }
         elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
             result[key] = [normalise(entry) for entry in value]
-        elif key in words(_WORDS):
-            result[key] = words(value)
-        elif key in words(_PHRASES) and not isinstance(value, Mapping):
-            result[key] = _phrases(value)
+        elif key in parse_words(_WORDS):
+            result[key] = parse_words(value)
+        elif key in parse_words(_PHRASES) and not isinstance(value, Mapping):
+            result[key] = _parse_phrases(value)
         elif key == "options":
-            result[key] = {option: role for role, named in value.items() for option in words(named)}
+            result[key] = {option: role for role, named in value.items() for option in parse_words(named)}
         elif key == "subcommands":
-            result[key] = {name: decision for decision, named in value.items() for name in _phrases(named)}
+            result[key] = {name: decision for decision, named in value.items() for name in _parse_phrases(named)}
         elif key == "sub":
             result[key] = {name: normalise(entry) for name, entry in value.items()}
         else:
@@ -264,16 +266,19 @@ def normalise(data: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _decide(data: dict[str, Any]) -> dict[str, Any]:
-    """Set the decisions of a policy's rules as `[decisions]` wants them."""
+def _apply_decisions(data: dict[str, Any]) -> dict[str, Any]:
+    """Apply the table `[decisions]` to the rules of a policy."""
     decisions = data.get("decisions", {})
     for table, entries in data.items() if decisions else ():
         if isinstance(entries, list):
-            data = {**data, table: [_decided(entry, decisions) if isinstance(entry, Mapping) else entry for entry in entries]}
+            data = {
+                **data,
+                table: [_apply_decision(entry, decisions) if isinstance(entry, Mapping) else entry for entry in entries],
+            }
     return data
 
 
-def _decided(entry: Mapping[str, Any], decisions: Mapping[str, str]) -> Mapping[str, Any]:
+def _apply_decision(entry: Mapping[str, Any], decisions: Mapping[str, str]) -> Mapping[str, Any]:
     rule = entry.get("id", "")
     chosen = decisions.get(rule) or decisions.get(rule.partition("/")[0])
     if not chosen:
@@ -286,13 +291,13 @@ def _decided(entry: Mapping[str, Any], decisions: Mapping[str, str]) -> Mapping[
 
 def control_files() -> tuple[str, ...]:
     """Return the patterns of files that decide what is run: settings of git, editors, coding agents and Decklog itself."""
-    globs = _shipped()["globs"]
+    globs = _read_shipped_policy()["globs"]
     return tuple(pattern for name in ("guard", "hooks") for pattern in globs[name])
 
 
 @cache
-def _shipped() -> dict[str, Any]:
-    with open(_SHIPPED, encoding="utf-8") as file:
+def _read_shipped_policy() -> dict[str, Any]:
+    with open(_SHIPPED_PATH, encoding="utf-8") as file:
         data: dict[str, Any] = json.load(file)
     return data
 
@@ -316,7 +321,7 @@ def _read(path: str) -> dict[str, Any]:
 
 
 def _merge(base: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay one policy's data over another's."""
+    """Merge the data of a policy into that of a base policy."""
     merged = dict(base)
     for key, value in given.items():
         before = merged.get(key)

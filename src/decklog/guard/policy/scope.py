@@ -1,4 +1,4 @@
-"""The state of a script while it is read, and one simple command of it."""
+"""The state of a script while it is analyzed, and one simple command of it."""
 
 import posixpath
 import re
@@ -67,20 +67,20 @@ class Scope:
         self.functions: dict[str, Function] = {}
         self.aliases: dict[str, str] = {}
         self.files: dict[str, Word] = {}
-        # Files whose whole content comes from this script.
-        self.made: set[str] = set()
-        self.later: list[str] = []
+        # Files whose whole content was created by this script.
+        self.created: set[str] = set()
+        self.deferred_commands: list[str] = []
         self.positional: list[Word] | None = None
-        self.cwd = self.before = cwd
+        self.cwd = self.previous_cwd = cwd
         self.branch: str | None = None
         self.conditional = 0
-        self.chosen: dict[str, Word] = {}
+        self.fixed_values: dict[str, Word] = {}
 
     def inner(self, positional: list[Word] | None = None) -> "Scope":
-        """Open a scope for a subshell: it sees this one and keeps its own changes."""
+        """Return the scope of a subshell: a copy whose changes do not affect this scope."""
         scope = Scope.__new__(Scope)
         vars(scope).update(vars(self))
-        for name in ("variables", "functions", "aliases", "chosen"):
+        for name in ("variables", "functions", "aliases", "fixed_values"):
             setattr(scope, name, dict(getattr(self, name)))
         scope.positional = self.positional if positional is None else positional
         return scope
@@ -92,44 +92,44 @@ class Scope:
             word = Word((before[-1].text if before else "") + word.text, word.taint)
         if len(word.text) > _LONGEST_VALUE:
             word = Word(UNKNOWN, word.taint)
-        self.offer(name, (*before, word) if self.conditional else (word,))
+        self.assign_any(name, (*before, word) if self.conditional else (word,))
 
-    def offer(self, name: str, words: Iterable[Word]) -> None:
+    def assign_any(self, name: str, words: Iterable[Word]) -> None:
         """Set several possible values of a variable."""
         values = tuple(dict.fromkeys(words)) or (UNKNOWN_WORD,)
         self.variables[name] = values if len(values) <= _MOST_VALUES else (*values[: _MOST_VALUES - 1], UNKNOWN_WORD)
 
-    def wrote(self, path: str, word: Word, *, append: bool = False) -> None:
-        """Remember what the script has written to a file."""
+    def record_write(self, path: str, word: Word, *, append: bool = False) -> None:
+        """Record what the script has written to a file."""
         place = posixpath.normpath(path)
         if append:
             before = self.files.get(place, UNKNOWN_WORD)
             word = Word(f"{before.text}\n{word.text}", before.taint | word.taint)
         self.files[place] = word
         if word.is_known and not word.taint:
-            self.built(path)
+            self.record_trusted_file(path)
 
-    def built(self, path: str) -> None:
-        """Remember a file that the script made from text or sources that could be judged."""
+    def record_trusted_file(self, path: str) -> None:
+        """Record a file that the script created only from text or sources that were judged."""
         if not self.conditional:
-            self.made.add(posixpath.normpath(path))
+            self.created.add(posixpath.normpath(path))
 
-    def has_made(self, path: str) -> bool:
-        """Return whether all of a file came from the script."""
-        return posixpath.normpath(path) in self.made
+    def has_created(self, path: str) -> bool:
+        """Return whether the script created the whole content of a file."""
+        return posixpath.normpath(path) in self.created
 
-    def written(self, path: str) -> Word | None:
-        """Return what the script has written to a file."""
+    def find_written_content(self, path: str) -> Word | None:
+        """Return what the script has written to a file; None for other files."""
         return self.files.get(posixpath.normpath(path)) if path else None
 
     def value(self, name: str) -> Word:
         """Return a variable's value, unknown if the script has not set it."""
-        if name in self.chosen:
-            return self.chosen[name]
+        if name in self.fixed_values:
+            return self.fixed_values[name]
         if name in self.variables:
             return self.variables[name][-1]
         if name in ("PWD", "OLDPWD"):
-            return Word(self.cwd if name == "PWD" else self.before)
+            return Word(self.cwd if name == "PWD" else self.previous_cwd)
         if name in "@*" or name.isdigit():
             if self.positional is None or name == "0":
                 return UNKNOWN_WORD

@@ -34,10 +34,10 @@ _SUBSCRIPT_COMMAND = re.compile(r"\w\[[^\]]*(?:\$\(|`)")
 class Reader:
     """Walk one script. An exception ends the whole judgement, so nothing is restored after one."""
 
-    def __init__(self, source: bytes, use: "CommandCheck", depth: int) -> None:
+    def __init__(self, source: bytes, command: "CommandCheck", depth: int) -> None:
         self.source = source
-        self.use = use
-        self.scope = use.scope
+        self.command = command
+        self.scope = command.scope
         self.depth = depth
         self.uncalled: dict[str, Function] = {}
         self.running: set[str] = set()
@@ -45,22 +45,22 @@ class Reader:
     def read(self, root: Node, stdin: Word | None = None) -> Word:
         """Read a whole script, then the functions it defines and never calls."""
         output = self.walk(root, stdin)
-        while self.scope.later:
-            self.run_script(self.scope.later.pop())
+        while self.scope.deferred_commands:
+            self.run_script(self.scope.deferred_commands.pop())
         for name, function in list(self.uncalled.items()):
             self._call_function(name, function, None, None)
         return output
 
     def run_script(self, text: str) -> Word:
         """Judge another script in the present scope."""
-        return self.use.at(self.use.call, self.scope).run_script(text)
+        return self.command.for_call(self.command.call, self.scope).run_script(text)
 
     def _report(self, event: Event, node: Node) -> None:
-        self.use.report(event, self.text(node))
+        self.command.report(event, self.text(node))
 
     def walk(self, node: Node, stdin: Word | None) -> Word:
         """Read one statement and return its output."""
-        self.use.judgement.spend()
+        self.command.judgement.spend()
         self.depth += 1
         if self.depth > DEEPEST:
             raise TooComplex
@@ -84,7 +84,7 @@ class Reader:
             case "variable_assignment":
                 name, word, append = self._assignment(node)
                 self.scope.assign(name, word, append=append)
-                self.use.at(Call([], self.text(node), {name: word}), self.scope).review()
+                self.command.for_call(Call([], self.text(node), {name: word}), self.scope).review()
             case "declaration_command" | "unset_command":
                 return self._declare(node)
             case "function_definition":
@@ -98,7 +98,7 @@ class Reader:
                 # A redirection alone, as in `$(<file)`, gives what the file holds.
                 return self._redirected_body(node, None, self._redirections([node], None))
             case "list":
-                made = set(self.scope.made)
+                made = set(self.scope.created)
                 output = self._children(node, stdin)
                 self._keep_certain(node, made)
                 return output
@@ -114,7 +114,7 @@ class Reader:
         if variable is not None:
             # The variable of a loop takes every value.
             values = [child for child in node.children if child.type in _WORDS]
-            self.scope.offer(self.text(variable), [word for child in values for word in Expander(self).fields(child)])
+            self.scope.assign_any(self.text(variable), [word for child in values for word in Expander(self).fields(child)])
         self.scope.conditional += node.type in _BRANCHING
         output = self._children(node, stdin)
         self.scope.conditional -= node.type in _BRANCHING
@@ -139,7 +139,7 @@ class Reader:
     def _keep_certain(self, node: Node, made: set[str]) -> None:
         """Forget files made by `a && b`: after the list it is not known whether b has run."""
         if node.parent is None or node.parent.type != "list":
-            self.scope.made.intersection_update(made)
+            self.scope.created.intersection_update(made)
 
     def _assignment(self, node: Node) -> tuple[str, Word, bool]:
         """Return the name and value of an assignment, and whether it appends."""
@@ -173,7 +173,7 @@ class Reader:
             # A name reference is an alias of another variable.
             for name, word in call.assigned.items():
                 self.scope.assign(name, self.scope.value(word.text) if word.text.isidentifier() else UNKNOWN_WORD)
-        return self.use.at(call, self.scope).review()
+        return self.command.for_call(call, self.scope).review()
 
     def _define(self, node: Node) -> None:
         """Remember a function, and report one that starts itself without end."""
@@ -213,7 +213,7 @@ class Reader:
             return self._redirected_body(node, body, self._redirections(node.children, stdin))
         # In `a && b > file` the grammar gives the redirection to both.
         *before, body = [child for child in body.children if child.is_named]
-        made = set(self.scope.made)
+        made = set(self.scope.created)
         outputs = [self.walk(child, stdin) for child in before]
         output = combine([*outputs, self._redirected_body(node, body, self._redirections(node.children, stdin))])
         self._keep_certain(node, made)
@@ -225,10 +225,10 @@ class Reader:
             output = self._command(body, given)
         else:
             given.text = self.text(node)
-            use = self.use.at(given, self.scope)
-            use.check_redirects()
+            command = self.command.for_call(given, self.scope)
+            command.check_redirects()
             output = self.walk(body, given.stdin) if body is not None else Word("")
-            use.check_written(output)
+            command.check_written_files(output)
             output = output if body is not None else given.stdin or Word("")
         for child in given.after:
             output = self.walk(child, output if child.type == "pipeline" else None)
@@ -271,7 +271,7 @@ class Reader:
         given.redirects.append(Redirect(operator, target))
         if ">" not in operator:
             content = UNKNOWN if target.content is None else target.content
-            given.stdin = self.scope.written(target.text) or Word(content, target.taint)
+            given.stdin = self.scope.find_written_content(target.text) or Word(content, target.taint)
 
     # Simple commands
 
@@ -282,9 +282,9 @@ class Reader:
         if prod(len(values) for values in named.values()) > _MOST_CHOICES:
             self._report(Event.TOO_COMPLEX, node)
         for values in islice(product(*named.values()), _MOST_CHOICES):
-            self.scope.chosen = dict(zip(named, values, strict=True))
+            self.scope.fixed_values = dict(zip(named, values, strict=True))
             outputs.append(self._simple(node, given))
-        self.scope.chosen = {}
+        self.scope.fixed_values = {}
         return combine(list(dict.fromkeys(outputs)))
 
     def _simple(self, node: Node, outer: Call) -> Word:
@@ -318,20 +318,20 @@ class Reader:
 
     def _run(self, call: Call) -> Word:
         """Judge a command, and the function or alias of its name."""
-        name, use = call.argv[0].text if call.argv else "", self.use.at(call, self.scope)
+        name, command = call.argv[0].text if call.argv else "", self.command.for_call(call, self.scope)
         function = self.scope.functions.get(name)
         if function is not None and name not in self.running:
-            use.check_redirects()
+            command.check_redirects()
             output = self._call_function(name, function, call.stdin, call.argv[1:])
             # The function may be gone, or may never have been defined, when the command runs.
-            return use.review() if use.policy.knows(name) else output
+            return command.review() if command.policy.has_program(name) else output
         alias = self.scope.aliases.get(name)
         if alias is not None:
             # A script expands aliases only with expand_aliases, and never for a quoted name.
-            use.run([*(Word(part) for part in split_words(alias)), *call.argv[1:]])
-            if not use.policy.knows(name):
+            command.run([*(Word(part) for part in split_words(alias)), *call.argv[1:]])
+            if not command.policy.has_program(name):
                 return Word(UNKNOWN)
-        return use.review()
+        return command.review()
 
     def _call_function(self, name: str, function: Function, stdin: Word | None, arguments: list[Word] | None) -> Word:
         """Read a function's body with the arguments of the call, or with unknown ones."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Decision(StrEnum):
-    """What to do with a command, from harmless to forbidden: the names of stricter decisions are later in the alphabet."""
+    """What to do with a command. Decisions are compared as texts: a stricter one is later in the alphabet."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -13,7 +13,7 @@ class Decision(StrEnum):
 
 
 class CommandVerdict(NamedTuple):
-    """The decision on a command line, and the simple command that led to it."""
+    """The decision on a command line, with its rule and the simple command that it applies to."""
 
     decision: Decision
     rule: str
@@ -22,15 +22,15 @@ class CommandVerdict(NamedTuple):
 
     @property
     def is_allowed(self) -> bool:
-        """Return whether the command may run unasked."""
+        """Return whether the command may run without approval."""
         return self.decision is Decision.ALLOW
 
 
 class Publication(NamedTuple):
     """A command that publishes commits: a push, or a pull request.
 
-    `operands` are those after the subcommand, `options` all options with their values; `cwd` is relative to the root. With
-    `after_a_change` the same command line moves commits first, so what it publishes is not known yet.
+    `operands` follow the subcommand, `options` are all options with values, and `cwd` is relative to the root. `after_a_change`
+    means that the command line creates or moves commits first, so the published commits are not known yet.
     """
 
     program: str
@@ -42,7 +42,7 @@ class Publication(NamedTuple):
 
 
 class Event(StrEnum):
-    """Something the engine sees that is not about one program."""
+    """An observation of the engine that does not depend on one program. The policy maps it to a decision."""
 
     UNPARSED = "unparsed"
     TOO_COMPLEX = "complexity"
