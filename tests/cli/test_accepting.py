@@ -61,18 +61,18 @@ def test_a_log_that_came_with_a_clone_is_not_used_without_a_yes(decklog: Program
         ("restore", str(shipped / ".decklog" / "decklog.db")),
     ):
         folder = shipped if words[0] == "init" else shipped / "deep"
-        assert "was not made there by you" in refusal(decklog, folder, *words)
+        assert "was not created by you" in refusal(decklog, folder, *words)
     assert (shipped / ".decklog" / "decklog.db").read_bytes() == before
     assert sorted(os.listdir(shipped / ".decklog")) == ["decklog.db"]
     said = decklog("bazinga", "list-sessions", cwd=shipped / "deep")
-    assert (said.code, "was not made there by you" in said.err) == (1, True)
+    assert (said.code, "was not created by you" in said.err) == (1, True)
 
 
 @pytest.mark.slow
 def test_where_tells_of_a_log_that_is_not_used(decklog: Program, shipped: Path) -> None:
     said = decklog("where", "--json", cwd=shipped).data
     assert said["target"] == str(shipped / ".decklog" / "decklog.db")
-    assert "was not made there by you" in said["problem"]
+    assert "was not created by you" in said["problem"]
     assert decklog("accept", cwd=shipped).code == 0
     assert "problem" not in decklog("where", "--json", cwd=shipped).data
 

@@ -233,9 +233,9 @@ class StoredClaims:
 
 def claims_folder_of(place: "LogLocation") -> str:
     """Return the folder of a log's stored claims."""
-    from decklog.location.locate import beside
+    from decklog.location.locate import sibling_path
 
-    return beside(place, _FOLDER)
+    return sibling_path(place, _FOLDER)
 
 
 def _names_in(folder: str) -> list[str]:

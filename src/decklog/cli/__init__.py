@@ -61,10 +61,10 @@ def _run_apart(arguments: list[str]) -> int | None:
     if arguments[:1] == ["bazinga"] and arguments[1:2] != ["take-over"]:
         # --db and --json have the meaning that they have in bazinga-db.
         from decklog.cli.projects import Consent
-        from decklog.location.locate import found_above
+        from decklog.location.locate import find_log_above
         from decklog.plugins.legacy.bazinga.program import run as run_bazinga
 
-        return run_bazinga(arguments[1:], found_above, Consent())
+        return run_bazinga(arguments[1:], find_log_above, Consent())
     return None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from decklog import __version__
 from decklog.agents.setup.installing import Installer, SavedChanges
 from decklog.agents.setup.supported import Setting, SetupScope
-from decklog.location.locate import locate, repository, users_own
+from decklog.location.locate import locate, repository, user_log
 
 
 def setting_of(scope: SetupScope, *, project: str, **more: Any) -> Setting:
@@ -23,10 +23,10 @@ def find_project() -> str | None:
 
 def own_call() -> tuple[str, ...]:
     """Return the words that call this very Decklog from anywhere: editors and programs begin with a path of their own."""
-    beside = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), "decklog")
-    return (beside,) if os.access(beside, os.X_OK) else (os.path.abspath(sys.executable), "-P", "-m", "decklog")
+    sibling_path = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), "decklog")
+    return (sibling_path,) if os.access(sibling_path, os.X_OK) else (os.path.abspath(sys.executable), "-P", "-m", "decklog")
 
 
 def installer() -> Installer:
     """Return the installer, which keeps what it changed in the user's data folder."""
-    return Installer(SavedChanges(os.path.join(os.path.dirname(users_own().target), "setup")))
+    return Installer(SavedChanges(os.path.join(os.path.dirname(user_log().target), "setup")))

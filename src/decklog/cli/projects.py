@@ -4,7 +4,7 @@ import os
 from typing import TYPE_CHECKING
 
 from decklog.core.errors import NotAccepted
-from decklog.location.locate import Accepted, accept, check, check_made
+from decklog.location.locate import Accepted, accept, check, check_creation_time
 from decklog.plugins.bazinga_project import database_of, is_old_database, log_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Consent:
     def opened(self, database: str, log: "Decklog") -> None:
         """Refuse a log in the place of the accepted one, and remember one that was made by this call."""
         if self._known is not None:
-            check_made(_inside(database), self._known, log)
+            check_creation_time(_inside(database), self._known, log)
         else:
             accept_project(database, log)
 

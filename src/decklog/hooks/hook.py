@@ -62,12 +62,12 @@ class Hook:
 
     def answer(self, out: IO[str], err: IO[str]) -> int:
         """Judge, record and answer the event. A blocked call stays blocked if it can't be recorded."""
-        from decklog.location.locate import of_session
+        from decklog.location.locate import locate_session_log
 
         location, problem = None, None
         try:
             # Use the session's root: a command may change to a folder without a log, and so without a guard.
-            location = of_session(self._root, self._environment)
+            location = locate_session_log(self._root, self._environment)
         except Exception as unusable:  # noqa: BLE001
             # A call must be judged even if the log can't be used.
             problem = unusable

@@ -188,10 +188,10 @@ def gate_block_reason(published: "Sequence[Publication]", root: str, log: "Deckl
 
     from decklog.core.errors import DecklogError
     from decklog.core.folders import state_home
-    from decklog.location.locate import of_session
+    from decklog.location.locate import locate_session_log
     from decklog.review.publishing import push_block_reason
 
-    found = of_session(root, os.environ) if log is None else None
+    found = locate_session_log(root, os.environ) if log is None else None
     if found is None:
         return push_block_reason(log, published, root=root, state=Path(state_home()))
     try:

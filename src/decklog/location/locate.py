@@ -1,4 +1,4 @@
-"""Finds the log as git finds `.git`: named, from the environment, in a folder above; outside of repositories, the user's own."""
+"""Find the log: by name, by the environment, or in a folder above, as git finds `.git`; else use the user's log."""
 
 import os
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ class LogLocation:
         self.reason = reason
         # The directory with the `.decklog` that names the log.
         self.folder = folder
-        # By this call or the environment, rather than found.
+        # Whether the call or the environment names the log.
         self.is_named = is_named
 
     @property
@@ -35,7 +35,7 @@ class LogLocation:
 
     @property
     def shown(self) -> str:
-        """The target as anybody may see it: an address without its password."""
+        """The target without a password, so that it may be shown."""
         return without_password(self.target) if self.is_server else self.target
 
     @property
@@ -44,7 +44,7 @@ class LogLocation:
 
     @property
     def exists(self) -> bool:
-        # An address that no engine knows is for opening to refuse.
+        # Opening an unknown kind of address raises the error.
         return self.is_server or "://" in self.path or os.path.exists(self.path)
 
     @property
@@ -62,26 +62,26 @@ class LogLocation:
         if not self.exists:
             raise NotFound(
                 f"there is no log at {self.path} ({self.reason})",
-                hint="Run `decklog init` to make one here, or name one with --db.",
+                hint="Run `decklog init` to create one here, or name one with --db.",
                 path=self.path,
             )
 
     def open(self, **settings: Any) -> "Decklog":
-        """Open the log. One that was found in a folder must have been accepted by this user."""
+        """Open the log. This user must have accepted it if it was found in a folder."""
         from decklog.log import Decklog
 
         known = self.check()
         log = Decklog.open(self.target, **settings)
         if known is not None:
             try:
-                check_made(self._inside, known, log)
+                check_creation_time(self._inside, known, log)
             except NotAccepted:
                 log.close()
                 raise
         return log
 
     def check(self) -> "Accepted | None":
-        """Refuse a log that was found in a folder and that this user has not accepted. A log given by name needs no check."""
+        """Raise NotAccepted for a log in a folder that this user has not accepted. A log given by name needs no check."""
         if self.folder is None:
             return None
 
@@ -106,52 +106,52 @@ class LogLocation:
 
 
 def without_password(address: str) -> str:
-    """Replace the passwords of an address by stars."""
+    """Return an address with its passwords replaced by stars."""
     scheme, _, rest = address.partition("://")
     place, question, settings = rest.partition("?")
-    # A password may hold any sign that was not escaped; the last @ is the one before the host.
-    who, at, host = place.rpartition("@")
-    user, colon, _ = who.partition(":")
+    # A password may contain @ unescaped, so the last @ precedes the host.
+    credentials, at, host = place.rpartition("@")
+    user, colon, _ = credentials.partition(":")
     named = [part.partition("=") for part in settings.split("&")]
     parts = [f"{name}=***" if "password" in name.lower() else name + equals + value for name, equals, value in named]
     return f"{scheme}://{user}{colon}{'***' if colon else ''}{at}{host}{question}{'&'.join(parts)}"
 
 
 def locate(named: str | None, folder: str | None = None, environment: Mapping[str, str] | None = None) -> LogLocation:
-    """Find the log to use in a folder."""
+    """Return the location of the log to use in a folder."""
     if named:
         return LogLocation(named, "named with --db", is_named=True)
     if address := (os.environ if environment is None else environment).get("DECKLOG_DB"):
         return LogLocation(address, "from the environment variable DECKLOG_DB", is_named=True)
     start = folder or os.getcwd()
-    for above in _upwards(start):
-        if (place := in_folder(above)) is not None:
+    for above in _parent_folders(start):
+        if (place := find_in_folder(above)) is not None:
             return place
     main = _main_worktree(start)
-    if main is not None and (place := in_folder(main)) is not None:
+    if main is not None and (place := find_in_folder(main)) is not None:
         return LogLocation(place.target, f"{place.reason}, the main worktree of this one", folder=main)
     if (root := main or repository(start)) is not None:
-        # Work of one project never goes into a log that all of them share without anybody having said so.
+        # The work of a project only goes into the user's shared log if the user chose so.
         return LogLocation(os.path.join(root, FOLDER, FILE), f"the repository {root} has no log yet")
-    return users_own()
+    return user_log()
 
 
-def of_session(folder: str, environment: Mapping[str, str], named: str | None = None) -> LogLocation | None:
-    """Find the log that an agent's session in a folder is recorded in; None where there is none, or only the user's own."""
-    place = locate(named, folder if os.path.isdir(folder) or not _has_folder() else None, environment)
-    if not place.is_named and place.target == users_own().target:
+def locate_session_log(folder: str, environment: Mapping[str, str], named: str | None = None) -> LogLocation | None:
+    """Return the log that records an agent's session in a folder; None if there is none, or only the user's log."""
+    place = locate(named, folder if os.path.isdir(folder) or not _has_working_folder() else None, environment)
+    if not place.is_named and place.target == user_log().target:
         return None
     if place.exists:
         return place
     # The log file is missing, for example during a restore. A spool shows that sessions are recorded here: keep their events.
-    if not os.path.isdir(beside(place, SPOOL)):
+    if not os.path.isdir(sibling_path(place, SPOOL)):
         return None
     holder = None if place.is_named else os.path.dirname(os.path.dirname(os.path.abspath(place.path)))
-    return LogLocation(place.target, "its file is away", is_named=place.is_named, folder=holder)
+    return LogLocation(place.target, "its file is missing", is_named=place.is_named, folder=holder)
 
 
-def _has_folder() -> bool:
-    """Return whether the folder that this process is in is still there: an agent may have removed the one that it works in."""
+def _has_working_folder() -> bool:
+    """Return whether this process's working folder exists: an agent may have removed it."""
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -159,8 +159,8 @@ def _has_folder() -> bool:
     return True
 
 
-def own_log(folder: str) -> LogLocation | None:
-    """Return the log of a folder's repository or worktree; outside of one, that of the folder or the nearest above."""
+def find_project_log(folder: str) -> LogLocation | None:
+    """Return the log of a folder's repository or worktree; outside of one, the log in the folder or the nearest above."""
     found = locate(None, folder, environment={})
     root = repository(folder)
     if found.folder is None or root is None or found.folder == _main_worktree(folder):
@@ -168,13 +168,13 @@ def own_log(folder: str) -> LogLocation | None:
     return found if os.path.commonpath([root, found.folder]) == root else None
 
 
-def users_own() -> LogLocation:
-    """The log of everything that is done outside of repositories and folders with a log."""
-    return LogLocation(os.path.join(data_home(), FILE), "the user's own, since no folder above has a .decklog")
+def user_log() -> LogLocation:
+    """Return the user's log: it records work outside of repositories and folders with a log."""
+    return LogLocation(os.path.join(data_home(), FILE), "the user's log, because no folder above has a .decklog")
 
 
-def beside(place: LogLocation, name: str) -> str:
-    """Return the path of a directory that belongs to a log: next to its file or address file, or in the user's directory."""
+def sibling_path(place: LogLocation, name: str) -> str:
+    """Return the path of a log's directory: next to its file or address file, or in the user's data directory."""
     if not place.is_server:
         return f"{os.path.abspath(place.path)}-{name}"
     from hashlib import sha256
@@ -185,20 +185,20 @@ def beside(place: LogLocation, name: str) -> str:
 
 
 def spool_folder(place: LogLocation) -> str:
-    """Return the folder where events wait for a log; raise NotAccepted for one that this user did not accept."""
+    """Return the folder of a log's waiting events; raise NotAccepted if this user did not accept the log."""
     place.check()
-    return beside(place, SPOOL)
+    return sibling_path(place, SPOOL)
 
 
-def found_above() -> str | None:
-    """Return the log that the environment names or a folder above has; None where there is none, or only the user's own."""
+def find_log_above() -> str | None:
+    """Return the log named by the environment or found in a folder above; None if there is none, or only the user's log."""
     place = locate(None)
     place.check()
-    return place.target if place.is_named or (place.exists and place.target != users_own().target) else None
+    return place.target if place.is_named or (place.exists and place.target != user_log().target) else None
 
 
-def in_folder(folder: str) -> LogLocation | None:
-    """Return the log that a folder itself has, in its `.decklog`: its own, or one elsewhere that it remembers."""
+def find_in_folder(folder: str) -> LogLocation | None:
+    """Return the log in a folder's `.decklog`, or the log whose address is stored there; None without one."""
     inside = os.path.join(folder, FOLDER)
     address = os.path.join(inside, ADDRESS)
     if os.path.isfile(address):
@@ -211,7 +211,7 @@ def in_folder(folder: str) -> LogLocation | None:
 
 def repository(folder: str) -> str | None:
     """Return the root of the git repository, or of the worktree, that a folder is in."""
-    return next((above for above in _upwards(folder) if os.path.exists(os.path.join(above, ".git"))), None)
+    return next((above for above in _parent_folders(folder) if os.path.exists(os.path.join(above, ".git"))), None)
 
 
 def main_repository(folder: str) -> str | None:
@@ -219,7 +219,7 @@ def main_repository(folder: str) -> str | None:
     return _main_worktree(folder) or repository(folder)
 
 
-def _upwards(folder: str) -> list[str]:
+def _parent_folders(folder: str) -> list[str]:
     folders = [os.path.abspath(folder)]
     while (parent := os.path.dirname(folders[-1])) != folders[-1]:
         folders.append(parent)
@@ -228,7 +228,7 @@ def _upwards(folder: str) -> list[str]:
 
 def _main_worktree(folder: str) -> str | None:
     """Return the main worktree of a linked one: its `.git` is a file that points into the main one's."""
-    for above in _upwards(folder):
+    for above in _parent_folders(folder):
         pointer = os.path.join(above, ".git")
         if os.path.isdir(pointer):
             return None
@@ -237,12 +237,12 @@ def _main_worktree(folder: str) -> str | None:
                 target = file.read().removeprefix("gitdir:").strip()
             target = os.path.normpath(os.path.join(above, target))
             head, found, _ = target.partition(f"{os.sep}.git{os.sep}worktrees{os.sep}")
-            return head if found and _points_back(target, pointer) else None
+            return head if found and _is_registered_worktree(target, pointer) else None
     return None
 
 
-def _points_back(git_folder: str, pointer: str) -> bool:
-    """Return whether a worktree's folder in the main repository names this `.git` file; anybody can write the file alone."""
+def _is_registered_worktree(git_folder: str, pointer: str) -> bool:
+    """Return whether the main repository has registered this `.git` file; the file alone could be forged."""
     try:
         with open(os.path.join(git_folder, "gitdir"), encoding="utf-8", errors="replace") as file:
             named = file.read().strip()
@@ -251,8 +251,8 @@ def _points_back(git_folder: str, pointer: str) -> bool:
     return os.path.realpath(os.path.join(git_folder, named)) == os.path.realpath(pointer)
 
 
-def outside_of(folder: str) -> str:
-    """Return the location of a directory's log in the user's data directory, which other writers of the directory can't reach."""
+def outside_path(folder: str) -> str:
+    """Return the path for a directory's log in the user's data directory, out of reach of others who write to the directory."""
     import hashlib
 
     real = os.path.realpath(folder)
@@ -265,7 +265,7 @@ _FILE = "a file"
 
 
 class Accepted:
-    """A log that this user accepted in a folder: its owner, where it leads, and when it was created."""
+    """A log that this user accepted in a folder: the folder's owner, the target, and the log's creation time."""
 
     def __init__(self, owner: int, leads_to: str, made_at: str) -> None:
         self.owner = owner
@@ -274,49 +274,49 @@ class Accepted:
 
 
 def check(inside: str, file: str, address: str | None) -> Accepted:
-    """Refuse the log of a folder if this user has not accepted it, or if it was replaced since."""
+    """Raise NotAccepted if this user has not accepted the log of a folder, or if it was replaced since."""
     folder, known = os.path.realpath(inside), None
-    for accepted_folder, accepted in _all():
+    for accepted_folder, accepted in _read_accepted():
         if accepted_folder == folder:
             known = accepted
     owner = os.stat(folder).st_uid
     if known is None:
-        raise _refused(inside, _unknown(inside, owner))
+        raise _build_refusal(inside, _explain_unaccepted(inside, owner))
     if owner != known.owner or not _is_owned(file, (known.owner, os.geteuid(), 0)):
-        raise _refused(inside, f"the log in {inside} belongs to another user than the one that you accepted")
-    if _leading_to(address) != known.leads_to:
-        raise _refused(inside, f"{inside} leads to another log than the one that you accepted")
+        raise _build_refusal(inside, f"the log in {inside} belongs to another user than the one that you accepted")
+    if _target_digest(address) != known.leads_to:
+        raise _build_refusal(inside, f"{inside} leads to another log than the one that you accepted")
     return known
 
 
 def _is_owned(file: str, owners: tuple[int, ...]) -> bool:
-    """Return whether a log's file belongs to one of these users; a file that is away belongs to nobody else."""
+    """Return whether a log's file belongs to one of these users; True for a missing file."""
     try:
         return os.stat(file).st_uid in owners
     except FileNotFoundError:
         return True
 
 
-def check_made(inside: str, known: Accepted, log: "Decklog") -> None:
-    """Refuse a log that replaced the accepted one, for example by a pull from a repository that contains a log."""
+def check_creation_time(inside: str, known: Accepted, log: "Decklog") -> None:
+    """Raise NotAccepted for a log that replaced the accepted one, for example by a pull of a repository with a log."""
     if known.leads_to == _FILE and log.db.made_at() != known.made_at:
-        raise _refused(inside, f"the log in {inside} is not the one that you accepted: it was created at another time")
+        raise _build_refusal(inside, f"the log in {inside} is not the one that you accepted: it was created at another time")
 
 
 def accept(inside: str, address: str | None, made_at: str) -> None:
     """Record that this user accepts the log that a folder has now."""
     folder = os.path.realpath(inside)
-    append_line(NAME, [escaped(folder), str(os.stat(folder).st_uid), _leading_to(address), made_at])
+    append_line(NAME, [escaped(folder), str(os.stat(folder).st_uid), _target_digest(address), made_at])
 
 
-def _all() -> "list[tuple[str, Accepted]]":
-    """Read which logs were accepted, the newest last."""
+def _read_accepted() -> "list[tuple[str, Accepted]]":
+    """Return the accepted logs with their folders, newest last."""
     lines = read_lines(NAME)
     return [(unescaped(words[0]), Accepted(int(words[1]), words[2], words[3])) for words in lines if len(words) == 4]
 
 
-def _leading_to(address: str | None) -> str:
-    """Return a digest of the address, which may hold a password."""
+def _target_digest(address: str | None) -> str:
+    """Return a digest of the address, because it may contain a password."""
     if address is None:
         return _FILE
     import hashlib
@@ -324,10 +324,10 @@ def _leading_to(address: str | None) -> str:
     return hashlib.sha256(address.encode()).hexdigest()
 
 
-def _unknown(inside: str, owner: int) -> str:
+def _explain_unaccepted(inside: str, owner: int) -> str:
     if not is_own(owner):
         return f"the log in {inside} belongs to {_name_of(owner)}, not to you"
-    return f"the log in {inside} was not made there by you: it may have come with a clone or an archive, or be an agent's"
+    return f"the log in {inside} was not created by you: it may come from a clone, an archive or an agent"
 
 
 def _name_of(owner: int) -> str:
@@ -336,13 +336,13 @@ def _name_of(owner: int) -> str:
     try:
         return f"the user {pwd.getpwuid(owner).pw_name}"
     except KeyError:
-        return f"the user of number {owner}"
+        return f"the user with number {owner}"
 
 
-def _refused(inside: str, why: str) -> NotAccepted:
+def _build_refusal(inside: str, why: str) -> NotAccepted:
     return NotAccepted(
         f"{why}; it was not used",
-        hint=f"If you know where it comes from: decklog accept {os.path.dirname(inside)}. "
-        "Otherwise remove it, make one of your own further down (decklog init .), or name another with --db or DECKLOG_DB.",
+        hint=f"If you trust its origin: decklog accept {os.path.dirname(inside)}. "
+        "Otherwise remove it, create your own further down (decklog init .), or name another with --db or DECKLOG_DB.",
         folder=inside,
     )

@@ -42,7 +42,7 @@ def test_an_event_goes_into_the_log_and_comes_out_again(places: Places, here: He
 @pytest.mark.usefixtures("claude")
 def test_trouble_is_named_with_what_mends_it(places: Places, here: Here) -> None:
     said = here("doctor", "agents", "--json")
-    assert (said.code, said.envelope["error"]["hint"]) == (1, "Run `decklog init` to make one here, or name one with --db.")
+    assert (said.code, said.envelope["error"]["hint"]) == (1, "Run `decklog init` to create one here, or name one with --db.")
     here("init")
     here("setup", "claude")
     path = places.repo / ".claude" / "settings.local.json"

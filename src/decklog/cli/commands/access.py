@@ -47,7 +47,7 @@ def accept(call: Invocation, folder: str, settings: bool, commit: str) -> int:
             accept_project(log, opened)
         return show({"target": log, "because": f"the project {os.path.abspath(folder)}", "accepted": True}, as_json=call.json)
     if place.folder is None:
-        raise WrongUsage(f"no folder above {os.path.abspath(folder)} has a log", hint="Run `decklog init` to make one here.")
+        raise WrongUsage(f"no folder above {os.path.abspath(folder)} has a log", hint="Run `decklog init` to create one here.")
     place.accept()
     return show({"target": place.shown, "because": place.reason, "accepted": True}, as_json=call.json)
 

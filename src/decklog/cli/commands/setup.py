@@ -27,12 +27,12 @@ from decklog.location.locate import (
     FILE,
     FOLDER,
     LogLocation,
-    in_folder,
+    find_in_folder,
+    find_project_log,
     locate,
-    outside_of,
-    own_log,
+    outside_path,
     repository,
-    users_own,
+    user_log,
 )
 from decklog.log import Decklog
 
@@ -52,9 +52,9 @@ def init(call: Invocation, folder: str | None, switch: bool, user: bool, outside
     With --outside the file is in your data folder, and only its address here. An existing log is copied there first.
     """
     if user:
-        return _make(call, users_own())
+        return _make(call, user_log())
     # What calls from there mean when nothing is named.
-    has = in_folder(os.path.abspath(folder)) if folder else own_log(os.getcwd())
+    has = find_in_folder(os.path.abspath(folder)) if folder else find_project_log(os.getcwd())
     home = os.path.abspath(folder or (has and has.folder) or repository(os.getcwd()) or ".")
     if has is not None:
         # Making a log is no yes to one that came with the folder.
@@ -166,7 +166,7 @@ def _lay_outside(call: Invocation, home: str, found: LogLocation | None) -> int:
         raise WrongUsage("--outside chooses the location itself", hint="Leave out --db, or --outside.")
     if found is not None and found.target != os.path.join(home, FOLDER, FILE):
         return _made(call, found, already=True, warnings=[])
-    target = outside_of(home)
+    target = outside_path(home)
     with Decklog.open(target) as log:
         if found is not None:
             _copy(found, log)
@@ -189,7 +189,7 @@ def _copy(found: LogLocation, target: Decklog) -> None:
 def _settle(home: str) -> None:
     """Keep what is in the folder out of git, and remember that this user made it there."""
     _ignore(os.path.join(home, FOLDER))
-    if (made := in_folder(home)) is not None:
+    if (made := find_in_folder(home)) is not None:
         made.accept()
 
 

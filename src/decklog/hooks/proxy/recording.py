@@ -20,7 +20,7 @@ from decklog.agents.sessions import HISTORIES
 from decklog.agents.spool import Connection, Spool
 from decklog.core.errors import NotAccepted
 from decklog.hooks.hook import run_detached
-from decklog.location.locate import LogLocation, of_session, spool_folder
+from decklog.location.locate import LogLocation, locate_session_log, spool_folder
 from decklog.log import Decklog
 
 # Lines within this time are taken in together.
@@ -85,7 +85,7 @@ class Recording:
 
     def _spool(self, folder: str) -> Spool | None:
         if folder not in self._spools:
-            location = of_session(folder, self._environment, self._db)
+            location = locate_session_log(folder, self._environment, self._db)
             try:
                 found = None if location is None else spool_folder(location)
             except NotAccepted as problem:
@@ -181,7 +181,7 @@ class _IntakeLoop:
         *lines, self._rest = (self._rest + words).split(b"\n")
         for folder in filter(None, lines):
             path = os.fsdecode(folder.replace(b"\0", b"\n"))
-            location = of_session(path, self._environment, self._db)
+            location = locate_session_log(path, self._environment, self._db)
             if location is not None:
                 spool = spool_folder(location)
                 self._spools.setdefault(spool, (location, Spool(spool)))

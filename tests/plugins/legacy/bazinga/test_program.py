@@ -202,7 +202,7 @@ def test_an_environment_that_names_no_project_is_ignored(shell: Shell, outside: 
 def test_the_project_is_found_by_the_paths_file(shell: Shell, outside: Path) -> None:
     (outside / ".bazinga").mkdir()
     (outside / ".bazinga/paths.env").write_text(f"# paths\nexport BAZINGA_ROOT='{shell.root}'\n")
-    assert "was not made there by you" in shell.run("--quiet", "list-sessions").err
+    assert "was not created by you" in shell.run("--quiet", "list-sessions").err
     assert run(["accept", str(shell.root)]) == 0
     assert shell.run("--quiet", "get-session", "s").code == 0
     assert shell.run("detect-paths").json["detection_source"] == ".bazinga/paths.env file"

@@ -18,7 +18,7 @@ from decklog.cli.terminal import ProgressMeter
 from decklog.core.display import sized
 from decklog.core.errors import Invalid, NotFound
 from decklog.core.plugins import PluginKind
-from decklog.location.locate import found_above
+from decklog.location.locate import find_log_above
 
 if TYPE_CHECKING:
     from decklog.importing.report import Report
@@ -358,7 +358,7 @@ def bazinga(call: Invocation, words: tuple[str, ...]) -> int:
         return int(take_over.main(list(words[1:]), prog_name=name, obj=call, standalone_mode=False) or 0)
     from decklog.plugins.legacy.bazinga.program import run
 
-    return run([*(["--db", call.db] if call.db else []), *words], found_above, Consent())
+    return run([*(["--db", call.db] if call.db else []), *words], find_log_above, Consent())
 
 
 @click.command(_TAKE_OVER)
