@@ -25,8 +25,8 @@ from decklog.agents.spool import Spool
 from decklog.core.processes import Identity
 from decklog.hooks.hook import Hook
 from tests.db.processes import environment
-from tests.list_waiting import wait_until
 from tests.programs import Done, call
+from tests.waiting import wait_until
 
 FULL = bool(os.environ.get("DECKLOG_TEST_FULL"))
 EACH = 63 if FULL else 5
@@ -279,8 +279,8 @@ def test_an_agent_is_told_its_task_though_another_holds_the_log(
 ) -> None:
     log.runs.start("Commas", run_id="r")
     log.tasks.add("r", "Change the lexer", task_id="lexer")
-    monkeypatch.setattr("decklog.hooks.hook._PATIENCE_SECONDS", 0.05)
-    monkeypatch.setattr("decklog.hooks.hook._LONGEST_TAKING_IN_SECONDS", 0.05)
+    monkeypatch.setattr("decklog.hooks.hook._LOCK_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("decklog.hooks.hook._LONGEST_INTAKE_SECONDS", 0.05)
     monkeypatch.setenv("HOME", str(place.parent / "home"))
     payload = json.dumps(told(place, "SessionStart", source="resume")).encode()
     asked = {"HOME": str(place.parent / "home"), "DECKLOG_RUN_ID": "r", "DECKLOG_TASK_ID": "lexer"}
@@ -305,7 +305,7 @@ def test_a_session_begins_though_what_it_did_before_takes_long_to_read(
         run_intake(*arguments)
 
     monkeypatch.setattr("decklog.agents.intake.run_intake", slowly)
-    monkeypatch.setattr("decklog.hooks.hook._LONGEST_TAKING_IN_SECONDS", 0.01)
+    monkeypatch.setattr("decklog.hooks.hook._LONGEST_INTAKE_SECONDS", 0.01)
     monkeypatch.setenv("HOME", str(place.parent / "home"))
     out = io.StringIO()
     payload = json.dumps(told(place, "SessionStart", source="resume")).encode()

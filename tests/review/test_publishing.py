@@ -11,7 +11,7 @@ import pytest
 from decklog import Decklog, Review, Toolbox, Unrestricted
 from decklog.core.errors import Conflict, Invalid, Refused
 from decklog.guard.policy import examine
-from decklog.hooks.judging import block_reason, gate_block_reason
+from decklog.hooks.judging import block_reason, find_gate_refusal
 from decklog.hooks.proxy.guarding import ProxyGuard
 from decklog.review.change import Change, between
 from decklog.review.publishing import push_block_reason, request_override
@@ -325,7 +325,7 @@ def test_the_guarded_tools_hold_a_push_and_nothing_reaches_the_remote(desk: Desk
     run_id = desk.log.runs.start("Publish").id
     given: dict[str, Any] = {"root": desk.folder, "trust": Unrestricted(), "state": tmp_path / "processes"}
     command = {"command": ["git", "push", "backup", "change"]}
-    with Toolbox(desk.log, run_id, gate=partial(gate_block_reason, log=desk.log), **given) as box:
+    with Toolbox(desk.log, run_id, gate=partial(find_gate_refusal, log=desk.log), **given) as box:
         with pytest.raises(Refused, match="was not reviewed"):
             box.call("run", command)
         assert git(remote, "for-each-ref") == ""

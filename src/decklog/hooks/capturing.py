@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from decklog.hooks.judging import files_of, only_reads
+from decklog.hooks.judging import find_call_files, is_read_only_command
 from decklog.provenance.tool_calls import FileCall, is_command, patched_paths
 
 if TYPE_CHECKING:
@@ -104,13 +104,13 @@ def kind_of(payload: dict[str, Any]) -> str | None:
         return None
     if is_command(tool, arguments):
         command = arguments.get("command") or arguments.get("cmd")
-        return None if isinstance(command, str) and only_reads(command) else "shell"
-    return "tool" if tool == "apply_patch" or files_of(tool, arguments)[1] else None
+        return None if isinstance(command, str) and is_read_only_command(command) else "shell"
+    return "tool" if tool == "apply_patch" or find_call_files(tool, arguments)[1] else None
 
 
 def _paths(tool: str, arguments: dict[str, Any], folder: str) -> tuple[list[str], dict[str, str]]:
     """Return the files that a call writes, and the old paths of moved files, as absolute paths."""
-    paths, renamed = patched_paths(arguments) if tool == "apply_patch" else (files_of(tool, arguments)[1], {})
+    paths, renamed = patched_paths(arguments) if tool == "apply_patch" else (find_call_files(tool, arguments)[1], {})
     moved = {os.path.join(folder, new): os.path.join(folder, old) for new, old in renamed.items()}
     return [os.path.join(folder, path) for path in paths], moved
 

@@ -27,9 +27,9 @@ _ONLY_RECORDED = frozenset(["PostToolUse", "PostToolUseFailure", "PostToolBatch"
 _REVIEWED = frozenset(["PostToolUse", "AfterTool"])
 _JUDGED = frozenset(["PreToolUse", "BeforeTool"])
 # Longest wait for a locked log at the start of a session.
-_PATIENCE_SECONDS = 5.0
+_LOCK_WAIT_SECONDS = 5.0
 # Longest wait for the intake: an old transcript may have hundreds of megabytes that no hook has read.
-_LONGEST_TAKING_IN_SECONDS = 5.0
+_LONGEST_INTAKE_SECONDS = 5.0
 # Longest wait for a program to exit after its last event: it writes its totals then.
 _LONGEST_END_SECONDS = 5.0
 
@@ -73,7 +73,7 @@ class Hook:
             problem = unusable
         if location is None and problem is None:
             return 0
-        denied = self._why_blocked()
+        denied = self._find_block_reason()
         if denied:
             err.write(denied + "\n")
             err.flush()
@@ -103,7 +103,7 @@ class Hook:
             raw = json.dumps({**self.payload, "process": process}).encode()
         spool.put(self.program, self._session, facts, raw)
         if not location.exists:
-            # The next event takes this one in, once the log's file exists again.
+            # The next event after the log's file exists again records this one.
             return
         if self.event == "SessionStart":
             self._prime(location, spool, out)
@@ -111,7 +111,7 @@ class Hook:
             self._review(location, out)
         elif self.event not in _ONLY_RECORDED and not (self.event in _JUDGED and spool.is_intake_running):
             # The check takes the intake lock for a moment, so other hooks may have left the work to this one.
-            run_detached(lambda: self._take_in(location, spool), spool.store_error)
+            run_detached(lambda: self._run_intake(location, spool), spool.store_error)
 
     def _process(self) -> str | None:
         """Return the process of the program: the one it names, or the process that called this hook."""
@@ -124,28 +124,28 @@ class Hook:
         return None if process is None else process.as_text()
 
     def _prime(self, location: "LogLocation", spool: Spool, out: IO[str]) -> None:
-        """Take in waiting events and print the agent's briefing, which becomes part of its conversation."""
+        """Run the intake and print the agent's briefing, which becomes part of its conversation."""
         from decklog.agents.caller import StoredClaims, claims_folder_of, worker
         from decklog.agents.entries import session_run_id
         from decklog.agents.prime import Prime
         from decklog.core.errors import Busy, NotFound
 
-        who = worker(None, self._environment)
-        claim = StoredClaims(claims_folder_of(location), who).load()
-        mine = (claim.run_id, claim.task_id) if claim is not None and claim.is_open else (None, None)
-        run_id = self._environment.get("DECKLOG_RUN_ID") or mine[0]
-        task_id = self._environment.get("DECKLOG_TASK_ID") or mine[1]
+        agent = worker(None, self._environment)
+        claim = StoredClaims(claims_folder_of(location), agent).load()
+        own_claim = (claim.run_id, claim.task_id) if claim is not None and claim.is_open else (None, None)
+        run_id = self._environment.get("DECKLOG_RUN_ID") or own_claim[0]
+        task_id = self._environment.get("DECKLOG_TASK_ID") or own_claim[1]
         since = None
-        with location.open(busy_seconds=_PATIENCE_SECONDS) as log, suppress(NotFound):
+        with location.open(busy_seconds=_LOCK_WAIT_SECONDS) as log, suppress(NotFound):
             for entry in log.journal.find(session_run_id(self.program, self._session), limit=1):
                 since = entry.at
-        child = run_detached(lambda: self._take_in(location, spool), spool.store_error)
-        is_locked = not _wait_until(lambda: bool(os.waitpid(child, os.WNOHANG)[0]), _LONGEST_TAKING_IN_SECONDS)
+        child = run_detached(lambda: self._run_intake(location, spool), spool.store_error)
+        is_locked = not _wait_until(lambda: bool(os.waitpid(child, os.WNOHANG)[0]), _LONGEST_INTAKE_SECONDS)
         while True:
             try:
                 # Open the log read-only while another process has locked it.
-                with location.open(busy_seconds=_PATIENCE_SECONDS, read_only=is_locked) as log:
-                    prime = Prime(log, who.name, run_id, task_id, since=since, folder=self._root)
+                with location.open(busy_seconds=_LOCK_WAIT_SECONDS, read_only=is_locked) as log:
+                    prime = Prime(log, agent.name, run_id, task_id, since=since, folder=self._root)
                     out.write(prime.text())
                     return
             except Busy:
@@ -159,7 +159,7 @@ class Hook:
 
         if settings_with(self._root, b"[critique]") is None:
             return
-        with location.open(busy_seconds=_PATIENCE_SECONDS) as log:
+        with location.open(busy_seconds=_LOCK_WAIT_SECONDS) as log:
             lines = errors_of_call(
                 log, self.payload, self._root, session=f"{self.program}:{self._session}", named=self._facts(None)
             )
@@ -167,8 +167,8 @@ class Hook:
             answer = {"hookEventName": self.event, "additionalContext": "\n".join(lines)}
             out.write(json.dumps({"hookSpecificOutput": answer}) + "\n")
 
-    def _take_in(self, location: "LogLocation", spool: Spool) -> None:
-        """Take waiting events into the log. The next event retries if it fails; `decklog doctor agents` shows the error."""
+    def _run_intake(self, location: "LogLocation", spool: Spool) -> None:
+        """Record waiting events in the log. The next event retries a failed intake; `decklog doctor agents` shows the error."""
         from decklog.agents.closing import close_killed_sessions
         from decklog.agents.intake import run_intake
 
@@ -182,8 +182,8 @@ class Hook:
                 and program.isdigit()
                 and _wait_until(lambda: _has_exited(int(program)), _LONGEST_END_SECONDS)
             ):
-                gone = {**self.payload, "hook_event_name": "ProgramGone"}
-                spool.put(self.program, self._session, self._facts(None), json.dumps(gone).encode())
+                exit_event = {**self.payload, "hook_event_name": "ProgramGone"}
+                spool.put(self.program, self._session, self._facts(None), json.dumps(exit_event).encode())
                 run_intake(log, spool)
 
     def _facts(self, denied: str | None) -> dict[str, Any]:
@@ -192,7 +192,7 @@ class Hook:
         facts["session"] = self._session
         return {**facts, "denied": denied} if denied else facts
 
-    def _why_blocked(self) -> str | None:
+    def _find_block_reason(self) -> str | None:
         """Return why a call is blocked, None if it is not. A call that can't be judged is blocked."""
         if not self.is_judged:
             return None
@@ -210,7 +210,7 @@ class Hook:
 _USAGE = """Usage: decklog hook claude|codex|gemini|opencode
 
   Record one event of a coding agent, given as JSON on standard input. The agents call it themselves:
-  `decklog setup claude` has Claude Code do so.
+  `decklog setup claude` configures Claude Code to do so.
 """
 
 
@@ -221,7 +221,7 @@ def run(words: list[str]) -> int:
         return 0
     # Exit 1, because the usual exit 2 for wrong usage would block the tool call.
     if len(words) != 1 or words[0].startswith("-") or as_name(words[0]) != words[0]:
-        sys.stderr.write(f"decklog hook: one program is to be named\n{_USAGE}")
+        sys.stderr.write(f"decklog hook: name one program\n{_USAGE}")
         return 1
     hook = Hook(words[0], sys.stdin.buffer.read(), os.environ)
     try:

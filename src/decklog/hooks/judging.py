@@ -32,14 +32,14 @@ _FINDS_FILES = frozenset(["glob", "find"])
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
-def files_of(tool: str, arguments: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+def find_call_files(tool: str, arguments: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """Return the files that a call reads and those that it writes."""
     words = {word.lower() for word in _WORDS.findall(tool)}
-    paths = list(_texts(arguments, _PATHS))
+    paths = list(_find_texts(arguments, _PATHS))
     if words & _CHANGES:
         return [], paths
     names = (*_PATTERNS, "pattern") if words & _FINDS_FILES else _PATTERNS
-    patterns = [pattern for pattern in _texts(arguments, names) if not pattern.startswith("!")]
+    patterns = [pattern for pattern in _find_texts(arguments, names) if not pattern.startswith("!")]
     below = [os.path.join("" if pattern[0] == "~" else folder, pattern) for folder in paths or ["."] for pattern in patterns]
     if any("{" in path for path in below):
         # Search tools expand braces such as `{a,b}`, too.
@@ -49,14 +49,14 @@ def files_of(tool: str, arguments: Mapping[str, Any]) -> tuple[list[str], list[s
     return [*paths, *below], []
 
 
-def _texts(arguments: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[str]:
+def _find_texts(arguments: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[str]:
     for name in names:
         value = arguments.get(name)
         yield from (text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str) and text)
 
 
 # Any other character may have a meaning for the shell.
-_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:+, -")
+_HARMLESS_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:+, -")
 # Parts of names that may belong to secrets or settings, or to something that only looks like a file.
 _SENSITIVE_NAME_PARTS = (
     *("secret", "cred", "passw", "pwd", "token", "key", "auth", "env", "pem", "rsa", "dsa", "ed25519", "pgp", "gpg", "ssh"),
@@ -110,25 +110,25 @@ _READERS = frozenset(
 _ALLOWED = {name: frozenset(options.split()) for name, options in _OPTIONS.items()}
 
 
-def is_plain(command: str) -> bool:
+def is_harmless_command(command: str) -> bool:
     """Return whether a command is harmless without consulting the policy."""
-    if len(command) > _LONGEST or not _PLAIN.issuperset(command):
+    if len(command) > _LONGEST or not _HARMLESS_CHARACTERS.issuperset(command):
         return False
     words = command.split()
     for length in (1, 2, 3):
         options = _ALLOWED.get(" ".join(words[:length]))
         if options is not None:
-            return all(word in options if word[0] == "-" else _is_plain_word(word) for word in words[length:])
+            return all(word in options if word[0] == "-" else _is_harmless_word(word) for word in words[length:])
     return False
 
 
-def only_reads(command: str) -> bool:
+def is_read_only_command(command: str) -> bool:
     """Return whether a command is plain and changes no file."""
     words = command.split()
-    return is_plain(command) and any(" ".join(words[:length]) in _READERS for length in (1, 2))
+    return is_harmless_command(command) and any(" ".join(words[:length]) in _READERS for length in (1, 2))
 
 
-def _is_plain_word(word: str) -> bool:
+def _is_harmless_word(word: str) -> bool:
     """Return whether a word can only be a plain word, a number, or a file of the repository without secrets."""
     if word[0] in "/:+," or ":" in word or any(part[:1] == "." and part not in (".", "...") for part in word.split("/")):
         return False
@@ -137,16 +137,16 @@ def _is_plain_word(word: str) -> bool:
 
 
 def block_reason(payload: dict[str, Any], root: str) -> str | None:
-    """Return why a call is blocked; None leaves it to the program's own rules."""
-    return next((reason for decision, reason, _ in decisions(payload, root) if decision == "deny"), None)
+    """Return why a call is blocked; None if the program's own rules decide."""
+    return next((reason for decision, reason, _ in judge_call(payload, root) if decision == "deny"), None)
 
 
-def decisions(payload: dict[str, Any], root: str) -> list[tuple[str, str, dict[str, str]]]:
+def judge_call(payload: dict[str, Any], root: str) -> list[tuple[str, str, dict[str, str]]]:
     """Return the policy's decisions about the commands and files of a call; deny a call that can't be read."""
     if not isinstance(payload.get("tool_name"), str) or not isinstance(payload.get("tool_input"), dict):
-        return [("deny", "Decklog can't read what this call does, so it is blocked.", {})]
+        return [("deny", "Decklog can't read this call, so it is blocked.", {})]
     cwd = str(payload.get("cwd") or root)
-    return [decide(command, root, cwd) for command in _commands(payload)]
+    return [decide(command, root, cwd) for command in _equivalent_commands(payload)]
 
 
 def decide(command: str | list[str], root: str, cwd: str) -> tuple[str, str, dict[str, str]]:
@@ -157,32 +157,32 @@ def decide(command: str | list[str], root: str, cwd: str) -> tuple[str, str, dic
     place = os.path.relpath(cwd, root)
     # In a folder without a hidden part, plain names are ordinary files.
     is_hidden = place != "." and any(part.startswith(".") for part in place.split(os.sep))
-    if isinstance(command, str) and not is_hidden and is_plain(command):
+    if isinstance(command, str) and not is_hidden and is_harmless_command(command):
         return "allow", "", {}
     try:
-        return _judged(command, root, place)
+        return _judge_by_policy(command, root, place)
     except Exception as problem:  # noqa: BLE001
         hint = getattr(problem, "hint", None) or "Run `decklog doctor agents`."
         return "deny", f"Decklog could not judge this, so it is blocked: {problem} {hint}", {"rule": "not-judged", "reason": hint}
 
 
-def _judged(command: str | list[str], root: str, place: str) -> tuple[str, str, dict[str, str]]:
+def _judge_by_policy(command: str | list[str], root: str, place: str) -> tuple[str, str, dict[str, str]]:
     """Judge a command by the policy and, if it publishes commits, by the review gate."""
     from decklog.guard.policy import Decision, examine
 
     verdict, published = examine(command, root=root, cwd=place)
-    why, cause = f"({verdict.rule}): {verdict.reason}", {"rule": verdict.rule, "reason": verdict.reason}
+    explanation, cause = f"({verdict.rule}): {verdict.reason}", {"rule": verdict.rule, "reason": verdict.reason}
     if verdict.decision is Decision.DENY:
-        return "deny", f"Decklog's policy denies this {why} Reach the goal another way, or ask the person.", cause
-    if published and (reason := gate_block_reason(published, root)):
+        return "deny", f"Decklog's policy denies this {explanation} Find another way, or ask the person.", cause
+    if published and (reason := find_gate_refusal(published, root)):
         return "deny", reason, {}
-    return verdict.decision.value, why, cause
+    return verdict.decision.value, explanation, cause
 
 
-def gate_block_reason(published: "Sequence[Publication]", root: str, log: "Decklog | None" = None) -> str | None:
-    """Return why commits must not be published: the repository has a review gate that has not passed them.
+def find_gate_refusal(published: "Sequence[Publication]", root: str, log: "Decklog | None" = None) -> str | None:
+    """Return why commits must not be published; None if the repository's review gate accepts them.
 
-    The log is that of the root folder unless one is given.
+    The default log is that of the root folder.
     """
     from pathlib import Path
 
@@ -191,11 +191,11 @@ def gate_block_reason(published: "Sequence[Publication]", root: str, log: "Deckl
     from decklog.location.locate import locate_session_log
     from decklog.review.publishing import push_block_reason
 
-    found = locate_session_log(root, os.environ) if log is None else None
-    if found is None:
+    location = locate_session_log(root, os.environ) if log is None else None
+    if location is None:
         return push_block_reason(log, published, root=root, state=Path(state_home()))
     try:
-        with found.open() as opened:
+        with location.open() as opened:
             return push_block_reason(opened, published, root=root, state=Path(state_home()))
     except DecklogError:
         # Without the log, no review is known.
@@ -212,7 +212,7 @@ def read_command(path: str) -> list[str]:
     return ["cat", path]
 
 
-def _commands(payload: dict[str, Any]) -> Iterator[str | list[str]]:
+def _equivalent_commands(payload: dict[str, Any]) -> Iterator[str | list[str]]:
     """Yield the commands to judge for a call: its own command, or equivalents for the files it names."""
     tool, arguments = payload["tool_name"], payload["tool_input"]
     command = next((given for name in COMMANDS if (given := arguments.get(name))), None)
@@ -222,7 +222,7 @@ def _commands(payload: dict[str, Any]) -> Iterator[str | list[str]]:
     if isinstance(command, str) or (isinstance(command, list) and all(isinstance(word, str) for word in command)):
         yield command
         return
-    read, written = files_of(tool, arguments)
+    read, written = find_call_files(tool, arguments)
     yield from map(read_command, read)
     yield from map(write_command, written)
 
@@ -230,34 +230,36 @@ def _commands(payload: dict[str, Any]) -> Iterator[str | list[str]]:
 # Hook for an agent without a user: the policy allows or denies each call. The conductor starts it inside the agent's sandbox,
 # so it uses no log. It uses the format of Claude Code's `PreToolUse`.
 
-_UNASKED = "Nobody can be asked here. Reach the goal another way, or leave it out and name it in your last answer."
+_NO_PERSON_HINT = "Nobody can be asked here. Find another way, or skip it and report that in your last answer."
 
 
 def answer(payload: dict[str, Any], root: str, permissions: str) -> dict[str, Any] | None:
-    """Return the hook's answer to a call; None leaves a tool that the policy does not know to the program's own rules."""
-    found = decisions(payload, root)
+    """Return the hook's answer to a call; None for an unknown tool, which the program's own rules decide about."""
+    decisions_of_call = judge_call(payload, root)
     for worst in ("deny", "ask"):
-        if reasons := [reason for decision, reason, _ in found if decision == worst]:
+        if reasons := [reason for decision, reason, _ in decisions_of_call if decision == worst]:
             if worst == "ask" and permissions == "allow":
                 break
-            refused = f"Decklog's policy leaves this to a person {reasons[0]} {_UNASKED}" if worst == "ask" else reasons[0]
+            refused = (
+                f"Decklog's policy requires a person's approval {reasons[0]} {_NO_PERSON_HINT}" if worst == "ask" else reasons[0]
+            )
             return _decision("deny", refused)
-    return _decision("allow", "Decklog's policy allows this.") if found else None
+    return _decision("allow", "Decklog's policy allows this.") if decisions_of_call else None
 
 
 def _decision(decision: str, reason: str) -> dict[str, Any]:
-    answered = {"hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": reason}
-    return {"hookSpecificOutput": answered}
+    output = {"hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": reason}
+    return {"hookSpecificOutput": output}
 
 
 def main() -> None:
     """Answer the call on standard input; block a call that can't be judged."""
     try:
         payload = json.loads(sys.stdin.buffer.read())
-        answered = answer(payload, os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd(), sys.argv[2])
+        output = answer(payload, os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd(), sys.argv[2])
     except Exception as problem:  # noqa: BLE001
         # Any other exit code than 2 would let the call run.
         sys.stderr.write(f"Decklog could not judge this call, so it is blocked: {problem}\n")
         sys.exit(2)
-    if answered is not None:
-        sys.stdout.write(json.dumps(answered))
+    if output is not None:
+        sys.stdout.write(json.dumps(output))

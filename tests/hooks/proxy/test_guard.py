@@ -169,7 +169,7 @@ def test_what_an_editor_asked_for_stays_beside_what_makes_the_agent_ask() -> Non
     settings = {"model": "x", "permissions": {"ask": ["Read"], "deny": ["WebFetch"]}}
     options = {"settings": settings, "tools": ["a"], "permissionMode": "bypassPermissions", "allowedTools": ["Bash"]}
     params = {"cwd": "/repo", "_meta": {"own": 1, "claudeCode": {"options": options}}}
-    made = asking.made_to_ask("claude", {"id": 1, "method": "session/new", "params": params})
+    made = asking.require_permissions("claude", {"id": 1, "method": "session/new", "params": params})
     assert made is not None
     found = made["params"]["_meta"]
     assert (found["own"], found["claudeCode"]["options"]["tools"]) == (1, ["a"])
@@ -178,6 +178,6 @@ def test_what_an_editor_asked_for_stays_beside_what_makes_the_agent_ask() -> Non
     permissions = found["claudeCode"]["options"]["settings"]["permissions"]
     assert permissions["deny"] == ["WebFetch"]
     assert permissions["ask"][:2] == ["Read", "Bash"]
-    given = asking.variables({"OPENCODE_CONFIG_CONTENT": '{"model": "m"}'})
+    given = asking.build_environment({"OPENCODE_CONFIG_CONTENT": '{"model": "m"}'})
     assert given["OPENCODE_CONFIG_CONTENT"] == '{"model": "m", "permission": {"*": "ask"}}'
-    assert asking.made_to_ask("codex", {"method": "session/new"}) is None
+    assert asking.require_permissions("codex", {"method": "session/new"}) is None

@@ -25,7 +25,7 @@ _OPENCODE = "OPENCODE_CONFIG_CONTENT"
 _CODEX = "INITIAL_AGENT_MODE"
 
 
-def variables(environment: Mapping[str, str], *, is_sandboxed: bool = False) -> dict[str, str]:
+def build_environment(environment: Mapping[str, str], *, is_sandboxed: bool = False) -> dict[str, str]:
     """Return the environment variables that make agents ask; each agent ignores those of the others.
 
     Codex asks only in modes with its own sandbox. That sandbox can't run inside Decklog's, so there Codex does not ask.
@@ -38,7 +38,7 @@ def variables(environment: Mapping[str, str], *, is_sandboxed: bool = False) -> 
     return {_CODEX: codex_mode, _OPENCODE: json.dumps({**given, "permission": {"*": "ask"}})}
 
 
-def made_to_ask(program: str, message: Message) -> Message | None:
+def require_permissions(program: str, message: Message) -> Message | None:
     """Return the request that opens a session, changed so that the agent asks; None if it needs no change."""
     if program != "claude" or message.get("method") not in OPENING:
         return None
@@ -57,7 +57,7 @@ def made_to_ask(program: str, message: Message) -> Message | None:
     return {**message, "params": {**params, "_meta": made}}
 
 
-def refused_mode(program: str, message: Message) -> str | None:
+def mode_refusal(program: str, message: Message) -> str | None:
     """Return why a mode without questions is refused; None if the message sets no such mode."""
     params = params_of(message)
     if message.get("method") == "session/set_mode":

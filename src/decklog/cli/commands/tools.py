@@ -22,7 +22,7 @@ from decklog.guard.policy import judge as decide
 from decklog.guard.toolbox.catalogue import TOOLS
 from decklog.guard.toolbox.toolbox import Toolbox
 from decklog.hooks.capturing import critic_for
-from decklog.hooks.judging import gate_block_reason
+from decklog.hooks.judging import find_gate_refusal
 from decklog.redaction import explain as explain_text
 from decklog.redaction import redact as redact_text
 
@@ -181,7 +181,7 @@ def call_tool(
     given = _arguments(sys.stdin.read() if arguments == "-" else arguments)
     agent = agent or os.environ.get("DECKLOG_AGENT")
     with call.open() as log:
-        gate = partial(gate_block_reason, log=log)
+        gate = partial(find_gate_refusal, log=log)
         critic = critic_for(log, root, run_id=run_id, task_id=task)
         with Toolbox(log, run_id, root=root, task=task, agent=agent, gate=gate, critic=critic, tools=[REVIEW]) as box:
             result = to_data(box.call(tool, given, step=step))

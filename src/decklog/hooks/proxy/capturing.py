@@ -29,7 +29,7 @@ from decklog.agents.acp.exchange import (
 )
 from decklog.agents.texts import dict_of, list_of
 from decklog.hooks.capturing import file_call, is_switched_off
-from decklog.hooks.judging import only_reads
+from decklog.hooks.judging import is_read_only_command
 from decklog.location.locate import repository
 from decklog.provenance.capture import Capture
 from decklog.provenance.git import GitRepository
@@ -274,7 +274,7 @@ def _kind(name: str, call: tool_calls.Call) -> str | None:
     if command is None and tool_calls.writes(call):
         return _TOOL if tool_calls.paths_of(call) else _SHELL
     if command is not None:
-        return None if isinstance(command, str) and only_reads(command) else _SHELL
+        return None if isinstance(command, str) and is_read_only_command(command) else _SHELL
     return _SHELL if call.get("kind") == "execute" or tool_calls.tool_of(name, call).startswith("mcp__") else None
 
 

@@ -52,7 +52,7 @@ from decklog.agents.events import (
 from decklog.agents.texts import dict_of, list_of
 from decklog.core.display import DOLLAR
 from decklog.hooks.proxy.guarding import ProxyGuard, denial
-from decklog.hooks.proxy.relay import Mailbox, ending_text, lines, report_start_failure, start
+from decklog.hooks.proxy.relay import Mailbox, ending_text, read_lines, report_start_failure, start
 
 _NO_SUCH_METHOD = -32601
 _LOOK_SECONDS = 0.1
@@ -93,7 +93,7 @@ class Driver:
         self._waiting: dict[int, Message] = {}
         self._is_cancelled = False
         self._print_text = ""
-        environment = {**os.environ, **asking.variables(os.environ, is_sandboxed=order.is_sandboxed)}
+        environment = {**os.environ, **asking.build_environment(os.environ, is_sandboxed=order.is_sandboxed)}
         self._child, self._outlet, output = start(order.command, environment)
         self._heard = self._messages(output)
 
@@ -169,7 +169,7 @@ class Driver:
         if self._is_cancelled or not self._session:
             os._exit(_CANCELLED)
         self._is_cancelled = True
-        self._outlet.write_apart(written({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": self._session}}))
+        self._outlet.write_async(written({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": self._session}}))
 
     def _close(self) -> None:
         self._outlet.close()
@@ -185,7 +185,7 @@ class Driver:
         """Send a request to the agent and handle its messages until it has answered."""
         number = next(self._numbers)
         request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-        request = asking.made_to_ask(self._exchange.program, request) or request
+        request = asking.require_permissions(self._exchange.program, request) or request
         self._exchange.see(EDITOR, request)
         if method == PROMPT:
             self._take({"from": EDITOR}, request)
@@ -197,7 +197,7 @@ class Driver:
         raise AgentEnded
 
     def _messages(self, descriptor: int) -> Iterator[Message]:
-        for line in lines(descriptor):
+        for line in read_lines(descriptor):
             parsed = parse(line)
             yield from parsed if isinstance(parsed, list) else () if parsed is None else (parsed,)
 
@@ -288,7 +288,7 @@ class Driver:
             self._take({"from": OURS, "re": PERMISSION, "held": denied}, answered)
         self._exchange.forget(AGENT, request)
         emit("note", text=f"permission {'denied' if denied else 'given'} by {by}{f': {denied}' if denied else ''}")
-        self._outlet.write_apart(written(answered))
+        self._outlet.write_async(written(answered))
 
 
 # Output

@@ -11,7 +11,7 @@ import threading
 import time
 from typing import Any
 
-from decklog.hooks.proxy.relay import Mailbox, Outlet, lines, report_start_failure, start
+from decklog.hooks.proxy.relay import Mailbox, Outlet, read_lines, report_start_failure, start
 
 _LOOK_SECONDS = 0.2
 _STDOUT = 1
@@ -35,7 +35,7 @@ class Feeder:
             signal.signal(number, lambda *_: None)
         self._inlet.write(_prompt(self._brief))
         threading.Thread(target=self._look_for_messages, daemon=True).start()
-        for line in lines(self._output):
+        for line in read_lines(self._output):
             self._out.write(line if line.endswith(b"\n") else line + b"\n")
             if _is_end_of_turn(line):
                 with self._lock:

@@ -16,7 +16,7 @@ from decklog.agents.acp.exchange import (
     refusal,
 )
 from decklog.agents.texts import dict_of, list_of
-from decklog.hooks.judging import decide, files_of, read_command, write_command
+from decklog.hooks.judging import decide, find_call_files, read_command, write_command
 
 Command = str | list[str]
 
@@ -61,7 +61,7 @@ class ProxyGuard:
         for worst in ("deny", "ask"):
             if found_worst := [one for one in found if one[0] == worst]:
                 return found_worst[-1]
-        return ("allow", "", {}) if _is_known(self.call(request)) else ("ask", "what it does is not known", {})
+        return ("allow", "", {}) if _is_known(self.call(request)) else ("ask", "its effects are not known", {})
 
     def call(self, request: Message) -> tool_calls.Call:
         """Return the merged data of the call in a permission request."""
@@ -97,7 +97,7 @@ def _of_call(call: tool_calls.Call) -> Iterator[tuple[Command, str | None]]:
     if tool_calls.writes(call):
         yield from ((write_command(path), None) for path in tool_calls.paths_of(call))
     elif command is None:
-        read, written = files_of(tool_calls.tool_of("", call), raw)
+        read, written = find_call_files(tool_calls.tool_of("", call), raw)
         yield from ((write_command(path), None) for path in written)
         yield from ((read_command(path), None) for path in dict.fromkeys((*read, *tool_calls.paths_of(call))))
 

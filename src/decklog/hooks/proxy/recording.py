@@ -23,16 +23,16 @@ from decklog.hooks.hook import run_detached
 from decklog.location.locate import LogLocation, locate_session_log, spool_folder
 from decklog.log import Decklog
 
-# Lines within this time are taken in together.
-_TOGETHER_SECONDS = 0.1
+# Lines within this time are recorded together.
+_BATCH_SECONDS = 0.1
 # Delay before the next try if a log can't be written.
-_AGAIN_SECONDS = 2.0
+_RETRY_SECONDS = 2.0
 # Number of tries after the end of the proxy; then the next intake takes over.
 _LAST_TRIES = 5
 _CHUNK = 65536
-_MOST_COMPLAINTS = 20
+_MOST_REPORTS = 20
 # Variables that name the run and the task of a session.
-_NAMED = {"run": "DECKLOG_RUN_ID", "task": "DECKLOG_TASK_ID"}
+_VARIABLES = {"run": "DECKLOG_RUN_ID", "task": "DECKLOG_TASK_ID"}
 
 
 class Recording:
@@ -72,15 +72,21 @@ class Recording:
             if spool is None:
                 return
             self._number += 1
-            named = {fact: self._environment[name] for fact, name in _NAMED.items() if self._environment.get(name)}
+            named = {fact: self._environment[name] for fact, name in _VARIABLES.items() if self._environment.get(name)}
             common = {**named, "session": session}
             home = HISTORIES[program].home_in(self._environment) if program in HISTORIES else None
-            own = {"c": self.name, "cwd": folder, "home": home}
+            connection_facts = {"c": self.name, "cwd": folder, "home": home}
             if (key := (spool.folder, program, session)) not in self._sessions:
                 self._sessions.add(key)
-                self._connections[spool.folder].add(program, session, {**common, "acp": own})
+                self._connections[spool.folder].add(program, session, {**common, "acp": connection_facts})
             more = {"provenance": captured} if captured else {}
-            spool.put(program, session, {**common, "acp": {**own, "n": self._number, **facts}, **more}, line, is_synced=False)
+            spool.put(
+                program,
+                session,
+                {**common, "acp": {**connection_facts, "n": self._number, **facts}, **more},
+                line,
+                is_synced=False,
+            )
             self._intake.wake()
 
     def _spool(self, folder: str) -> Spool | None:
@@ -99,15 +105,15 @@ class Recording:
         return self._spools[folder]
 
 
-class Complaints:
-    """Reports of recording errors on stderr: each once, and ignored if nobody reads."""
+class ErrorReporter:
+    """Reporter of recording errors on stderr, each only once."""
 
     def __init__(self) -> None:
         self._reported: set[bytes] = set()
 
-    def say(self, problem: BaseException) -> None:
+    def report(self, problem: BaseException) -> None:
         line = f"decklog acp: {json.dumps(f'{type(problem).__name__}: {problem}')[1:-1]}\n".encode()
-        if line in self._reported or len(self._reported) >= _MOST_COMPLAINTS:
+        if line in self._reported or len(self._reported) >= _MOST_REPORTS:
             return
         self._reported.add(line)
         with suppress(OSError):
@@ -151,24 +157,24 @@ class _IntakeLoop:
         self._db = db
         self._spools: dict[str, tuple[LogLocation, Spool]] = {}
         self._logs: dict[str, Decklog] = {}
-        self._rest = b""
+        self._incomplete_line = b""
 
     def run(self) -> None:
         is_done, is_open = True, True
         while is_open:
             # A failed intake is retried even if no line follows.
-            select.select([self._pipe], [], [], None if is_done else _AGAIN_SECONDS)
+            select.select([self._pipe], [], [], None if is_done else _RETRY_SECONDS)
             is_open = self._read_pipe()
             # One round at a time: a fast sender would otherwise keep the CPU busy.
-            is_done = self._take_in(is_one_round=True)
+            is_done = self._run_intake(is_one_round=True)
         for _ in range(_LAST_TRIES):
-            if self._take_in(is_one_round=False):
+            if self._run_intake(is_one_round=False):
                 return
-            time.sleep(_AGAIN_SECONDS)
+            time.sleep(_RETRY_SECONDS)
 
     def _read_pipe(self) -> bool:
         """Read the pipe for a moment; return False if the proxy is gone."""
-        end = time.monotonic() + _TOGETHER_SECONDS
+        end = time.monotonic() + _BATCH_SECONDS
         while (left := end - time.monotonic()) > 0:
             if select.select([self._pipe], [], [], left)[0]:
                 words = os.read(self._pipe, _CHUNK)
@@ -178,7 +184,7 @@ class _IntakeLoop:
         return True
 
     def _add_folders(self, words: bytes) -> None:
-        *lines, self._rest = (self._rest + words).split(b"\n")
+        *lines, self._incomplete_line = (self._incomplete_line + words).split(b"\n")
         for folder in filter(None, lines):
             path = os.fsdecode(folder.replace(b"\0", b"\n"))
             location = locate_session_log(path, self._environment, self._db)
@@ -186,16 +192,16 @@ class _IntakeLoop:
                 spool = spool_folder(location)
                 self._spools.setdefault(spool, (location, Spool(spool)))
 
-    def _take_in(self, *, is_one_round: bool) -> bool:
-        """Take in the lines of every log; return False if some still wait."""
+    def _run_intake(self, *, is_one_round: bool) -> bool:
+        """Run the intake for every log; return False if lines still wait."""
         is_done = True
         for location, spool in self._spools.values():
             try:
                 spool.sync()
                 if spool.folder not in self._logs:
                     self._logs[spool.folder] = location.open()
-                taken = run_intake(self._logs[spool.folder], spool, is_one_round=is_one_round)
-                is_done &= not taken.was_locked and spool.is_empty
+                result = run_intake(self._logs[spool.folder], spool, is_one_round=is_one_round)
+                is_done &= not result.was_locked and spool.is_empty
             except Exception as problem:  # noqa: BLE001
                 # The next round retries the intake; `decklog doctor agents` shows the error.
                 spool.store_error(problem)

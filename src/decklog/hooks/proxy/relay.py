@@ -36,12 +36,12 @@ from decklog.agents.acp.exchange import (
 from decklog.core.processes import Identity
 from decklog.hooks.proxy.capturing import ProxyCapture
 from decklog.hooks.proxy.guarding import JUDGED, ProxyGuard, denial
-from decklog.hooks.proxy.recording import Complaints, Recording
+from decklog.hooks.proxy.recording import ErrorReporter, Recording
 
 _CHUNK = 1 << 18
 
 
-def lines(descriptor: int) -> Iterator[bytes]:
+def read_lines(descriptor: int) -> Iterator[bytes]:
     """Yield lines of any length with their line ends; at the end, an incomplete line."""
     parts: list[bytes] = []
     while chunk := os.read(descriptor, _CHUNK):
@@ -73,7 +73,7 @@ class Outlet:
         with self._lock:
             self._write(line)
 
-    def write_apart(self, line: bytes) -> None:
+    def write_async(self, line: bytes) -> None:
         """Queue our own line without waiting: a thread that reads from a side must never block on writing to it."""
         self._own.append(line)
         threading.Thread(target=self._write_own, daemon=True).start()
@@ -126,13 +126,13 @@ def report_start_failure(program: str, problem: OSError) -> int:
 # Requests to record, and requests whose answers are recorded.
 _RECORDED = frozenset([PROMPT, UPDATE, PERMISSION, "session/cancel", WRITE_FILE, RUN_COMMAND])
 _ANSWERS_RECORDED = frozenset([PROMPT, PERMISSION, *OPENING, *CLOSING, *SETTING])
-_OTHER = {EDITOR: AGENT, AGENT: EDITOR}
+_RECEIVER = {EDITOR: AGENT, AGENT: EDITOR}
 # An agent exits when its editor is gone, but some do not while an MCP server is attached.
 _GRACE_SECONDS = 10.0
 # An orphan of the agent may keep its output open: stop after this number of checks without progress.
-_LOOK_SECONDS, _LOOKS = 0.25, 4
+_CHECK_SECONDS, _MOST_IDLE_CHECKS = 0.25, 4
 _INTERNAL = -32603
-_PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+_FORWARDED_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
 
 class Relay:
@@ -142,13 +142,13 @@ class Relay:
         self._is_enforced = is_enforced
         self._exchange = Exchange(command[0])
         self._guard = ProxyGuard()
-        self._complaints = Complaints()
+        self._errors = ErrorReporter()
         self._lock = threading.Lock()
         # Number of the agent's lines that were passed on.
-        self._passed = 0
+        self._passed_count = 0
         self._recording = Recording(environment, db)
-        more = asking.variables(environment) if is_enforced else {}
-        self._child, inlet, self._heard = start(command, {**environment, **more})
+        more = asking.build_environment(environment) if is_enforced else {}
+        self._child, inlet, self._agent_output = start(command, {**environment, **more})
         self._outlets = {EDITOR: Outlet(1), AGENT: inlet}
         process = Identity.of(self._child.pid)
         agent = None if process is None else process.as_text()
@@ -157,29 +157,29 @@ class Relay:
     def run(self) -> int:
         """Relay all lines until the agent has ended; return its exit code."""
         # Block signals in every thread, after the agent started. One thread waits for them: a handler could run too early.
-        signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
+        signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED_SIGNALS)
         self._capture.start()
         threading.Thread(target=self._pass_signals, daemon=True).start()
         threading.Thread(target=self._from_editor, daemon=True).start()
-        agent = threading.Thread(target=self._pump, args=(AGENT, self._heard), daemon=True)
+        agent = threading.Thread(target=self._pump, args=(AGENT, self._agent_output), daemon=True)
         agent.start()
         code = self._child.wait()
         self._drain(agent)
         self._capture.close()
-        self._answer_for_the_agent(code)
+        self._answer_open_requests(code)
         return code if code >= 0 else 128 - code
 
     def _drain(self, agent: threading.Thread) -> None:
         """Wait until all output of the agent was passed on, even to a slow editor."""
-        still, before = 0, -1
-        while agent.is_alive() and still < _LOOKS:
-            agent.join(_LOOK_SECONDS)
-            is_moving = self._passed != before or self._outlets[EDITOR].is_busy
-            still, before = 0 if is_moving else still + 1, self._passed
+        idle_checks, before = 0, -1
+        while agent.is_alive() and idle_checks < _MOST_IDLE_CHECKS:
+            agent.join(_CHECK_SECONDS)
+            is_moving = self._passed_count != before or self._outlets[EDITOR].is_busy
+            idle_checks, before = 0 if is_moving else idle_checks + 1, self._passed_count
 
     def _pass_signals(self) -> None:
         while True:
-            number = signal.sigwait(_PASSED_ON)
+            number = signal.sigwait(_FORWARDED_SIGNALS)
             # A terminal sends SIGINT to the whole process group.
             if number != signal.SIGINT or not os.isatty(0):
                 self._child.send_signal(number)
@@ -193,20 +193,20 @@ class Relay:
             timer.start()
 
     def _pump(self, sender: str, descriptor: int) -> None:
-        receiver = self._outlets[_OTHER[sender]]
-        for line in lines(descriptor):
-            passed: bytes | None = line
+        receiver = self._outlets[_RECEIVER[sender]]
+        for line in read_lines(descriptor):
+            output: bytes | None = line
             try:
-                passed = self._looked_at(sender, line)
+                output = self._process_line(sender, line)
             except Exception as problem:  # noqa: BLE001
                 # An agent's request must be judged; an editor's message passes even if it can't be recorded.
-                passed = None if sender == AGENT else line
-                self._complaints.say(problem)
-            if passed is not None:
-                receiver.write(passed)
-            self._passed += sender == AGENT
+                output = None if sender == AGENT else line
+                self._errors.report(problem)
+            if output is not None:
+                receiver.write(output)
+            self._passed_count += sender == AGENT
 
-    def _looked_at(self, sender: str, line: bytes) -> bytes | None:
+    def _process_line(self, sender: str, line: bytes) -> bytes | None:
         """Record a line and return what to pass on: the line itself, a changed one, or None."""
         parsed = parse(line)
         if parsed is None:
@@ -215,15 +215,15 @@ class Relay:
                 raise ValueError("a message of the agent can't be read, so it was not passed on")
             return line
         if isinstance(parsed, dict):
-            return self._judged(sender, parsed, line)
-        passed = [self._judged(sender, message, written(message)) for message in parsed]
-        if passed == [written(message) for message in parsed]:
+            return self._process_message(sender, parsed, line)
+        output = [self._process_message(sender, message, written(message)) for message in parsed]
+        if output == [written(message) for message in parsed]:
             return line
         # Blocked requests were answered; pass on the rest of the batch.
-        rest = [kept for kept in map(parse, filter(None, passed)) if isinstance(kept, dict)]
+        rest = [kept for kept in map(parse, filter(None, output)) if isinstance(kept, dict)]
         return written(rest) if rest else None
 
-    def _judged(self, sender: str, message: Message, line: bytes) -> bytes | None:
+    def _process_message(self, sender: str, message: Message, line: bytes) -> bytes | None:
         with self._lock:
             seen = self._exchange.see(sender, message)
         if seen is None:
@@ -239,16 +239,16 @@ class Relay:
             # Have the files stored that a message may change.
             self._capture.see(sender, message, seen, self._exchange.program, self._root(seen))
         except Exception as problem:  # noqa: BLE001
-            self._complaints.say(problem)
+            self._errors.report(problem)
         if not self._is_enforced or seen.is_answer:
             return line
         if sender == AGENT:
             changed = asking.without_allow_always(message) if seen.method == PERMISSION else None
-        elif (reason := asking.refused_mode(self._exchange.program, message)) is not None:
+        elif (reason := asking.mode_refusal(self._exchange.program, message)) is not None:
             self._block(EDITOR, message, seen, reason)
             return None
         else:
-            changed = asking.made_to_ask(self._exchange.program, message)
+            changed = asking.require_permissions(self._exchange.program, message)
         return line if changed is None else written(changed)
 
     def _root(self, seen: AcpMessage) -> str:
@@ -261,7 +261,7 @@ class Relay:
             self._exchange.forget(sender, message)
         if seen.session is not None:
             self._put(seen.session, {"from": OURS, "re": seen.method, "held": reason, "asked": seen.asked}, written(answered))
-        self._outlets[sender].write_apart(written(answered))
+        self._outlets[sender].write_async(written(answered))
 
     # Recording
 
@@ -283,13 +283,13 @@ class Relay:
             self._recording.put(self._exchange.program, session, folder, facts, line, captured=captured)
         except Exception as problem:  # noqa: BLE001
             # The policy still decides, and the conversation continues.
-            self._complaints.say(problem)
+            self._errors.report(problem)
 
     def _put_captured(self, session: str, captured: dict[str, Any], call: str | None) -> None:
         line = written({"session_id": session, "tool_use_id": call})
         self._put(session, {"from": OURS, "re": "capture"}, line, captured)
 
-    def _answer_for_the_agent(self, code: int) -> None:
+    def _answer_open_requests(self, code: int) -> None:
         """Answer requests that the agent left open when it ended; the editor would wait for ever."""
         for number in self._exchange.unanswered(EDITOR):
             message = refusal({"id": number}, f"the agent ended ({ending_text(code)})", _INTERNAL)
