@@ -114,7 +114,7 @@ class _SpoolFile:
 
     def _record_line(self, facts: dict[str, Any], payload: bytes) -> int:
         if self._name == DROPPED and not payload:
-            return self._record_unread(facts, payload, f"an event of {facts.get('bytes')} bytes found no room next to the log")
+            return self._record_unread(facts, payload, f"an event of {facts.get('bytes')} bytes did not fit into the spool")
         try:
             parsed = json.loads(payload)
         except (ValueError, RecursionError) as problem:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decklog.agents.setup.json_text import NotJson, added, parse, removed, with_insertions, without_insertions
+from decklog.agents.setup.json_text import NotJson, parse, plan_insertions, remove_element, with_insertions, without_insertions
 from decklog.core.errors import Conflict
 
 SCALARS = st.none() | st.booleans() | st.integers(-999, 999) | st.text(max_size=6)
@@ -57,7 +57,7 @@ def test_plain_json_is_read_as_others_read_it(value: Any) -> None:
 @given(DOCUMENTS.flatmap(lambda value: st.tuples(st.just(value), texts(value))))
 def test_what_was_put_in_comes_out_again_and_the_text_is_the_same(case: tuple[dict[str, Any], str]) -> None:
     value, text = case
-    insertions = added(text, ADDITION)
+    insertions = plan_insertions(text, ADDITION)
     longer = with_insertions(text, insertions)
     found = parse(longer).value
     hooks = value.get("hooks", {})
@@ -72,7 +72,7 @@ def test_what_was_put_in_comes_out_again_and_the_text_is_the_same(case: tuple[di
 def test_an_element_taken_out_leaves_its_neighbours(items: list[Any], data: st.DataObject) -> None:
     text = data.draw(texts({"a": items, "b": {str(number): item for number, item in enumerate(items)}}))
     number = data.draw(st.integers(0, len(items) - 1))
-    found = parse(removed(removed(text, ("a", number)), ("b", str(number)))).value
+    found = parse(remove_element(remove_element(text, ("a", number)), ("b", str(number)))).value
     assert found["a"] == items[:number] + items[number + 1 :]
     assert list(found["b"].values()) == found["a"]
 
@@ -80,15 +80,15 @@ def test_an_element_taken_out_leaves_its_neighbours(items: list[Any], data: st.D
 @given(st.lists(st.integers(), min_size=1, max_size=4), st.data())
 def test_comments_around_what_is_taken_out_stay(items: list[int], data: st.DataObject) -> None:
     text = data.draw(texts(items))
-    left = removed(text, [data.draw(st.integers(0, len(items) - 1))])
+    left = remove_element(text, [data.draw(st.integers(0, len(items) - 1))])
     for comment in ("// alone", "it's", "/* a } ] */"):
         assert left.count(comment) == text.count(comment)
 
 
 def test_an_element_goes_with_its_line_and_comments_stay() -> None:
     text = '{\n  // first\n  "ours": [\n    1\n  ],\n  "b": 2, // second\n  "more": 3\n}\n'
-    assert removed(text, ["ours"]) == '{\n  // first\n  "b": 2, // second\n  "more": 3\n}\n'
-    assert removed(text, ["more"]) == '{\n  // first\n  "ours": [\n    1\n  ],\n  "b": 2 // second\n}\n'
+    assert remove_element(text, ["ours"]) == '{\n  // first\n  "b": 2, // second\n  "more": 3\n}\n'
+    assert remove_element(text, ["more"]) == '{\n  // first\n  "ours": [\n    1\n  ],\n  "b": 2 // second\n}\n'
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_an_element_goes_with_its_line_and_comments_stay() -> None:
     ],
 )
 def test_an_addition_is_written_as_the_rest_is(text: str, expected: str) -> None:
-    assert with_insertions(text, added(text, {"a": [1]})) == expected
+    assert with_insertions(text, plan_insertions(text, {"a": [1]})) == expected
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_what_is_no_json_is_refused_with_its_place(text: str) -> None:
 
 def test_an_addition_that_finds_something_else_in_its_place_is_refused() -> None:
     for text in ('{"hooks": "none"}', '{"hooks": {"Stop": {}}}', "[]", '{"hooks": null}'):
-        with pytest.raises(Conflict, match="leaves no place"):
-            added(text, ADDITION)
+        with pytest.raises(Conflict, match="nothing can be added to it"):
+            plan_insertions(text, ADDITION)
 
 
 def test_insertions_that_do_not_stand_there_any_more_are_not_taken_out() -> None:

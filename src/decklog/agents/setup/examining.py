@@ -20,7 +20,7 @@ from decklog.log import Decklog
 _SECONDS = 10.0
 _SESSION = "decklog-doctor"
 # A probe belongs to no task, even if its caller has one.
-_OF_A_TASK = ("DECKLOG_RUN", "DECKLOG_RUN_ID", "DECKLOG_TASK", "DECKLOG_TASK_ID", "DECKLOG_FENCE")
+_TASK_VARIABLES = ("DECKLOG_RUN", "DECKLOG_RUN_ID", "DECKLOG_TASK", "DECKLOG_TASK_ID", "DECKLOG_FENCE")
 
 
 class SetupFindings:
@@ -45,24 +45,24 @@ def version_of(executable: str) -> str | None:
     return lines[0][:80] if done.returncode == 0 and lines else None
 
 
-def registered(program: SupportedProgram, settings: dict[SetupScope, Setting], findings: SetupFindings) -> dict[str, str]:
+def find_setup_states(program: SupportedProgram, settings: dict[SetupScope, Setting], findings: SetupFindings) -> dict[str, str]:
     """Return the setup state of a program for each scope."""
-    return {scope.value: _registered(program, settings[scope], findings) for scope in program.scopes}
+    return {scope.value: _find_setup_state(program, settings[scope], findings) for scope in program.scopes}
 
 
-def _registered(program: SupportedProgram, setting: Setting, findings: SetupFindings) -> str:
+def _find_setup_state(program: SupportedProgram, setting: Setting, findings: SetupFindings) -> str:
     try:
         found = [(part, state_of(part)) for part in program.parts(setting)]
         is_plugin = program.name == "claude" and has_plugin(setting)
     except DecklogError as problem:
-        findings.add(program.name, problem.message, problem.hint or "Mend the file by hand.")
+        findings.add(program.name, problem.message, problem.hint or "Fix the file by hand.")
         return "can't be read"
     for part, state in found:
         if state is SetupState.DIFFERS:
             again = f"decklog setup {program.name} --{setting.scope.value}"
-            findings.add(program.name, f"{part.path} has other entries of ours than this version writes", again)
+            findings.add(program.name, f"{part.path} has Decklog entries of another version", again)
         for warning in part.warnings(files.read(files.real(part.path)) or "{}") if state is not SetupState.MISSING else ():
-            findings.add(program.name, warning, "Take the comments out of it.")
+            findings.add(program.name, warning, "Remove its comments.")
     states = {state for _, state in found}
     state = states.pop() if len(states) == 1 else SetupState.DIFFERS
     return "plugin" if is_plugin and state is SetupState.MISSING else state.value
@@ -77,30 +77,30 @@ def codex_trust(executable: str, project: str, environment: Mapping[str, str], f
         return "unknown"
     trusted = sum(hook.is_trusted for hook in hooks)
     if trusted < len(hooks):
-        what = f"Codex trusts {trusted} of {len(hooks)} hooks of ours; it runs no other and prints no warning"
+        what = f"Codex trusts {trusted} of {len(hooks)} Decklog hooks; it skips the others without a warning"
         findings.add("codex", what, f"{BY_HAND} Or: decklog setup codex --trust")
     return f"{trusted} of {len(hooks)}" + (", by a plugin" if any(hook.is_of_plugin for hook in hooks) else "")
 
 
 def probe(program: str, setting: Setting, log: Decklog, spool: Spool, findings: SetupFindings) -> bool:
     """Send an event as a program would, and check that it arrives in the log."""
-    mark = f"probe {uuid.uuid4().hex}"
+    probe_text = f"probe {uuid.uuid4().hex}"
     # SessionStart runs the intake before it answers, so the earlier event must be in the log then.
-    for event, fields in (("Notification", {"message": mark}), ("SessionStart", {"source": "startup"})):
+    for event, fields in (("Notification", {"message": probe_text}), ("SessionStart", {"source": "startup"})):
         problem = _send(program, setting, event, fields)
         if problem is not None:
             findings.add(program, f"`decklog hook {program}` failed: {problem}", "Run `decklog doctor` for the log itself.")
             return False
-    arrived = _is_there(log, f"{program}-{_SESSION}", mark, spool)
+    arrived = _has_arrived(log, f"{program}-{_SESSION}", probe_text, spool)
     _send(program, setting, "SessionEnd", {"reason": "other"})
     if not arrived:
-        findings.add(program, f"an event of {program} did not come into the log", "Run `decklog doctor` for the log itself.")
+        findings.add(program, f"an event of {program} did not arrive in the log", "Run `decklog doctor` for the log itself.")
     return arrived
 
 
 def _send(program: str, setting: Setting, event: str, fields: dict[str, str]) -> str | None:
     payload = {"session_id": _SESSION, "hook_event_name": event, "cwd": setting.project, **fields}
-    environment = {name: value for name, value in setting.environment.items() if name not in _OF_A_TASK}
+    environment = {name: value for name, value in setting.environment.items() if name not in _TASK_VARIABLES}
     try:
         done = call_hook([*setting.call, "hook", program], payload, setting.project, environment)
     except (OSError, subprocess.TimeoutExpired) as problem:
@@ -108,12 +108,12 @@ def _send(program: str, setting: Setting, event: str, fields: dict[str, str]) ->
     return None if done.returncode == 0 else (done.stderr.decode(errors="replace").strip() or f"exit {done.returncode}")
 
 
-def _is_there(log: Decklog, run_id: str, mark: str, spool: Spool) -> bool:
+def _has_arrived(log: Decklog, run_id: str, probe_text: str, spool: Spool) -> bool:
     """Return whether an entry exists; wait a while for another process that runs the intake."""
     end = time.monotonic() + _SECONDS
     while True:
         try:
-            if any(entry.body == mark for entry in log.journal.find(run_id, limit=20)):
+            if any(entry.body == probe_text for entry in log.journal.find(run_id, limit=20)):
                 return True
         except DecklogError:
             # The first event creates the run.
@@ -123,13 +123,13 @@ def _is_there(log: Decklog, run_id: str, mark: str, spool: Spool) -> bool:
         time.sleep(0.05)
 
 
-def waiting_in(spool: Spool, findings: SetupFindings) -> dict[str, int]:
+def count_waiting(spool: Spool, findings: SetupFindings) -> dict[str, int]:
     """Return the number of waiting events and of dropped events."""
     counts = {name: len(spool.read(name)[0]) for name in spool.list_waiting()}
     dropped = counts.pop(DROPPED, 0)
     if dropped:
         findings.add(
-            "spool", f"{dropped} events found no room in {spool.folder}", "Transcripts fill it in: decklog import claude"
+            "spool", f"{dropped} events did not fit into {spool.folder}", "Transcripts fill it in: decklog import claude"
         )
     if (error := spool.load_error()) is not None:
         findings.add(
@@ -138,11 +138,11 @@ def waiting_in(spool: Spool, findings: SetupFindings) -> dict[str, int]:
     return {"waiting": sum(counts.values()), "dropped": dropped}
 
 
-def server_answers(setting: Setting, findings: SetupFindings) -> str:
+def probe_server(setting: Setting, findings: SetupFindings) -> str:
     """Start the MCP server as a program would, and return how many tools it offers."""
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "decklog-doctor", "version": "1"}}
+    parameters = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "decklog-doctor", "version": "1"}}
     messages: list[dict[str, Any]] = [
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": parameters},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
     ]
@@ -155,6 +155,6 @@ def server_answers(setting: Setting, findings: SetupFindings) -> str:
         return "no answer"
 
 
-def found_program(program: SupportedProgram, environment: Mapping[str, str]) -> str | None:
+def find_program(program: SupportedProgram, environment: Mapping[str, str]) -> str | None:
     """Return the path of an installed program, or None."""
     return shutil.which(program.executable, path=environment.get("PATH", os.defpath)) if program.executable else None

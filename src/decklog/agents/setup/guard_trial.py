@@ -27,9 +27,9 @@ _EVENTS = ("PreToolUse", "BeforeTool")
 _PLUGIN_CALL = re.compile(r"^const CALL = (\[.*\])$", re.MULTILINE)
 
 
-def tried(program: SupportedProgram, setting: Setting) -> dict[str, str | None]:
+def try_hooks(program: SupportedProgram, setting: Setting) -> dict[str, str | None]:
     """Test every installed hook of a program in a scope; return the problem by file, None if the hook blocked it."""
-    return {path: _problem(event, words, setting.environment) for path, event, words in _installed(program, setting)}
+    return {path: _find_problem(event, words, setting.environment) for path, event, words in _installed(program, setting)}
 
 
 def _installed(program: SupportedProgram, setting: Setting) -> Iterator[tuple[str, str, list[str]]]:
@@ -40,7 +40,7 @@ def _installed(program: SupportedProgram, setting: Setting) -> Iterator[tuple[st
             if text and isinstance(part, Hooks):
                 present = part.present(text)
                 groups = [(event, group) for event in _EVENTS for group in present.get(event, ())]
-                yield from ((part.path, event, _words(handler)) for event, group in groups for handler in group["hooks"])
+                yield from ((part.path, event, _command_words(handler)) for event, group in groups for handler in group["hooks"])
             elif text and isinstance(part, WholeFile) and (found := _PLUGIN_CALL.search(text)):
                 yield part.path, _EVENTS[0], [*json.loads(found[1]), "hook", program.name]
     except DecklogError:
@@ -48,12 +48,12 @@ def _installed(program: SupportedProgram, setting: Setting) -> Iterator[tuple[st
         return
 
 
-def _words(handler: dict[str, object]) -> list[str]:
+def _command_words(handler: dict[str, object]) -> list[str]:
     command, arguments = str(handler["command"]), handler.get("args")
     return [command, *map(str, arguments)] if isinstance(arguments, list) else shlex.split(command)
 
 
-def _problem(event: str, words: list[str], environment: Mapping[str, str]) -> str | None:
+def _find_problem(event: str, words: list[str], environment: Mapping[str, str]) -> str | None:
     """Send the command to a hook in a temporary folder with a temporary log; return None if it is blocked."""
     with tempfile.TemporaryDirectory(prefix="decklog-guard-", ignore_cleanup_errors=True) as folder:
         log = os.path.join(folder, "trial.db")

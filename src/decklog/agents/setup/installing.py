@@ -23,7 +23,7 @@ class SetupChange:
     insertions: list[Insertion]
     folders: list[str] = field(default_factory=list)
 
-    def undone(self, text: str) -> tuple[bool, str | None]:
+    def revert(self, text: str) -> tuple[bool, str | None]:
         """Return whether the change can be undone, and the original text; None as text means: no file."""
         if digest(text) != self.after:
             return False, None
@@ -110,21 +110,19 @@ def state_of(part: FilePart) -> SetupState:
 class Installer:
     """Planner of setup steps; all are planned before the first is carried out."""
 
-    def __init__(self, kept: SavedChanges) -> None:
-        self._kept = kept
+    def __init__(self, saved_changes: SavedChanges) -> None:
+        self._saved_changes = saved_changes
 
-    def putting_in(self, parts: list[FilePart]) -> list[SetupStep]:
+    def plan_installation(self, parts: list[FilePart]) -> list[SetupStep]:
         """Plan the installation of parts. A file that already has its part stays unchanged, in any formatting."""
-        return self._one_after_the_other(parts, self._put_in)
+        return self._plan_in_sequence(parts, self._plan_addition)
 
-    def taking_out(self, parts: list[FilePart]) -> list[SetupStep]:
+    def plan_removal(self, parts: list[FilePart]) -> list[SetupStep]:
         """Plan the removal of parts: restore the original text, or remove our entries if a person edited the file."""
         # Remove in reverse order, so that each part finds the text it produced.
-        return self._one_after_the_other(parts[::-1], self._take_out)
+        return self._plan_in_sequence(parts[::-1], self._plan_deletion)
 
-    def _one_after_the_other(
-        self, parts: list[FilePart], plan: Callable[[FilePart, str, str | None], SetupStep]
-    ) -> list[SetupStep]:
+    def _plan_in_sequence(self, parts: list[FilePart], plan: Callable[[FilePart, str, str | None], SetupStep]) -> list[SetupStep]:
         """Plan a step for each part, based on the text that earlier steps produce."""
         texts: dict[str, str | None] = {}
         steps = []
@@ -143,10 +141,10 @@ class Installer:
             if step.is_change:
                 self._carry_out(step)
         # A folder may contain another file of ours until that file is removed too.
-        gone = {folder for step in steps if step.after is None for folder in step.folders}
-        files.remove_folders(sorted(gone, key=len))
+        empty_folders = {folder for step in steps if step.after is None for folder in step.folders}
+        files.remove_folders(sorted(empty_folders, key=len))
 
-    def _put_in(self, part: FilePart, path: str, text: str | None) -> SetupStep:
+    def _plan_addition(self, part: FilePart, path: str, text: str | None) -> SetupStep:
         if text is not None and part.present(text) == part.wanted:
             return SetupStep(part, path, text, text)
         base, known = self._base(part, path, text)
@@ -157,7 +155,7 @@ class Installer:
         change = SetupChange(None if base is None else digest(base), digest(after), insertions, known.folders if known else [])
         return SetupStep(part, path, text, after, change)
 
-    def _take_out(self, part: FilePart, path: str, text: str | None) -> SetupStep:
+    def _plan_deletion(self, part: FilePart, path: str, text: str | None) -> SetupStep:
         base, known = self._base(part, path, text)
         return SetupStep(part, path, text, base, folders=tuple(known.folders) if known else ())
 
@@ -165,9 +163,9 @@ class Installer:
         """Return a file's text without our part, and the saved change that produced the part."""
         if text is None:
             return None, None
-        changes = self._kept.of(path, part.owner)
+        changes = self._saved_changes.of(path, part.owner)
         for change in changes:
-            is_undone, before = change.undone(text)
+            is_undone, before = change.revert(text)
             if is_undone:
                 return before, change
         if not part.present(text):
@@ -177,12 +175,14 @@ class Installer:
     def _carry_out(self, step: SetupStep) -> None:
         if step.change is None:
             files.replace(step.path, step.before, step.after)
-            self._kept.forget(step.path, step.part.owner)
+            self._saved_changes.forget(step.path, step.part.owner)
             return
         owner = step.part.owner
         # Until the file is written, the change that produced its current text is needed, too.
-        earlier = [change for change in self._kept.of(step.path, owner) if step.before and change.after == digest(step.before)]
-        self._kept.keep(step.path, owner, [step.change, *earlier])
+        earlier = [
+            change for change in self._saved_changes.of(step.path, owner) if step.before and change.after == digest(step.before)
+        ]
+        self._saved_changes.keep(step.path, owner, [step.change, *earlier])
         made = files.replace(step.path, step.before, step.after)
         folders = [*step.change.folders, *made]
-        self._kept.keep(step.path, owner, [replace(step.change, folders=folders)])
+        self._saved_changes.keep(step.path, owner, [replace(step.change, folders=folders)])

@@ -160,7 +160,7 @@ class _Reader:
 # Inserting
 
 
-def added(text: str, addition: Any) -> list[Insertion]:
+def plan_insertions(text: str, addition: Any) -> list[Insertion]:
     """Return the insertions that add the members and items of `addition` to the document's own."""
     insertions: list[Insertion] = []
     _add(_Style(text), parse(text), addition, insertions, "the document")
@@ -178,7 +178,7 @@ def _add(style: "_Style", node: Node, addition: Any, insertions: list[Insertion]
             assert element is not None
             _add(style, element.node, addition[key], insertions, f'"{key}"')
     elif node.value != addition:
-        raise Conflict(f"{where} is {json.dumps(node.value)[:60]} there, which leaves no place for what is to be added")
+        raise Conflict(f"{where} is {json.dumps(node.value)[:60]} there, so nothing can be added to it")
 
 
 class _Style:
@@ -272,7 +272,7 @@ def without_insertions(text: str, insertions: list[Insertion]) -> str | None:
 # Removing
 
 
-def removed(text: str, path: Path) -> str:
+def remove_element(text: str, path: Path) -> str:
     """Remove the element at a path, with its comma; comments around it stay."""
     container = parse(text)
     for step in path[:-1]:

@@ -13,7 +13,7 @@ from importlib import resources
 from itertools import pairwise
 from typing import Any
 
-from decklog.agents.setup.json_text import Insertion, NotJson, added, parse, removed, with_insertions
+from decklog.agents.setup.json_text import Insertion, NotJson, parse, plan_insertions, remove_element, with_insertions
 from decklog.core.errors import Conflict, Invalid, NotFound
 
 NOTHING = "Nothing was changed."
@@ -90,7 +90,7 @@ class JsonPart(FilePart):
             return [(len(text or ""), json.dumps(addition, indent=2, ensure_ascii=False) + "\n")]
         self._value(text)
         try:
-            return added(text, addition)
+            return plan_insertions(text, addition)
         except Conflict as problem:
             raise Conflict(f"{self.path}: {problem.message}", hint=NOTHING, path=self.path) from None
 
@@ -107,8 +107,8 @@ class TomlPart(FilePart):
 
     def _added(self, text: str, tables: str) -> list[Insertion]:
         gap = "\n" if text and not text.endswith("\n") else ""
-        added = gap + tables
-        return [(len(text), added.replace("\n", "\r\n") if "\r\n" in text else added)] if tables else []
+        plan_insertions = gap + tables
+        return [(len(text), plan_insertions.replace("\n", "\r\n") if "\r\n" in text else plan_insertions)] if tables else []
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Hooks(JsonPart):
 
     def without(self, text: str) -> str | None:
         while (path := self._first(text)) is not None:
-            text = removed(text, path)
+            text = remove_element(text, path)
         return text
 
     def warnings(self, text: str) -> list[str]:
@@ -286,7 +286,7 @@ class JsonEntries(JsonPart):
     def without(self, text: str) -> str | None:
         while ours := self.present(text):
             is_all = len(ours) == len(self._object(text, self.below))
-            text = removed(text, (self.below,) if is_all else (self.below, next(iter(ours))))
+            text = remove_element(text, (self.below,) if is_all else (self.below, next(iter(ours))))
         return text
 
 

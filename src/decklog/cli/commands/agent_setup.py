@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from decklog.agents.setup import files
-from decklog.agents.setup.examining import found_program
-from decklog.agents.setup.guard_trial import BY_HAND, COMMAND, CodexTrust, ListedHook, listed, tried, trust_of
+from decklog.agents.setup.examining import find_program
+from decklog.agents.setup.guard_trial import BY_HAND, COMMAND, CodexTrust, ListedHook, listed, trust_of, try_hooks
 from decklog.agents.setup.installing import SetupState, SetupStep, state_of
 from decklog.agents.setup.parts import AGENTS, FilePart, WholeFile, entries
 from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, SupportedProgram, codex_folder, has_plugin
@@ -54,7 +54,7 @@ def set_up(call: Invocation, program: SupportedProgram, asked: dict[str, bool], 
         return _remove(call, program, setting, parts)
     if asked["check"]:
         return _check(call, parts, _trust_state(setting, parts[0].path) if is_trusted else {})
-    steps = installer().putting_in(parts)
+    steps = installer().plan_installation(parts)
     if asked["printing"]:
         return _print(call, steps)
     installer().carry_out(steps)
@@ -65,7 +65,7 @@ def set_up(call: Invocation, program: SupportedProgram, asked: dict[str, bool], 
         )
         steps += more_steps
         warnings += [said] if said else []
-    problems = tried(program, setting)
+    problems = try_hooks(program, setting)
     warnings += [_not_blocked(path, problem) for path, problem in problems.items() if problem is not None]
     if problems:
         warnings += [] if any(problems.values()) else [f"the guard was tried: `{COMMAND}` was blocked"]
@@ -95,7 +95,7 @@ def _check(call: Invocation, parts: list[FilePart], trust: dict[str, SetupState]
 def _remove(call: Invocation, program: SupportedProgram, setting: Setting, parts: list[FilePart]) -> int:
     if program.name == "codex":
         parts = [*parts, CodexTrust(_config(setting), {}, files.real(parts[0].path))]
-    steps = installer().taking_out(parts)
+    steps = installer().plan_removal(parts)
     installer().carry_out(steps)
     return _report(call, program, setting, steps, [])
 
@@ -184,7 +184,7 @@ def _config(setting: Setting) -> str:
 
 
 def _listed(setting: Setting) -> list[ListedHook]:
-    executable = found_program(PROGRAMS["codex"], setting.environment)
+    executable = find_program(PROGRAMS["codex"], setting.environment)
     if executable is None:
         raise Unavailable("codex is not on the path, so it can't be asked about its hooks", hint=BY_HAND)
     return listed(executable, setting.project, setting.environment)
@@ -202,7 +202,7 @@ def _trusted(setting: Setting, hooks_file: str) -> tuple[list[SetupStep], str | 
     try:
         hooks = _listed(setting)
         part = trust_of(_config(setting), hooks, hooks_file)
-        steps = installer().putting_in([] if part is None else [part])
+        steps = installer().plan_installation([] if part is None else [part])
         installer().carry_out(steps)
     except DecklogError as problem:
         return [], f"{problem.message}. {problem.hint or BY_HAND}"

@@ -8,14 +8,14 @@ import click
 from decklog.agents.setup.examining import (
     SetupFindings,
     codex_trust,
-    found_program,
+    count_waiting,
+    find_program,
+    find_setup_states,
     probe,
-    registered,
-    server_answers,
+    probe_server,
     version_of,
-    waiting_in,
 )
-from decklog.agents.setup.guard_trial import COMMAND, tried
+from decklog.agents.setup.guard_trial import COMMAND, try_hooks
 from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, SupportedProgram
 from decklog.agents.spool import Spool
 from decklog.cli.agent_settings import find_project, setting_of
@@ -108,21 +108,19 @@ def _show_agents(facts: dict[str, Any]) -> None:
 def _programs(place: LogLocation, findings: SetupFindings) -> dict[str, Any]:
     settings = {scope: setting_of(scope, project=find_project() or os.getcwd()) for scope in SetupScope}
     here = [
-        (program, path)
-        for program in PROGRAMS.values()
-        if (path := found_program(program, settings[SetupScope.USER].environment))
+        (program, path) for program in PROGRAMS.values() if (path := find_program(program, settings[SetupScope.USER].environment))
     ]
     facts = [_program(program, path, settings, findings) for program, path in here]
     if started := [row for row in facts if row.get("mcp")]:
         # All of them start the same server, so it is tried once.
-        answered = server_answers(settings[SetupScope.PROJECT], findings)
+        answered = probe_server(settings[SetupScope.PROJECT], findings)
         for row in started:
             row["mcp"] = answered
     try:
         place.must_exist()
         with place.open() as log:
             spool = Spool(spool_folder(place))
-            waiting = waiting_in(spool, findings)
+            waiting = count_waiting(spool, findings)
             for (program, _), row in zip(here, facts, strict=True):
                 row["events_arrive"] = probe(program.name, settings[SetupScope.PROJECT], log, spool, findings)
     except DecklogError as problem:
@@ -137,7 +135,7 @@ def _program(
     row: dict[str, Any] = {"program": program.name, "path": path, "version": version_of(path)}
     if row["version"] is None:
         findings.add(program.name, f"{path} --version does not answer", "Install it anew.")
-    states = registered(program, settings, findings)
+    states = find_setup_states(program, settings, findings)
     row["set_up"] = ", ".join(f"{scope} {state}" for scope, state in states.items())
     if program.name == "codex":
         row["trusted"] = codex_trust(path, settings[SetupScope.PROJECT].project, settings[SetupScope.USER].environment, findings)
@@ -161,7 +159,7 @@ def guard_findings() -> tuple[dict[str, str], list[dict[str, str]]]:
 
 def _tried(program: SupportedProgram, settings: dict[SetupScope, Setting], findings: SetupFindings) -> list[str]:
     """Send a dangerous command through each installed hook of a program; return what happened, each as a line."""
-    found = {(scope, path): problem for scope in program.scopes for path, problem in tried(program, settings[scope]).items()}
+    found = {(scope, path): problem for scope in program.scopes for path, problem in try_hooks(program, settings[scope]).items()}
     for (scope, path), problem in found.items():
         if problem is not None:
             what = f"the guard of {program.title} does not work: `{COMMAND}` through {path} ended with {problem}"

@@ -77,7 +77,7 @@ def _offer_notes(call: Invocation, home: str, agents_md: bool | None) -> None:
     if not (agents_md or may_ask):
         return
     try:
-        steps = [step for step in installer().putting_in(notes(home)) if step.is_change]
+        steps = [step for step in installer().plan_installation(notes(home)) if step.is_change]
     except DecklogError:
         if agents_md:
             raise
