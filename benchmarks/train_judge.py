@@ -46,8 +46,8 @@ class Recorder(Redactor):
         super().__init__()
         self.candidates: list[Candidate] = []
 
-    def _judged(self, candidate: Candidate, _known: dict[Any, bool]) -> bool:
-        if not judge.is_plainly_none(candidate):
+    def _is_secret(self, candidate: Candidate, _judgements: dict[Any, bool]) -> bool:
+        if not judge.is_clearly_harmless(candidate):
             self.candidates.append(candidate)
         return False
 

@@ -89,8 +89,8 @@ def is_placeholder(value: str) -> bool:
     return _PLACEHOLDER.search(bare[:96]) is not None
 
 
-def is_stand_in(value: str) -> bool:
-    """Return whether a token of a fixed form is an example: `ghp_xxxx…`, `AKIA…EXAMPLE`."""
+def is_example_token(value: str) -> bool:
+    """Return whether a token of a fixed format is an example: `ghp_xxxx…`, `AKIA…EXAMPLE`."""
     low = value.lower()
     return (
         "example" in low
@@ -103,7 +103,7 @@ def is_stand_in(value: str) -> bool:
 
 
 def looks_random(value: str) -> bool:
-    """Return whether a value can hardly be words: long, of several kinds of characters, and unlike words in its letters."""
+    """Return whether a value is unlikely to be words: long, with mixed characters and unusual letter pairs."""
     if len(value) < 8 or " " in value:
         return False
     classes = (any(map(str.islower, value)) + any(map(str.isupper, value))) * 1 + any(map(str.isdigit, value))
@@ -111,12 +111,12 @@ def looks_random(value: str) -> bool:
 
 
 def is_mixed(value: str) -> bool:
-    """Return whether a value has letters and digits or signs, as words do not."""
+    """Return whether a value mixes letters with digits or punctuation."""
     return len(value) > 5 and any(map(str.isalpha, value)) and not value.replace("_", "").isalpha() and not is_placeholder(value)
 
 
 def is_reference(value: str) -> bool:
-    """Return whether a value is where something is or what it is called: a path, an address, a digest, a name."""
+    """Return whether a value refers to something: a path, an address, a digest or a name."""
     return any(
         has_shape(shape, value) for shape in ("path", "url", "uuid", "digest", "upper_snake", "snake", "dotted", "call", "kebab")
     )
@@ -246,7 +246,7 @@ def _line_features(candidate: Candidate) -> list[float]:
 
 @cache
 def sources() -> tuple[str, ...]:
-    """Return where candidates come from: names, rules that ask the judge, and each group of sentences."""
+    """Return the sources of candidates: names, rules that need a score, and the sentence groups."""
     table = load_table("prose")
     rules = ("rule-value", "rule-random", "rule-mixed", "rule-likely")
     return (
@@ -265,7 +265,7 @@ _A = ord("a")
 
 
 def wordiness(value: str) -> float:
-    """Return how much the letters of a value follow each other as in words: the mean log-likelihood of their pairs."""
+    """Return how word-like the letters of a value are: the mean log-likelihood of their pairs."""
     table = load_weights()["pairs"]
     low = value.lower()
     total, count = 0, 0
@@ -298,7 +298,7 @@ def score(candidate: Candidate) -> float:
 
 
 def explain(candidate: Candidate, most: int = 5) -> tuple[str, ...]:
-    """Return the features that moved the score most, with their values and their shares of it."""
+    """Return the features with the largest influence on the score, with their values and contributions."""
     given, shares = features(candidate), Counter[int]()
     for tree in load_weights()["trees"]:
         node, path = tree, []
@@ -347,8 +347,8 @@ def feature_names() -> tuple[str, ...]:
     return (*value, *shape, *name, *context, *line)
 
 
-def is_plainly_none(candidate: Candidate) -> bool:
-    """Return whether a candidate needs no score: too short, a known word, or a word that a program calls or reads."""
+def is_clearly_harmless(candidate: Candidate) -> bool:
+    """Return whether a candidate is harmless without a score: too short, a known word, or a name in a program."""
     value = candidate.value
     if len(value) < 3 or value.lower() in BENIGN or is_ours(value):
         return True
@@ -368,7 +368,7 @@ def is_plainly_none(candidate: Candidate) -> bool:
         return True
     if candidate.source.startswith("prose") and has_shape("uuid", value) and _ID_BEFORE.search(candidate.line[:160]):
         return True
-    if candidate.source.startswith("near") and _is_of_program(candidate):
+    if candidate.source.startswith("near") and _is_program_name(candidate):
         return True
     # Digests and ids stand near any word.
     is_loose = candidate.source.startswith("near-0") and not candidate.quote and candidate.sign in ("", ",", "with", "as", "to")
@@ -382,8 +382,8 @@ def _is_name(value: str) -> bool:
     return has_shape("dotted", value.lstrip("~")) and value.split(".")[-1].isalpha()
 
 
-def _is_of_program(candidate: Candidate) -> bool:
-    """Return whether a value near a word for a secret is plainly a name, an id or a placeholder."""
+def _is_program_name(candidate: Candidate) -> bool:
+    """Return whether a value near a word for a secret is clearly a name, an id or a placeholder."""
     value = candidate.value
     if _PLACE.fullmatch(value) or is_placeholder(value):
         return True
@@ -405,7 +405,7 @@ def is_secret(candidate: Candidate) -> bool:
 
 
 def is_plain_phrase(candidate: Candidate) -> bool:
-    """Return whether a setting of a password is a few plain words that fill its line, and no message: `pwd: correct horse`."""
+    """Return whether a password setting is a phrase of plain words that fills its line: `pwd: correct horse`."""
     if candidate.name.lower() not in _PHRASE_NAMES or not candidate.starts_line or candidate.after[:1] not in ("", "\n"):
         return False
     words = candidate.value.split(" ")

@@ -1,4 +1,4 @@
-"""Find values that look generated near a word for a secret: printed below a command, in a table, in a call, in any sentence."""
+"""Find values that look generated near a word for a secret: below a command, in a table, in a call or in a sentence."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from decklog.redaction.matcher import BytePattern
 from decklog.redaction.normalize import TextView
 from decklog.redaction.rules import Lazy, load_table
 
-# A candidate is looked for in the line of such a word and in the lines below it.
+# Words for secrets. Candidates are in the same line or in the lines below.
 _WORDS = (
     r"pass(?:w|phrase|code|\b)|pwd|(?:\b|_)pw(?:\b|_)|psk\b|secret|token(?:[^i]|$)|[a-z][ _-]?key(?:s?\b|_)"
     r"|\bkey (?:is|was|for|to)\b|cred|\bauth(?:[^o]|ori[sz]|$)|log[_-]?[io]n\b|logged in|(?:to|must) log in|sign[_-]?in\b|bearer"
@@ -17,22 +17,22 @@ _WORDS = (
     r"|[?s]ifr[ea?]|vault"
 )
 _WORD = BytePattern(f"(?i){_WORDS}")
-# Also texts with letters beyond Latin-1, which are question marks in the bytes.
+# Also matches letters beyond Latin-1, which become question marks in the bytes.
 TRIGGER = rf"{_WORDS}|[?][?]"
-# Words that one byte per character can't show.
+# Words with characters beyond Latin-1.
 _FOREIGN = Lazy(
     "(?i)парол|лозинк|пин-код|токен|ключ|κωδικ|סיסמ|كلمة|رمز|पासवर्ड|รหัสผ่าน|密码|密碼|口令|密钥|パスワード|暗証番号|トークン"
     "|비밀번호|암호|验证码|認証コード|인증번호|mật khẩu|kata sandi"
 )
-# A run without blanks that has letters and digits, or a sign among them, and what may stand around it.
+# Characters of a value: no blanks, quotes, brackets or separators.
 _VALUE = Lazy(r"""[^\s"'`<>|,;()\[\]{}=«»„“”、。：，]{5,256}""")
-# `name=` or `name: "` right before a value: the name decides, and `keyvalue` reads it.
+# `name=` or `name: "` right before a value. Such values are left to `keyvalue`.
 _OWNER = Lazy(r"([\w.$-]+)[\"'\]]{0,2}[ \t]*(?::=|=>|={1,2}|:)[ \t]*[@bru]{0,2}[\"'`(\[]{0,2}$")
 _NAME_BEFORE = Lazy(r"([A-Za-z]+[ _-]+)?([\w-]+)$")
 _CELL = Lazy(r"[ \t]*\|[ \t]*|\t+|,(?=\S)|[ \t]{2,}")
 _PROMPT = Lazy(r"\s*(?:[$#%>]|>>>|PS [^>]*>|[\w.-]*>|\(\w+\)|irb[^>]*>|iex[^>]*>|mysql>|[\w-]+=[#>]|[A-Z]:\\[^>]*>)\s*\S")
 _JOINED_WORDS = Lazy(r"[a-z]{3,12}(?:[-_.][a-z]{3,12}){2,7}")
-# Words joined by a sign are a passphrase near one of these; near others they are a name.
+# Words joined by punctuation are a passphrase near one of these words, and a name near others.
 _PHRASE_WORD = Lazy(r"(?i)pass|pwd|\bpw\b|phrase|secret|login|cred|kennwort|contrase|senha|clave|wachtwoord|wi-?fi|wlan")
 _ANY_NAME = frozenset(load_table("words")["names"]["any_name"].split())
 _RUN, _RUN_BEFORE = Lazy(r"[0-9A-Za-z]{16,}"), Lazy(r"[0-9A-Za-z]+$")
@@ -47,7 +47,7 @@ _MOST_VALUES = 200
 
 
 def looks_generated(value: str) -> bool:
-    """Return whether a run has what words and names have not: letters with digits, capitals or signs among them."""
+    """Return whether a value looks generated: its letters are mixed with digits, capitals or punctuation."""
     letters = sum(map(str.isalpha, value))
     digits = sum(map(str.isdigit, value))
     if not letters:
@@ -59,10 +59,10 @@ def looks_generated(value: str) -> bool:
 
 
 def find_candidates(view: TextView) -> Iterator[Candidate]:
-    """Yield the odd values in lines with a word for a secret, and below them."""
+    """Yield generated-looking values in lines with a word for a secret, and in the lines below."""
     text = view.text
     found = 0
-    for start, end, distance, header in _lines(view):
+    for start, end, distance, header in _find_lines(view):
         line = text[start:end]
         for run in _VALUE.finditer(line):
             value = run[0].rstrip(".,:!?") if run[0][-1] in ".,:" else run[0]
@@ -70,15 +70,15 @@ def find_candidates(view: TextView) -> Iterator[Candidate]:
                 value.isalpha()
                 or not (
                     looks_generated(value)
-                    or _is_set_apart(value, line, run.start(), distance, header)
+                    or _is_separate_cell(value, line, run.start(), distance, header)
                     or (_JOINED_WORDS.fullmatch(value) and _PHRASE_WORD.search(header))
                 )
-                or _is_owned(line[max(0, run.start() - 80) : run.start()])
+                or _has_name_before(line[max(0, run.start() - 80) : run.start()])
             ):
                 continue
-            if distance and not _is_apart(value, line, run.start(), header):
+            if distance and not _is_isolated(value, line, run.start(), header):
                 continue
-            if not distance and not _has_word(f"{line[: run.start()]} {line[run.start() + len(value) :]}"):
+            if not distance and not _has_secret_word(f"{line[: run.start()]} {line[run.start() + len(value) :]}"):
                 continue
             found += 1
             if found > _MOST_VALUES:
@@ -87,31 +87,31 @@ def find_candidates(view: TextView) -> Iterator[Candidate]:
             yield _candidate(view, first, first + len(value), (start, end), distance, header)
 
 
-def _has_word(line: str) -> bool:
-    """Return whether the rest of a line has a word for a secret: one inside the value does not count."""
+def _has_secret_word(line: str) -> bool:
+    """Return whether a line has a word for a secret outside of the value."""
     if any(not _is_by_chance(line, start) for start, _, _ in _WORD.find_all(line.encode("latin-1", "replace"))):
         return True
     return not line.isascii() and _FOREIGN.search(line) is not None
 
 
-def _is_apart(value: str, line: str, place: int, header: str) -> bool:
+def _is_isolated(value: str, line: str, place: int, header: str) -> bool:
     """Return whether a value below a word for a secret is alone on its line or in its column."""
     alone = line.strip(" \t\"'`*.,;>|-") == value.strip(" \t\"'`*.,;>|-")
-    return alone or _is_column(header, line, place) or bool(_CALLED_WITH.match(line))
+    return alone or _is_secret_column(header, line, place) or bool(_CALLED_WITH.match(line))
 
 
 # What a test is called with.
 _CALLED_WITH = Lazy(r"[ \t]*[@\[][A-Za-z][\w.]*\(")
 
 
-def _is_set_apart(value: str, line: str, place: int, distance: int, header: str) -> bool:
+def _is_separate_cell(value: str, line: str, place: int, distance: int, header: str) -> bool:
     """Return whether a short value with a digit is a cell below its head, or alone below a label."""
     if not distance or not any(map(str.isdigit, value)):
         return False
-    return (line.strip() == value and header.rstrip().endswith(":")) or _is_column(header, line, place)
+    return (line.strip() == value and header.rstrip().endswith(":")) or _is_secret_column(header, line, place)
 
 
-def _is_owned(before: str) -> bool:
+def _has_name_before(before: str) -> bool:
     owner = _OWNER.search(before)
     if owner is None:
         return False
@@ -125,7 +125,7 @@ def _is_owned(before: str) -> bool:
 _NAMING = (["name"], ["id"], ["arn"], ["url"], ["uri"], ["path"])
 
 
-def _lines(view: TextView) -> Iterator[tuple[int, int, int, str]]:
+def _find_lines(view: TextView) -> Iterator[tuple[int, int, int, str]]:
     """Yield lines to search: where they begin and end, how far above the word is, and the line that has it."""
     text, position, header, distance = view.text, 0, "", _MOST_LINES_BELOW + 1
     places = _word_places(view)
@@ -161,14 +161,14 @@ def _word_places(view: TextView) -> Iterator[int]:
 
 
 def _is_by_chance(text: str, place: int) -> bool:
-    """Return whether a word is inside of a long run of mixed letters and digits, such as an id."""
+    """Return whether a word is part of a long sequence of letters and digits, such as an id."""
     run = _RUN_BEFORE.search(text, max(0, place - _LONGEST_ID), place + 1)
     run = _RUN.match(text, run.start()) if run else None
     return run is not None and len(_CHANGE.findall(run[0])) >= _FEWEST_CHANGES
 
 
 def _announces(text: str, start: int, end: int) -> bool:
-    """Return whether a word is one for a secret: not a cache key, a public key, a page token, nor inside of an id."""
+    """Return whether a word means a secret. A cache key, a public key, a page token or part of an id do not."""
     if _is_by_chance(text, start):
         return False
     word = text[start:end].lower()
@@ -188,17 +188,17 @@ def _candidate(view: TextView, start: int, end: int, line: tuple[int, int], dist
         _kind(header, before),
         f"near-{distance}",
         name=(before[-40:] if not distance else header[-60:]).strip(),
-        sign=_tie(before),
+        sign=_find_connector(before),
         quote=text[start - 1] if start > line[0] and text[start - 1] in "\"'`" else "",
         is_option=bool(_PROMPT.match(header)) if distance else bool(_PROMPT.match(before)),
         is_spaced=text[line[0] : line[1]].strip(" \t\"'`*.,;") == text[start:end].strip(".,;"),
-        is_name_quoted=_is_column(header, text[line[0] : line[1]], start - line[0]) if distance else False,
+        is_name_quoted=_is_secret_column(header, text[line[0] : line[1]], start - line[0]) if distance else False,
         starts_line=start == line[0],
         line=f"{text[line[0] : start][-160:]} {text[end : line[1]][:160]}",
     )
 
 
-def _tie(before: str) -> str:
+def _find_connector(before: str) -> str:
     bare = before.rstrip(" \t\"'`*([{«„“")
     last = bare.rsplit(None, 1)[-1].lower() if bare else ""
     if last in ("is", "was", "to", "are", "be", "now", "with", "as", "ist", "est", "es", "lautet", "use", "try"):
@@ -206,7 +206,7 @@ def _tie(before: str) -> str:
     return last[-1:] if last[-1:] in ":=,/?>)-(|" else ""
 
 
-def _is_column(header: str, line: str, place: int) -> bool:
+def _is_secret_column(header: str, line: str, place: int) -> bool:
     """Return whether a value is in a column whose head names a secret."""
     heads, column = _CELL.split(header.strip()), len(_CELL.findall(line[:place].lstrip()))
     return (

@@ -16,9 +16,9 @@ _MOST_ROUNDS = 3
 _SHORT = 8_192
 # A value found once is replaced wherever the text repeats it, unless it is so short that it occurs by chance.
 _SHORTEST_REPEAT, _LONGEST_REPEAT, _MOST_REPEATS = 8, 256, 64
-# The judge decides this many different values of one text; the rest go by a cheap test, which bounds the time.
+# Number of different values in one text that are scored. A cheap test decides about further values, to bound the time.
 _MOST_JUDGED = 200
-# Of two that overlap the surer one names the kind: names, then sentences, then what is only near a word.
+# Kinds of findings by certainty: of two overlapping findings, the surer one determines the kind.
 _RANKS = {"prose": 3, "near": 4}
 _APART = "\n\n\x01\n\n"
 # Four characters of base64 that decode to three of ASCII text.
@@ -29,7 +29,7 @@ _WRAPPABLE = Lazy(r"[A-Za-z0-9_+/=.~$-]")
 
 
 class SecretFinding(NamedTuple):
-    """A secret in a text: where, of which kind, and what decided."""
+    """A secret in a text: its range, its kind, and the rule or score behind it."""
 
     start: int
     end: int
@@ -52,17 +52,17 @@ class Explanation(NamedTuple):
 
 
 class Redactor:
-    """The shipped rules, and those a repository or a user adds."""
+    """Finder of secrets by the shipped rules and those of a user or a repository."""
 
     def __init__(self, rules: Sequence[RedactionRule] = (), allow: Sequence[str] = ()) -> None:
         self._rules = (*rules, *shipped_rules())
         self._patterns = [BytePattern(rule.pattern) for rule in self._rules]
-        self._rule_allow = {index: _union(rule.allow) for index, rule in enumerate(self._rules) if rule.allow}
+        self._rule_allow = {index: _join_patterns(rule.allow) for index, rule in enumerate(self._rules) if rule.allow}
         table = load_table("rules").get("allow", {})
         self._allowed_values = frozenset(table.get("values", ()))
-        self._contexts = [BytePattern(one) for one in table.get("contexts", ())]
+        self._contexts = [BytePattern(finding) for finding in table.get("contexts", ())]
         self._context_words = tuple(table.get("context_words", ()))
-        self._allowed = _union((*table.get("patterns", ()), *allow))
+        self._allowed = _join_patterns((*table.get("patterns", ()), *allow))
         self._sentences = prose.load_sentences()
         self._first_sentence = len(self._rules)
         self._keyvalue = self._first_sentence + len(self._sentences)
@@ -102,12 +102,16 @@ class Redactor:
     def explain(self, text: str) -> list[Explanation]:
         """Return the findings of a text with the rule, or the score and the features, that decided."""
         found = []
-        for one in self.find(text):
-            if one.candidate is None:
-                found.append(Explanation(one.start, one.end, one.kind, one.reason))
+        for finding in self.find(text):
+            if finding.candidate is None:
+                found.append(Explanation(finding.start, finding.end, finding.kind, finding.reason))
             else:
-                why = judge.explain(one.candidate)
-                found.append(Explanation(one.start, one.end, one.kind, one.reason, round(judge.score(one.candidate), 2), why))
+                why = judge.explain(finding.candidate)
+                found.append(
+                    Explanation(
+                        finding.start, finding.end, finding.kind, finding.reason, round(judge.score(finding.candidate), 2), why
+                    )
+                )
         return found
 
     def find(self, text: str) -> list[SecretFinding]:
@@ -117,10 +121,10 @@ class Redactor:
         if not present:
             return []
         plain = view if view.is_plain else TextView(text)
-        found = [one for index in self._raw & present for one in self._find_by_rule(index, plain, {})]
-        known: dict[Any, bool] = {}
-        found += _to_origin(view, self._find_in_view(view, present, known))
-        return _merge(found)
+        found = [finding for index in self._raw & present for finding in self._find_by_rule(index, plain, {})]
+        judgements: dict[Any, bool] = {}
+        found += _to_origin(view, self._find_in_view(view, present, judgements))
+        return _merge_findings(found)
 
     def matching_rules(self, text: str) -> set[str]:
         """Return the ids of the rules that find something in a text."""
@@ -153,9 +157,9 @@ class Redactor:
                     isinstance(key, str) and isinstance(item, str) and keyvalue.kind_of_name(key) for key, item in node.items()
                 ):
                     return None
-                strings += [one for pair in node.items() for one in pair if isinstance(one, str)]
+                strings += [finding for pair in node.items() for finding in pair if isinstance(finding, str)]
             else:
-                strings += [one for one in node if isinstance(one, str)]
+                strings += [finding for finding in node if isinstance(finding, str)]
         return strings
 
     def _redact_item(self, item: Any, done: dict[int, Any]) -> Any:
@@ -170,10 +174,10 @@ class Redactor:
         for key, item in node.items():
             new_key = self.scan(key)[0] if isinstance(key, str) else key
             if new_key is not key:
-                new_key = _free_key(new_key, node, shown)
-            name = _name_of(node, key)
+                new_key = _unique_key(new_key, node, shown)
+            name = _find_value_name(node, key)
             shown[new_key] = self._redact_named(name, item) if name and isinstance(item, str) else self._redact_item(item, done)
-        is_same = all(one is two and shown[one] is node[two] for one, two in zip(shown, node, strict=True))
+        is_same = all(finding is two and shown[finding] is node[two] for finding, two in zip(shown, node, strict=True))
         return node if is_same else shown
 
     def _redact_named(self, name: str, item: str) -> str:
@@ -182,53 +186,59 @@ class Redactor:
             whole = Candidate(0, len(item), item[:200], kind, "named", name, ":", '"', '"', '"', False, False, True)
             # A key of JSON is surer than a name in a text.
             is_sure = kind in ("password", "secret") and judge.is_mixed(item) and " " not in item and not judge.is_reference(item)
-            if is_sure or self._judged(whole, {}):
+            if is_sure or self._is_secret(whole, {}):
                 return f"[redacted:{kind}]"
         return self.scan(item)[0]
 
-    def _find_in_view(self, view: TextView, present: frozenset[int], known: dict[Any, bool]) -> list[SecretFinding]:
+    def _find_in_view(self, view: TextView, present: frozenset[int], judgements: dict[Any, bool]) -> list[SecretFinding]:
         rules = sorted(index for index in present if index < self._first_sentence and index not in self._raw)
-        found = [one for index in rules for one in self._find_by_rule(index, view, known)]
+        found = [finding for index in rules for finding in self._find_by_rule(index, view, judgements)]
         # Prefixes matter for whole lines, not for tokens that match anywhere.
-        reads_lines = self._reads_lines(view, present, rules)
+        reads_lines = self._needs_line_scan(view, present, rules)
         stripped = strip_prefixes(view) if reads_lines and ("\n" in view.text or _may_have_prefix(view.text)) else None
         if stripped is None:
-            found += self._find_named(view, present, known)
+            found += self._find_named(view, present, judgements)
         else:
-            inner = [one for index in rules for one in self._find_by_rule(index, stripped, known)]
-            found = [one for one in found if one.rank == 0 or not stripped.drops(one.start)] + _to_origin(stripped, inner)
-            found += _to_origin(stripped, self._find_named(stripped, present, known))
+            inner = [finding for index in rules for finding in self._find_by_rule(index, stripped, judgements)]
+            found = [finding for finding in found if finding.rank == 0 or not stripped.drops(finding.start)] + _to_origin(
+                stripped, inner
+            )
+            found += _to_origin(stripped, self._find_named(stripped, present, judgements))
         if self._base64 in present:
-            found += self._find_encoded(view, known)
+            found += self._find_encoded(view, judgements)
         if "\n" in view.text:
             found = _extend_all(view.text, found)
-            found += self._find_wrapped(stripped or view, view, known)
-        found = self._outside_contexts(view, found)
-        return found + _repeated(view.text, found)
+            found += self._find_wrapped(stripped or view, view, judgements)
+        found = self._drop_public_contexts(view, found)
+        return found + _find_repeats(view.text, found)
 
-    def _reads_lines(self, view: TextView, present: frozenset[int], rules: list[int]) -> bool:
+    def _needs_line_scan(self, view: TextView, present: frozenset[int], rules: list[int]) -> bool:
         named = [index for index in present if index >= self._first_sentence and index != self._base64]
         if named == [self._keyvalue] and self._line_rules.isdisjoint(rules):
-            return any(not judge.is_plainly_none(one) for one in keyvalue.find_candidates(view))
+            return any(not judge.is_clearly_harmless(finding) for finding in keyvalue.find_candidates(view))
         return bool(named) or not self._line_rules.isdisjoint(rules)
 
-    def _outside_contexts(self, view: TextView, found: list[SecretFinding]) -> list[SecretFinding]:
-        """Drop findings inside what is public as a whole: certificates, pictures, public keys, digests of lock files."""
+    def _drop_public_contexts(self, view: TextView, found: list[SecretFinding]) -> list[SecretFinding]:
+        """Drop findings inside public content: certificates, pictures, public keys, digests of lock files."""
         if not found or not any(word in view.text for word in self._context_words):
             return found
         spans = sorted((start, end) for pattern in self._contexts for start, _, end in pattern.find_all(view.data))
         starts = [start for start, _ in spans]
-        return [one for one in found if not (place := bisect_right(starts, one.start)) or spans[place - 1][1] < one.end]
+        return [
+            finding
+            for finding in found
+            if not (place := bisect_right(starts, finding.start)) or spans[place - 1][1] < finding.end
+        ]
 
-    def _find_by_rule(self, index: int, view: TextView, known: dict[Any, bool]) -> Iterator[SecretFinding]:
+    def _find_by_rule(self, index: int, view: TextView, judgements: dict[Any, bool]) -> Iterator[SecretFinding]:
         rule = self._rules[index]
         for _, start, end in self._patterns[index].find_all(view.data, rule.group):
             end = _before_marker(view.text, start, end)
-            if end > start and self._passes(index, view, start, end, known):
+            if end > start and self._meets_requirements(index, view, start, end, judgements):
                 candidate = _rule_candidate(rule, view, start, end) if rule.requires else None
                 yield SecretFinding(start, end, rule.label, f"rule {rule.id}", 1 if rule.requires else 0, candidate)
 
-    def _passes(self, index: int, view: TextView, start: int, end: int, known: dict[Any, bool]) -> bool:
+    def _meets_requirements(self, index: int, view: TextView, start: int, end: int, judgements: dict[Any, bool]) -> bool:
         """Return whether a match meets what its rule requires."""
         rule, value = self._rules[index], view.text[start:end]
         if self._is_allowed(value) or (index in self._rule_allow and self._rule_allow[index].matches(value)):
@@ -236,50 +246,52 @@ class Redactor:
         if rule.min_entropy and judge.entropy(value) < rule.min_entropy:
             return False
         if not rule.requires:
-            return (len(value) < 16 or len(set(value[-16:])) > 2) and not judge.is_stand_in(value)
-        return self._judged(_rule_candidate(rule, view, start, end), known)
+            return (len(value) < 16 or len(set(value[-16:])) > 2) and not judge.is_example_token(value)
+        return self._is_secret(_rule_candidate(rule, view, start, end), judgements)
 
     def _is_allowed(self, value: str) -> bool:
         return value in self._allowed_values or self._allowed.matches(value)
 
-    def _find_named(self, view: TextView, present: frozenset[int], known: dict[Any, bool]) -> list[SecretFinding]:
+    def _find_named(self, view: TextView, present: frozenset[int], judgements: dict[Any, bool]) -> list[SecretFinding]:
         found: list[SecretFinding] = []
         if self._keyvalue in present:
-            found += self._judge_all(keyvalue.find_candidates(view), known)
+            found += self._judge_all(keyvalue.find_candidates(view), judgements)
         sentences = [
             self._sentences[index - self._first_sentence]
             for index in sorted(present)
             if self._first_sentence <= index < self._keyvalue
         ]
         if sentences:
-            found += self._judge_all(prose.find_candidates(view, sentences), known, found)
+            found += self._judge_all(prose.find_candidates(view, sentences), judgements, found)
         if self._nearby in present:
-            found += self._judge_all(nearby.find_candidates(view), known, found)
+            found += self._judge_all(nearby.find_candidates(view), judgements, found)
         return found
 
     def _judge_all(
-        self, candidates: Iterable[Candidate], known: dict[Any, bool], before: Iterable[SecretFinding] = ()
+        self, candidates: Iterable[Candidate], judgements: dict[Any, bool], before: Iterable[SecretFinding] = ()
     ) -> Iterator[SecretFinding]:
-        """Yield the candidates that are secrets, but for those that were found before."""
-        done = {(one.start, one.end) for one in before}
-        for one in candidates:
-            if (one.start, one.end) in done:
+        """Yield the candidates that are secrets, except for earlier findings."""
+        done = {(finding.start, finding.end) for finding in before}
+        for finding in candidates:
+            if (finding.start, finding.end) in done:
                 continue
-            if (one.is_sure or self._judged(one, known)) and not self._is_allowed(one.value):
-                done.add((one.start, one.end))
-                reason = f"name {one.name}" if one.source == "named" else one.source
-                yield SecretFinding(one.start, one.end, one.kind, reason, _RANKS.get(one.source.partition("-")[0], 2), one)
+            if (finding.is_sure or self._is_secret(finding, judgements)) and not self._is_allowed(finding.value):
+                done.add((finding.start, finding.end))
+                reason = f"name {finding.name}" if finding.source == "named" else finding.source
+                yield SecretFinding(
+                    finding.start, finding.end, finding.kind, reason, _RANKS.get(finding.source.partition("-")[0], 2), finding
+                )
 
-    def _judged(self, candidate: Candidate, known: dict[Any, bool]) -> bool:
-        if judge.is_plainly_none(candidate):
+    def _is_secret(self, candidate: Candidate, judgements: dict[Any, bool]) -> bool:
+        if judge.is_clearly_harmless(candidate):
             return False
         # All but its place.
         key = candidate[2:]
-        if key not in known:
-            known[key] = judge.is_secret(candidate) if len(known) < _MOST_JUDGED else judge.is_mixed(candidate.value)
-        return known[key]
+        if key not in judgements:
+            judgements[key] = judge.is_secret(candidate) if len(judgements) < _MOST_JUDGED else judge.is_mixed(candidate.value)
+        return judgements[key]
 
-    def _find_encoded(self, view: TextView, known: dict[Any, bool]) -> Iterator[SecretFinding]:
+    def _find_encoded(self, view: TextView, judgements: dict[Any, bool]) -> Iterator[SecretFinding]:
         """Yield blobs of base64 that decode to a text with a secret; all are searched at once."""
         spans = [(start, end) for start, _, end in _BASE64.find_all(view.data)]
         texts = [_decode(view.data[start:end]) for start, end in spans]
@@ -292,28 +304,28 @@ class Redactor:
         inner = normalize(_APART.join(texts))
         present = self._keywords.present(inner.data) - {self._base64}
         rules = [index for index in present if index < self._first_sentence]
-        found = [one for index in rules for one in self._find_by_rule(index, inner, known)]
-        found += self._find_named(inner, present, known)
+        found = [finding for index in rules for finding in self._find_by_rule(index, inner, judgements)]
+        found += self._find_named(inner, present, judgements)
         kinds: dict[int, SecretFinding] = {}
-        for one in found:
-            kinds.setdefault(bisect_right(starts, inner.span(one.start, one.end)[0]) - 1, one)
-        for index, one in kinds.items():
-            start, end = _widen(view.text, *spans[index])
-            yield SecretFinding(start, end, one.kind, f"{one.reason} in base64", one.rank)
+        for finding in found:
+            kinds.setdefault(bisect_right(starts, inner.span(finding.start, finding.end)[0]) - 1, finding)
+        for index, finding in kinds.items():
+            start, end = _extend_blob(view.text, *spans[index])
+            yield SecretFinding(start, end, finding.kind, f"{finding.reason} in base64", finding.rank)
 
-    def _find_wrapped(self, view: TextView, outer: TextView, known: dict[Any, bool]) -> list[SecretFinding]:
-        """Return secrets that a line break divides."""
+    def _find_wrapped(self, view: TextView, outer: TextView, judgements: dict[Any, bool]) -> list[SecretFinding]:
+        """Return secrets that are split by a line break."""
         joined = join_lines(view)
         if joined is None:
             return []
         present = self._keywords.present(joined.data)
         rules = [index for index in present if index < self._first_sentence and index not in self._raw]
-        found = [one for index in rules for one in self._find_by_rule(index, joined, known)]
+        found = [finding for index in rules for finding in self._find_by_rule(index, joined, judgements)]
         if self._keyvalue in present:
-            found += self._judge_all(keyvalue.find_candidates(joined), known)
+            found += self._judge_all(keyvalue.find_candidates(joined), judgements)
         if self._base64 in present:
-            found += self._find_encoded(joined, known)
-        crossing = [one for one in _to_origin(joined, found) if "\n" in view.text[one.start : one.end]]
+            found += self._find_encoded(joined, judgements)
+        crossing = [finding for finding in _to_origin(joined, found) if "\n" in view.text[finding.start : finding.end]]
         return crossing if view is outer else _to_origin(view, crossing)
 
 
@@ -332,16 +344,16 @@ def _containers(value: Any) -> list[Any]:
     return order
 
 
-def _name_of(node: dict[Any, Any], key: Any) -> str:
+def _find_value_name(node: dict[Any, Any], key: Any) -> str:
     """Return the name of an object's value: its key, or the sibling `name` in `{"name": …, "value": …}`."""
     if key in ("value", "Value"):
-        beside = node.get("name", node.get("key", node.get("Name", node.get("Key"))))
-        return beside if isinstance(beside, str) else "value"
+        name = node.get("name", node.get("key", node.get("Name", node.get("Key"))))
+        return name if isinstance(name, str) else "value"
     return key if isinstance(key, str) else ""
 
 
-def _free_key(key: str, *taken: dict[Any, Any]) -> str:
-    """Return a redacted key with a number if another one has already become the same."""
+def _unique_key(key: str, *taken: dict[Any, Any]) -> str:
+    """Return a redacted key, with a number if the key exists already."""
     name, number = key, 2
     while any(name in node for node in taken):
         name, number = f"{key}#{number}", number + 1
@@ -358,19 +370,21 @@ def _may_have_prefix(line: str) -> bool:
     return "**" in line or line[:1] in "><[⎿└├│┃ \tUuHhAaSsTt" or line.count(":") > 1
 
 
-def _union(patterns: Sequence[str]) -> BytePattern:
-    """Return one pattern for what matches any of several."""
-    return BytePattern("|".join(f"(?:{one})" for one in patterns))
+def _join_patterns(patterns: Sequence[str]) -> BytePattern:
+    """Return a pattern that matches if any of several patterns matches."""
+    return BytePattern("|".join(f"(?:{finding})" for finding in patterns))
 
 
 def _to_origin(view: TextView, found: Iterable[SecretFinding]) -> list[SecretFinding]:
     if view.is_plain:
         return list(found)
-    return [one._replace(start=start, end=end) for one in found for start, end in (view.span(one.start, one.end),)]
+    return [
+        finding._replace(start=start, end=end) for finding in found for start, end in (view.span(finding.start, finding.end),)
+    ]
 
 
 def _before_marker(text: str, start: int, end: int) -> int:
-    """Return where a match ends if it runs into a marker; its start if it is inside one."""
+    """Return the end of a match without a following marker; its start if it is inside a marker."""
     if text[max(0, start - 10) : start] == "[redacted:":
         return start
     marker = text.find("[redacted:", start, end)
@@ -378,60 +392,60 @@ def _before_marker(text: str, start: int, end: int) -> int:
 
 
 def _extend_all(text: str, found: list[SecretFinding]) -> list[SecretFinding]:
-    """Lengthen findings that go on in the next line; one inside another is left alone."""
+    """Extend findings that continue on the next line; skip a finding inside another."""
     extended, reached = [], 0
-    for one in sorted(found, key=lambda one: one.start):
+    for finding in sorted(found, key=lambda finding: finding.start):
         if (
-            one.end > reached
-            and text[one.end : one.end + 1] == "\n"
-            and one.end - one.start > 5
-            and _WRAPPABLE.match(text[one.end - 1])
-            and not text[one.start : one.end].isdigit()
+            finding.end > reached
+            and text[finding.end : finding.end + 1] == "\n"
+            and finding.end - finding.start > 5
+            and _WRAPPABLE.match(text[finding.end - 1])
+            and not text[finding.start : finding.end].isdigit()
         ):
-            one = one._replace(end=wrapped_end(text, one.end))
-        reached = max(reached, one.end)
-        extended.append(one)
+            finding = finding._replace(end=wrapped_end(text, finding.end))
+        reached = max(reached, finding.end)
+        extended.append(finding)
     return extended
 
 
-def _repeated(text: str, found: list[SecretFinding]) -> list[SecretFinding]:
-    """Return the other places of the values that were found."""
+def _find_repeats(text: str, found: list[SecretFinding]) -> list[SecretFinding]:
+    """Return other occurrences of the found values."""
     values: dict[str, SecretFinding] = {}
-    for one in found:
-        value = text[one.start : one.end]
+    for finding in found:
+        value = text[finding.start : finding.end]
         if _SHORTEST_REPEAT <= len(value) <= _LONGEST_REPEAT and not value.isalpha() and not value.isdigit():
-            values.setdefault(value, one)
+            values.setdefault(value, finding)
         if len(values) >= _MOST_REPEATS:
             break
     again = []
-    for value, one in values.items():
+    for value, finding in values.items():
         place = text.find(value)
         while place >= 0:
-            if place != one.start:
-                again.append(one._replace(start=place, end=place + len(value)))
+            if place != finding.start:
+                again.append(finding._replace(start=place, end=place + len(value)))
             place = text.find(value, place + len(value))
     return again
 
 
-def _merge(found: list[SecretFinding]) -> list[SecretFinding]:
-    """Join overlapping findings; the surest of them names the kind, then the longest."""
-    found.sort(key=lambda one: (one.start, one.rank, -one.end))
+def _merge_findings(found: list[SecretFinding]) -> list[SecretFinding]:
+    """Merge overlapping findings. The kind is that of the surest finding, then of the longest."""
+    found.sort(key=lambda finding: (finding.start, finding.rank, -finding.end))
     merged: list[SecretFinding] = []
-    for one in found:
-        if not merged or one.start >= merged[-1].end:
-            merged.append(one)
+    for finding in found:
+        if not merged or finding.start >= merged[-1].end:
+            merged.append(finding)
             continue
         last = merged[-1]
-        best = one if one.rank < last.rank else last
-        merged[-1] = best._replace(start=last.start, end=max(last.end, one.end))
+        best = finding if finding.rank < last.rank else last
+        merged[-1] = best._replace(start=last.start, end=max(last.end, finding.end))
     return merged
 
 
 def _replace(text: str, found: list[SecretFinding]) -> str:
     pieces, position = [], 0
-    for one in found:
-        pieces += [text[position : one.start], f"[redacted:{one.kind}]"]
-        position = one.end
+    for finding in found:
+        pieces += [text[position : finding.start], f"[redacted:{finding.kind}]"]
+        position = finding.end
     return "".join([*pieces, text[position:]])
 
 
@@ -444,7 +458,7 @@ def _decode(blob: bytes) -> str:
         return ""
 
 
-def _widen(text: str, start: int, end: int) -> tuple[int, int]:
+def _extend_blob(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the whole run of base64 around a blob."""
     run = _BASE64_RUN.match(text, end)
     while start > 0 and (text[start - 1].isalnum() or text[start - 1] in "+/_-") and text[start - 1].isascii():
