@@ -21,7 +21,7 @@ MOST_TOOLS = 15
 def tools() -> list[dict[str, Any]]:
     from decklog.mcp.tools import TOOLS
 
-    return [tool.described().model_dump(by_alias=True, exclude_none=True, mode="json") for tool in TOOLS.values()]
+    return [tool.describe().model_dump(by_alias=True, exclude_none=True, mode="json") for tool in TOOLS.values()]
 
 
 def test_the_tools_are_few_and_their_schemas_small(tools: list[dict[str, Any]]) -> None:

@@ -201,7 +201,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("next", {"lease": -5}, "lease"),
     ("note", {}, "note needs text"),
     ("note", {"text": None}, "note needs text"),
-    ("note", {"text": "   "}, "a note needs words"),
+    ("note", {"text": "   "}, "a note needs a text"),
     ("note", {"text": "x", "phase": "guess"}, "phase is"),
     ("note", {"text": {"deep": 1}}, "text is an object"),
     ("note", {"text": "x", "run": "no-such"}, "no-such"),

@@ -44,9 +44,9 @@ def next_(
 ) -> ShortcutAnswer:
     """Show the task you have, its lease renewed, or get the next one.
 
-    Prints its id and title, what is to be done, when it is done, where you may write, and what was answered to your questions.
-    When there is none, the reason: exit 7 if something may come, 0 if all is over.
-    A worker that was killed and starts again under its name has its task back.
+    Prints its id, title, objective and criteria, the paths that you may write, and the answers to your questions.
+    Without a task, it prints the reason: exit 7 if one may come, 0 if all are done.
+    A worker that was killed and restarts under the same name gets its task back.
     """
     if caller.has_assigned_task:
         return _renew_assigned_task(caller, lease)
@@ -131,9 +131,9 @@ def done(caller: Caller, what: str | None = None, *, evidence: list[str] | None 
 
 
 def fail(caller: Caller, why: str, *, after: float = 0.0) -> ShortcutAnswer:
-    """End this try of your task as failed; it goes back to be tried again until its tries are used.
+    """End this attempt of your task as failed; it can be claimed again until its attempts are used up.
 
-    When another try would not help before something changes, use `block`.
+    If another attempt would fail for the same reason, use `block`.
     """
     claim = caller.require_claim()
     with caller.acting(claim):
@@ -159,11 +159,11 @@ def _end_answer(caller: Caller, claim: StoredClaim, task: "Task") -> ShortcutAns
 
 
 def note(caller: Caller, text: str, *, phase: ReasoningPhase | None = None, key: str | None = None) -> ShortcutAnswer:
-    """Write down what you think or found, on your task; `-` reads it from stdin."""
+    """Record what you think or found, on your task; `-` reads it from stdin."""
     from decklog import EntryKind
 
     if not text.strip():
-        raise Invalid("a note needs words", field="text")
+        raise Invalid("a note needs a text", field="text")
     claim = caller.current_claim()
     run_id = caller.require_run(claim)
     with caller.acting(claim):
@@ -184,8 +184,8 @@ def ask(
 ) -> ShortcutAnswer:
     """Ask a person. Exit 0 granted, 6 denied, 7 no answer yet.
 
-    The same question again is the same question: it hears the answer. `next` shows it too.
-    About a file (its name, or - for stdin), the answer is for exactly that content.
+    Ask the same question again to get its answer. `next` shows it too.
+    With a file (its name, or - for stdin), the answer applies to exactly that content.
     """
     claim = caller.current_claim()
     task_id = None if claim is None else claim.task_id
@@ -219,7 +219,7 @@ def ask(
             approval = caller.log.approvals.wait(approval.id, wait)
     code = {"open": PENDING, "granted": DONE}.get(approval.state.value, REFUSED)
     option = caller.surface.option("wait", "SECONDS")
-    later = f"; ask the same again to hear the answer, with {option} to wait" if code == PENDING else ""
+    later = f"; ask the same question again to get the answer, with {option} to wait" if code == PENDING else ""
     return ShortcutAnswer(f"{approval.id}: {describe_approval(approval)}{later}", approval_data(approval), code=code)
 
 
@@ -265,7 +265,7 @@ def spend(
 
 
 def recall(caller: Caller, words: tuple[str, ...], *, topic: str | None = None, limit: int = 3) -> ShortcutAnswer:
-    """Look for lessons that fit what you are about to do."""
+    """Find lessons that fit your next step."""
     claim = caller.current_claim()
     with caller.acting(claim):
         hits = caller.log.memory.recall(" ".join(words), topic=topic, limit=limit)
@@ -273,11 +273,11 @@ def recall(caller: Caller, words: tuple[str, ...], *, topic: str | None = None, 
         f"{hit.id}  {one_line(hit.body)} ({'; '.join([f'{hit.topic}, seen {hit.sightings}x', *hit.cautions])})" for hit in hits
     ]
     data = [{"lesson": hit.id, **{name: getattr(hit, name) for name in _LESSON_FIELDS}} for hit in hits]
-    return ShortcutAnswer("\n".join(lines) or "Nothing fits.", data, warnings=hits.warnings)
+    return ShortcutAnswer("\n".join(lines) or "No matching lessons.", data, warnings=hits.warnings)
 
 
 def remember(caller: Caller, lesson: str, *, topic: str = "task_outcomes", key: str | None = None) -> ShortcutAnswer:
-    """Keep a lesson for later work like this. Record verified facts only."""
+    """Store a lesson for similar work. Record verified facts only."""
     claim = caller.current_claim()
     task_id = None if claim is None else claim.task_id
     with caller.acting(claim):
@@ -308,7 +308,7 @@ def plan(caller: Caller, titles: tuple[str, ...] = (), *, in_order: bool = False
 
 
 def prime(caller: Caller) -> ShortcutAnswer:
-    """Return where you stand, in at most 1,500 tokens: your task, what waits for you, what may be spent, what was learned."""
+    """Print your situation in at most 1,500 tokens: your task, messages, budgets and lessons."""
     from decklog.agents.prime import Prime
 
     claim = caller.load_claim()

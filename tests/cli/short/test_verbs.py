@@ -157,7 +157,7 @@ def test_a_plan_of_which_one_task_is_wrong_adds_none(decklog: Program, log_folde
 
 @pytest.mark.slow
 def test_a_lesson_is_found_again(decklog: Program, log_folder: Path) -> None:
-    assert decklog("recall", "trailing", "commas").out == "Nothing fits.\n"
+    assert decklog("recall", "trailing", "commas").out == "No matching lessons.\n"
     decklog("remember", "Trailing commas are tokens of their own")
     assert "Trailing commas are tokens" in decklog("recall", "trailing", "commas").out
     [told] = decklog("recall", "trailing", "commas", "--json").data
