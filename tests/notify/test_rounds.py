@@ -141,7 +141,7 @@ def test_notice_without_response_is_unknown_and_not_sent_again(log: Decklog, run
 def test_a_sender_that_was_killed_leaves_an_unknown_outcome(log: Decklog, run_id: str, hook: Hook, clock: ManualClock) -> None:
     rule(log, hook)
     log.approvals.ask(run_id, "Push?", by="ada", about="x")
-    Round(log).make()
+    Round(log).create_notices()
     notice = log.notices.take("elsewhere:1")
     assert notice is not None
     assert Round(log).run().notices == []
@@ -277,7 +277,7 @@ def test_desktop_notice_uses_the_installed_program(
 def test_a_test_is_sent_at_once(log: Decklog, hook: Hook) -> None:
     sent = Round(log).test(rule(log, hook).id)
     assert sent.state == "sent"
-    assert hook.subjects == ["A test: notices look like this."]
+    assert hook.subjects == ["This is a test notice."]
 
 
 @pytest.mark.parametrize(

@@ -55,14 +55,14 @@ def _budgets(log: "Decklog", _since: datetime) -> "Iterator[NotifyEvent]":
 def _ended(log: "Decklog", since: datetime, status: str) -> "Iterator[NotifyEvent]":
     for run in log.overview.ended(since, limit=_MOST):
         if run["status"] == status:
-            what = f"{status.capitalize()}: {run['goal']}{_below(run['summary'])}"
+            what = f"{status.capitalize()}: {run['goal']}{_append_line(run['summary'])}"
             yield NotifyEvent(f"run:{run['id']}:{run['ended_at']}", what, run["id"])
 
 
 def _failures(log: "Decklog", since: datetime) -> "Iterator[NotifyEvent]":
     yield from _ended(log, since, "failed")
     for task in log.overview.failed_tasks(since, limit=_MOST):
-        text = f"All attempts failed: {task['title']}{_below(task['reason'])}"
+        text = f"All attempts failed: {task['title']}{_append_line(task['reason'])}"
         yield NotifyEvent(f"task:{task['id']}:{task['failures']}", text, task["run_id"])
 
 
@@ -70,7 +70,7 @@ def _done(log: "Decklog", since: datetime) -> "Iterator[NotifyEvent]":
     return _ended(log, since, "done")
 
 
-def _below(text: str | None) -> str:
+def _append_line(text: str | None) -> str:
     return f"\n{text}" if text else ""
 
 
@@ -78,7 +78,7 @@ _EVENTS = {"needs_attention": _needs_attention, "budget": _budgets, "failure": _
 
 
 def events(log: "Decklog", event: str, since: datetime) -> "list[NotifyEvent]":
-    """List the events of one kind to report, no older than the rule and a week."""
+    """Return the events of one kind to report: newer than the rule, and at most a week old."""
     return list(_EVENTS[event](log, max(since, log.clock.now() - NEWS)))
 
 
@@ -103,12 +103,12 @@ def send(rule: "NotifyRule", notice: "Notice", log_name: str, at: int) -> SendOu
     body = json.dumps(message, ensure_ascii=False).encode()
     match rule.channel.value:
         case "command" if rule.target[0].startswith(_PLUGIN):
-            return _by_plugin(rule.target[0].removeprefix(_PLUGIN), message, rule.target[1:])
+            return _send_by_plugin(rule.target[0].removeprefix(_PLUGIN), message, rule.target[1:])
         case "command":
-            return _command(list(rule.target), notice, body)
+            return _send_by_command(list(rule.target), notice, body)
         case "webhook":
-            return _webhook(rule.target[0], rule.secret_env, notice, body, at)
-    return _desktop(notice)
+            return _send_by_webhook(rule.target[0], rule.secret_env, notice, body, at)
+    return _send_to_desktop(notice)
 
 
 def _message(notice: "Notice", log_name: str) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def _message(notice: "Notice", log_name: str) -> dict[str, Any]:
     return {**{name: shown[name] for name in ("id", "event", "what", "run_id", "made_at")}, "log": log_name}
 
 
-def _by_plugin(name: str, message: dict[str, Any], words: list[str]) -> SendOutcome:
+def _send_by_plugin(name: str, message: dict[str, Any], words: list[str]) -> SendOutcome:
     try:
         load_plugin(PluginKind.NOTIFIER, name)(message, words)
     except (DecklogError, OSError) as problem:
@@ -124,7 +124,7 @@ def _by_plugin(name: str, message: dict[str, Any], words: list[str]) -> SendOutc
     return SendOutcome("sent")
 
 
-def _command(words: list[str], notice: "Notice", body: bytes) -> SendOutcome:
+def _send_by_command(words: list[str], notice: "Notice", body: bytes) -> SendOutcome:
     variables = {"DECKLOG_NOTICE": notice.id, "DECKLOG_NOTICE_EVENT": notice.event.value, "DECKLOG_NOTICE_WHAT": notice.what}
     try:
         done = subprocess.run(
@@ -146,7 +146,7 @@ def _command(words: list[str], notice: "Notice", body: bytes) -> SendOutcome:
     return SendOutcome("failed", f"{words[0]} ended with {done.returncode}{': ' + text if text else ''}")
 
 
-def _webhook(address: str, secret_env: str | None, notice: "Notice", body: bytes, at: int) -> SendOutcome:
+def _send_by_webhook(address: str, secret_env: str | None, notice: "Notice", body: bytes, at: int) -> SendOutcome:
     headers = {"Content-Type": "application/json", "User-Agent": "decklog", "Decklog-Notice": notice.id}
     if secret_env is not None:
         secret = os.environ.get(secret_env)
@@ -161,10 +161,10 @@ def _webhook(address: str, secret_env: str | None, notice: "Notice", body: bytes
     except OSError as problem:
         connection.close()
         return SendOutcome("failed", f"{parts.hostname} was not reached: {problem}")
-    return _posted(connection, f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}", headers, body)
+    return _post(connection, f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}", headers, body)
 
 
-def _posted(connection: HTTPConnection, path: str, headers: dict[str, str], body: bytes) -> SendOutcome:
+def _post(connection: HTTPConnection, path: str, headers: dict[str, str], body: bytes) -> SendOutcome:
     """Send one POST request. Redirects are not followed: they could send the notice anywhere."""
     try:
         connection.request("POST", path, body, headers)
@@ -172,7 +172,7 @@ def _posted(connection: HTTPConnection, path: str, headers: dict[str, str], body
         answer.read(_MOST_READ)
     except (OSError, HTTPException) as problem:
         # The request may have arrived.
-        return SendOutcome("unknown", f"no answer came: {problem or type(problem).__name__}")
+        return SendOutcome("unknown", f"there was no answer: {problem or type(problem).__name__}")
     finally:
         connection.close()
     if 200 <= answer.status < 300:
@@ -187,13 +187,13 @@ def signature(secret: str, body: bytes, at: int) -> str:
     return f"t={at},v1={made}"
 
 
-def _desktop(notice: "Notice") -> SendOutcome:
+def _send_to_desktop(notice: "Notice") -> SendOutcome:
     title, text = f"Decklog: {notice.event.value.replace('_', ' ')}", notice.what
     if program := shutil.which("notify-send"):
-        return _command([program, "--app-name=Decklog", "--", title, text], notice, b"")
+        return _send_by_command([program, "--app-name=Decklog", "--", title, text], notice, b"")
     if sys.platform == "darwin" and (program := shutil.which("osascript")):
         script = "on run argv\ndisplay notification (item 2 of argv) with title (item 1 of argv)\nend run"
-        return _command([program, "-e", script, title, text], notice, b"")
+        return _send_by_command([program, "-e", script, title, text], notice, b"")
     return SendOutcome("failed", "there is neither notify-send nor osascript here", may_retry=False)
 
 
@@ -202,7 +202,7 @@ _MOST_SENT = 100
 
 @dataclass(frozen=True, kw_only=True)
 class RoundSummary:
-    """What a round did."""
+    """Result of a round."""
 
     made: int
     sent: int
@@ -224,18 +224,18 @@ class Round:
 
     def run(self) -> RoundSummary:
         """Create new notices, then send all that are due."""
-        made = self.make()
-        settled = self.send_due()
-        states = [notice.state.value for notice in settled]
+        made = self.create_notices()
+        results = self.send_due()
+        states = [notice.state.value for notice in results]
         return RoundSummary(
             made=made,
             sent=states.count("sent"),
             failed=states.count("failed") + states.count("due"),
             unknown=states.count("unknown"),
-            notices=settled,
+            notices=results,
         )
 
-    def make(self) -> int:
+    def create_notices(self) -> int:
         """Create the notices that are missing; return their number."""
         made = 0
         for rule in self._log.notices.counting_rules():
@@ -246,11 +246,11 @@ class Round:
         return made
 
     def send_due(self) -> "list[Notice]":
-        """Send the due notices: take each, send it, record the outcome."""
-        settled: list[Notice] = []
-        while len(settled) < _MOST_SENT and (notice := self._log.notices.take(self._sender)) is not None:
-            outcome = self._sent(notice)
-            settled.append(
+        """Send the due notices one by one, and record each outcome."""
+        results: list[Notice] = []
+        while len(results) < _MOST_SENT and (notice := self._log.notices.take(self._sender)) is not None:
+            outcome = self._send_by_rule(notice)
+            results.append(
                 self._log.notices.settle(
                     notice.id,
                     attempts=notice.attempts,
@@ -259,25 +259,25 @@ class Round:
                     may_retry=outcome.may_retry,
                 )
             )
-        return settled
+        return results
 
-    def _sent(self, notice: "Notice") -> SendOutcome:
+    def _send_by_rule(self, notice: "Notice") -> SendOutcome:
         rule = self._counting_rule(notice.rule_id)
         if rule is None:
-            return SendOutcome("failed", "its rule is gone, or does not count", may_retry=False)
+            return SendOutcome("failed", "its rule was removed or is not signed", may_retry=False)
         return send(rule, notice, self._name, int(self._log.clock.now().timestamp()))
 
     def _counting_rule(self, rule_id: str) -> "NotifyRule | None":
         return next((rule for rule in self._log.notices.counting_rules() if rule.id == rule_id), None)
 
     def test(self, rule_id: str) -> "Notice":
-        """Send a test notice by a rule now; it is stored like any other."""
+        """Send a test notice by a rule now. It is stored like other notices."""
         if self._counting_rule(rule_id) is None:
             self._log.notices.rule(rule_id)
-            raise Invalid(f"rule {rule_id} is not proven by the owner, so nothing is sent by it", field="rule_id")
+            raise Invalid(f"rule {rule_id} is not signed by the owner, so it sends nothing", field="rule_id")
         now = self._log.clock.now()
-        made = self._log.notices.note(rule_id, f"test:{now.isoformat()}", "A test: notices look like this.")
+        made = self._log.notices.note(rule_id, f"test:{now.isoformat()}", "This is a test notice.")
         for notice in self.send_due():
             if notice.id == made.id:
                 return notice
-        raise NotFound(f"somebody else sends notice {made.id}", hint=f"See: decklog notices show {made.id}", id=made.id)
+        raise NotFound(f"another process is sending notice {made.id}", hint=f"See: decklog notices show {made.id}", id=made.id)

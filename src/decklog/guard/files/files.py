@@ -9,7 +9,7 @@ from decklog.guard.files.text import TextFormat, decode, lines_of, replace
 
 @dataclass(frozen=True)
 class FileText:
-    """Text of a file. `encoding` is the one used to decode it; lines count from 1."""
+    """Text of a file, with the encoding that decoded it. Line numbers start at 1."""
 
     path: str
     text: str
@@ -29,7 +29,7 @@ class WrittenFile:
 
 @dataclass(frozen=True)
 class EditedFile:
-    """A file that was edited, and how many passages were replaced."""
+    """An edited file, with the number of replacements."""
 
     path: str
     replacements: int
@@ -38,10 +38,10 @@ class EditedFile:
 def read_file(
     root: Root, path: str, start_line: int | None = None, end_line: int | None = None, *, limit: int = LARGEST_FILE
 ) -> FileText:
-    """Read a file, or its lines from `start_line` to `end_line`, both counted from 1 and included.
+    """Read a file, or its lines from `start_line` to `end_line`, both inclusive and starting at 1.
 
     Bytes that are not UTF-8 are read as Latin-1, so nothing is lost; see `encoding`.
-    Lines past the end are simply not there.
+    Lines after the end are omitted.
     """
     if (start_line is not None and start_line < 1) or (end_line is not None and end_line < (start_line or 1)):
         raise Invalid(
@@ -69,10 +69,10 @@ def write_file(root: Root, path: str, content: str) -> WrittenFile:
 
 
 def edit_file(root: Root, path: str, old_string: str, new_string: str, replace_all: bool = False) -> EditedFile:
-    """Replace a passage of a file that occurs once, or every one with `replace_all`.
+    """Replace a passage of a file. It must occur once, unless `replace_all` is set.
 
-    Everything else stays as it is to the byte: line endings, byte-order mark, encoding. Refuses if someone
-    else changed the file meanwhile.
+    Everything else stays unchanged: line endings, byte-order mark and encoding. Raises Conflict if another process has changed
+    the file.
     """
     content = root.read(path)
     text, form = decode(content.data)

@@ -37,12 +37,12 @@ class IgnorePattern:
         return compile_regex(f"(?s){self.regex}", ignore_case=self.ignore_case)
 
     def matches(self, path: str, *, is_dir: bool) -> bool:
-        """Return whether this line speaks about the path, given relative to the ignore file's directory."""
+        """Return whether this pattern matches a path relative to the ignore file's directory."""
         return (is_dir or not self.directories_only) and self._compiled.fullmatch(path) is not None
 
 
 def read_pattern(line: str, *, ignore_case: bool = False) -> IgnorePattern | None:
-    """Read one line of an ignore file; None for a comment, a blank line or a pattern that can't match."""
+    """Parse one line of an ignore file; None for a comment, a blank line or a pattern that can't match."""
     body = _without_trailing_spaces(line.removesuffix("\n").removesuffix("\r"))
     if not body or body.startswith("#"):
         return None
@@ -67,7 +67,7 @@ def _without_trailing_spaces(line: str) -> str:
 
 @dataclass(frozen=True)
 class IgnoreFile:
-    """An ignore file: an ordered list of patterns, of which the last that matches decides."""
+    """An ignore file: an ordered list of patterns. The last matching pattern decides."""
 
     lines: tuple[str, ...]
     base: str = ""
@@ -80,7 +80,7 @@ class IgnoreFile:
 
     @classmethod
     def parse(cls, text: str, base: str = "") -> "IgnoreFile":
-        """Read the text of an ignore file that lies in the directory `base` (empty for the root)."""
+        """Parse the text of an ignore file in the directory `base` (empty for the root)."""
         return cls(tuple(text.removeprefix("\ufeff").split("\n")), base)
 
     @property
@@ -99,7 +99,7 @@ class IgnoreFile:
         return compile_regex(f"(?s)(?:{listed})(?:/.*)?", ignore_case=self.ignore_case)
 
     def verdict(self, path: str, *, is_dir: bool) -> bool | None:
-        """Return whether the path is listed (True), listed as an exception (False) or not spoken of (None)."""
+        """Return whether the path is listed (True), listed as an exception (False) or not matched (None)."""
         if self.base:
             path = path[len(self.base) + 1 :]
         if not self._patterns or self._any.fullmatch(path) is None:
@@ -110,14 +110,14 @@ class IgnoreFile:
         return None
 
     def covers(self, path: str, *, is_dir: bool = False) -> bool:
-        """Return whether the path, or a directory it lies in, is listed."""
+        """Return whether the path, or one of its parent directories, is listed."""
         if not self._patterns or self._any_above.fullmatch(path) is None:
             return False
         return any(self.verdict(part, is_dir=is_dir or part != path) for part in with_parents(path))
 
 
 def with_parents(path: str) -> Iterator[str]:
-    """Yield each directory a path lies in, outermost first, and then the path."""
+    """Yield the parent directories of a path, outermost first, and then the path."""
     at = path.find("/")
     while at >= 0:
         yield path[:at]
@@ -126,17 +126,17 @@ def with_parents(path: str) -> Iterator[str]:
 
 
 class Ignores:
-    """The ignore files in force in one directory: those of the root and of every directory down to it."""
+    """The ignore files that apply in a directory: its own, and those of its parents up to the root."""
 
     def __init__(self, chain: Iterable[IgnoreFile] = ()) -> None:
         self._chain = tuple(chain)
 
     def entering(self, directory: str, text: str | None) -> "Ignores":
-        """Return the ignores of a subdirectory, whose own ignore file (if any) has this text."""
+        """Return the ignore files of a subdirectory; `text` is that of its own ignore file, if any."""
         return self if text is None else Ignores((*self._chain, IgnoreFile.parse(text, directory)))
 
     def covers(self, path: str, *, is_dir: bool) -> bool:
-        """Return whether a file or directory met on a walk is ignored; the innermost ignore file decides."""
+        """Return whether a file or directory is ignored; the innermost matching ignore file decides."""
         for patterns in reversed(self._chain):
             verdict = patterns.verdict(path, is_dir=is_dir)
             if verdict is not None:

@@ -22,7 +22,7 @@ LINKS = ("120000", "160000")
 
 @dataclass(frozen=True)
 class PatchHunk:
-    """One block of a patch: what must be there, and what comes instead. `at` is its line in the patch."""
+    """One hunk of a patch: the old lines and the new lines. `at` is its line in the patch."""
 
     start: int
     old: tuple[str, ...]
@@ -34,7 +34,7 @@ class PatchHunk:
 
 @dataclass(frozen=True)
 class FilePatch:
-    """What a patch asks for one file; no old path means it is created, no new path that it is deleted."""
+    """Changes of one file in a patch. A created file has no old path, a deleted file no new path."""
 
     old_path: str | None
     new_path: str | None
@@ -44,12 +44,12 @@ class FilePatch:
 
     @property
     def path(self) -> str:
-        """The path the change is known by."""
+        """The new path, or the old path of a deleted file."""
         return self.new_path or self.old_path or ""
 
 
 def parse_patch(text: str) -> tuple[FilePatch, ...]:
-    """Read a patch of any number of files; text before and between them, as in a mail, is passed over."""
+    """Parse a patch of any number of files; other text before and between them, as in a mail, is ignored."""
     reader = _Reader([line if line.endswith("\n") else f"{line}\n" for line in lines_of(text)])
     files = tuple(reader.files())
     if not files:
@@ -209,7 +209,7 @@ def _git_names(line: str) -> str | None:
 
 @dataclass(frozen=True)
 class PatchedFile:
-    """One file of a patch: `created`, `changed`, `deleted`, `renamed` or `copied`, and how much."""
+    """One patched file: `created`, `changed`, `deleted`, `renamed` or `copied`, with its line counts."""
 
     path: str
     action: str
@@ -220,27 +220,26 @@ class PatchedFile:
 
 @dataclass(frozen=True)
 class PatchResult:
-    """What a patch did, file by file, in its order."""
+    """The files that a patch changed, in the patch's order."""
 
     files: tuple[PatchedFile, ...]
 
 
 def apply_patch(root: Root, text: str) -> PatchResult:
-    """Apply a unified diff: create, change, delete and rename files, or refuse it whole.
+    """Apply a unified diff: create, change, delete and rename files. If one change fails, none is made.
 
-    Everything is worked out in memory first: a hunk whose lines are not there, a path that gets out, a file
-    that is in the way refuses the patch before anything is written. A hunk may have moved if its lines
-    occur in one place only; they are never matched loosely. Should a write then fail, the files already
-    written are put back.
+    The changes are computed in memory first. A hunk without matching lines, a path outside of the root or a file that exists
+    already raises an error before anything is written. A hunk may match at other line numbers if its lines occur only once;
+    there is no fuzzy matching. If a write fails, the files that were already written are restored.
     """
     plan = _Plan(root)
     files = tuple(plan.add(file) for file in parse_patch(text))
-    plan.carry_out()
+    plan.write_files()
     return PatchResult(files)
 
 
 def plan_patch(root: Root, text: str) -> tuple[PatchResult, dict[str, tuple[bytes | None, bytes | None]]]:
-    """Work out what a patch would do without doing it: its result, and each file's bytes before and after."""
+    """Return what a patch would do, without doing it: its result, and each file's bytes before and after."""
     plan = _Plan(root)
     files = tuple(plan.add(file) for file in parse_patch(text))
     before = {path: content.data if content else None for path, content in plan.before.items()}
@@ -248,7 +247,7 @@ def plan_patch(root: Root, text: str) -> tuple[PatchResult, dict[str, tuple[byte
 
 
 class _Plan:
-    """The state of every file a patch touches, before and after."""
+    """The state of all files of a patch, before and after."""
 
     def __init__(self, root: Root) -> None:
         self.root = root
@@ -257,23 +256,23 @@ class _Plan:
         self.executable: dict[str, bool | None] = {}
 
     def add(self, file: FilePatch) -> PatchedFile:
-        """Work one file's change into the plan."""
+        """Add one file's change to the plan."""
         old = self._place(file.old_path) if file.old_path else None
         new = self._place(file.new_path) if file.new_path else None
         data = self._contents(old, file) if old else b""
-        if new and new != old and self._now(new) is not None:
+        if new and new != old and self._current_data(new) is not None:
             hint = "Delete it first, or patch it as an existing file."
             raise Conflict(f"The patch creates {new!r}, which exists", hint=hint, path=new)
         data = _patched(data, file)
         if new is None and data:
             hint = "A deletion must take every line of the file."
             raise Invalid(f"The patch deletes {old!r} but leaves lines of it", hint=hint, path=old)
-        self._settle(old, new, data, file)
+        self._set_states(old, new, data, file)
         added, removed = (sum(getattr(hunk, side) for hunk in file.hunks) for side in ("added", "removed"))
         moved_from = old if old != new and new else None
         return PatchedFile(new or old or "", _action(old, new, file), added, removed, moved_from)
 
-    def _settle(self, old: str | None, new: str | None, data: bytes, file: FilePatch) -> None:
+    def _set_states(self, old: str | None, new: str | None, data: bytes, file: FilePatch) -> None:
         if old and old != new and not file.keeps_old:
             self.after[old] = None
         if new:
@@ -289,18 +288,18 @@ class _Plan:
                 self.before[exact] = None
         return exact
 
-    def _now(self, path: str) -> bytes | None:
+    def _current_data(self, path: str) -> bytes | None:
         before = self.before[path]
         return self.after.get(path, before.data if before else None)
 
     def _contents(self, path: str, file: FilePatch) -> bytes:
-        data = self._now(path)
+        data = self._current_data(path)
         if data is None:
             raise NotFound(f"The patch changes {file.old_path!r}, which does not exist", path=path)
         return data
 
-    def carry_out(self) -> None:
-        """Write the plan down; on a failure put back what was already written."""
+    def write_files(self) -> None:
+        """Write all changed files; after a failure, restore those that were already written."""
         with ExitStack() as staged:
             changes = [staged.enter_context(change) for change in self._staged()]
             done: list[PendingFile] = []
@@ -311,7 +310,7 @@ class _Plan:
                         change.commit(before.found if before else None)
                     done.append(change)
             except BaseException:
-                self._put_back(done)
+                self._restore(done)
                 raise
 
     def _staged(self) -> list[PendingFile]:
@@ -326,7 +325,7 @@ class _Plan:
             undo.pop_all()
         return changes
 
-    def _put_back(self, done: list[PendingFile]) -> None:
+    def _restore(self, done: list[PendingFile]) -> None:
         for change in reversed(done):
             before = self.before[change.path]
             data = before.data if before else None

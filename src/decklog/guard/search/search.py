@@ -24,7 +24,7 @@ _BRACES = re.compile(r"((?:\\.|[^\\}])*)\{((?:\\.|[^\\{}])*)\}(.*)", re.DOTALL)
 
 
 def full_match(pattern: str) -> Callable[[str], bool]:
-    """Make a test of whole relative paths: `*.py` is a file right here, `**/*.py` one at any depth."""
+    """Return a test for whole relative paths: `*.py` matches at the top level, `**/*.py` at any depth."""
     pattern = pattern.removeprefix("./")
     if pattern.startswith("/") or ".." in pattern.split("/"):
         raise build_denial("outside", pattern, "list")
@@ -37,7 +37,7 @@ def full_match(pattern: str) -> Callable[[str], bool]:
 
 
 def name_match(pattern: str | None) -> Callable[[str], bool]:
-    """Make a test of paths from the root: without a slash it is for the name, a leading `!` excludes."""
+    """Return a test for paths from the root: without a slash it tests the name, a leading `!` excludes."""
     if pattern is None:
         return lambda _: True
     excludes = pattern.startswith("!")
@@ -53,7 +53,7 @@ def _literal(pattern: str) -> str:
 
 
 def alternatives(pattern: str) -> list[str]:
-    """Write out a glob's `{a,b}` parts, innermost first, as a list of globs without them."""
+    """Expand a glob's `{a,b}` parts, innermost first, to a list of globs without them."""
     done: list[str] = []
     pending = [pattern]
     while pending:
@@ -75,7 +75,7 @@ LARGEST_IGNORE_FILE = 1024 * 1024
 
 @dataclass(frozen=True)
 class SkippedPath:
-    """Something a tool left out, and why."""
+    """A path that a tool skipped, with the reason."""
 
     path: str
     reason: str
@@ -83,7 +83,7 @@ class SkippedPath:
 
 @dataclass(frozen=True)
 class WalkResult:
-    """The files a walk found, as paths relative to the root, and what it had to leave out."""
+    """The files that a walk found, as paths relative to the root, and the paths that it skipped."""
 
     files: tuple[str, ...]
     links: tuple[str, ...]
@@ -91,7 +91,7 @@ class WalkResult:
 
 
 def walk(root: Root, path: str = ".", *, recursive: bool = True, with_ignored: bool = False) -> WalkResult:
-    """Find every file beneath a directory (or the file itself), leaving out what `.gitignore` files list.
+    """Find all files beneath a directory (or the file itself), except for those listed in `.gitignore` files.
 
     `.git` and `.decklog` are never entered. Links are given apart and not followed.
     """
@@ -188,7 +188,7 @@ SURROGATE = re.compile(rb"\xed[\xa0-\xbf]")
 
 @dataclass(frozen=True)
 class Match:
-    """A line that matches, and the lines around it. A very long line is cut to the part that matters."""
+    """A matching line, with the lines around it. A very long line is shortened to the part around the match."""
 
     path: str
     line_number: int
@@ -280,7 +280,7 @@ def _matches(root: Root, files: Sequence[str], finder: "Finder", context: int, s
 
 
 class Finder:
-    """A compiled pattern that finds the matching lines of a file's bytes."""
+    """Finder of the lines in a file's bytes that match a pattern."""
 
     def __init__(self, pattern: str, *, case_sensitive: bool = True) -> None:
         self._line = _compiled(pattern, case_sensitive=case_sensitive)
@@ -289,7 +289,7 @@ class Finder:
         self._file = _compiled(multiline, case_sensitive=case_sensitive) if multiline else None
 
     def matches(self, path: str, data: bytes, context: int = 0) -> Iterator[Match]:
-        """Yield each matching line once, in order; CRLF is an ending as a whole."""
+        """Yield each matching line once, in order; CRLF counts as one line ending."""
         # RE2 alone would take an encoded surrogate for a character; it is none.
         data = SURROGATE.sub(b"\xff\xff", data.replace(b"\r\n", b"\n"))
         lines: list[bytes] | None = None
