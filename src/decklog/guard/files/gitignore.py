@@ -132,7 +132,7 @@ class Ignores:
         self._chain = tuple(chain)
 
     def entering(self, directory: str, text: str | None) -> "Ignores":
-        """Return the ignore files of a subdirectory; `text` is that of its own ignore file, if any."""
+        """Return the ignore files of a subdirectory; `text` is the content of its ignore file, if any."""
         return self if text is None else Ignores((*self._chain, IgnoreFile.parse(text, directory)))
 
     def covers(self, path: str, *, is_dir: bool) -> bool:
