@@ -232,7 +232,7 @@ def restarted(agents: int, tasks: int) -> float:
         with Decklog.open(ground.target) as log:
             there = ground.context(log, tasks // 2)
             begun = time.perf_counter()
-            adopted = Recovery(there).take_over()
+            adopted = Recovery(there).adopt_agents()
             seconds = time.perf_counter() - begun
             assert len(adopted) == agents, len(adopted)
             for claim, fence in adopted:

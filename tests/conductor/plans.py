@@ -10,7 +10,7 @@ from decklog import Decklog, Task
 from decklog.conductor import starting
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
-from decklog.conductor.git.repository import HOME, Repository, ref_part
+from decklog.conductor.git.repository import REF_PREFIX, Repository, ref_part
 from decklog.conductor.plan import parse
 from decklog.conductor.starting import RunRequest
 from tests.conductor.repositories import git, make_repository
@@ -112,7 +112,7 @@ def task_of(context: RunContext, name: str) -> Task:
 
 
 def target_of(context: RunContext) -> str:
-    return f"{HOME}/{ref_part(context.run_id)}/target"
+    return f"{REF_PREFIX}/{ref_part(context.run_id)}/target"
 
 
 def landed(context: RunContext, path: str) -> str:

@@ -190,16 +190,16 @@ def taken_through(home: Path, folder: Path, name: str, do: Callable[[Ground], No
     write(place.tree, {"calc.py": "changed = 1\n"})
     do(ground)
     kept = keep(repository, place, start, ANA, 1)
-    found = [fault.signature for fault in changes.faults(repository, start, start, kept.changed, [])]
+    found = [fault.signature for fault in changes.find_faults(repository, start, start, kept.changed, [])]
     merged = repository.merge(start, kept.changed)
     candidate = repository.commit(merged.tree, [start], "Landed\n", ANA, 1)
-    changes.added_lines(repository, start, candidate)
+    changes.list_added_lines(repository, start, candidate)
     check = Workspace(home / "state" / f"check-{name}", "")
     if not found:
         workspaces.make(repository, check, candidate, ANA)
         workspaces.remove(check)
     workspaces.remove(place)
-    paths = [one.path for one in changes.changes(repository, start, candidate)]
+    paths = [one.path for one in changes.list_changes(repository, start, candidate)]
     return found + [path for path in paths if IgnoreFile(PROTECTED, ignore_case=True).covers(path)]
 
 

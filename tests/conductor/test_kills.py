@@ -183,7 +183,7 @@ def test_a_second_conductor_leaves_an_agent_alone_that_the_first_has_adopted(sql
     with Decklog.open(sqlite_target) as log:
         context = site_of(log, checked, (slow,))
         wait_until(lambda: task_of(context, "slow.w1").fence == 2)
-        assert Recovery(context).take_over() == []
+        assert Recovery(context).adopt_agents() == []
         (tree,) = context.folder.glob("*/tree")
         (tree / "go").touch()
         assert ended(adopter) == 0

@@ -131,7 +131,7 @@ def test_what_another_machine_has_made_is_looked_at_for_what_does_not_merge(worl
         context = starting.resume(log, world.run_id, Repository.find(world.b.clone, world.b.state))
         tips = [str(task.inputs["tip"]) for task in log.tasks.find(world.run_id, role="check")]
         assert [context.repository.has(tip) for tip in tips] == [False, False]
-        OverlapProbe(context).look()
+        OverlapProbe(context).search()
         assert [context.repository.has(tip) for tip in tips] == [True, True]
         assert len(log.journal.find(world.run_id, subtype="conductor.overlap")) == 1, "the first machine has told it"
 
@@ -256,7 +256,7 @@ def test_a_log_in_a_file_is_not_worked_on_by_another_machine(tmp_path: Path, fir
 
     world.b.boot(join)
     assert world.b.wait() == 0
-    assert "was started on alpha, and its log is a SQLite file, which is for one machine" in said.read_text()
+    assert "was started on alpha, and a SQLite log can be used by one machine only" in said.read_text()
     assert "decklog move" in said.read_text()
 
 

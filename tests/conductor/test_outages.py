@@ -12,7 +12,7 @@ from decklog.conductor.agents.description import Description, describe
 from decklog.conductor.agents.session import SessionOutcome
 from decklog.conductor.agents.stream import parse_reset_time
 from decklog.conductor.context import RunContext
-from decklog.conductor.escalation import climb, trouble_of
+from decklog.conductor.escalation import digest_findings, escalate
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.outages import RETRY_SECONDS, Outages, gate_name, is_logged_in
 from tests.conductor.plans import SETTINGS, STRONG, TRIPLE, Work, landed_titles, settle, states, task_of, work_item
@@ -78,7 +78,7 @@ def test_four_who_meet_a_quota_close_one_gate_and_tell_it_once(context: RunConte
     for _ in range(4):
         Outages(context).report_outage(who, SessionOutcome(error_class="quota", until=clock.now() + timedelta(minutes=5)), began)
     outages = Outages(context)
-    assert (outages.are_all_shut([who]), outages.are_all_shut([who, other])) == (True, False)
+    assert (outages.are_all_closed([who]), outages.are_all_closed([who, other])) == (True, False)
     assert (outages.choose([who]), outages.choose([who, other])) == (None, other)
     assert len(context.log.inbox.find()) == 1
     clock.advance(minutes=5)
@@ -109,7 +109,7 @@ def test_a_lost_login_that_no_program_can_see_waits_for_a_person(context: RunCon
     met(context, "login", agent(), until=clock.now() + timedelta(seconds=1))
     outages = Outages(context)
     clock.advance(days=3)
-    assert (outages.is_hopeless([agent()], outages.closed_gates()), outages.choose([agent()])) == (True, None)
+    assert (outages.needs_person([agent()], outages.closed_gates()), outages.choose([agent()])) == (True, None)
     outages.allow_retry([agent()])
     clock.advance(seconds=1)
     assert outages.choose([agent()]) is not None
@@ -124,7 +124,7 @@ def test_a_login_that_is_refused_though_its_program_reports_it_waits_for_a_perso
     outages = Outages(context)
     clock.advance(days=3)
     outages.probe([who])
-    assert (outages.is_hopeless([who], outages.closed_gates()), outages.choose([who])) == (True, None)
+    assert (outages.needs_person([who], outages.closed_gates()), outages.choose([who])) == (True, None)
     assert len(context.log.inbox.find()) == 1
     outages.allow_retry([who])
     outages.probe([who])
@@ -181,12 +181,16 @@ def test_the_same_trouble_twice_is_a_rung_and_other_trouble_is_none() -> None:
     inputs: dict[str, object] = {}
     seen = []
     for trouble in ("a", "b", "b", "b", "c", "c"):
-        climbed = climb(inputs, trouble, 2)
+        climbed = escalate(inputs, trouble, 2)
         seen.append(climbed and climbed.get("rung", inputs.get("rung", 0)))
         inputs = {**inputs, **(climbed or {})}
     assert seen == [0, 0, 1, 1, 1, None]
     finding = {"check": "tests", "kind": "fail", "tests": ["a"], "output": "took 1 s"}
-    assert trouble_of([finding]) == trouble_of([{**finding, "output": "took 2 s"}]) != trouble_of([{**finding, "tests": ["b"]}])
+    assert (
+        digest_findings([finding])
+        == digest_findings([{**finding, "output": "took 2 s"}])
+        != digest_findings([{**finding, "tests": ["b"]}])
+    )
 
 
 @pytest.mark.slow

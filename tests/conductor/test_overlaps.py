@@ -35,7 +35,7 @@ def test_two_open_items_that_do_not_merge_are_told_of_each_other_and_others_are_
     assert (payload["items"], payload["paths"]) == (["one", "other"], ["notes.txt"])
     told = {str(message.task_id).split(".")[1]: message.body for message in log.inbox.find(context.run_id)}
     assert set(told) == {"one", "other"}
-    assert "one meets others that are not landed yet: other in notes.txt" in told["one"]
+    assert "one conflicts with open work items: other in notes.txt" in told["one"]
     meets = {one.name: one.meets for one in run_status(log, context.run_id).items}
     assert meets == {"one": ("other in notes.txt",), "other": ("one in notes.txt",), "own": ()}
     work.run()
@@ -53,7 +53,7 @@ def test_an_agent_that_still_works_is_seen_and_its_next_attempt_is_told(log: Dec
     try:
         wait_until((tmp_path / "first").exists)
         wait_until(lambda: len(log.tasks.find(context.run_id, state="waiting")) == 1)  # type: ignore[arg-type]
-        OverlapProbe(context).look()
+        OverlapProbe(context).search()
         assert {message.task_id for message in log.inbox.find(context.run_id)} == {
             f"{context.run_id}.kept.c1",
             f"{context.run_id}.slow.w1",

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from decklog.conductor.git.changes import files_of
+from decklog.conductor.git.changes import parse_files
 from decklog.conductor.git.repository import Repository
 from tests.conductor.repositories import git, write
 
 
-def patch_of(folder: Path) -> str:
+def build_patch(folder: Path) -> str:
     return git(folder, "diff", "--find-renames", "--no-color", "HEAD~1", "HEAD")
 
 
@@ -19,7 +19,7 @@ def commit(folder: Path) -> None:
 def test_lines_are_numbered_on_both_sides(repository: Repository) -> None:
     write(repository.folder, {"notes.txt": "one\ntwo and a half\nthree\n-- four\n"})
     commit(repository.folder)
-    (file,) = files_of(patch_of(repository.folder))
+    (file,) = parse_files(build_patch(repository.folder))
     assert (file.path, file.count("+"), file.count("-")) == ("notes.txt", 2, 1)
     assert [(line.sign, line.old, line.new, line.text) for line in file.blocks[0].lines] == [
         (" ", 1, 1, "one"),
@@ -33,11 +33,11 @@ def test_lines_are_numbered_on_both_sides(repository: Repository) -> None:
 def test_lines_that_look_like_heads_of_a_patch_are_lines(repository: Repository) -> None:
     write(repository.folder, {"notes.txt": "one\n-- a/other\n++ b/other\n@@ -1 +1 @@\ndiff --git a/x b/x\n"})
     commit(repository.folder)
-    (file,) = files_of(patch_of(repository.folder))
+    (file,) = parse_files(build_patch(repository.folder))
     assert [line.text for line in file.blocks[0].lines if line.sign == "+"][-1] == "diff --git a/x b/x"
     write(repository.folder, {"notes.txt": "one\n"})
     commit(repository.folder)
-    (file,) = files_of(patch_of(repository.folder))
+    (file,) = parse_files(build_patch(repository.folder))
     assert next(line.text for line in file.blocks[0].lines if line.sign == "-") == "-- a/other"
 
 
@@ -48,7 +48,7 @@ def test_new_deleted_renamed_and_binary_files_are_named(repository: Repository) 
     git(folder, "mv", "calc.py", "sums.py")
     (folder / "picture.png").write_bytes(bytes(range(256)))
     commit(folder)
-    found = {file.path: file.notes for file in files_of(patch_of(folder))}
+    found = {file.path: file.notes for file in parse_files(build_patch(folder))}
     assert found == {
         "new file.txt": ("new file",),
         "notes.txt": ("deleted",),
@@ -59,4 +59,4 @@ def test_new_deleted_renamed_and_binary_files_are_named(repository: Repository) 
 
 
 def test_a_change_of_nothing_has_no_files() -> None:
-    assert files_of("") == []
+    assert parse_files("") == []

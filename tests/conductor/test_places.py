@@ -42,7 +42,7 @@ class Attempt:
         """Say whether what was left would go on to the checks."""
         if kept.tip is None or not kept.is_clean:
             return False
-        return not changes.faults(self.repository, self.start, self.start, kept.tip, ["src/**", "*.py"])
+        return not changes.find_faults(self.repository, self.start, self.start, kept.tip, ["src/**", "*.py"])
 
 
 @pytest.fixture
@@ -224,7 +224,7 @@ def test_a_change_that_no_tree_may_have_is_named(attempt: Attempt, fault: str) -
     git(attempt.tree, "commit", "-q", "-m", "Change")
     tip = attempt.keep().tip
     assert tip is not None
-    found = changes.faults(attempt.repository, attempt.start, attempt.start, tip, ["src/**", "*.py"])
+    found = changes.find_faults(attempt.repository, attempt.start, attempt.start, tip, ["src/**", "*.py"])
     assert [one.signature for one in found] == [signature]
 
 
@@ -234,7 +234,9 @@ def test_a_rewritten_history_is_no_change(attempt: Attempt) -> None:
     git(attempt.tree, "branch", "-q", "-M", "fresh", workspaces.BRANCH)
     tip = attempt.keep().tip
     assert tip is not None
-    assert [one.signature for one in changes.faults(attempt.repository, attempt.start, attempt.start, tip, [])] == ["history"]
+    assert [one.signature for one in changes.find_faults(attempt.repository, attempt.start, attempt.start, tip, [])] == [
+        "history"
+    ]
 
 
 def test_a_place_that_was_half_made_is_made_anew(repository: Repository) -> None:

@@ -12,7 +12,7 @@ from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.plan import FILE as PLAN_FILE
-from decklog.conductor.plan import LARGEST, plan_of, read_back, read_proposal
+from decklog.conductor.plan import LARGEST, parse_stored, plan_from_tasks, read_proposal
 from decklog.conductor.starting import RunRequest
 from decklog.conductor.status import run_status
 from tests.conductor.plans import NO_STRATEGIST, SETTINGS, STRONG, TRIPLE, landed_titles, settle, states, task_of, work_item
@@ -61,7 +61,7 @@ def test_a_plan_that_needs_no_yes_is_worked_and_one_that_stays_bad_is_for_a_pers
 
 def test_a_goal_is_refused_where_nobody_plans(log: Decklog, checked: Path) -> None:
     settle(checked, SETTINGS + NO_STRATEGIST)
-    with pytest.raises(Invalid, match="no agent plans here"):
+    with pytest.raises(Invalid, match="no agent can plan this"):
         worked(log, checked, RunRequest("Make it better", b"goal"))
     assert log.runs.find() == []
 
@@ -113,13 +113,13 @@ def test_tasks_of_the_log_are_worked_as_items_and_are_done_when_those_have_lande
     second = work_item("y", ["replace", "calc.py", "a * 3", "add(a, double(a))"])["objective"]
     log.tasks.add("board", "Use it", task_id="bd.1", objective=second, depends_on=[first.id])
     log.tasks.abandon(log.tasks.add("board", "Not wanted", task_id="no").id, reason="no")
-    plan = plan_of(log, "board")
+    plan = plan_from_tasks(log, "board")
     assert [(one.name, one.needs) for one in plan.items] == [("bd-1", ()), ("bd-1-2", ("bd-1",))]
     context = worked(log, checked, RunRequest(plan.goal, b"tasks", plan))
     assert landed_titles(context) == ["Triple", "Use it"]
     assert {task.id: task.state for task in log.tasks.find("board")} == {"BD-1": "done", "bd.1": "done", "no": "abandoned"}
     with pytest.raises(Conflict, match="no task that is still to be done"):
-        plan_of(log, "board")
+        plan_from_tasks(log, "board")
 
 
 @pytest.mark.slow
@@ -132,7 +132,7 @@ def test_a_task_with_parts_is_done_with_its_last_part_and_what_waits_for_it_wait
         log.tasks.depend(f"bd-1.{number}", "bd-1", kind="parent")  # type: ignore[arg-type]
     later = work_item("y", ["run", ["cp", "part1.txt", "both.txt"]])["objective"]
     log.tasks.add("board", "Later", task_id="bd-2", objective=later, depends_on=["bd-1"])
-    plan = plan_of(log, "board")
+    plan = plan_from_tasks(log, "board")
     assert {one.name: set(one.needs) for one in plan.items} == {
         "bd-1-1": set(),
         "bd-1-2": set(),
@@ -151,7 +151,7 @@ def test_an_agents_last_word_is_a_wish_that_the_workflow_reads_and_the_facts_dec
         "honest", ["print", "Too hard for me. STATUS: ESCALATE_SENIOR"], strong=[TRIPLE, ["print", "status: done"]]
     )
     modest = work_item("modest", ["write", "m.txt", "1\n"], ["print", "Status: PARTIAL"])
-    context = worked(log, checked, RunRequest("g", b"words", read_back({"goal": "g", "items": [liar, honest, modest]})))
+    context = worked(log, checked, RunRequest("g", b"words", parse_stored({"goal": "g", "items": [liar, honest, modest]})))
     assert sorted(landed_titles(context)) == ["Item honest", "Item modest"]
     assert task_of(context, "liar.w1").blocker == "no-change"
     assert task_of(context, "honest.w1").attempts == 2, "the stronger one came at once"

@@ -8,7 +8,7 @@ import pytest
 
 from decklog import Conflict, Decklog, ManualClock, NotFound
 from decklog.conductor import landing, starting
-from decklog.conductor.cleaning import Cleaned, Cleaner, kept
+from decklog.conductor.cleaning import Cleaner, CleanupResult, kept
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
 from decklog.conductor.git.repository import Repository
@@ -105,7 +105,7 @@ def test_a_yes_to_landing_serves_exactly_what_was_asked_about(log: Decklog, chec
         found = landing.prepare(context, "main")
         git(checked, *meanwhile)
         before = git(checked, "for-each-ref", "refs/heads")
-        with pytest.raises(Conflict, match="main has gone on meanwhile"):
+        with pytest.raises(Conflict, match="main has moved meanwhile"):
             landing.land(context, found, by="ana", proof=nullcontext())
         assert git(checked, "for-each-ref", "refs/heads") == before
 
@@ -121,7 +121,7 @@ def test_a_yes_to_landing_serves_exactly_what_was_asked_about(log: Decklog, chec
     assert {(one.state, one.uses) for one in (newest, *earlier)} == {("granted", 1)}
 
 
-def clean(log: Decklog, folder: Path, *, is_trial: bool = False, unlanded: bool = False) -> Cleaned:
+def clean(log: Decklog, folder: Path, *, is_trial: bool = False, unlanded: bool = False) -> CleanupResult:
     state = folder.parent / "state"
     return Cleaner(log, Repository.find(folder, state), days=14, is_trial=is_trial, unlanded=unlanded).clean()
 
@@ -178,4 +178,4 @@ def test_a_run_that_was_refused_and_what_a_strategist_left_are_cleaned_up_too(
     assert (len(cleaned.folders), cleaned.stays) == (2, {})
     assert run_refs(context) == {}
     assert [path.name for path in context.repository.state.iterdir() if path.name.startswith("run_")] == []
-    assert clean(log, checked) == Cleaned()
+    assert clean(log, checked) == CleanupResult()

@@ -92,7 +92,7 @@ def test_a_run_that_is_stopped_goes_on_with_the_same_plan(person: Person) -> Non
         refused
     )
     done = person.call("run", "--plan", plan)
-    assert (done.code, f"goes on with run {run['id']}" in done.err) == (0, True), done
+    assert (done.code, f"resuming run {run['id']}" in done.err) == (0, True), done
     # The same from where it was stopped, beside it.
     forked = person.call("run", "fork", run["id"], "--at", str(stopped["seq"]), "--as", "again", "--budget", "5")
     assert (forked.code, "run again goes on from" in forked.err, "1 item: 1 landed" in forked.out) == (0, True, True), forked
@@ -146,8 +146,8 @@ def test_what_a_run_would_need_is_told_without_writing(person: Person) -> None:
     told = person.call("run", "--check", "--json")
     assert told.code == 1
     assert [problem.split(",")[0] for problem in told.data["problems"]] == [
-        "agent a is called as 'no-such-agent'",
-        "check t is called as 'no-such-check'",
+        "agent a needs the program 'no-such-agent'",
+        "check t needs the program 'no-such-check'",
     ]
     settings.write_text("[run]\nremote = 'nowhere'\n" + settings.read_text())
     git(person.repository, "commit", "-q", "-a", "-m", "Shared with nobody")
@@ -157,7 +157,7 @@ def test_what_a_run_would_need_is_told_without_writing(person: Person) -> None:
     assert person.call("run", "--check", "--commit", "nowhere").code == 1
     assert not (person.repository.parent / "state").exists()
     refused = person.call("run", "--plan", person.plan(work_item("it", TRIPLE)))
-    assert (refused.code, "no such program" in refused.err) == (1, True), refused
+    assert (refused.code, "which is not installed" in refused.err) == (1, True), refused
 
 
 def test_known_agents_are_listed(person: Person) -> None:

@@ -9,7 +9,7 @@ from decklog import Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
 from decklog.conductor.items import takeover
-from decklog.conductor.items.item import Item, find_item, patch_of
+from decklog.conductor.items.item import Item, build_patch, find_item
 from decklog.conductor.recovery import Recovery
 from decklog.core.errors import Conflict
 from tests.conductor.plans import TRIPLE, Work, landed, landed_titles, states, task_of, work_item
@@ -42,7 +42,7 @@ def test_what_a_person_changes_while_an_agent_works_is_landed_with_what_the_agen
     conductor = Conductor(context)
     thread = threading.Thread(target=conductor.run)
     thread.start()
-    wait_until(lambda: "triple" in patch_of(context, item(context)))
+    wait_until(lambda: "triple" in build_patch(context, item(context)))
     folder = opened(context)
     thread.join()
     assert states(context)["triple.w1"] == "paused"

@@ -55,7 +55,7 @@ def test_calls_are_shown_as_they_are_made_and_then_how_they_ended(log: Decklog, 
         log.journal.append(
             context.run_id, body, kind="event", subtype=f"agent.{kind}", agent="codex", task_id=task, payload=payload
         )
-    seen = ItemWatch(context, find_item(log, context.run_id, "triple")).look()
+    seen = ItemWatch(context, find_item(log, context.run_id, "triple")).read_new()
     assert [one.text for one in seen if one.kind == "step"] == [
         "codex starts with m1",
         "codex: Write a.py",

@@ -122,6 +122,6 @@ def test_what_is_blocked_goes_back_with_its_findings_and_never_lands(work: Work)
 
 
 def test_a_run_that_asks_for_a_review_does_not_start_without_one(work: Work) -> None:
-    with pytest.raises(Invalid, match="nobody was given who reviews"):
+    with pytest.raises(Invalid, match="no reviewer was given"):
         Conductor(work.context(work_item("triple", TRIPLE)))
     assert git(work.folder, "log", "--format=%s") == "First"

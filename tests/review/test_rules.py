@@ -11,7 +11,7 @@ from decklog.review.rules import MESSAGE, Source, build_rule, find_by_rules, fin
 from tests.every import every
 
 
-def lines_of(before: str, after: str) -> tuple[DiffLine, ...]:
+def parse_lines(before: str, after: str) -> tuple[DiffLine, ...]:
     """Return changed lines as a diff without context has them: all old ones, then all new ones."""
     old, new = before.split("\n"), after.split("\n")
     gone = [DiffLine("", "-", 1, text) for text in old if text not in new]
@@ -25,7 +25,7 @@ def source_of(row: dict[str, Any], example: "str | list[str]") -> Source:
     rule = build_rule(row, table["groups"], table["kinds"])
     before, after = example if isinstance(example, list) else ("", example)
     name = row.get("path") or rule.files[0].replace("*", "a")
-    return Source(name, after, before, lines_of(before, after), is_test=rule.scope == "tests")
+    return Source(name, after, before, parse_lines(before, after), is_test=rule.scope == "tests")
 
 
 def examples(column: str) -> Iterator[tuple[dict[str, Any], "str | list[str]"]]:
@@ -60,17 +60,17 @@ def test_every_rule_has_its_own_id_and_both_kinds_of_examples() -> None:
 def test_a_moved_assertion_is_not_removed() -> None:
     claim = "def test_a():\n    assert f() == 1\n    assert g() == 2\n"
     shorter, moved = "def test_a():\n    assert f() == 1\n", "def test_b():\n    assert g() == 2\n"
-    old = Source("tests/test_a.py", shorter, claim, lines_of(claim, shorter), is_test=True)
-    new = Source("tests/test_b.py", moved, "", lines_of("", moved), is_test=True)
+    old = Source("tests/test_a.py", shorter, claim, parse_lines(claim, shorter), is_test=True)
+    new = Source("tests/test_b.py", moved, "", parse_lines("", moved), is_test=True)
     assert [one.kind for one in find_by_rules([old], 1)] == ["weakened-test"]
     assert find_by_rules([old, new], 1) == []
 
 
 def test_a_test_that_goes_with_the_code_it_names_is_not_removed() -> None:
     test = "def test_total():\n    assert total() == 2\n"
-    tests = Source("tests/test_a.py", "", test, lines_of(test, ""), is_test=True)
+    tests = Source("tests/test_a.py", "", test, parse_lines(test, ""), is_test=True)
     code = "def total():\n    return 2\n"
-    both = [tests, Source("a.py", "", code, lines_of(code, ""), is_test=False)]
+    both = [tests, Source("a.py", "", code, parse_lines(code, ""), is_test=False)]
     assert {one.kind for one in find_by_rules([tests], 1)} == {"removed-test", "weakened-test"}
     assert find_by_rules(both, 1) == []
 
@@ -78,7 +78,7 @@ def test_a_test_that_goes_with_the_code_it_names_is_not_removed() -> None:
 def test_only_added_lines_count() -> None:
     before = "import pdb\n# TODO\n"
     after = before + "x = 1\n"
-    assert find_by_rules([Source("a.py", after, before, lines_of(before, after), is_test=False)], 1) == []
+    assert find_by_rules([Source("a.py", after, before, parse_lines(before, after), is_test=False)], 1) == []
 
 
 @pytest.mark.slow
@@ -94,7 +94,7 @@ def test_only_added_lines_count() -> None:
 )
 def test_hostile_text_does_not_stall_the_rules(path: str, row: str) -> None:
     text = row * (40_000 // len(row))
-    source = Source(path, text, "", lines_of("", text), is_test=path.startswith("tests/"))
+    source = Source(path, text, "", parse_lines("", text), is_test=path.startswith("tests/"))
     begun = time.process_time()
     find_by_rules([source], 1)
     assert time.process_time() - begun < 5, row[:30]

@@ -10,7 +10,7 @@ from typing import Any
 
 from decklog.conductor import starting
 from decklog.conductor.git.refs import run_refs
-from decklog.conductor.git.repository import HOME, SESSIONS, Repository, ref_part
+from decklog.conductor.git.repository import REF_PREFIX, SESSIONS, Repository, ref_part
 from decklog.conductor.git.workspaces import remove_folder
 from decklog.conductor.recovery import Recovery
 from decklog.conductor.stages import LAND, PLAN, all_tasks, item_tag
@@ -38,7 +38,7 @@ class KeptRef:
 def kept(repository: Repository, run: str | None = None) -> list[KeptRef]:
     """List the kept commits of one run or of all, each commit of an attempt once."""
     seen: dict[tuple[str, str, str, str], KeptRef] = {}
-    for one in _read(repository, HOME if run is None else f"{HOME}/{ref_part(run)}"):
+    for one in _read(repository, REF_PREFIX if run is None else f"{REF_PREFIX}/{ref_part(run)}"):
         seen.setdefault((one.run, one.task, one.attempt, one.commit), one)
     return list(seen.values())
 
@@ -48,7 +48,7 @@ def _read(repository: Repository, beneath: str) -> Iterator[KeptRef]:
     # The commits of the branch first, then the others.
     for line in sorted(lines, key=_order):
         ref, commit, at, subject = line.split("\0")
-        run, _, rest = ref.removeprefix(f"{HOME}/").partition("/")
+        run, _, rest = ref.removeprefix(f"{REF_PREFIX}/").partition("/")
         if run == SESSIONS:
             continue
         parts = rest.split("/")
@@ -68,7 +68,7 @@ def _order(line: str) -> tuple[str, int]:
 
 
 @dataclass
-class Cleaned:
+class CleanupResult:
     """What was removed, or would be, and what stays, with the reason."""
 
     refs: list[str] = field(default_factory=list)
@@ -85,9 +85,9 @@ class Cleaner:
         self._before = log.clock.now() - timedelta(days=days)
         self._is_trial = is_trial
         self._unlanded = unlanded
-        self.cleaned = Cleaned()
+        self.cleaned = CleanupResult()
 
-    def clean(self) -> Cleaned:
+    def clean(self) -> CleanupResult:
         """Clean up after every run of this repository that has been over for long enough."""
         held = {one.run for one in kept(self._repository)}
         # A run without a target has only a folder.
@@ -98,7 +98,7 @@ class Cleaner:
             if run is not None and why is None:
                 self._clean_run(run, name)
             elif name in held:
-                self.cleaned.stays[f"{HOME}/{name}"] = str(why)
+                self.cleaned.stays[f"{REF_PREFIX}/{name}"] = str(why)
         return self.cleaned
 
     def _why_it_stays(self, run: Run | None) -> str | None:
@@ -118,7 +118,7 @@ class Cleaner:
                 Recovery(context).clean_up()
                 remove_folder(folder)
         landed = self._landed(run)
-        gone = [ref for ref in self._repository.refs(f"{HOME}/{name}") if self._may_go(ref, landed)]
+        gone = [ref for ref in self._repository.refs(f"{REF_PREFIX}/{name}") if self._may_go(ref, landed)]
         self.cleaned.refs += gone
         if not self._is_trial:
             facts: Any = run.metadata.get("conductor") or {}
@@ -134,13 +134,13 @@ class Cleaner:
     def _landed(self, run: Run) -> set[str]:
         """Return the refs of a run whose work is in a branch of the user, as its target is."""
         name = ref_part(run.id)
-        refs = self._repository.refs(f"{HOME}/{name}")
-        target = refs.get(f"{HOME}/{name}/target")
-        if target is None or not self._repository.is_in_a_branch(target):
+        refs = self._repository.refs(f"{REF_PREFIX}/{name}")
+        target = refs.get(f"{REF_PREFIX}/{name}/target")
+        if target is None or not self._repository.is_in_branch(target):
             return set()
         tasks_of_run = list(all_tasks(self._log, run.id))
         done = {item_tag(task) for task in tasks_of_run if task.role == LAND and task.state == "done"}
         # Other files of planning agents are not used.
         of_done = {ref_part(task.id) for task in tasks_of_run if set(task.tags) & done or (task.role == PLAN and not task.tags)}
-        tasks = f"{HOME}/{name}/tasks/"
+        tasks = f"{REF_PREFIX}/{name}/tasks/"
         return {ref for ref in refs if not ref.startswith(tasks) or ref.removeprefix(tasks).split("/")[0] in of_done}

@@ -24,7 +24,7 @@ from decklog.guard.shell.shell import environment, read_note
 CAP_BYTES = 64 * 1024 * 1024
 _SHORT_WAIT = 0.05
 _KILL = [(int(signal.SIGKILL), 5.0)]
-# How often `wanted_end` is called; the end of the program wakes the waiting thread.
+# How often `end_reason` is called; the end of the program wakes the waiting thread.
 _LOOK_SECONDS = 0.2
 # Sent by something outside, such as the kernel when memory runs out. A program that crashes gets others.
 _OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -104,12 +104,12 @@ def start(command: Command) -> None:
         os.close(cwd)
 
 
-def run(command: Command, wanted_end: Callable[[], str | None] = lambda: None) -> dict[str, Any]:
-    """Start a program and wait for its end; kill it as soon as `wanted_end` gives a reason. Return how it ended."""
+def run(command: Command, end_reason: Callable[[], str | None] = lambda: None) -> dict[str, Any]:
+    """Start a program and wait for its end; kill it as soon as `end_reason` gives a reason. Return how it ended."""
     start(command)
     running = Running.find(command.mark, command.folder)
     assert running is not None
-    return running.until_end(wanted_end, _KILL)
+    return running.until_end(end_reason, _KILL)
 
 
 def expanded(paths: Iterable[str]) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ def expanded(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(os.path.expanduser(path) for path in paths)
 
 
-def environment_of(pass_env: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
+def build_environment(pass_env: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
     """Build the environment of a program that runs without a sandbox: the usual variables, those passed and those given."""
     return {**_usual(tuple(os.environ.items())), **_passed(pass_env), **given}
 
@@ -177,12 +177,12 @@ class Running:
             poll.register(handle, select.POLLIN)
             yield lambda seconds: bool(poll.poll(1000 * seconds))
 
-    def until_end(self, wanted_end: Callable[[], str | None], stages: list[tuple[int, float]]) -> dict[str, Any]:
-        """Wait for its end and return how it ended; stop it by these stages as soon as `wanted_end` gives a reason."""
+    def until_end(self, end_reason: Callable[[], str | None], stages: list[tuple[int, float]]) -> dict[str, Any]:
+        """Wait for its end and return how it ended; stop it by these stages as soon as `end_reason` gives a reason."""
         is_ending, may_be_over = False, True
         with self.watched() as wait:
             while not may_be_over or (ended := self.ending()) is None:
-                if not is_ending and wanted_end() is not None:
+                if not is_ending and end_reason() is not None:
                     is_ending = True
                     self.stop(stages)
                 may_be_over = wait(_LOOK_SECONDS)

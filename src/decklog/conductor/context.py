@@ -31,7 +31,7 @@ from decklog.stores.effects.effects import Effect
 from decklog.stores.tasks.task import Task
 
 MACHINE_ID = Path("/etc/machine-id")
-WantedEnd = Callable[[], str | None]
+EndReason = Callable[[], str | None]
 
 
 def machine() -> str:
@@ -149,7 +149,7 @@ class SideEffects:
 class ChangeReviewer(Protocol):
     """Reviews changes that passed the checks. The conductor calls no model itself."""
 
-    def __call__(self, context: "RunContext", task: Task, base: str, tip: str, wanted_end: WantedEnd) -> Examination: ...
+    def __call__(self, context: "RunContext", task: Task, base: str, tip: str, end_reason: EndReason) -> Examination: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,14 +165,14 @@ class RunContext:
     remote: str | None = None
 
     @cached_property
-    def tips(self) -> RunRefs:
+    def refs(self) -> RunRefs:
         """The refs of the run, here and at the remote."""
         return run_refs(self.repository, self.run_id, self.remote)
 
     @property
     def target(self) -> str:
         """The ref of the landed commits."""
-        return self.tips.target
+        return self.refs.target
 
     @property
     def folder(self) -> Path:
@@ -207,9 +207,9 @@ class RunContext:
 
     def target_commit(self) -> str:
         """Return the commit that the target is at."""
-        return self.tips.target_commit()
+        return self.refs.target_commit()
 
-    def runner(self, wanted_end: WantedEnd = lambda: None) -> Runner:
+    def runner(self, end_reason: EndReason = lambda: None) -> Runner:
         """Return a runner of checks."""
         return Runner(
             repository=self.repository,
@@ -217,20 +217,20 @@ class RunContext:
             sandbox=self.configuration.sandbox,
             log_file=self.log_file,
             folder=self.checks_folder / self.holder,
-            wanted_end=wanted_end,
+            end_reason=end_reason,
         )
 
-    def examiner(self, wanted_end: WantedEnd = lambda: None, *, task_id: str | None = None, fence: int = 0) -> Examiner:
+    def examiner(self, end_reason: EndReason = lambda: None, *, task_id: str | None = None, fence: int = 0) -> Examiner:
         """Return an examiner of changes, for a task or for none."""
-        return Examiner(self.log, self.run_id, self.configuration, self.runner(wanted_end), task_id=task_id, fence=fence)
+        return Examiner(self.log, self.run_id, self.configuration, self.runner(end_reason), task_id=task_id, fence=fence)
 
-    def examine(self, task: Task, base: str, tip: str, wanted_end: WantedEnd) -> Examination:
+    def examine(self, task: Task, base: str, tip: str, end_reason: EndReason) -> Examination:
         """Examine a change for a task: by the checks, and if these pass by the review that the settings ask for."""
-        found = self.examiner(wanted_end, task_id=task.id, fence=task.fence).examine(base, tip)
+        found = self.examiner(end_reason, task_id=task.id, fence=task.fence).examine(base, tip)
         if not found.is_green or not self.configuration.is_reviewed:
             return found
         assert self.reviewer is not None, "a run whose settings ask for a review has a reviewer"
-        return self.reviewer(self, task, base, tip, wanted_end)
+        return self.reviewer(self, task, base, tip, end_reason)
 
     def attempt(self, task_id: str, fence: int) -> "AttemptWorkspace":
         """Return the workspace of an attempt."""
@@ -292,13 +292,13 @@ class AttemptWorkspace:
         """Save by refs all that the attempt left."""
         return workspaces.keep(self.context.repository, self.place, str(facts["start"]), self.context.person, int(facts["at"]))
 
-    def keep_and_publish(self, facts: dict[str, Any], wanted_end: WantedEnd, **more: object) -> dict[str, Any]:
+    def keep_and_publish(self, facts: dict[str, Any], end_reason: EndReason, **more: object) -> dict[str, Any]:
         """Save all that the attempt left, here and at the remote; return it as it is recorded."""
 
         def keep() -> dict[str, object]:
             kept = self.keep(facts)
             # Before it is recorded: readers of the log must be able to fetch it.
-            self.context.tips.publish(self.place.refs, wanted_end)
+            self.context.refs.publish(self.place.refs, end_reason)
             return kept.as_dict()
 
         # Keeping again gives the same refs, so there is nothing to look for.

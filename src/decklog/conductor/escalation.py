@@ -21,14 +21,14 @@ _SAME = ("check", "kind", "tests", "paths")
 # Inputs of every round: the rounds that a person added, and the agents that the plan names.
 RACER = "racer"
 _KEPT = ("more_rounds", "yeses", "wanted_agent", "wanted_model", RACER)
-OUTRUN = "another agent was faster"
+LOST_RACE = "another agent was faster"
 _LOOK_SECONDS = 1.0
 _PAGE = 200
 _IN_RACE = ("pending", "running", "waiting", "paused")
 START: Mapping[str, object] = {"rung": 0, "trouble": "", "repeats": 0}
 
 
-def climb(inputs: Mapping[str, object], trouble: str, levels: int, *, at_once: bool = False) -> dict[str, object] | None:
+def escalate(inputs: Mapping[str, object], trouble: str, levels: int, *, at_once: bool = False) -> dict[str, object] | None:
     """Return the escalation inputs of the next attempt after this trouble; None above the last level.
 
     With `at_once` the next level follows without a second try, if there is one.
@@ -45,7 +45,7 @@ def level_of(inputs: Mapping[str, object]) -> int:
     return int(str(inputs.get("rung", 0)))
 
 
-def trouble_of(findings: Sequence[Mapping[str, Any]]) -> str:
+def digest_findings(findings: Sequence[Mapping[str, Any]]) -> str:
     """Return a digest of findings: the same trouble has the same digest."""
     kept = [{name: finding.get(name) for name in _SAME} for finding in findings]
     return hashlib.sha256(to_json(kept).encode()).hexdigest()[:16]
@@ -59,7 +59,7 @@ def level_inputs(inputs: Mapping[str, object]) -> dict[str, object]:
 # Races
 
 
-def racing_with(log: Decklog, task: Task) -> list[Task]:
+def find_rivals(log: Decklog, task: Task) -> list[Task]:
     """List the tasks of other agents in the race of a task."""
     racer = task.inputs.get(RACER)
     if racer is None:
@@ -73,13 +73,13 @@ def racing_with(log: Decklog, task: Task) -> list[Task]:
 
 def end_race(log: Decklog, landing: Task, task: Task) -> None:
     """End a race: the landing waits for no other, and running agents of others are ended."""
-    for other in racing_with(log, task):
+    for other in find_rivals(log, task):
         log.tasks.undepend(landing.id, other.id)
         if other.state != "running":
-            log.tasks.abandon(other.id, reason=OUTRUN)
+            log.tasks.abandon(other.id, reason=LOST_RACE)
 
 
-def drop_out(log: Decklog, claim: Claim, landing: Task, reason: str) -> None:
+def leave_race(log: Decklog, claim: Claim, landing: Task, reason: str) -> None:
     """Take the task of an agent out of its race."""
     claim.release(reason)
     if landing.state.value not in ("done", "abandoned"):
@@ -94,15 +94,15 @@ class RaceWatch:
         self._log = log
         self._landing_of = landing_of
         self._task = task
-        self._looked = -_LOOK_SECONDS
+        self._checked_at = -_LOOK_SECONDS
         self._is_lost = False
 
     def is_lost(self) -> bool:
         """Check whether another agent has won, by a query once a second."""
         racer = self._task.inputs.get(RACER)
-        if racer is None or self._task.role == "land" or self._is_lost or time.monotonic() < self._looked + _LOOK_SECONDS:
+        if racer is None or self._task.role == "land" or self._is_lost or time.monotonic() < self._checked_at + _LOOK_SECONDS:
             return self._is_lost
-        self._looked = time.monotonic()
+        self._checked_at = time.monotonic()
         winner = self._landing_of(self._task).inputs.get(RACER)
         self._is_lost = winner is not None and winner != racer
         return self._is_lost

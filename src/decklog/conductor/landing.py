@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from decklog.conductor.context import RunContext
-from decklog.conductor.git.changes import changes
+from decklog.conductor.git.changes import list_changes
 from decklog.conductor.git.refs import Branches, Remote
 from decklog.conductor.git.repository import ref_part
 from decklog.conductor.stages import LAND, all_tasks
@@ -57,7 +57,7 @@ def prepare(context: RunContext, branch: str | None) -> LandingPlan:
     is_merge = new == target and not repository.is_ancestor(old, target)
     if is_merge:
         new = _merged(context, name, old, target)
-    files = len(changes(repository, old, new))
+    files = len(list_changes(repository, old, new))
     return LandingPlan(
         branch=name, old=old, new=new, tree=repository.tree(new), files=files, is_merge=is_merge, worktree=worktree
     )
@@ -256,7 +256,7 @@ def prepare_request(
         commit=commit,
         title=shorten(title, _LONGEST_TITLE),
         body=_request_body(context, commit),
-        files=len(changes(context.repository, old, commit)),
+        files=len(list_changes(context.repository, old, commit)),
     )
 
 
@@ -284,7 +284,7 @@ def publish(
     def push() -> None:
         # The branch at the remote may be at any earlier commit of the target.
         earlier = context.log.effects.find(context.run_id, tool="conductor.push", limit=200)
-        remote.offer(wanted.branch, wanted.commit, known=[str(effect.facts["commit"]) for effect in earlier])
+        remote.push_branch(wanted.branch, wanted.commit, known=[str(effect.facts["commit"]) for effect in earlier])
 
     def is_pushed(_effect: object) -> EffectCheck:
         return EffectCheck(remote.refs(ref).get(ref) == wanted.commit)

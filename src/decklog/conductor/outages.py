@@ -1,6 +1,6 @@
-"""Outages: quota, login, overload and a full disk use no attempt. The circuit breaker of an account opens for all its agents.
+"""Outages (quota, login, overload, full disk), which use no attempt, and the circuit breaker of each account.
 
-The log stores a breaker as a gate: a closed gate is an open circuit.
+The log stores a circuit breaker as a gate. No agent of the account starts while its gate is closed.
 """
 
 import shutil
@@ -14,9 +14,9 @@ from decklog.conductor.agents.session import SessionOutcome
 from decklog.conductor.context import RunContext
 from decklog.stores.workflow.gates import Gate
 
-# The wait before the next try where no time is stated; it doubles each time in a row.
+# Seconds before the next try if the service names no time. The wait doubles with each failure in a row.
 RETRY_SECONDS = {"quota": 60.0, "overload": 20.0, "login": 30.0}
-# A try may take long; without an answer another may follow after this.
+# Seconds after which another try may start if the last one has no answer.
 HOLD_SECONDS = 60.0
 PROBE_SECONDS = 30.0
 
@@ -33,9 +33,9 @@ class Outages:
         found = self._gates.find(state="closed", limit=200)
         return {gate.name: gate for gate in found}
 
-    # Who can be started
+    # Choice of an agent
 
-    def are_all_shut(self, agents: Sequence[Description]) -> bool:
+    def are_all_closed(self, agents: Sequence[Description]) -> bool:
         """Return whether none of these agents may be started now."""
         closed, now = self.closed_gates(), self._context.log.clock.now()
         gates = [(closed.get(gate_name(agent)), agent) for agent in agents]
@@ -61,20 +61,20 @@ class Outages:
         times = [self._context.log.clock.now() if gate is None else gate.opens_at for gate in gates]
         return min((time for time in times if time is not None), default=None)
 
-    def is_hopeless(self, agents: Sequence[Description], closed: Mapping[str, Gate]) -> bool:
-        """Return whether only a person can open any of these agents' gates, of those that are closed."""
+    def needs_person(self, agents: Sequence[Description], closed: Mapping[str, Gate]) -> bool:
+        """Return whether the gates of all these agents are closed and only a person can open them."""
         gates = [closed.get(gate_name(agent)) for agent in agents]
         return all(gate is not None and gate.opens_at is None for gate in gates)
 
     # Reports of agents
 
     def report_outage(self, agent: Description, outcome: SessionOutcome, began_at: datetime) -> datetime | None:
-        """Close the gate of an agent after an outage, and inform a person once; return when it may be tried again."""
+        """Close the gate of an agent after an outage, and inform a person once. Return when it may be tried again."""
         kind, name = str(outcome.error_class), gate_name(agent)
-        # A probe that reports a login now does not see why it was refused: as without a probe, only a person can open the gate.
+        # If the probe reports a login although it was refused, only a person can open the gate.
         is_for_person = kind == "login" and (not agent.probe or is_logged_in(agent))
         retry = None if is_for_person else RETRY_SECONDS[kind]
-        # A stated time does not end a lost login.
+        # A lost login has no end time, even if the agent names one.
         until = None if kind == "login" else outcome.until
         with self._context.log.transaction():
             gate = self._gates.close(name, kind, until=until, retry_seconds=retry, began_at=began_at)
@@ -83,12 +83,12 @@ class Outages:
         return gate.opens_at
 
     def _inform(self, agent: Description, gate: Gate, stderr: str) -> None:
-        ways = f"Log in again; then: decklog gates open {gate.name!r}" if gate.opens_at is None else "It goes on then."
-        what = {"login": "is no longer logged in", "quota": "has met its quota"}[gate.reason]
-        words = f"\n{stderr}" if stderr else ""
+        ways = f"Log in again; then: decklog gates open {gate.name!r}" if gate.opens_at is None else "It continues by itself."
+        problem = {"login": "is no longer logged in", "quota": "has used up its quota"}[gate.reason]
+        output = f"\n{stderr}" if stderr else ""
         self._context.log.inbox.post(
             "conductor",
-            f"Agent {agent.name} {what} ({gate.name}). No attempt is used. {ways}{words}",
+            f"Agent {agent.name} {problem} ({gate.name}). No attempt is used. {ways}{output}",
             severity="question" if gate.reason == "login" else "info",
             run_id=self._context.run_id,
             key=f"gate:{gate.name}:{gate.reason}:{gate.closed_at}",
@@ -103,14 +103,14 @@ class Outages:
     # Tries without an agent
 
     def allow_retry(self, agents: Sequence[Description]) -> None:
-        """Allow one try of the gates that only a person can open: somebody has just started the run."""
+        """Allow one try of the gates that only a person can open, since a person has just started the run."""
         closed = self.closed_gates()
         for name in {gate_name(agent) for agent in agents} & closed.keys():
             if closed[name].opens_at is None:
                 self._gates.retry(name)
 
     def probe(self, agents: Sequence[Description]) -> None:
-        """Open the gates of agents whose program reports a login again."""
+        """Open the gates of agents whose probe reports a login again."""
         with_probe = [agent for agent in agents if agent.probe]
         closed = self.closed_gates() if with_probe else {}
         for agent in with_probe:
@@ -123,13 +123,13 @@ class Outages:
                 self._gates.close(gate.name, gate.reason, retry_seconds=RETRY_SECONDS["login"])
 
     def is_disk_full(self) -> bool:
-        """Return whether the disk has less room than a run needs."""
+        """Return whether the disk has less free space than a run needs."""
         needed = self._context.configuration.free_megabytes
         return shutil.disk_usage(self._context.repository.state).free < needed * 1024 * 1024
 
 
 def gate_name(agent: Description) -> str:
-    """Return the gate of an agent: that of its account, which it may share with others."""
+    """Return the name of an agent's gate. Agents of one account share it."""
     return f"account {agent.account or agent.name}"
 
 
@@ -138,8 +138,8 @@ def _waits_for_probe(gate: Gate, agent: Description) -> bool:
 
 
 def is_logged_in(agent: Description) -> bool:
-    """Return whether a variable of an agent has a login, or its probe reports one."""
-    environment = commands.environment_of((*agent.pass_env, *agent.home_variables), agent.env)
+    """Return whether an environment variable holds the agent's login, or its probe reports one."""
+    environment = commands.build_environment((*agent.pass_env, *agent.home_variables), agent.env)
     if any(environment.get(name) for name in agent.login_env):
         return True
     try:

@@ -42,7 +42,7 @@ class WorkItem:
     # The task of the log that it was made of, which is finished when this lands.
     source: str = ""
 
-    def as_given(self) -> dict[str, Any]:
+    def as_table(self) -> dict[str, Any]:
         """Return a work item as it is written in a plan."""
         given = {key: list(value) if isinstance(value := getattr(self, key), tuple) else value for key in _KEYS}
         return {key: value for key, value in given.items() if value or key not in ("agent", "model", "race")}
@@ -74,17 +74,17 @@ def parse(content: bytes, *, is_json: bool) -> WorkPlan:
     items = storable(table.get("items"))
     if not isinstance(items, list) or not 0 < len(items) <= MOST_ITEMS:
         raise Invalid(f"a plan has 1 to {MOST_ITEMS} items", hint="Write each as [[items]].", field="items")
-    plan = WorkPlan(checked_goal(table.get("goal")), tuple(_item(number, one) for number, one in enumerate(items, 1)))
+    plan = WorkPlan(check_goal(table.get("goal")), tuple(_item(number, one) for number, one in enumerate(items, 1)))
     _check_needs(plan)
     return plan
 
 
-def read_back(kept: object) -> WorkPlan:
+def parse_stored(kept: object) -> WorkPlan:
     """Parse a stored plan."""
     return parse(json.dumps(kept).encode(), is_json=True)
 
 
-def checked_goal(goal: object) -> str:
+def check_goal(goal: object) -> str:
     """Return a goal. Raise Invalid for an empty one, and for control characters."""
     if not isinstance(goal, str) or not goal.strip():
         raise Invalid("a plan needs a goal", hint='goal = "Teach the parser trailing commas"', field="goal")
@@ -198,13 +198,13 @@ def _meet(some: Sequence[str], others: Sequence[str]) -> bool:
 
 def as_json(proposed: WorkPlan) -> dict[str, Any]:
     """Return a plan as it is stored and shown."""
-    return {"goal": proposed.goal, "items": [item.as_given() for item in proposed.items]}
+    return {"goal": proposed.goal, "items": [item.as_table() for item in proposed.items]}
 
 
 # From tasks
 
 
-def plan_of(log: Decklog, run_id: str, is_wanted: Callable[[Task], bool] = lambda _: True) -> WorkPlan:
+def plan_from_tasks(log: Decklog, run_id: str, is_wanted: Callable[[Task], bool] = lambda _: True) -> WorkPlan:
     """Build a plan of the open tasks of a run that are wanted, and of the open tasks that these wait for.
 
     A task with subtasks is no work item: it is done with its last subtask, and what waits for it waits for all of them.

@@ -12,7 +12,7 @@ from decklog.conductor import commands, settings
 from decklog.conductor.agents.description import READABLE, Description, agent_command
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.git.refs import Remote
-from decklog.conductor.git.repository import HOME, Repository, starting_commit, write_git_directory
+from decklog.conductor.git.repository import REF_PREFIX, Repository, starting_commit, write_git_directory
 from decklog.conductor.settings import Check, Configuration
 from decklog.core.display import one_line
 from decklog.core.errors import DecklogError
@@ -23,7 +23,7 @@ from decklog.stores.workflow.verdicts import CheckOutcome
 
 SECONDS = 60.0
 _SHOWN = 300
-_ABSENT = ", and there is no such program. Install it, or change decklog.toml."
+_ABSENT = ", which is not installed. Install it, or change decklog.toml."
 _NO_NETWORK = re.compile(
     r"(?i)name resolution|could not resolve|network is unreachable|getaddrinfo|EAI_AGAIN|ENETUNREACH|no route to host"
     r"|failed to establish a new connection|nodename nor servname"
@@ -41,7 +41,7 @@ def problems(cwd: Path, commit: str) -> list[str]:
             if configuration.remote is not None:
                 remote = Remote(repository, configuration.remote)
                 remote.check()
-                remote.refs(HOME)
+                remote.refs(REF_PREFIX)
             return list(
                 Trials(settings=configuration, repository=repository, commit=first, folder=Path(state, "trials")).problems()
             )
@@ -75,14 +75,14 @@ class Trials:
     def _agent(self, agent: Description) -> Iterator[str]:
         program, table = str(agent.command[0]), f"[agents.{agent.name}]"
         if shutil.which(program) is None:
-            yield f"agent {agent.name} is called as {program!r}{_ABSENT}"
+            yield f"agent {agent.name} needs the program {program!r}{_ABSENT}"
             return
         if agent.trial and (problem := self._start(agent, [program, *agent.trial], "start")) is not None:
             missing = self._unreadable(program, agent.reads)
             other = f"If {program} does not know {' '.join(agent.trial)}, set in {table}: trial = []"
             yield f"agent {agent.name} does not start in the sandbox: {problem} {_line(table, missing) or other}"
             return
-        probe, environment = list(agent.probe), commands.environment_of(agent.pass_env, agent.env)
+        probe, environment = list(agent.probe), commands.build_environment(agent.pass_env, agent.env)
         if any(environment.get(name) for name in agent.login_env):
             return
         if probe and shutil.which(probe[0]) and (problem := self._start(agent, probe, "login")) is not None:
@@ -122,7 +122,7 @@ class Trials:
     def _check(self, check: Check) -> Iterator[str]:
         program, table = check.command[0], f"[[checks]] {check.name}"
         if "/" not in program and shutil.which(program) is None:
-            yield f"check {check.name} is called as {program!r}{_ABSENT}"
+            yield f"check {check.name} needs the program {program!r}{_ABSENT}"
             return
         runner = Runner(
             repository=self.repository,
@@ -150,7 +150,7 @@ class Trials:
         """List the folders of a program and its interpreter that the sandbox keeps from it."""
         if self._kind is SandboxKind.NONE:
             return []
-        env = commands.environment_of((), {})
+        env = commands.build_environment((), {})
         context = sandbox.CommandContext(str(self.folder), self.folder / "ground", env)
         ground = sandbox.find_allowed_paths(Sandbox(kind=self._kind, readable=commands.expanded(readable)), context)
         known = [os.path.realpath(path) for path in (*ground.readable, *ground.writable)]

@@ -1,4 +1,4 @@
-"""Recovery after a dead conductor: its running agents are adopted, everything else is kept and given back."""
+"""Recover from a dead conductor: adopt its running agents, save all other work, and release its tasks."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -18,33 +18,33 @@ from decklog.stores.tasks.task import Task
 
 
 class Recovery:
-    """Takes over from conductors of this host that have ended."""
+    """Takes over the agents, workspaces and tasks of dead conductors of this host."""
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
         self._log = context.log
-        # Whether something is to be cleaned up: an attempt lost its lease, or the remote was out of reach.
-        self.has_left = False
+        # Set when an attempt lost its lease, or the remote was unreachable.
+        self.needs_cleanup = False
 
-    def take_over(self) -> list[tuple[Claim, int]]:
-        """Adopt agents that run or ended unseen, each with the fencing token of its workspace; give back everything else."""
+    def adopt_agents(self) -> list[tuple[Claim, int]]:
+        """Adopt agents that run or ended unseen, each with its workspace's fencing token. Release all other tasks."""
         adopted = []
         running = self._log.tasks.find(self._context.run_id, state="running", limit=200)
         for task in [one for one in running if self._context.host.is_dead(one.worker)]:
-            attempt = self._with_agent(task) if task.role in (PLAN, WORK) else None
+            attempt = self._find_attempt(task) if task.role in (PLAN, WORK) else None
             claim = self._release(task, attempt)
             if attempt is not None and claim is not None:
                 adopted.append((claim, attempt.fence))
         self.clean_up()
         return adopted
 
-    def _with_agent(self, task: Task) -> AttemptWorkspace | None:
-        """Return the attempt at a task in which an agent was started and whose workspace is still there."""
+    def _find_attempt(self, task: Task) -> AttemptWorkspace | None:
+        """Find the attempt at a task whose agent was started and whose workspace still exists."""
         attempts = (self._context.attempt(task.id, _fence_of(effect)) for effect in self._effects("conductor.spawn", task.id))
         return next((one for one in attempts if not one.is_removed and Running.find(one.mark, one.agent_folder)), None)
 
     def _release(self, task: Task, attempt: AttemptWorkspace | None) -> Claim | None:
-        """Give back a task; with an attempt to go on with, claim it in the same transaction. Of two who try, one gets it."""
+        """Release a task. With an attempt to continue, claim it in the same transaction, so that one conductor gets it."""
         running = Running.find(attempt.mark, attempt.agent_folder) if attempt is not None else None
         if running is not None:
             running.adopt()
@@ -63,18 +63,18 @@ class Recovery:
         except Conflict:
             return None  # another conductor was faster
 
-    # What is left of attempts that nobody goes on with
+    # Remains of attempts that are not continued
 
     def clean_up(self) -> None:
-        """Keep and remove the unused workspaces of this host, and close what was begun for attempts that are over.
+        """Save and remove the unused workspaces of this host, and abandon unfinished steps of ended attempts.
 
-        During an outage of the remote they stay: see `has_left`.
+        Workspaces stay while the remote is unreachable: see `needs_cleanup`.
         """
         made = list(self._effects("conductor.place"))
         newest = dict(sorted((str(effect.task_id), _fence_of(effect)) for effect in made))
-        self.has_left = False
+        self.needs_cleanup = False
         for effect in made:
-            # Only the host of a workspace can look into it.
+            # Only its own host can read a workspace.
             if effect.facts.get("host") == self._context.host.id:
                 self._clean_up(effect, newest)
         for tool, state in product(("place", "spawn"), ("intended", "unknown")):
@@ -100,14 +100,14 @@ class Recovery:
         except Conflict:
             return  # another conductor of this host does it
         except Unavailable:
-            if not self._context.tips.is_away():
+            if not self._context.refs.is_unreachable():
                 raise
-            self.has_left = True
+            self.needs_cleanup = True
 
     def _is_in_use(self, effect: Effect, newest: dict[str, int]) -> bool:
-        """Return whether an agent or a person may work in a workspace: the newest one of a claimed task is in use.
+        """Return whether a workspace is in use: taken over by a person, or the newest one of a running task.
 
-        The task is read each time, since others claim meanwhile.
+        The task is read each time, since other conductors may claim it meanwhile.
         """
         task = self._log.tasks.get(str(effect.task_id))
         by_hand: Any = task.inputs.get(BY_HAND)

@@ -1,4 +1,4 @@
-"""Start a run from a plan, find the run that was started from it, join it from another clone, or fork it."""
+"""Start a run from a plan or a goal, resume it, join it from another clone, or fork it."""
 
 import hashlib
 import os
@@ -12,9 +12,9 @@ from typing import Any
 from decklog.conductor import settings
 from decklog.conductor.checks.examination import refuse_red_base
 from decklog.conductor.context import RunContext, machine
-from decklog.conductor.git.refs import Remote, RunRefs, home_of, run_refs
+from decklog.conductor.git.refs import Remote, RunRefs, ref_prefix, run_refs
 from decklog.conductor.git.repository import Repository, starting_commit
-from decklog.conductor.plan import WorkPlan, checked_goal
+from decklog.conductor.plan import WorkPlan, check_goal
 from decklog.conductor.settings import Configuration
 from decklog.conductor.stages import LAND, all_tasks
 from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
@@ -22,15 +22,15 @@ from decklog.log import Decklog
 from decklog.records.record import every_page
 from decklog.stores.runs.run import Run
 
-# The commits that a task's inputs may name.
-_NAMED = ("base", "start", "tip", "earlier")
+# The inputs of a task that are commits.
+_COMMIT_INPUTS = ("base", "start", "tip", "earlier")
 
 
 @dataclass(frozen=True)
 class RunRequest:
-    """The goal of a run, with a plan or without. Requests with the same `identity` are the same.
+    """A request for a run: its goal, and optionally its plan. Requests with the same `identity` share a run.
 
-    `known_red` are failing tests of the first commit that may stay so. `is_again` starts a completed plan once more.
+    `known_red` are tests that fail on the first commit and may keep failing. `is_again` repeats a completed plan.
     """
 
     goal: str
@@ -42,28 +42,28 @@ class RunRequest:
 
 
 def begin(
-    log: Decklog, wanted: RunRequest, repository: Repository, *, commit: str = "HEAD", say: Callable[[str], object]
+    log: Decklog, request: RunRequest, repository: Repository, *, commit: str = "HEAD", say: Callable[[str], object]
 ) -> RunContext:
-    """Start a run from a commit, or go on with the run of the same request.
+    """Start a run from a commit, or resume the open run of the same request.
 
-    All checks that could refuse it come before the first write.
+    All checks that can refuse the request come before the first write.
     """
-    key = "conductor:" + hashlib.sha256(wanted.identity + os.fsencode(repository.common)).hexdigest()
+    key = "conductor:" + hashlib.sha256(request.identity + os.fsencode(repository.common)).hexdigest()
     earlier = [run for run in every_page(log.runs.find) if (run.key or "").startswith(f"{key}:")]
     for run in (one for one in earlier if one.status.value in ("planning", "active", "paused")):
-        say(f"goes on with run {run.id}")
+        say(f"resuming run {run.id}")
         context = resume(log, run.id, repository)
-        return _prepared(context, wanted, first_commit(run), say) if run.status.value == "planning" else context
-    _refuse_completed(earlier, is_again=wanted.is_again)
+        return _prepare(context, request, first_commit(run), say) if run.status.value == "planning" else context
+    _refuse_completed(earlier, is_again=request.is_again)
     first = starting_commit(repository, commit)
-    configuration = replace(settings.read(repository, first), known_red=frozenset(wanted.known_red))
-    check_agents(configuration, wanted.plan)
-    if wanted.plan is None and not configuration.strategists:
-        raise Invalid("no agent plans here: [roles] strategist is empty", hint="Give a plan: decklog run --plan plan.toml")
+    configuration = replace(settings.read(repository, first), known_red=frozenset(request.known_red))
+    check_agents(configuration, request.plan)
+    if request.plan is None and not configuration.strategists:
+        raise Invalid("no agent can plan this: [roles] strategist is empty", hint="Give a plan: decklog run --plan plan.toml")
     if configuration.remote is not None:
         Remote(repository, configuration.remote).check()
     run = log.runs.start(
-        checked_goal(wanted.goal),
+        check_goal(request.goal),
         key=f"{key}:{len(earlier) + 1}",
         status="planning",
         repo=str(repository.folder),
@@ -71,7 +71,7 @@ def begin(
             "conductor": {
                 "commit": first,
                 "configuration": configuration.digest,
-                "known_red": list(wanted.known_red),
+                "known_red": list(request.known_red),
                 "remote": configuration.remote,
                 "machine": machine(),
                 "host_name": os.uname().nodename,
@@ -79,52 +79,52 @@ def begin(
         },
     )
     context = _context(log, run.id, repository, configuration, configuration.remote)
-    return _prepared(context, wanted, first, say)
+    return _prepare(context, request, first, say)
 
 
 def _refuse_completed(earlier: list[Run], *, is_again: bool) -> None:
-    """Raise Conflict for a plan that a run has completed, so that nobody pays for it twice."""
+    """Raise Conflict for a plan that a run has completed already, so that it is not paid for twice."""
     done = next((run for run in earlier if run.status.value == "completed"), None)
     if done is not None and not is_again:
         raise Conflict(
             f"run {done.id} has completed this already",
-            hint=f"To take what it made: decklog run land {done.id}. To do and pay for all of it once more: add --again.",
+            hint=f"To merge its result: decklog run land {done.id}. To repeat and pay for all of it again: add --again.",
             run_id=done.id,
         )
 
 
-def _prepared(context: RunContext, wanted: RunRequest, first: str, say: Callable[[str], object]) -> RunContext:
-    """Check that the first commit passes, then record the plan and begin."""
-    say(f"run {context.run_id} starts from {first[:12]}; its checks are run on that first")
+def _prepare(context: RunContext, request: RunRequest, first: str, say: Callable[[str], object]) -> RunContext:
+    """Check that the first commit passes its checks, record the plan, and activate the run."""
+    say(f"run {context.run_id} starts from {first[:12]}; running its checks on that commit first")
     try:
         refuse_red_base(context.examiner().base_findings(first), first)
         _refuse_green(context, first)
     except Conflict as problem:
         context.log.runs.finish(context.run_id, status="failed", summary=problem.message)
         raise
-    context.tips.begin(first)
+    context.refs.begin(first)
     with context.log.transaction():
         if context.configuration.run_microdollars is not None:
             limit = context.configuration.run_microdollars
             context.log.budgets.set("run", scope_id=context.run_id, limit_microdollars=limit)
-        if wanted.plan is not None:
-            context.stages.plan(wanted.plan)
+        if request.plan is not None:
+            context.stages.add_plan(request.plan)
         else:
-            is_asked = context.configuration.is_plan_asked if wanted.is_plan_asked is None else wanted.is_plan_asked
-            context.stages.plan_by_agent(wanted.goal, is_asked=is_asked)
+            is_asked = context.configuration.is_plan_asked if request.is_plan_asked is None else request.is_plan_asked
+            context.stages.add_planning_task(request.goal, is_asked=is_asked)
         context.log.runs.update(context.run_id, status="active")
     return context
 
 
 def _refuse_green(context: RunContext, commit: str) -> None:
-    """Raise Conflict for an allowed failing test that passes: a change might break it unseen."""
+    """Raise Conflict if a test that is allowed to fail passes: a change could break it unnoticed."""
     known = context.configuration.known_red
     if known and (green := sorted(known - context.examiner().red_tests(commit))):
-        raise Conflict(f"{green[0]} is not red on commit {commit[:12]}", hint="Leave it out of --from-red.", tests=green)
+        raise Conflict(f"{green[0]} does not fail on commit {commit[:12]}", hint="Remove it from --from-red.", tests=green)
 
 
 def resume(log: Decklog, run_id: str, repository: Repository, *, remote: str | None = None) -> RunContext:
-    """Find a run of this clone, or join one of another clone, and resume it if it was paused."""
+    """Open a run of this clone, or join one of another clone, and resume it if it was paused."""
     context = open_run(log, run_id, repository, remote=remote)
     if log.runs.get(run_id).status.value == "paused":
         log.runs.update(run_id, status="active")
@@ -132,7 +132,7 @@ def resume(log: Decklog, run_id: str, repository: Repository, *, remote: str | N
 
 
 def open_run(log: Decklog, run_id: str, repository: Repository, *, remote: str | None = None) -> RunContext:
-    """Find a run of this clone, or of another that shares a remote with it, without changing it."""
+    """Open a run of this clone, or of another clone that shares a remote with it, without resuming it."""
     run = log.runs.get(run_id)
     facts = _facts(run)
     shared = remote or facts.get("remote")
@@ -143,11 +143,11 @@ def open_run(log: Decklog, run_id: str, repository: Repository, *, remote: str |
 
 
 def open_run_here(log: Decklog, run_id: str, *, state: Path) -> RunContext:
-    """Find a run in the repository that it names. Raise Unavailable if this machine does not have that repository."""
+    """Open a run in its recorded repository. Raise Unavailable if that is not on this machine."""
     run = log.runs.get(run_id)
     facts = _facts(run)
-    there = facts.get("machine")
-    if (there and machine() and there != machine()) or not run.repo or not Path(run.repo).is_dir():
+    run_machine = facts.get("machine")
+    if (run_machine and machine() and run_machine != machine()) or not run.repo or not Path(run.repo).is_dir():
         raise Unavailable(
             f"the repository of run {run_id} is not on this machine: {facts.get('host_name') or 'another'} has it",
             hint=f"On that machine: cd {shlex.quote(run.repo or 'REPOSITORY')}",
@@ -157,22 +157,22 @@ def open_run_here(log: Decklog, run_id: str, *, state: Path) -> RunContext:
 
 
 def _facts(run: Run) -> Mapping[str, Any]:
-    """Return what a run recorded when it began. Raise NotFound for a run that the conductor did not start."""
+    """Return the facts that a run recorded at its start. Raise NotFound if the conductor did not start it."""
     facts = run.metadata.get("conductor")
     if not isinstance(facts, dict):
         raise NotFound(f"run {run.id} was not started by decklog run", hint="Start one: decklog run --plan plan.toml")
     return facts
 
 
-def _join(log: Decklog, run: Run, facts: Mapping[str, Any], repository: Repository, tips: RunRefs) -> None:
-    """Let a clone work on a run, and fetch what has landed. Raise Conflict for a clone that can't."""
+def _join(log: Decklog, run: Run, facts: Mapping[str, Any], repository: Repository, refs: RunRefs) -> None:
+    """Check that a clone can work on a run, and fetch its landed commits. Raise Conflict if it can't."""
     _refuse_another_machine(log, run, facts)
     # The same path may be another clone on another machine. A clone that works on the run has its target.
-    is_known = not tips.is_shared or run.status.value == "planning" or repository.ref(tips.target) is not None
+    is_known = not refs.is_shared or run.status.value == "planning" or repository.ref(refs.target) is not None
     is_home = str(repository.folder) == run.repo and is_known
     if is_home:
         return
-    if not tips.is_shared:
+    if not refs.is_shared:
         raise Conflict(
             f"run {run.id} works on {run.repo}",
             hint=f'Go there: cd {run.repo}. Runs that begin with remote = "origin" in [run] of decklog.toml can be joined.',
@@ -180,15 +180,15 @@ def _join(log: Decklog, run: Run, facts: Mapping[str, Any], repository: Reposito
         )
     if run.status.value == "planning":
         raise Conflict(f"run {run.id} is still being begun on {facts.get('host_name')}", hint="Try again in a moment.")
-    tips.join()
+    refs.join()
 
 
 def _refuse_another_machine(log: Decklog, run: Run, facts: Mapping[str, Any]) -> None:
-    """Raise Conflict for a SQLite log of another machine: file locks work on one machine only."""
-    there = facts.get("machine")
-    if log.db.engine == "sqlite" and there and machine() and there != machine():
+    """Raise Conflict for a SQLite log that another machine uses: file locks work on one machine only."""
+    run_machine = facts.get("machine")
+    if log.db.engine == "sqlite" and run_machine and machine() and run_machine != machine():
         raise Conflict(
-            f"run {run.id} was started on {facts.get('host_name')}, and its log is a SQLite file, which is for one machine",
+            f"run {run.id} was started on {facts.get('host_name')}, and a SQLite log can be used by one machine only",
             hint="Move the log to PostgreSQL, which several machines share: decklog move --help",
             run_id=run.id,
         )
@@ -199,8 +199,8 @@ def _context(log: Decklog, run_id: str, repository: Repository, configuration: C
     return RunContext(log=log, run_id=run_id, repository=repository, configuration=configuration, person=person, remote=remote)
 
 
-def newest(log: Decklog, repository: Repository) -> str:
-    """Return the run that was started last in this repository."""
+def find_newest_run(log: Decklog, repository: Repository) -> str:
+    """Return the id of the newest run in this repository."""
     for run in every_page(log.runs.find):
         if run.repo == str(repository.folder) and "conductor" in run.metadata:
             return run.id
@@ -213,7 +213,7 @@ def first_commit(run: Run) -> str:
 
 
 def check_agents(settings: Configuration, given: WorkPlan | None = None) -> None:
-    """Raise Unavailable if the program of an agent is missing, those that a plan names included."""
+    """Raise Unavailable if the program of an agent of the settings or the plan is missing."""
     named = () if given is None else [name for item in given.items for name in item.agents]
     if given is not None:
         settings.check_plan(given)
@@ -221,8 +221,8 @@ def check_agents(settings: Configuration, given: WorkPlan | None = None) -> None
         program = str(agent.command[0])
         if shutil.which(program) is None:
             raise Unavailable(
-                f"agent {agent.name} is called as {program!r}, and there is no such program",
-                hint="Install it, or describe another in decklog.toml.",
+                f"agent {agent.name} needs the program {program!r}, which is not installed",
+                hint="Install it, or configure another agent in decklog.toml.",
                 program=program,
             )
 
@@ -236,23 +236,23 @@ def fork(
     new_run_id: str | None = None,
     budget_microdollars: int | None = None,
 ) -> RunContext:
-    """Fork a run of this repository at an entry or a time; with the id of an existing fork, go on with it."""
+    """Fork a run of this repository at an entry or a time. With the id of an existing fork, resume it."""
     if new_run_id is not None and (known := find_run(log, new_run_id)) is not None:
         if known.parent_run_id != run_id:
-            raise Conflict(f"there is a run {new_run_id} already, and it is no fork of {run_id}", hint="Choose another id.")
+            raise Conflict(f"run {new_run_id} exists and is not a fork of {run_id}", hint="Choose another id.")
         return resume(log, new_run_id, repository)
     context = open_run(log, run_id, repository)
     limit = budget_microdollars if budget_microdollars is not None else context.configuration.run_microdollars
     with log.transaction():
-        made = log.runs.fork(run_id, at=at, new_run_id=new_run_id)
-        _refuse_useless(log, made, run_id)
-        replace(context, run_id=made.id).stages.ask_about_blocked()
+        forked = log.runs.fork(run_id, at=at, new_run_id=new_run_id)
+        _refuse_idle_fork(log, forked, run_id)
+        replace(context, run_id=forked.id).stages.ask_about_blocked()
         if limit is not None:
-            log.budgets.set("run", scope_id=made.id, limit_microdollars=limit)
-        # Inside of the transaction: a recorded fork has its commits.
-        context.repository.set_refs(_refs(log, made, context))
-        run_refs(context.repository, made.id, context.remote).publish(home_of(made.id), lambda: "a fork needs the remote")
-    return resume(log, made.id, repository)
+            log.budgets.set("run", scope_id=forked.id, limit_microdollars=limit)
+        # Inside the transaction, so that a recorded fork has its commits.
+        context.repository.set_refs(_build_fork_refs(log, forked, context))
+        run_refs(context.repository, forked.id, context.remote).publish(ref_prefix(forked.id), lambda: "a fork needs the remote")
+    return resume(log, forked.id, repository)
 
 
 def find_run(log: Decklog, run_id: str) -> Run | None:
@@ -263,10 +263,10 @@ def find_run(log: Decklog, run_id: str) -> Run | None:
         return None
 
 
-def _refuse_useless(log: Decklog, made: Run, run_id: str) -> None:
-    """Raise Conflict for a fork in which there is nothing to do yet, or any more."""
-    then: Any = log.journal.at("runs", run_id, str(made.parent_seq))
-    status, when = then.status.value, f"run {run_id} at entry {made.parent_seq}"
+def _refuse_idle_fork(log: Decklog, forked: Run, run_id: str) -> None:
+    """Raise Conflict for a fork at an entry where the run had no plan yet or was over."""
+    then: Any = log.journal.at("runs", run_id, str(forked.parent_seq))
+    status, when = then.status.value, f"run {run_id} at entry {forked.parent_seq}"
     if status == "planning":
         raise Conflict(f"{when} had no plan yet", hint="Name a later entry with --at; see: decklog journal find", status=status)
     if status not in ("active", "paused"):
@@ -275,20 +275,20 @@ def _refuse_useless(log: Decklog, made: Run, run_id: str) -> None:
         )
 
 
-def _refs(log: Decklog, made: Run, context: RunContext) -> dict[str, str]:
-    """Return the refs of a fork: its target, and the commits of its open tasks, so that the parent's may be removed."""
-    tasks = list(all_tasks(log, made.id))
+def _build_fork_refs(log: Decklog, forked: Run, context: RunContext) -> dict[str, str]:
+    """Return the refs of a fork: its target and the commits of its open tasks. It then does not need its parent's refs."""
+    tasks = list(all_tasks(log, forked.id))
     landed = [str(task.result["commit"]) for task in tasks if task.role == LAND and isinstance(task.result, dict)]
     still_open = [task.inputs for task in tasks if task.state not in ("done", "abandoned")]
-    named = dict.fromkeys(str(inputs[name]) for inputs in still_open for name in _NAMED if inputs.get(name))
+    named = dict.fromkeys(str(inputs[name]) for inputs in still_open for name in _COMMIT_INPUTS if inputs.get(name))
     repository = context.repository
-    context.tips.fetch_missing((*landed, *named))
+    context.refs.fetch_missing((*landed, *named))
     for commit in (*landed, *named):
         if repository.resolve(commit) is None:
             raise NotFound(
                 f"commit {commit[:12]}, which the run had at that entry, is gone", hint="Name a later entry with --at."
             )
-    home = home_of(made.id)
-    first = first_commit(made)
+    home = ref_prefix(forked.id)
+    first = first_commit(forked)
     target = repository.newest(landed) if landed else first
     return {f"{home}/target": target, **{f"{home}/from/{number}": commit for number, commit in enumerate(named, 1)}}

@@ -103,10 +103,11 @@ def run_status(log: Decklog, run_id: str) -> ConductorStatus:
 def _with_overlaps(log: Decklog, run_id: str, items: list[ItemStatus]) -> list[ItemStatus]:
     """Add to each open work item its overlaps with other open ones."""
     is_open = {one.name for one in items if one.state not in ("landed", "given up")}
-    found = overlaps.known(log, run_id) if len(is_open) > 1 else []
+    found = overlaps.find(log, run_id) if len(is_open) > 1 else []
     if not found:
         return items
-    return [replace(one, meets=tuple(overlaps.met_by(found, one.name, is_open))) if one.name in is_open else one for one in items]
+    meets = {name: tuple(overlaps.describe_open(found, name, is_open)) for name in is_open}
+    return [replace(one, meets=meets[one.name]) if one.name in is_open else one for one in items]
 
 
 def _planning(task: Task) -> ItemStatus:

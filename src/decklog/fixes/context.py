@@ -9,7 +9,7 @@ from typing import Any
 
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.context import SideEffects
-from decklog.conductor.git.repository import HOME, Repository, ref_part, starting_commit
+from decklog.conductor.git.repository import REF_PREFIX, Repository, ref_part, starting_commit
 from decklog.conductor.git.workspaces import remove_folder
 from decklog.conductor.settings import NAME, load, require_consent
 from decklog.conductor.tables import build
@@ -87,7 +87,7 @@ class FixContext:
 
     @property
     def refs(self) -> str:
-        return f"{HOME}/mends/{ref_part(self.mend.id)}"
+        return f"{REF_PREFIX}/mends/{ref_part(self.mend.id)}"
 
     @cached_property
     def rules(self) -> MendSettings:

@@ -327,10 +327,10 @@ def brief(context: FixContext) -> str:
 
 
 def _prove_attempt(
-    fix: FixContext, context: RunContext, task: Task, base: str, tip: str, wanted_end: Callable[[], str | None]
+    fix: FixContext, context: RunContext, task: Task, base: str, tip: str, end_reason: Callable[[], str | None]
 ) -> Examination:
     """Replace the review of a run: a fix without proof goes back to its agent, with the reason."""
-    del task, wanted_end
+    del task, end_reason
     try:
         proof = proof_of(fix, Change(context.repository, base, tip))
     except DecklogError as problem:

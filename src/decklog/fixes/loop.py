@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from decklog.conductor import kill_points
-from decklog.conductor.git.changes import changes
+from decklog.conductor.git.changes import list_changes
 from decklog.conductor.git.repository import Repository, ref_part, starting_commit
 from decklog.conductor.settings import NAME
 from decklog.core.errors import Busy, Conflict, DecklogError, NotFound, TimedOut, Unavailable
@@ -287,7 +287,7 @@ class FixLoop:
         """Return the class of a person's fix by what it changes."""
         tip = starting_commit(context.repository, branch)
         tests = IgnoreFile(context.settings.tests)
-        paths = [one.path for one in changes(context.repository, context.base, tip)]
+        paths = [one.path for one in list_changes(context.repository, context.base, tip)]
         others = [path for path in paths if not tests.covers(path)]
         folder = context.settings.prompt.folder
         if not others:

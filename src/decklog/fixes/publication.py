@@ -105,7 +105,7 @@ def _pull_request(context: FixContext, branch: str) -> dict[str, Any]:
     ref = f"refs/heads/{branch}"
 
     def push() -> None:
-        remote.offer(branch, head, known=list(context.repository.refs(f"{context.refs}/head").values()))
+        remote.push_branch(branch, head, known=list(context.repository.refs(f"{context.refs}/head").values()))
 
     context.acts.perform(f"push:{branch}:{head}", push, lambda _: EffectCheck(remote.refs(ref).get(ref) == head), task_id=None)
     title, _, body = context.change.message.partition("\n")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from decklog.conductor.git.repository import Repository
-from decklog.conductor.plan import plan_of
+from decklog.conductor.plan import plan_from_tasks
 from decklog.conductor.starting import RunRequest
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Invalid
@@ -61,7 +61,7 @@ class RepositoryTracker:
 
     def wanted(self, log: Decklog, query: str) -> RunRequest:
         """Build the plan of the items that match a query."""
-        found = plan_of(log, self.name, matching(query))
+        found = plan_from_tasks(log, self.name, matching(query))
         # The plan has only what is still to be done: nothing is paid for twice.
         return RunRequest(found.goal, f"{self.name} {query}".encode(), found, is_again=True)
 

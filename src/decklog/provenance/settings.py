@@ -35,7 +35,7 @@ def repository_at(folder: str | None = None) -> GitRepository:
     where = folder or os.getcwd()
     found = GitRepository.find(where)
     if found is None:
-        raise NotFound(f"{where} is in no git repository", hint="Change to a folder of one, or run: git init", path=where)
+        raise NotFound(f"{where} is not in a git repository", hint="Change to one, or run: git init", path=where)
     return found
 
 

@@ -82,7 +82,7 @@ def _shorten(found: list[Any]) -> list[dict[str, Any]]:
 
 
 def review_attempt(
-    context: RunContext, task: Task, base: str, tip: str, wanted_end: Callable[[], str | None], **given: Any
+    context: RunContext, task: Task, base: str, tip: str, end_reason: Callable[[], str | None], **given: Any
 ) -> Examination:
     """Review a change of a run. One to be changed goes back to its worker; an unproven one waits for a person."""
     change = Change(context.repository, base, tip, (task.title.partition(": ")[2] or task.title,))
@@ -90,7 +90,7 @@ def review_attempt(
     settings = review_settings.read(context.repository.read(first_commit(context.log.runs.get(context.run_id)), NAME))
     known = _known(context, change, settings)
     if known is None:
-        known = _review(context, task, change, settings, wanted_end, **given)
+        known = _review(context, task, change, settings, end_reason, **given)
     findings = _findings(known)
     if known.verdict is ReviewVerdict.UNPROVEN and had_outage(known):
         # A transient failure uses no attempt.
@@ -127,7 +127,7 @@ def _lines(context: RunContext, review: Review) -> str | None:
 
 
 def _review(
-    context: RunContext, task: Task, change: Change, settings: ReviewSettings, wanted_end: Callable[[], str | None], **given: Any
+    context: RunContext, task: Task, change: Change, settings: ReviewSettings, end_reason: Callable[[], str | None], **given: Any
 ) -> Review:
     folder = context.checks_folder / context.holder / f"review-{ref_part(task.id)}-{task.fence}"
     try:
@@ -139,7 +139,7 @@ def _review(
             run_id=context.run_id,
             task_id=task.id,
             fence=task.fence,
-            wanted_end=wanted_end,
+            end_reason=end_reason,
             **given,
         )
         return gate.review()

@@ -51,7 +51,7 @@ class Change:
 
     @cached_property
     def paths(self) -> Sequence[RawChange]:
-        return changes.changes(self.repository, self.base, self.head)
+        return changes.list_changes(self.repository, self.base, self.head)
 
     @cached_property
     def short_diff(self) -> str:
@@ -118,7 +118,7 @@ class Change:
 
 
 def _added(diff: str) -> list[DiffLine]:
-    return [replace(line, text=line.text.rstrip("\r")) for line in changes.lines_of(diff) if line.sign == "+"]
+    return [replace(line, text=line.text.rstrip("\r")) for line in changes.parse_lines(diff) if line.sign == "+"]
 
 
 # Finding a change

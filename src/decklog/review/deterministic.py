@@ -246,7 +246,7 @@ def _run_checks(change: Change, settings: ReviewSettings, examiner: Examiner) ->
 
 def _tree_faults(change: Change) -> Iterator[Finding]:
     """Yield what no tree may have: links out of it, submodules, files that are too large, conflict markers."""
-    for fault in changes.faults(change.repository, change.base, change.base, change.head, ()):
+    for fault in changes.find_faults(change.repository, change.base, change.base, change.head, ()):
         # An attempt that did nothing is no fault of a change that somebody wants.
         if fault.signature == changes.NO_CHANGE:
             continue

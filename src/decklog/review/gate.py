@@ -318,13 +318,13 @@ def build_gate(
     *,
     run_id: str,
     make: BuildProvider | None = None,
-    wanted_end: Callable[[], str | None] = lambda: None,
+    end_reason: Callable[[], str | None] = lambda: None,
     **given: Any,
 ) -> ReviewGate:
     """Build a gate: checks and models run in `folder`; prompts come from the commit that the change starts from."""
     repository = change.repository
-    runner = Runner.beneath(folder / "checks", log, repository, settings.sandbox, wanted_end=wanted_end)
-    models = settings.setup(log, repository, change.base, folder / "calls", build=make, wanted_end=wanted_end)
+    runner = Runner.beneath(folder / "checks", log, repository, settings.sandbox, end_reason=end_reason)
+    models = settings.setup(log, repository, change.base, folder / "calls", build=make, end_reason=end_reason)
     ask = Ask(models, log, run_id, given.get("task_id"))
     return ReviewGate(log=log, change=change, settings=settings, runner=runner, ask=ask, run_id=run_id, **given)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from decklog.conductor.git.changes import DiffLine
-from decklog.conductor.git.repository import Repository, call
+from decklog.conductor.git.repository import Repository, run_git
 from decklog.core.display import counted
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.guard.policy import Publication
@@ -257,7 +257,7 @@ def _usual_sources(publication: Publication, repository: Repository, folder: Pat
     # Settings of the remote or of the command line may name other refs.
     given = [value.partition("=")[::2] for option, value in publication.options if option == "-c"]
     words = ["config", "-z", "--get-regexp", _PUSH_SETTINGS]
-    found = call(words, variables={"GIT_CONFIG_NOSYSTEM": "0"}, cwd=folder, accepted=(0, 1)).text
+    found = run_git(words, variables={"GIT_CONFIG_NOSYSTEM": "0"}, cwd=folder, accepted=(0, 1)).text
     for name, value in [*given, *(one.partition("\n")[::2] for one in found.split("\0") if one)]:
         key = name.lower()
         if (key == "push.default" and value == "matching") or (key.endswith(".mirror") and value != "false"):
@@ -270,7 +270,7 @@ def _usual_sources(publication: Publication, repository: Repository, folder: Pat
 def _is_other_object(repository: Repository, source: str, folder: Path) -> bool:
     """Return whether a source is an object other than a commit, such as a tag of a file."""
     words = ["rev-parse", "--verify", "--quiet", "--end-of-options", source]
-    is_there = call(words, variables={}, cwd=folder, accepted=(0, 1, 128)).code == 0
+    is_there = run_git(words, variables={}, cwd=folder, accepted=(0, 1, 128)).code == 0
     return is_there and repository.resolve(source) is None
 
 

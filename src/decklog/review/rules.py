@@ -16,7 +16,7 @@ from importlib.resources import files
 from itertools import accumulate
 from typing import Any
 
-from decklog.conductor.git.changes import DiffLine, lines_of
+from decklog.conductor.git.changes import DiffLine, parse_lines
 from decklog.guard.files.gitignore import IgnoreFile
 from decklog.review.change import Change
 from decklog.review.result import Finding, Severity
@@ -161,7 +161,7 @@ def sources(change: Change, tests: tuple[str, ...]) -> tuple[Source, ...]:
 
 def _read(change: Change, test_paths: IgnoreFile) -> Iterator[Source]:
     lines: dict[str, list[DiffLine]] = {}
-    for line in lines_of(change.short_diff):
+    for line in parse_lines(change.short_diff):
         lines.setdefault(line.path, []).append(line)
     for one in change.paths:
         after = change.content(one.path) if one.status != "D" else b""

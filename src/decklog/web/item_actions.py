@@ -7,7 +7,7 @@ from typing import Any
 
 from decklog.conductor import landing, starting
 from decklog.conductor.context import RunContext
-from decklog.conductor.items.item import BY_HAND, Item, Rounds, change_of, find_item, located, split_name
+from decklog.conductor.items.item import BY_HAND, Item, Rounds, find_item, find_item_change, quote_line, split_name
 from decklog.core.display import counted
 from decklog.core.errors import Conflict, Invalid
 from decklog.core.folders import state_home
@@ -85,8 +85,8 @@ def _comment(request: SiteRequest, item: Item, given: Mapping[str, str]) -> None
     path, _, number = given["where"].rpartition(":")
     if not path or not number.isdecimal() or len(number) > 9:
         raise Invalid(f"{given['where']!r} names no line: write FILE:LINE, such as src/lexer.py:12", field="where")
-    change = change_of(context, item)
-    quoted = located(context.repository, "" if change is None else change.tip, path, int(number))
+    change = find_item_change(context, item)
+    quoted = quote_line(context.repository, "" if change is None else change.tip, path, int(number))
     with signed(request, is_needed=False) as who:
         Rounds(context).post(item, given["text"], by=who, where=(path, int(number)), quoted=quoted)
 
@@ -194,7 +194,7 @@ ITEM_ACTIONS = {
         facts=lambda _, item: tuple(
             (task.state.value, str(task.blocker or task.reason or "no reason given")) for task in _held(item)[:3]
         ),
-        perform=lambda request, item, _: Rounds(context_of(request, item.run_id)).wake(item),
+        perform=lambda request, item, _: Rounds(context_of(request, item.run_id)).resume_item(item),
     ),
     STOP: WebAction(
         load=_item_with(lambda item: [] if item.is_over else item.open_tasks, "{} is over"),

@@ -22,7 +22,7 @@ from decklog import Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
 from decklog.conductor.items import takeover
-from decklog.conductor.items.item import find_item, patch_of
+from decklog.conductor.items.item import build_patch, find_item
 from decklog.guard.sandbox.sandbox import SandboxKind, best_kind
 from decklog.guard.shell import process_tree
 from tests.agents.fake_model import FakeModel, Step, Use
@@ -253,7 +253,7 @@ def test_a_message_reaches_a_running_agent_and_what_it_asks_for_lands(agent: str
 
 def test_a_person_takes_over_and_what_they_change_lands_with_what_the_agent_did(agent: str, shop: Shop) -> None:
     context, thread = shop.begin(work_item("slow", agent))
-    wait_until(lambda: "FOUR" in patch_of(context, find_item(shop.log, context.run_id, "slow")), seconds=60)
+    wait_until(lambda: "FOUR" in build_patch(context, find_item(shop.log, context.run_id, "slow")), seconds=60)
     opened = takeover.open_item(context, find_item(shop.log, context.run_id, "slow"), by="Ana")
     thread.join()
     # The agent was ended before it reported what it spent.

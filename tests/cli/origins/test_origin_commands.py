@@ -76,4 +76,4 @@ def test_stats_are_a_table_json_and_markdown(folder: TextFolder, decklog: Progra
 def test_commands_outside_of_a_repository_say_so(log_folder: object, decklog: Program) -> None:
     for words in (["why", "a:1"], ["commit", "show"], ["stats"]):
         answer = decklog(*words)
-        assert (answer.code, "in no git repository" in answer.err) == (3, True), answer
+        assert (answer.code, "not in a git repository" in answer.err) == (3, True), answer

@@ -240,7 +240,7 @@ def agent_command(
     )
 
 
-def driven(agent: Description, argv: list[str], prompt: Path, answers: Path, *, is_sandboxed: bool) -> list[str]:
+def client_command(agent: Description, argv: list[str], prompt: Path, answers: Path, *, is_sandboxed: bool) -> list[str]:
     """Build the command of the client that prompts an agent with a file, and finds answers and messages in a folder."""
     order = {
         "command": argv,

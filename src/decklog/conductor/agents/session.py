@@ -105,26 +105,26 @@ class SessionOutcome:
 
 @dataclass
 class SessionMessages:
-    """The messages of people to one session. `pending` lists the undelivered ones, `on_delivery` records a delivery."""
+    """The messages of people to one session. `find_pending` lists the undelivered ones, `on_delivery` records a delivery."""
 
     folder: Path
-    pending: Callable[[], Sequence[Message]]
+    find_pending: Callable[[], Sequence[Message]]
     on_delivery: Callable[[str], object]
     # Whether the agent's client takes messages while it works.
-    is_taken: bool
-    _looked: float = -_MESSAGE_SECONDS
+    has_live_client: bool
+    _checked_at: float = -_MESSAGE_SECONDS
 
-    def look(self) -> None:
+    def write_new(self) -> None:
         """Write new messages to where the client finds them."""
-        if not self.is_taken or time.monotonic() - self._looked < _MESSAGE_SECONDS:
+        if not self.has_live_client or time.monotonic() - self._checked_at < _MESSAGE_SECONDS:
             return
-        self._looked = time.monotonic()
-        for message in self.pending():
+        self._checked_at = time.monotonic()
+        for message in self.find_pending():
             path = self.folder / f"message-{message.id}.json"
             if not path.exists():
                 _write_json(path, {"id": message.id, "text": message.body})
 
-    def delivered(self, message_id: object) -> None:
+    def mark_delivered(self, message_id: object) -> None:
         """Record that the client has delivered a message to the agent, if there is such a message."""
         if (self.folder / f"message-{os.path.basename(str(message_id))}.json").exists():
             self.on_delivery(str(message_id))
@@ -139,7 +139,7 @@ class Questions:
         self._task_id = task_id
         self._folder = folder
         self._open: dict[int, str] = {}
-        self._since = self._looked = 0.0
+        self._since = self._checked_at = 0.0
 
     @property
     def seconds(self) -> float:
@@ -169,13 +169,13 @@ class Questions:
         )
         self._since = self._since if self._open else time.monotonic()
         self._open[number] = approval.id
-        self._looked = 0.0
+        self._checked_at = 0.0
 
-    def look(self) -> None:
+    def write_answers(self) -> None:
         """Write the answers of people to where the client finds them."""
-        if not self._open or time.monotonic() - self._looked < _QUESTION_SECONDS:
+        if not self._open or time.monotonic() - self._checked_at < _QUESTION_SECONDS:
             return
-        self._looked = time.monotonic()
+        self._checked_at = time.monotonic()
         for number, approval_id in list(self._open.items()):
             approval = self._log.approvals.get(approval_id)
             if approval.state != "open":
@@ -215,24 +215,24 @@ class AgentSession:
         self._follower = Follower(self.running.folder)
         self._reader = StreamReader(self.description)
         self._calls = CallPairs(self.description)
-        self._questions = Questions(self.log, self.terms.run_id, self.terms.task_id, answers_of(self.running.folder))
+        self._questions = Questions(self.log, self.terms.run_id, self.terms.task_id, answers_folder(self.running.folder))
         self._number = 0
         self._started: str | None = None
         self._model = self.description.model
-        self._overdrawn = self._is_answered = False
+        self._is_over_budget = self._is_answered = False
         # Reported by the program: no model has answered.
-        self._is_unasked = False
+        self._used_no_tokens = False
 
-    def watch(self, wanted_end: Callable[[], str | None]) -> SessionOutcome:
-        """Follow the agent to its end; `wanted_end` gives a reason as soon as it is to be ended."""
+    def watch(self, end_reason: Callable[[], str | None]) -> SessionOutcome:
+        """Follow the agent to its end; `end_reason` gives a reason as soon as it is to be ended."""
         with self.running.watched() as wait:
-            ended = self._followed(wanted_end, wait)
-        self._take(self._follower.rest())
-        self._note_all(self._reader.rest())
+            ended = self._follow(end_reason, wait)
+        self._read_events(self._follower.rest())
+        self._apply_events(self._reader.rest())
         self._append(self._calls.unfinished())
         self.outcome.exit_code, self.outcome.reason = ended.get("exit_code"), ended.get("reason", "refused")
         self.outcome.killed = killed_by(ended) if self.outcome.ended_for is None and "reason" in ended else None
-        self._take_errors()
+        self._read_errors()
         if "charged" not in self.outcome.counts:
             self._charge_unreported()
         return self.outcome
@@ -243,7 +243,7 @@ class AgentSession:
         found = tokens_in_transcript(self._home, transcript, session) if transcript and session is not None else {}
         for model, tokens in found.items():
             self._charge(dict(zip(FIGURES, tokens, strict=True)), model)
-        if not found and self.outcome.error_class not in OUTAGES and self._may_have_asked:
+        if not found and self.outcome.error_class not in OUTAGES and self._may_have_called_model:
             self._charge({})
 
     @property
@@ -251,7 +251,7 @@ class AgentSession:
         """The private home of its program, where it has its transcripts."""
         return self.running.folder / "home"
 
-    def _take_errors(self) -> None:
+    def _read_errors(self) -> None:
         """Keep the end of standard error, which may name the error of an agent that failed."""
         outcome = self.outcome
         outcome.stderr = "\n".join(Follower(self.running.folder, "stderr").rest())[-LONGEST_TEXT:].strip()
@@ -259,36 +259,36 @@ class AgentSession:
             outcome.error_class = self._reader.class_of({"text": outcome.stderr})
 
     @property
-    def _may_have_asked(self) -> bool:
+    def _may_have_called_model(self) -> bool:
         """Whether a model may have been asked: not if the program reports zero tokens, or failed before it did anything."""
         outcome = self.outcome
         if outcome.reason != "exited":
             return True
         is_failed_start = outcome.exit_code != 0 and not any(outcome.counts.get(kind) for kind in (*_ANSWERS, "text"))
-        return not (is_failed_start or self._is_unasked)
+        return not (is_failed_start or self._used_no_tokens)
 
-    def _followed(self, wanted_end: Callable[[], str | None], wait: Callable[[float], bool]) -> dict[str, Any]:
+    def _follow(self, end_reason: Callable[[], str | None], wait: Callable[[float], bool]) -> dict[str, Any]:
         """Read the agent's output until its end; return how it ended."""
-        heard = progressed = time.monotonic()
+        last_event = last_progress = time.monotonic()
         seconds, is_ending, may_be_over = SHORTEST_WAIT, False, True
         longest = min(LONGEST_WAIT, 15 * (self.description.stall_minutes or 1))
         while not may_be_over or (ended := self.running.ending()) is None:
-            events = self._take(self._follower.lines())
+            events = self._read_events(self._follower.lines())
             now = time.monotonic()
-            self._questions.look()
+            self._questions.write_answers()
             if self.messages is not None:
-                self.messages.look()
+                self.messages.write_new()
             # An agent that waits for a person is not stalled.
             is_waiting = self._questions.newest is not None
-            heard = now if events or is_waiting else heard
-            progressed = now if is_waiting or any(event.is_progress for event in events) else progressed
-            why = None if is_ending else self._why_end(now - heard, now - progressed) or wanted_end()
-            if why is not None:
-                self.outcome.ended_for, is_ending = why, True
-                self.outcome.approval = self._questions.newest if why == ASKED else None
+            last_event = now if events or is_waiting else last_event
+            last_progress = now if is_waiting or any(event.is_progress for event in events) else last_progress
+            reason = None if is_ending else self._find_end_reason(now - last_event, now - last_progress) or end_reason()
+            if reason is not None:
+                self.outcome.ended_for, is_ending = reason, True
+                self.outcome.approval = self._questions.newest if reason == ASKED else None
                 self.running.stop(KINDLY)
             seconds = SHORTEST_WAIT if events or is_ending else min(seconds * 1.5, longest)
-            may_be_over = wait(min(seconds, self._until_stall(now - heard, now - progressed)))
+            may_be_over = wait(min(seconds, self._until_stall(now - last_event, now - last_progress)))
         return ended
 
     def end(self) -> None:
@@ -297,9 +297,9 @@ class AgentSession:
         while self.running.ending() is None:
             time.sleep(SHORTEST_WAIT)
 
-    def _why_end(self, silent: float, without_progress: float) -> str | None:
+    def _find_end_reason(self, silent: float, without_progress: float) -> str | None:
         """Return why to end an agent: its budget is used up, nobody answers it, or it is stalled."""
-        if self._overdrawn:
+        if self._is_over_budget:
             return "budget"
         if self._questions.seconds > 60 * self.description.ask_minutes:
             return ASKED
@@ -315,22 +315,22 @@ class AgentSession:
         stall = self.description.stall_minutes * 60
         return max(SHORTEST_WAIT, min(stall - silent, 2 * stall - without_progress))
 
-    def _take(self, lines: Iterable[str]) -> list[StreamEvent]:
+    def _read_events(self, lines: Iterable[str]) -> list[StreamEvent]:
         events = [event for line in lines for event in self._reader.read(line, self._follower.arrived)]
-        self._note_all(events)
+        self._apply_events(events)
         return events
 
-    def _note_all(self, events: list[StreamEvent]) -> None:
-        self._append(entry for event in events if event.is_recorded for entry in self._entries(event))
+    def _apply_events(self, events: list[StreamEvent]) -> None:
+        self._append(entry for event in events if event.is_recorded for entry in self._build_entries(event))
         for event in events:
-            self._note(event)
+            self._apply_event(event)
 
     def _append(self, found: Iterable[SessionEntry]) -> None:
-        entries = [self._row(one) for one in found]
+        entries = [self._build_row(one) for one in found]
         if entries:
             self.log.journal.append_many(entries)
 
-    def _entries(self, event: StreamEvent) -> Iterable[SessionEntry]:
+    def _build_entries(self, event: StreamEvent) -> Iterable[SessionEntry]:
         """Return the entries to record of an event."""
         if event.kind in ("tool", "result"):
             return [*self._calls.entries(event), *([SessionEntry("unread", event.problem)] if event.problem else ())]
@@ -348,7 +348,7 @@ class AgentSession:
             SessionEntry("unread" if event.kind == "noise" else event.kind, text, {**named, **(event.usage or {}), **cut} or None)
         ]
 
-    def _row(self, entry: SessionEntry) -> dict[str, Any]:
+    def _build_row(self, entry: SessionEntry) -> dict[str, Any]:
         self._number += 1
         return {
             "stream": self.terms.run_id,
@@ -362,7 +362,7 @@ class AgentSession:
             "key": f"{self.running.mark}:{self._number}",
         }
 
-    def _note(self, event: StreamEvent) -> None:
+    def _apply_event(self, event: StreamEvent) -> None:
         outcome, taken = self.outcome, event.taken
         outcome.counts[event.kind] = outcome.counts.get(event.kind, 0) + 1
         outcome.session = taken.get("session") or outcome.session
@@ -380,9 +380,9 @@ class AgentSession:
         if event.usage:
             self._charge(event.usage)
         elif event.usage is not None:
-            self._is_unasked = True
+            self._used_no_tokens = True
         if event.kind == "delivered" and self.messages is not None:
-            self.messages.delivered(taken.get("message"))
+            self.messages.mark_delivered(taken.get("message"))
         if event.kind == "ask":
             self._questions.ask(self.description.name, taken)
 
@@ -409,7 +409,7 @@ class AgentSession:
         limit = self.terms.budget_microdollars
         # An unknown price does not end the session; its time limit does.
         is_over = charge.overdrew and charge.cost_microdollars is not None
-        self._overdrawn = self._overdrawn or is_over or (limit is not None and self.outcome.microdollars > limit)
+        self._is_over_budget = self._is_over_budget or is_over or (limit is not None and self.outcome.microdollars > limit)
 
     def _named_model(self) -> str | None:
         """Return the model of the session; where the output names none, that of the transcript in the private home."""
@@ -418,6 +418,6 @@ class AgentSession:
         return self._model
 
 
-def answers_of(folder: Path) -> Path:
+def answers_folder(folder: Path) -> Path:
     """Return the folder with the answers of people to a session, which the agent can't write to."""
     return folder.parent / "answers"

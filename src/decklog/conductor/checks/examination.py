@@ -13,7 +13,7 @@ from typing import Any
 
 from decklog.conductor.checks.lost_tests import RemovedTests, TestFile, hidden, moved, python_files, test_files
 from decklog.conductor.checks.running import MOST_RUNS, OUT_OF_DISK, CheckOutput, Runner, census
-from decklog.conductor.git.changes import added_lines, changes
+from decklog.conductor.git.changes import list_added_lines, list_changes
 from decklog.conductor.git.repository import fixed_settings, version
 from decklog.conductor.settings import Check, Configuration
 from decklog.core.errors import Conflict, Unavailable
@@ -90,7 +90,7 @@ class Examiner:
 
     def _raise_outage(self, check: Check, commit: str, output: CheckOutput) -> None:
         """Raise Unavailable for a check that was ended from outside each time."""
-        if output.outage is None or self._runner.wanted_end() is not None:
+        if output.outage is None or self._runner.end_reason() is not None:
             return
         message = f"check {check.name} has no result for commit {commit[:12]}: it was {output.outage} {MOST_RUNS} times"
         if output.outage != OUT_OF_DISK:
@@ -152,7 +152,7 @@ class Examiner:
 
     def examine(self, base: str, tip: str) -> Examination:
         """Examine the change from one commit to another."""
-        changed = changes(self._repository, base, tip)
+        changed = list_changes(self._repository, base, tip)
         paths = [one.path for one in changed if one.status != "D"]
         questions = self._questions(base, tip, changed)
         old_tests = [one for one in changed if one.status != "A" and self._tests.covers(one.path)]
@@ -230,7 +230,7 @@ class Examiner:
         protected = [one.path for one in changed if self._protected.covers(one.path)]
         if protected:
             found.append({"kind": "protected", "text": "paths that decide what is run, or what is good", "paths": protected})
-        lines = added_lines(self._repository, base, tip)
+        lines = list_added_lines(self._repository, base, tip)
         code = [(path, line) for path, line in lines if not self._tests.covers(path)]
         knowing = [f"{path}: {line.strip()}" for path, line in code if _KNOWS_ITS_TESTS.search(line)]
         if knowing:

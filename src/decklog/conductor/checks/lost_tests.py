@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 
 from decklog.conductor.checks.removed_code import RemovedCode, bound_names, gone
 from decklog.conductor.checks.running import PASSED
-from decklog.conductor.git.changes import changes
+from decklog.conductor.git.changes import list_changes
 from decklog.conductor.git.repository import Repository
 from decklog.core.python_source import parsed
 from decklog.guard.files.gitignore import IgnoreFile
@@ -397,7 +397,7 @@ def python_files(
     repository: Repository, base: str, tip: str, is_wanted: Callable[[str], bool]
 ) -> tuple[dict[str, bytes | None], dict[str, bytes | None]]:
     """Read the changed files of Python before and after a change; a missing one is None."""
-    paths = [one.path for one in changes(repository, base, tip) if one.path.endswith(".py") and is_wanted(one.path)]
+    paths = [one.path for one in list_changes(repository, base, tip) if one.path.endswith(".py") and is_wanted(one.path)]
     old, new = ({path: repository.read(commit, path) for path in paths} for commit in (base, tip))
     return old, new
 

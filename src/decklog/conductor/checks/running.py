@@ -68,14 +68,14 @@ class CheckCompanion(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Runner:
-    """Runs checks. `wanted_end` gives a reason as soon as a running check is to be ended."""
+    """Runs checks. `end_reason` gives a reason as soon as a running check is to be ended."""
 
     repository: Repository
     person: Person
     sandbox: SandboxKind
     log_file: str | None
     folder: Path
-    wanted_end: Callable[[], str | None] = field(default=lambda: None)
+    end_reason: Callable[[], str | None] = field(default=lambda: None)
 
     @classmethod
     def beneath(cls, folder: Path, log: Decklog, repository: Repository, sandbox: SandboxKind, **given: Any) -> "Runner":
@@ -93,7 +93,7 @@ class Runner:
         """
         for _ in range(MOST_RUNS):
             result = self._run_once(check, commit, mark, changed, companion)
-            if result.outage is None or self.wanted_end() is not None:
+            if result.outage is None or self.end_reason() is not None:
                 break
         return result
 
@@ -137,7 +137,7 @@ class Runner:
             grace_seconds=GRACE_SECONDS,
         )
         try:
-            ended = commands.run(command, self.wanted_end)
+            ended = commands.run(command, self.end_reason)
         except DecklogError as problem:
             return CheckOutput(CheckOutcome.ERROR, 127, f"it can't be started: {problem.message}")
         output = read_output(folder).text[-SHOWN:]

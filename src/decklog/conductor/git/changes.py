@@ -1,4 +1,4 @@
-"""The differences between two commits, and the faults that no change may have."""
+"""List the differences between two commits, check them for faults, and parse patches."""
 
 import posixpath
 import re
@@ -19,14 +19,14 @@ _MARKERS = ("<<<<<<< ", ">>>>>>> ")
 
 @dataclass(frozen=True)
 class Fault:
-    """A reason for which a change is not accepted, even if it passes the checks."""
+    """A reason to reject a change even if it passes the checks."""
 
     signature: str
     text: str
     paths: tuple[str, ...] = ()
 
 
-def changes(repository: Repository, base: str, tip: str) -> list[RawChange]:
+def list_changes(repository: Repository, base: str, tip: str) -> list[RawChange]:
     """List the paths that differ between two commits."""
     raw = repository.on_objects(*_DIFF, "-z", "--raw", "--no-abbrev", base, tip).out
     return list(parse_raw(raw.decode(errors="surrogateescape").split("\0")))
@@ -34,40 +34,40 @@ def changes(repository: Repository, base: str, tip: str) -> list[RawChange]:
 
 def is_only_space(repository: Repository, base: str, tip: str) -> bool:
     """Return whether two commits differ only in empty lines and white space at the ends of lines."""
-    if any(one.status != "M" for one in changes(repository, base, tip)):
+    if any(one.status != "M" for one in list_changes(repository, base, tip)):
         return False
     words = (*_DIFF, "--numstat", "--ignore-space-at-eol", "--ignore-blank-lines", base, tip)
     return not repository.on_objects(*words).out.strip()
 
 
-def faults(repository: Repository, base: str, start: str, tip: str, allowed: Sequence[str]) -> list[Fault]:
-    """List the faults of a change: nothing new, paths out of bounds, or files that may not be in a tree."""
+def find_faults(repository: Repository, base: str, start: str, tip: str, allowed: Sequence[str]) -> list[Fault]:
+    """List the faults of a change: no change at all, paths that are not allowed, or unsafe files."""
     if repository.tree(tip) == repository.tree(start):
         return [Fault(NO_CHANGE, "the tip has the same files as the commit that the attempt began with")]
     if is_only_space(repository, start, tip):
         return [Fault(NO_CHANGE, "only white space differs from the commit that the attempt began with")]
     if not repository.is_ancestor(start, tip):
         return [Fault("history", "the tip does not descend from the commit that the attempt began with")]
-    changed = changes(repository, base, tip)
-    marked = (path for path, line in added_lines(repository, base, tip) if line.startswith(_MARKERS))
+    changed = list_changes(repository, base, tip)
+    marked = (path for path, line in list_added_lines(repository, base, tip) if line.startswith(_MARKERS))
     found = [
-        Fault("out-of-bounds", "paths that the task does not allow were changed", _outside(changed, allowed)),
+        Fault("out-of-bounds", "the change has paths that the task does not allow", _outside_paths(changed, allowed)),
         Fault("submodule", "a submodule was added or moved", tuple(one.path for one in changed if one.mode == SUBMODULE)),
-        Fault("link-out", "a link leads out of the tree", _links_out(repository, changed)),
-        Fault("too-large", f"files are larger than {LARGEST_FILE} bytes", _too_large(repository, changed)),
+        Fault("link-out", "a link leads out of the tree", _outside_links(repository, changed)),
+        Fault("too-large", f"files are larger than {LARGEST_FILE} bytes", _large_files(repository, changed)),
         Fault("conflict-marker", "conflict markers were left", tuple(dict.fromkeys(marked))),
     ]
     return [fault for fault in found if fault.paths]
 
 
-def _outside(changed: Sequence[RawChange], allowed: Sequence[str]) -> tuple[str, ...]:
+def _outside_paths(changed: Sequence[RawChange], allowed: Sequence[str]) -> tuple[str, ...]:
     if not allowed:
         return ()
     patterns = IgnoreFile(tuple(allowed))
     return tuple(one.path for one in changed if not patterns.covers(one.path))
 
 
-def _links_out(repository: Repository, changed: Sequence[RawChange]) -> tuple[str, ...]:
+def _outside_links(repository: Repository, changed: Sequence[RawChange]) -> tuple[str, ...]:
     found = []
     for one in changed:
         if one.mode == LINK:
@@ -78,7 +78,7 @@ def _links_out(repository: Repository, changed: Sequence[RawChange]) -> tuple[st
     return tuple(found)
 
 
-def _too_large(repository: Repository, changed: Sequence[RawChange]) -> tuple[str, ...]:
+def _large_files(repository: Repository, changed: Sequence[RawChange]) -> tuple[str, ...]:
     files = [one for one in changed if one.status != "D" and one.mode not in (LINK, SUBMODULE)]
     sizes = repository.sizes([str(one.new) for one in files])
     return tuple(one.path for one, size in zip(files, sizes, strict=True) if int(size) > LARGEST_FILE)
@@ -107,7 +107,7 @@ class DiffLine:
 
 @dataclass(frozen=True)
 class ChangedBlock:
-    """Lines that follow each other. `heading` is what git prints after the numbers, often the enclosing function."""
+    """A hunk of consecutive lines. `heading` is git's text after the numbers, often the enclosing function."""
 
     heading: str
     lines: tuple[DiffLine, ...]
@@ -131,47 +131,49 @@ class ChangedFile:
         return sum(line.sign == sign for block in self.blocks for line in block.lines)
 
 
-def added_lines(repository: Repository, base: str, tip: str) -> list[tuple[str, str]]:
+def list_added_lines(repository: Repository, base: str, tip: str) -> list[tuple[str, str]]:
     """List the lines that a change adds, each with its path."""
     words = (*_DIFF, "-p", "-U0", "--no-ext-diff", "--no-textconv", "--no-color", base, tip)
     patch = repository.on_objects(*words).out.decode(errors="replace")
-    return [(line.path, line.text) for line in lines_of(patch) if line.sign == "+"]
+    return [(line.path, line.text) for line in parse_lines(patch) if line.sign == "+"]
 
 
-def lines_of(patch: str) -> Iterator[DiffLine]:
-    """Yield the lines of a patch that git has written, with or without context."""
-    return (line for file in files_of(patch) for block in file.blocks for line in block.lines)
+def parse_lines(patch: str) -> Iterator[DiffLine]:
+    """Yield the lines of a patch from git, with or without context."""
+    return (line for file in parse_files(patch) for block in file.blocks for line in block.lines)
 
 
-def files_of(patch: str) -> list[ChangedFile]:
-    """Parse the files of a patch, in its order."""
-    # Not by splitlines: a form feed is within a line to git.
+def parse_files(patch: str) -> list[ChangedFile]:
+    """Parse the files of a patch, in their order."""
+    # `splitlines` would also split at form feeds, which git does not.
     lines = patch.split("\n")
-    # A line of a block never begins like this, as each has a sign.
+    # Lines of a hunk begin with a sign, so they never match.
     starts = [number for number, line in enumerate(lines) if line.startswith("diff --git ")]
-    return [_file(lines[start:end]) for start, end in pairwise((*starts, len(lines)))]
+    return [_parse_file(lines[start:end]) for start, end in pairwise((*starts, len(lines)))]
 
 
-def _file(lines: list[str]) -> ChangedFile:
+def _parse_file(lines: list[str]) -> ChangedFile:
     at = next((number for number, line in enumerate(lines) if _BLOCK.match(line)), len(lines))
     head = lines[:at]
     notes = [note for sign, note in _NOTES.items() if any(line.startswith(sign) for line in head)]
-    notes += [f"renamed from {_name(line.removeprefix('rename from '))}" for line in head if line.startswith("rename from ")]
-    path = _path(head)
-    return ChangedFile(path, tuple(notes), tuple(_blocks(path, lines[at:])))
+    notes += [f"renamed from {_unquote(line.removeprefix('rename from '))}" for line in head if line.startswith("rename from ")]
+    path = _parse_path(head)
+    return ChangedFile(path, tuple(notes), tuple(_parse_blocks(path, lines[at:])))
 
 
-def _path(head: list[str]) -> str:
-    names = {sign: _name(line[len(sign) :]) for line in head for sign in ("+++ ", "--- ", "rename to ") if line.startswith(sign)}
+def _parse_path(head: list[str]) -> str:
+    names = {
+        sign: _unquote(line[len(sign) :]) for line in head for sign in ("+++ ", "--- ", "rename to ") if line.startswith(sign)
+    }
     for sign in ("+++ ", "rename to ", "--- "):
         if names.get(sign, "/dev/null") != "/dev/null":
             return names[sign].removeprefix("a/") if sign == "--- " else names[sign]
-    # A binary file and a change of the mode have no such lines: both names after the word are the same.
+    # Binary files and mode changes have no such lines: both names of the first line are the same.
     both = head[0].removeprefix("diff --git ")
-    return _name(both[len(both) // 2 + 1 :])
+    return _unquote(both[len(both) // 2 + 1 :])
 
 
-def _name(text: str) -> str:
+def _unquote(text: str) -> str:
     """Parse the name of a file in the head of a diff, which git may quote."""
     name = text.rstrip("\t\r")
     if name.startswith('"') and name.endswith('"'):
@@ -179,7 +181,7 @@ def _name(text: str) -> str:
     return name.removeprefix("b/")
 
 
-def _blocks(path: str, lines: list[str]) -> Iterator[ChangedBlock]:
+def _parse_blocks(path: str, lines: list[str]) -> Iterator[ChangedBlock]:
     rows = iter(lines)
     for row in rows:
         found = _BLOCK.match(row)

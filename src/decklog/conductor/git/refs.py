@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from decklog.conductor.git.repository import HOME, GitResult, Repository, call, check_own, ref_part
+from decklog.conductor.git.repository import REF_PREFIX, GitResult, Repository, check_own, ref_part, run_git
 from decklog.core.errors import Conflict, NotFound, TimedOut, Unavailable
 
 # In the user's own folder the user's settings count, filters and ignored files among them; hooks do not run.
@@ -30,7 +30,7 @@ _NO_QUESTIONS = "ssh -oBatchMode=yes -oConnectTimeout=15"
 _FETCH = ("fetch", "--quiet", "--no-tags", "--no-prune", "--no-write-fetch-head", "--no-recurse-submodules")
 _PUSH = ("push", "--quiet", "--porcelain", "--no-verify", "--no-follow-tags", "--no-signed", "--recurse-submodules=no")
 SHORTEST_WAIT, LONGEST_WAIT = 0.2, 15.0
-_T = TypeVar("_T")
+_Result = TypeVar("_Result")
 
 
 class Branches:
@@ -41,7 +41,8 @@ class Branches:
 
     def current(self) -> str:
         """Return the branch that is checked out in the repository's folder."""
-        found = call(["symbolic-ref", "--quiet", "--short", "HEAD"], variables={}, cwd=self._repository.folder, accepted=(0, 1))
+        words = ["symbolic-ref", "--quiet", "--short", "HEAD"]
+        found = run_git(words, variables={}, cwd=self._repository.folder, accepted=(0, 1))
         if found.code:
             raise Conflict("no branch is checked out here", hint="Name one: decklog run land RUN --branch main")
         return found.text
@@ -63,46 +64,45 @@ class Branches:
         return None
 
     def refuse_dirty(self, worktree: Path, branch: str) -> None:
-        """Raise Conflict for a folder with uncommitted changes: nothing in it is touched, stashed or overwritten."""
+        """Raise Conflict for a folder with uncommitted changes, which are never stashed or overwritten."""
         changed = self._in(worktree, "status", "--porcelain", "--untracked-files=no").text
         if changed:
             paths = [line.strip().split(" ", 1)[-1] for line in changed.splitlines()]
             raise Conflict(
-                f"{branch} is checked out in {worktree}, with changes that are not committed: {', '.join(paths[:_SHOWN])}",
+                f"{branch} is checked out in {worktree} with uncommitted changes: {', '.join(paths[:_SHOWN])}",
                 hint="Commit or stash them, then land.",
                 paths=paths,
             )
 
     def move(self, branch: str, new: str, old: str, worktree: Path | None) -> None:
-        """Move a branch forward from one commit to another, with the files where it is checked out.
+        """Move a branch forward from `old` to `new`, and update the files where it is checked out.
 
-        Raise Conflict if it is no longer checked out where it was: a merge would move another branch, and a ref that moves
-        alone leaves files behind.
+        Raise Conflict if it is no longer checked out in `worktree`: a merge there would move another branch.
         """
         if self.worktree(branch) != worktree:
-            raise _gone_on(branch)
+            raise _branch_moved(branch)
         if worktree is None:
             moved = self._repository.on_refs("update-ref", f"refs/heads/{branch}", new, old, accepted=(0, 1, 128)).code == 0
         else:
             if self.commit(branch) != old:
-                raise _gone_on(branch)
+                raise _branch_moved(branch)
             try:
                 moved = self._in(worktree, "merge", "--ff-only", "--quiet", new).code == 0
             except Unavailable as problem:
-                raise Conflict(f"{branch} was left as it is: {problem.message}", hint="Move what is in the way.") from problem
+                raise Conflict(f"{branch} was not moved: {problem.message}", hint="Move the files in the way.") from problem
         if not moved:
-            raise _gone_on(branch)
+            raise _branch_moved(branch)
 
     def _in(self, worktree: Path, *words: str) -> GitResult:
-        return call(words, variables=_AS_THE_USER, cwd=worktree)
+        return run_git(words, variables=_AS_THE_USER, cwd=worktree)
 
 
-def _gone_on(branch: str) -> Conflict:
-    return Conflict(f"{branch} has gone on meanwhile", hint="Land again, on its newest commit.")
+def _branch_moved(branch: str) -> Conflict:
+    return Conflict(f"{branch} has moved meanwhile", hint="Land again, on its newest commit.")
 
 
 class Remote:
-    """One remote of a repository. Raises Unavailable where it is out of reach."""
+    """One remote of a repository. Its methods raise Unavailable if it is unreachable."""
 
     def __init__(self, repository: Repository, name: str) -> None:
         self._repository = repository
@@ -117,30 +117,30 @@ class Remote:
             )
 
     def refs(self, beneath: str) -> dict[str, str]:
-        """Return all refs beneath a name, or of that name, as the remote has them now."""
+        """Return the current refs of the remote that equal a name or are below it, with their commits."""
         lines = self._call("ls-remote", "--quiet", "--refs", self.name, beneath, f"{beneath}/*").text.splitlines()
         return {name: value for value, _, name in (line.partition("\t") for line in lines)}
 
     def push(self, refs: Mapping[str, str]) -> None:
-        """Push refs of ours, all of them or none."""
+        """Push refs of Decklog, all of them or none."""
         for name in refs:
             check_own(name)
         if refs:
             self._call(*_PUSH, "--atomic", self.name, *(f"+{value}:{name}" for name, value in refs.items()))
 
     def swap(self, name: str, new: str, old: str | None) -> bool:
-        """Move a ref of the remote from one commit to another; return whether it was still at the first."""
+        """Move a ref of the remote from `old` to `new`; return False if it was not at `old`."""
         check_own(name)
         words = (*_PUSH, f"--force-with-lease={name}:{old or ''}", self.name, f"{new}:{name}")
         if self._call(*words, accepted=(0, 1)).code == 0:
             return True
         now = self.refs(name).get(name)
         if now == old:
-            raise Unavailable(f"remote {self.name} refuses {name}", hint="See the answer of its server: git push --dry-run")
+            raise Unavailable(f"remote {self.name} refuses {name}", hint="See its server's answer: git push --dry-run")
         return False
 
-    def offer(self, branch: str, commit: str, *, known: Sequence[str]) -> None:
-        """Push a branch of ours. Raise Conflict if the remote has another branch of that name."""
+    def push_branch(self, branch: str, commit: str, *, known: Sequence[str]) -> None:
+        """Push a branch. Raise Conflict if the remote has another branch of that name."""
         ref = f"refs/heads/{branch}"
         now = self.refs(ref).get(ref)
         if now is not None and now not in known:
@@ -148,14 +148,14 @@ class Remote:
         self._call(*_PUSH, f"--force-with-lease={ref}:{now or ''}", self.name, f"{commit}:{ref}")
 
     def drop(self, names: Sequence[str]) -> None:
-        """Drop those of some refs of our own that the remote has."""
-        there = self.refs(os.path.commonpath(names)) if names else {}
-        gone = [f":{name}" for name in names if name in there]
+        """Delete refs of Decklog at the remote, those that it has."""
+        remote_refs = self.refs(os.path.commonpath(names)) if names else {}
+        gone = [f":{name}" for name in names if name in remote_refs]
         if gone:
             self._call(*_PUSH, "--atomic", self.name, *gone)
 
     def fetch(self, refs: Sequence[str]) -> None:
-        """Fetch refs of the remote, each given as NAME, or as NAME:NAME to have it here too, forward only."""
+        """Fetch refs of the remote. NAME fetches only the commits, NAME:NAME also sets the local ref, forward only."""
         with self._repository.locked():
             self._call(*_FETCH, "--stdin", self.name, given="".join(f"{ref}\n" for ref in refs).encode())
 
@@ -166,7 +166,7 @@ class Remote:
         ssh = {} if is_set else {"GIT_SSH_COMMAND": _NO_QUESTIONS}
         own = {"GIT_DIR": str(self._repository.common), "GIT_CONFIG_NOSYSTEM": "0", **ssh, **variables}
         try:
-            return call(
+            return run_git(
                 words,
                 variables=own,
                 # A remote's address may be a path relative to the folder of the repository.
@@ -198,7 +198,7 @@ class RunRefs:
 
     @property
     def is_shared(self) -> bool:
-        """Whether other hosts get them through a remote."""
+        """Whether other hosts share the refs through a remote."""
         return self._remote is not None
 
     @property
@@ -230,10 +230,10 @@ class RunRefs:
     def target_commit(self) -> str:
         """Return the commit that the target is at."""
         if self._remote is not None:
-            self._reached(self._follow)
+            self._contact(self._follow)
         found = self._repository.ref(self.target)
         if found is None:
-            raise NotFound(f"{self.target} does not exist here", hint="See what is kept: decklog run rescue")
+            raise NotFound(f"this clone has no {self.target}", hint="List the kept commits: decklog run rescue")
         return found
 
     def _follow(self) -> None:
@@ -241,58 +241,58 @@ class RunRefs:
         self._remote.fetch([f"{self.target}:{self.target}"])
 
     def advance(self, new: str, old: str) -> bool:
-        """Move the target from one commit to another; return whether it was still at the first."""
+        """Move the target from `old` to `new`; return False if it was not at `old`."""
         remote = self._remote
         if remote is None:
             return self._repository.swap_ref(self.target, new, old)
-        is_moved = self._reached(lambda: remote.swap(self.target, new, old))
-        self._reached(self._follow)
+        is_moved = self._contact(lambda: remote.swap(self.target, new, old))
+        self._contact(self._follow)
         return is_moved
 
-    # What attempts left
+    # Saved work of attempts
 
-    def publish(self, beneath: str, wanted_end: Callable[[], str | None]) -> None:
-        """Push refs of this clone to the remote; wait during an outage until `wanted_end` gives a reason to stop."""
+    def publish(self, beneath: str, end_reason: Callable[[], str | None]) -> None:
+        """Push refs of this clone to the remote. Retry during an outage until `end_reason` returns a reason to stop."""
         remote = self._remote
         if remote is None:
             return None
         refs = self._repository.refs(beneath)
         while True:
             try:
-                return self._reached(lambda: remote.push(refs))
+                return self._contact(lambda: remote.push(refs))
             except Unavailable:
-                if wanted_end() is not None:
+                if end_reason() is not None:
                     raise
             time.sleep(min(self._wait, 1.0))
 
     def fetch_missing(self, commits: Iterable[object]) -> None:
-        """Fetch those of some commits that only other hosts have."""
+        """Fetch those commits that this clone does not have."""
         missing = [str(commit) for commit in commits if commit and not self._repository.has(str(commit))]
         remote = self._remote
         if not missing or remote is None:
             return
-        there, here = self._reached(lambda: remote.refs(self._home)), self._repository.refs(self._home)
+        theirs, local = self._contact(lambda: remote.refs(self._home)), self._repository.refs(self._home)
         # Never overwrite a ref of this clone: its commits may not be at the remote yet.
-        wanted = [name if name in here else f"{name}:{name}" for name, value in there.items() if here.get(name) != value]
+        wanted = [name if name in local else f"{name}:{name}" for name, value in theirs.items() if local.get(name) != value]
         if wanted:
-            self._reached(lambda: remote.fetch(wanted))
+            self._contact(lambda: remote.fetch(wanted))
         if left := [commit for commit in missing if not self._repository.has(commit)]:
             raise Conflict(
                 f"remote {remote.name} does not have commit {left[0][:12]}, which the log names",
-                hint="Have the host that made it push it again: decklog run work there.",
+                hint="Push it again from the host that created it: run decklog run work there.",
                 commits=left,
             )
 
     def drop(self, names: list[str]) -> None:
-        """Drop refs here and at the remote."""
+        """Delete refs in this clone and at the remote."""
         if self._remote is not None:
             self._remote.drop(names)
         self._repository.drop_refs(names)
 
     # Outages
 
-    def is_away(self) -> bool:
-        """Return whether the remote was out of reach at the last try; try again after a wait."""
+    def is_unreachable(self) -> bool:
+        """Return whether the remote is unreachable; try it again after a wait."""
         remote = self._remote
         if remote is None or self.trouble is None:
             return False
@@ -300,13 +300,13 @@ class RunRefs:
             if self.trouble is None or time.monotonic() < self._next_try:
                 return self.trouble is not None
             try:
-                self._reached(lambda: remote.refs(self.target))
+                self._contact(lambda: remote.refs(self.target))
             except Unavailable:
                 return True
             return False
 
-    def _reached(self, act: Callable[[], _T]) -> _T:
-        """Call the remote, and note whether it is in reach."""
+    def _contact(self, act: Callable[[], _Result]) -> _Result:
+        """Call the remote, and remember whether it was reachable."""
         try:
             found = act()
         except Unavailable as problem:
@@ -318,11 +318,11 @@ class RunRefs:
         return found
 
 
-def home_of(run_id: str) -> str:
+def ref_prefix(run_id: str) -> str:
     """Return the prefix of all refs of a run."""
-    return f"{HOME}/{ref_part(run_id)}"
+    return f"{REF_PREFIX}/{ref_part(run_id)}"
 
 
 def run_refs(repository: Repository, run_id: str, remote: str | None) -> RunRefs:
     """Return the refs of a run, shared through a remote if one is named."""
-    return RunRefs(repository, home_of(run_id), None if remote is None else Remote(repository, remote))
+    return RunRefs(repository, ref_prefix(run_id), None if remote is None else Remote(repository, remote))

@@ -1,4 +1,4 @@
-"""Run git on the user's repository: on its objects, without anybody's settings, and on the refs under `refs/decklog/`.
+"""Run git on the user's repository: on its objects without user settings, and on its refs.
 
 Only refs under `refs/decklog/` are written.
 """
@@ -18,12 +18,12 @@ from decklog.conductor import kill_points
 from decklog.core.errors import Conflict, Invalid, NotFound, TimedOut, Unavailable
 from decklog.core.folders import state_home
 
-HOME = "refs/decklog"
-# The part of it that keeps files of sessions; `decklog prune` releases them.
+REF_PREFIX = "refs/decklog"
+# Refs below this name keep files of sessions; `decklog prune` removes them.
 SESSIONS = "sessions"
 LONGEST_SECONDS = 300.0
 OLDEST = (2, 38)
-# Fixed so that the repository's settings start no program, and merges are the same on every computer.
+# Fixed, so that the repository's settings start no program and merges are the same on every machine.
 _SETTINGS = {
     "core.hooksPath": "/dev/null",
     "core.fsmonitor": "false",
@@ -56,7 +56,7 @@ _VARIABLES = {
 }
 _PASSED = ("PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR")
 _OPTIONS = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
-_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+_PLAIN_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def fixed_settings() -> Mapping[str, str]:
     return dict(_SETTINGS)
 
 
-def call(
+def run_git(
     words: Sequence[str],
     *,
     variables: Mapping[str, str],
@@ -102,7 +102,7 @@ def call(
     settings: Sequence[str] = (),
     seconds: float = LONGEST_SECONDS,
 ) -> GitResult:
-    """Call git without its user's environment, hooks and prompts; raise unless it ends with an accepted code.
+    """Run git without the user's environment, hooks and prompts. Raise unless its exit code is accepted.
 
     `settings` are added to the fixed ones, each as NAME=VALUE.
     """
@@ -131,8 +131,8 @@ def call(
 
 @cache
 def version() -> str:
-    """Return the version of git. Raise Unavailable for one that is too old to merge without a working tree."""
-    words = call(["--version"], variables={}).text.split()
+    """Return the version of git. Raise Unavailable if it is too old to merge without a working tree."""
+    words = run_git(["--version"], variables={}).text.split()
     numbers = tuple(int(part) for part in words[2].split(".")[:2] if part.isdigit())
     if numbers < OLDEST:
         raise Unavailable(f"git is {words[2]}; merging without a working tree needs 2.38", hint="Install a newer git.")
@@ -140,15 +140,15 @@ def version() -> str:
 
 
 def ref_part(text: str) -> str:
-    """Spell any name as one part of a ref; characters that git does not allow become %XX, and so does the name of sessions."""
+    """Encode a name as one part of a ref. Characters that git does not allow become %XX; the name `sessions` is encoded too."""
     if text.lower() == SESSIONS:
-        return _escaped(text[0]) + text[1:]
-    parts = ["".join(letter if letter in _PLAIN else _escaped(letter) for letter in part) for part in text.split(".")]
+        return _escape(text[0]) + text[1:]
+    parts = ["".join(letter if letter in _PLAIN_CHARACTERS else _escape(letter) for letter in part) for part in text.split(".")]
     # A ref may have single dots within, and does not end in `.lock`.
     return ".".join(parts) if all(parts) and parts[-1] != "lock" else "%2E".join(parts)
 
 
-def _escaped(letter: str) -> str:
+def _escape(letter: str) -> str:
     return "".join(f"%{byte:02X}" for byte in letter.encode(errors="surrogateescape"))
 
 
@@ -183,13 +183,13 @@ class Repository:
 
     @cached_property
     def _private(self) -> Path:
-        """A git directory of the conductor's own, with nobody else's settings."""
+        """The conductor's own git directory, without user settings."""
         folder = self.state / "git"
         if not folder.is_dir():
-            making = self.state / f"git.{os.getpid()}"
-            write_git_directory(making, branch="none", is_sha256=self.is_sha256)
+            unfinished = self.state / f"git.{os.getpid()}"
+            write_git_directory(unfinished, branch="none", is_sha256=self.is_sha256)
             try:
-                making.rename(folder)
+                unfinished.rename(folder)
             except OSError:
                 if not folder.is_dir():
                     raise
@@ -205,20 +205,20 @@ class Repository:
         given: bytes | None = None,
         accepted: Sequence[int] = (0,),
         variables: Mapping[str, str] | None = None,
-        also: Path | None = None,
+        extra_objects: Path | None = None,
     ) -> GitResult:
-        """Call git on objects alone; `also` is a further folder of objects to read."""
+        """Run git on objects only. `extra_objects` is a further folder of objects to read."""
         own = {"GIT_DIR": str(self._private), "GIT_OBJECT_DIRECTORY": str(self.objects), "GIT_CONFIG_GLOBAL": "/dev/null"}
-        more = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": _listed(also)} if also is not None else {}
-        return call(words, variables={**own, **more, **(variables or {})}, given=given, accepted=accepted)
+        more = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": _quote_path_list(extra_objects)} if extra_objects is not None else {}
+        return run_git(words, variables={**own, **more, **(variables or {})}, given=given, accepted=accepted)
 
     def on_refs(self, *words: str, given: bytes | None = None, accepted: Sequence[int] = (0,)) -> GitResult:
-        """Call git in the user's repository, to look up names and to write refs of our own."""
-        return call(words, variables={"GIT_DIR": str(self.common)}, given=given, accepted=accepted)
+        """Run git in the user's repository, to look up names and to write Decklog's refs."""
+        return run_git(words, variables={"GIT_DIR": str(self.common)}, given=given, accepted=accepted)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the refs for others of this host: git does not wait for a lock, but fails."""
+        """Lock the refs against other processes of this host. Git would fail instead of waiting for its own lock."""
         with open(self.state / "refs.lock", "wb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
@@ -226,16 +226,16 @@ class Repository:
     # Names
 
     def resolve(self, name: str) -> str | None:
-        """Return the commit that a name means to the user; None if there is none."""
+        """Return the commit of a branch, tag or commit name; None if there is none."""
         words = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
-        found = call(words, variables={}, cwd=self.folder, accepted=(0, 1, 128))
+        found = run_git(words, variables={}, cwd=self.folder, accepted=(0, 1, 128))
         return found.text if found.code == 0 else None
 
     def person(self) -> Person:
         """Return the name that the user commits under."""
         words = ["config", "-z", "--get-regexp", r"^user\.(name|email)$"]
-        found = call(words, variables={"GIT_CONFIG_NOSYSTEM": "0"}, cwd=self.folder, accepted=(0, 1)).text
-        # Of several values the last counts, as everywhere in git's settings.
+        found = run_git(words, variables={"GIT_CONFIG_NOSYSTEM": "0"}, cwd=self.folder, accepted=(0, 1)).text
+        # Of several values the last one counts, as in git.
         values = dict(one.partition("\n")[::2] for one in found.split("\0"))
         name, email = (values.get(f"user.{key}", "").strip() for key in ("name", "email"))
         return Person(name or "Decklog", email or "decklog@localhost")
@@ -251,42 +251,42 @@ class Repository:
         return {name: value for value, _, name in (line.partition(" ") for line in lines)}
 
     def set_refs(self, values: Mapping[str, str]) -> None:
-        """Set refs of our own, all of them or none."""
+        """Set refs of Decklog, all of them or none."""
         self._update_refs(values, [f"update {name} {value}\n" for name, value in values.items()])
 
     def drop_refs(self, names: Sequence[str]) -> None:
-        """Drop refs of our own, all of them or none."""
+        """Delete refs of Decklog, all of them or none."""
         self._update_refs(names, [f"delete {name}\n" for name in names])
 
-    def _update_refs(self, names: Sequence[str] | Mapping[str, str], orders: list[str]) -> None:
+    def _update_refs(self, names: Sequence[str] | Mapping[str, str], instructions: list[str]) -> None:
         for name in names:
             check_own(name)
         with self.locked():
-            self.on_refs("update-ref", "--stdin", given="".join(orders).encode())
+            self.on_refs("update-ref", "--stdin", given="".join(instructions).encode())
 
     def swap_ref(self, name: str, new: str, old: str) -> bool:
-        """Move a ref of our own from one commit to another; return whether it was still at the first."""
+        """Move a ref of Decklog from `old` to `new`; return False if it was not at `old`."""
         check_own(name)
         with self.locked():
             return self.on_refs("update-ref", name, new, old, accepted=(0, 1, 128)).code == 0
 
-    def is_in_a_branch(self, commit: str) -> bool:
-        """Return whether a branch of the user's, here or of a remote, has a commit in its history."""
+    def is_in_branch(self, commit: str) -> bool:
+        """Return whether a local or remote branch has a commit in its history."""
         words = ("for-each-ref", "--count=1", "--format=%(refname)", f"--contains={commit}", "refs/heads", "refs/remotes")
         return bool(self.on_refs(*words).text)
 
     # Objects
 
     def time_of(self, commit: str) -> int:
-        """Return when a commit was made, in seconds since 1970."""
+        """Return the time of a commit, in seconds since 1970."""
         return int(self.on_objects("log", "-1", "--format=%ct", commit).text)
 
     def tree(self, commit: str) -> str:
-        """Return the tree of a commit, named by its id."""
+        """Return the tree of a commit, given by its id."""
         return self._tree_and_parents(commit)[0]
 
     def parents(self, commit: str) -> tuple[str, ...]:
-        """Return the parents of a commit, named by its id."""
+        """Return the parents of a commit, given by its id."""
         return tuple(self._tree_and_parents(commit)[1:])
 
     def _tree_and_parents(self, commit: str) -> list[str]:
@@ -295,7 +295,7 @@ class Repository:
         return self._commits[commit]
 
     def has(self, commit: str) -> bool:
-        """Return whether a commit is here."""
+        """Return whether this clone has a commit."""
         return self.on_objects("cat-file", "-e", f"{commit}^{{commit}}", accepted=(0, 1, 128)).code == 0
 
     def is_ancestor(self, ancestor: str, commit: str) -> bool:
@@ -307,7 +307,7 @@ class Repository:
         return [int(size) for size in self._batch("--batch-check=%(objectsize)", objects).split()] if objects else []
 
     def newest(self, commits: Sequence[str]) -> str:
-        """Return the one of several commits of one line that has all others in its history."""
+        """Return the newest of several commits of one line of history."""
         (found,) = self.on_objects("merge-base", "--independent", *dict.fromkeys(commits)).text.split()
         return found
 
@@ -317,9 +317,9 @@ class Repository:
         return found.out if found.code == 0 else None
 
     def read_many(self, names: Sequence[str], *, largest: int) -> dict[str, bytes | None]:
-        """Read files by `COMMIT:PATH` with two calls of git; None for one that is missing or larger than `largest`."""
+        """Read files by `COMMIT:PATH` with two calls of git. Missing files and files above `largest` are None."""
         found: dict[str, bytes | None] = dict.fromkeys(names)
-        # Not by `splitlines`: the name of a missing file may have a carriage return.
+        # `splitlines` would also split at a carriage return in the name of a missing file.
         sizes = [line.split() for line in self._batch("--batch-check=%(objecttype) %(objectsize)", names).split(b"\n")[:-1]]
         small = [name for name, size in zip(names, sizes, strict=True) if size[0] == b"blob" and int(size[1]) <= largest]
         answer, start = self._batch("--batch=%(objectsize)", small), 0
@@ -372,35 +372,35 @@ def _locate(path: str) -> tuple[str, ...]:
     """Return whether the repository of a folder is bare and shallow, its git directory, and the top of its files."""
     words = ("--is-bare-repository", "--is-shallow-repository", "--git-common-dir", "--show-toplevel")
     # In a bare repository the last one fails; the answers before it are printed.
-    found = call(["rev-parse", *words], variables={}, cwd=path, accepted=(0, 128))
+    found = run_git(["rev-parse", *words], variables={}, cwd=path, accepted=(0, 128))
     lines = found.out.decode(errors="surrogateescape").removesuffix("\n").split("\n")
     if lines == [""]:
-        raise NotFound(f"{path} is in no git repository", hint="Go to one, or make one: git init && git commit")
+        raise NotFound(f"{path} is not in a git repository", hint="Go to one, or create one: git init && git commit")
     if found.code and lines[0] != "true":
-        raise Invalid(f"{path} is inside of what git keeps for itself", hint="Go to where the files of the repository are.")
+        raise Invalid(f"{path} is inside a .git directory", hint="Go to the folder with the repository's files.")
     if len(lines) > len(words):
         # A folder's name has line breaks.
-        return tuple(call(["rev-parse", word], variables={}, cwd=path).text for word in words)
+        return tuple(run_git(["rev-parse", word], variables={}, cwd=path).text for word in words)
     return (*lines, "", "", "")[: len(words)]
 
 
 def check_own(name: str) -> None:
-    """Raise Invalid for a ref that is not the conductor's own."""
-    if not name.startswith(f"{HOME}/"):
-        raise Invalid(f"{name} is not a ref of the conductor's", hint="Only refs/decklog/ is written.", ref=name)
+    """Raise Invalid for a ref outside of `refs/decklog/`."""
+    if not name.startswith(f"{REF_PREFIX}/"):
+        raise Invalid(f"{name} is not a ref of the conductor", hint="Only refs under refs/decklog/ are written.", ref=name)
 
 
-def _listed(objects: Path) -> str:
+def _quote_path_list(objects: Path) -> str:
     """Quote a folder for a list that is separated by colons."""
     text = str(objects)
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' if ":" in text or text.startswith('"') else text
 
 
 def starting_commit(repository: Repository, name: str) -> str:
-    """Return the commit of a name. Raise Conflict for a repository without commits, and NotFound for an unknown name."""
+    """Return the commit of a name. Raise Conflict for a repository without commits, NotFound for an unknown name."""
     found = repository.resolve(name)
     if found is None and name == "HEAD":
-        raise Conflict("this repository has no commit yet", hint="Make one: git add . && git commit")
+        raise Conflict("this repository has no commit yet", hint="Create one: git add . && git commit")
     if found is None:
         raise NotFound(f"there is no commit {name!r}", hint="Name a branch, a tag or a commit; see: git log", name=name)
     return found
@@ -433,7 +433,7 @@ def write_git_directory(
 
 
 def borrow_objects(folder: Path, objects: Path) -> None:
-    """Let a git directory read the objects of one folder, and of no other."""
+    """Make a git directory read the objects of one other folder, and of no further one."""
     path = folder / "objects/info/alternates"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)

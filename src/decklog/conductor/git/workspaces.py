@@ -1,8 +1,8 @@
-"""Workspaces: a folder for each attempt, with a private repository that reads the user's objects and nothing else.
+"""Workspaces: a folder for each attempt, with a private repository that reads only the user's objects.
 
-`keep` saves all that an attempt left: commits, other branches, the stash, commits that were reset away, and loose files. An agent
-may have written to the `.git` of its workspace, so no git runs in it. Its refs are read as files, its objects without its
-settings, and changed files are found by an index of ours.
+`keep` saves all work of an attempt: commits, other branches, the stash, commits that were reset away, and loose files. An agent
+may have changed the `.git` of its workspace, so git never runs in it. Refs are read as files, objects without the workspace's
+settings, and changed files are found by the conductor's own index.
 """
 
 import os
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from decklog.conductor import kill_points
-from decklog.conductor.git.repository import HOME, Person, Repository, borrow_objects, ref_part, write_git_directory
+from decklog.conductor.git.repository import REF_PREFIX, Person, Repository, borrow_objects, ref_part, write_git_directory
 from decklog.core.errors import DecklogError
 
 BRANCH = "work"
@@ -40,7 +40,7 @@ class Workspace:
 
     @property
     def index(self) -> Path:
-        """The index from when the workspace was made: an agent can mark files as unchanged in its own."""
+        """The index from when the workspace was made. It is trusted: an agent can mark files as unchanged in its own index."""
         return self.folder / "index"
 
     @property
@@ -51,41 +51,41 @@ class Workspace:
 def workspace(repository: Repository, run_id: str, task_id: str, fence: int) -> Workspace:
     """Return the workspace of an attempt."""
     run, task = ref_part(run_id), ref_part(task_id)
-    return Workspace(repository.state / run / f"{task}-{fence}", f"{HOME}/{run}/tasks/{task}/{fence}")
+    return Workspace(repository.state / run / f"{task}-{fence}", f"{REF_PREFIX}/{run}/tasks/{task}/{fence}")
 
 
 def make(repository: Repository, place: Workspace, commit: str, person: Person) -> None:
-    """Make a workspace with the files of a commit; remove what a crash left half made."""
-    making = place.folder / "making"
-    shutil.rmtree(making, ignore_errors=True)
-    making.mkdir(parents=True, mode=0o700)
+    """Make a workspace with the files of a commit. Remove a half-made one of a crash."""
+    unfinished = place.folder / "making"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True, mode=0o700)
     place.index.unlink(missing_ok=True)
-    repository.populate(commit, making, place.index)
+    repository.populate(commit, unfinished, place.index)
     write_git_directory(
-        making / ".git",
+        unfinished / ".git",
         branch=BRANCH,
         commit=commit,
         borrowed=repository.objects,
         person=person,
         is_sha256=repository.is_sha256,
     )
-    # With its time, by which git finds files that changed in the second in which they were written.
-    shutil.copy2(place.index, making / ".git/index")
+    # Copy the index with its time: git needs it to find files that changed in the second of their creation.
+    shutil.copy2(place.index, unfinished / ".git/index")
     kill_points.reached("place:made")
-    making.rename(place.tree)
+    unfinished.rename(place.tree)
 
 
 def remove(place: Workspace) -> None:
-    """Remove a workspace with everything in it, also what an agent made unwritable."""
+    """Remove a workspace with everything in it, including files that an agent made unwritable."""
     if place.tree.exists():
-        # A half removed workspace must not be used as one.
+        # A half-removed workspace must not be used.
         place.tree.rename(place.folder / "removing")
     kill_points.reached("place:removing")
     remove_folder(place.folder)
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder with everything in it, also what was made unwritable."""
+    """Remove a folder with everything in it, including unwritable files."""
     shutil.rmtree(folder, onerror=_insist)
 
 
@@ -100,14 +100,15 @@ def _insist(function: object, path: str, _problem: object) -> None:
         shutil.rmtree(path)
 
 
-# What an attempt left
+# Saved work
 
 
 @dataclass(frozen=True)
 class KeptAttempt:
-    """What an attempt left: the commit on its branch, its folder as a commit without and with ignored files, and the rest.
+    """The saved work of an attempt, as commits.
 
-    `tip` is None when the branch is gone or its commit is not complete.
+    `tip` is the commit of its branch, None if that is gone or incomplete. `changed` has the files without ignored ones, `folder`
+    has all files, and `left` are further commits.
     """
 
     tip: str | None
@@ -122,33 +123,33 @@ class KeptAttempt:
 
 
 def keep(repository: Repository, place: Workspace, start: str, person: Person, at: int) -> KeptAttempt:
-    """Save everything that an attempt left by refs of our own. Calling it again gives the same."""
-    found = _Named(place)
-    complete = _copied(repository, found, start)
+    """Save all work of an attempt by refs of Decklog. Repeated calls give the same result."""
+    found = _WorkspaceCommits(place)
+    complete = _copy_commits(repository, found, start)
     tip = found.tip if found.tip == start or found.tip in complete else None
-    changed = _as_commit(repository, place, tip or start, person, at, is_all=False)
+    changed = _commit_files(repository, place, tip or start, person, at, is_all=False)
     folder, notes = changed, list(found.notes)
     ignored = _ignored_bytes(repository, place)
     if ignored > LARGEST_IGNORED:
         notes.append("ignored files are too large to be kept")
     elif ignored:
-        folder = _as_commit(repository, place, changed, person, at, is_all=True)
-    left = [sha for sha in complete if sha != tip] + _nested(repository, place, person, at)
+        folder = _commit_files(repository, place, changed, person, at, is_all=True)
+    left = [sha for sha in complete if sha != tip] + _commit_nested_repositories(repository, place, person, at)
     refs = {f"{place.refs}/folder": folder, f"{place.refs}/changed": changed, **({f"{place.refs}/tip": tip} if tip else {})}
     repository.set_refs(refs | {f"{place.refs}/left/{number}": sha for number, sha in enumerate(left, 1)})
     return KeptAttempt(tip, changed, folder, changed == (tip or start), tuple(left), tuple(notes))
 
 
 def snapshot(repository: Repository, place: Workspace, start: str, person: Person, at: int) -> str:
-    """Create a commit of a workspace's files, without ignored ones, while an agent works there; no ref holds it."""
-    # Not in the workspace's folder, which the conductor may remove meanwhile.
+    """Create a commit of a workspace's files, without ignored ones, while an agent works there. No ref keeps it."""
+    # The conductor may remove the workspace's folder meanwhile, so use another one.
     with tempfile.TemporaryDirectory(prefix="decklog-") as scratch:
-        tree = _tree_of(repository, place.tree, place.index, Path(scratch, "index"), is_all=False)
+        tree = _write_tree(repository, place.tree, place.index, Path(scratch, "index"), is_all=False)
     return start if tree == repository.tree(start) else repository.commit(tree, [start], "So far\n", person, at)
 
 
-class _Named:
-    """The commits that a workspace names, read from its files."""
+class _WorkspaceCommits:
+    """The commits that a workspace's refs and reflogs name, read as files."""
 
     def __init__(self, place: Workspace) -> None:
         self.notes: list[str] = []
@@ -160,59 +161,59 @@ class _Named:
             return
         self.objects = place.git / "objects"
         loose = {str(path.relative_to(place.git)): sha for path in _files(place.git / "refs") for sha in _shas(_read(path))[:1]}
-        named = {**_packed(place.git), **loose}
+        named = {**_read_packed_refs(place.git), **loose}
         self.tip = named.get(f"refs/heads/{BRANCH}")
         logged = [sha for path in _files(place.git / "logs") for line in _read(path).splitlines() for sha in _shas(line)[:2]]
         everything = [*named.values(), *_shas(_read(place.git / "HEAD")), *logged]
         self.commits = [sha for sha in dict.fromkeys(everything) if set(sha) != {"0"}]
 
 
-def _copied(repository: Repository, found: _Named, start: str) -> list[str]:
-    """Copy the objects of the commits that a workspace names into the repository; return the complete ones."""
+def _copy_commits(repository: Repository, found: _WorkspaceCommits, start: str) -> list[str]:
+    """Copy the commits of a workspace into the repository; return the complete ones."""
     new = [sha for sha in found.commits if sha != start][-MOST_LEFT:]
     if found.objects is None or not new:
         return []
-    # An agent may have made the workspace borrow from elsewhere.
+    # An agent may have changed where the workspace borrows objects from.
     borrow_objects(found.objects.parent, repository.objects)
     new.sort(key=lambda sha: sha != found.tip)
-    complete = [sha for sha in new if _is_fetched(repository, found.objects, sha, start)]
+    complete = [sha for sha in new if _fetch_commit(repository, found.objects, sha, start)]
     if len(complete) < len(new):
         found.notes.append(f"{len(new) - len(complete)} of the commits that the workspace names are not complete")
     return complete
 
 
-def _is_fetched(repository: Repository, objects: Path, sha: str, start: str) -> bool:
+def _fetch_commit(repository: Repository, objects: Path, sha: str, start: str) -> bool:
     if repository.has(sha):
         return True
     try:
         wanted = f"{sha}^{{commit}}\n^{start}\n".encode()
-        pack = repository.on_objects("pack-objects", "--revs", "--stdout", "-q", given=wanted, also=objects).out
+        pack = repository.on_objects("pack-objects", "--revs", "--stdout", "-q", given=wanted, extra_objects=objects).out
         repository.on_objects("unpack-objects", "-q", "--strict", given=pack)
         return repository.has(sha)
     except DecklogError:
-        # Damaged, half written, or refused by git. The folder's files are kept all the same.
+        # The commit is damaged, incomplete, or refused by git. The folder's files are saved anyway.
         return False
 
 
-def _as_commit(repository: Repository, place: Workspace, parent: str, person: Person, at: int, *, is_all: bool) -> str:
-    tree = _tree_of(repository, place.tree, place.index, place.folder / "index.keeping", is_all=is_all)
+def _commit_files(repository: Repository, place: Workspace, parent: str, person: Person, at: int, *, is_all: bool) -> str:
+    tree = _write_tree(repository, place.tree, place.index, place.folder / "index.keeping", is_all=is_all)
     if tree == repository.tree(parent):
         return parent
     return repository.commit(tree, [parent], "What an attempt left\n", person, at)
 
 
-def _tree_of(repository: Repository, folder: Path, index: Path | None, own: Path, *, is_all: bool) -> str:
-    """Write the tree of a folder's files by an index of our own, which is removed."""
-    own.unlink(missing_ok=True)
+def _write_tree(repository: Repository, folder: Path, index: Path | None, scratch: Path, *, is_all: bool) -> str:
+    """Write the tree of a folder's files by a scratch index, which is removed."""
+    scratch.unlink(missing_ok=True)
     if index is not None and index.is_file():
-        # With its time, by which git finds files that changed in the second in which they were written.
-        shutil.copy2(index, own)
-    variables = {"GIT_WORK_TREE": str(folder), "GIT_INDEX_FILE": str(own)}
+        # Copy the index with its time: git needs it to find files that changed in the second of their creation.
+        shutil.copy2(index, scratch)
+    variables = {"GIT_WORK_TREE": str(folder), "GIT_INDEX_FILE": str(scratch)}
     words = ("add", "--all", "--force", ".") if is_all else ("add", "--all", ".")
-    # A nested repository is added as a link to its commit; its files are kept separately.
+    # A nested repository is added as a link to its commit; its files are saved separately.
     repository.on_objects("-C", str(folder), *words, variables=variables)
     tree = repository.on_objects("write-tree", variables=variables).text
-    own.unlink()
+    scratch.unlink()
     return tree
 
 
@@ -229,21 +230,21 @@ def _ignored_bytes(repository: Repository, place: Workspace) -> int:
     return total
 
 
-def _nested(repository: Repository, place: Workspace, person: Person, at: int) -> list[str]:
-    """Keep the files of repositories that were made inside of the workspace."""
+def _commit_nested_repositories(repository: Repository, place: Workspace, person: Person, at: int) -> list[str]:
+    """Save the files of repositories that were created inside the workspace, each as a commit."""
     found = []
     for folder, names, files in os.walk(place.tree):
         if folder != str(place.tree) and ".git" in (*names, *files):
-            tree = _tree_of(repository, Path(folder), None, Path(folder).parent / "index.keeping", is_all=True)
+            tree = _write_tree(repository, Path(folder), None, Path(folder).parent / "index.keeping", is_all=True)
             found.append(repository.commit(tree, [], f"A repository in {Path(folder).name}\n", person, at))
         names[:] = [name for name in names if name != ".git"]
     return found
 
 
-# What the files of a workspace's repository name
+# Reading a workspace's repository as files
 
 
-def _packed(git: Path) -> dict[str, str]:
+def _read_packed_refs(git: Path) -> dict[str, str]:
     lines = _read(git / "packed-refs").splitlines()
     parts = [line.split(" ", 1) for line in lines if line[:1] not in ("#", "^") and " " in line]
     return {name: sha for sha, name in parts if _shas(sha)}
@@ -255,7 +256,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _read(path: Path) -> str:
-    """Read a small plain file; anything else is empty."""
+    """Read a small plain file; return an empty text for anything else."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

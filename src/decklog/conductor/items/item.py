@@ -1,7 +1,7 @@
 """A work item of a run: its tasks, its change so far, and the messages that begin another round.
 
-A message of a person is one of the inbox to the task that lands the item. It is pending until an agent has got it, seen then,
-and answered when the item lands. An item does not land over a pending message: another round begins instead.
+A message of a person is an inbox message to the item's landing task. It is pending until it is delivered to an agent, then seen,
+and answered when the item lands. A pending message keeps the item from landing: another round begins instead.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from decklog.stores.tasks.claim import Claim
 from decklog.stores.tasks.task import Task
 
 _MOST_TASKS = 200
-# The key of a work task's inputs that names who works on it by hand.
+# The key of a work task's inputs that names the person who works on it by hand.
 BY_HAND = "by_hand"
 
 
@@ -34,7 +34,7 @@ class Item:
 
     @property
     def landing(self) -> Task:
-        """The task that lands it, the newest if it landed before."""
+        """Its landing task: the open one, or the last one."""
         return newest_landing([task for task in self.tasks if task.role == LAND])
 
     @property
@@ -43,13 +43,13 @@ class Item:
 
     @property
     def landed_commit(self) -> str:
-        """The last commit with a change of it that has landed; a round in which only a question was answered has none."""
+        """The newest landed commit that changed files. A round that only answered a question changes none."""
         results: list[Any] = [task.result for task in self.tasks if task.role == LAND and task.state == "done"]
         return str(next((one for one in reversed(results) if one.get("files")), results[-1])["commit"])
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more happens to it: it has landed, or was given up."""
+        """Whether it has landed or was given up."""
         return self.landing.state.value in ("done", "abandoned")
 
     @property
@@ -59,7 +59,7 @@ class Item:
 
     @property
     def work(self) -> Task | None:
-        """The task in which it is worked on now, or will be next; None between rounds."""
+        """Its open work task; None between rounds."""
         return next((task for task in reversed(self.open_tasks) if task.role == WORK), None)
 
 
@@ -67,7 +67,7 @@ def split_name(text: str) -> tuple[str | None, str]:
     """Split ITEM or RUN.ITEM into the run, None if it is not named, and the item."""
     run_id, _, name = text.rpartition(".")
     if not name:
-        raise Invalid(f"{text!r} names no work item", hint="Write ITEM, or RUN.ITEM.", field="item")
+        raise Invalid(f"{text!r} is not the name of a work item", hint="Write ITEM, or RUN.ITEM.", field="item")
     return run_id or None, name
 
 
@@ -98,8 +98,8 @@ class ItemChange:
     is_live: bool = False
 
 
-def workspace_of(context: RunContext, item: Item) -> tuple[Workspace, dict[str, Any]] | None:
-    """Find the workspace on this host in which an item is worked on, with the facts of its attempt; None if there is none."""
+def find_workspace(context: RunContext, item: Item) -> tuple[Workspace, dict[str, Any]] | None:
+    """Find the workspace of an item's open work on this host, with the facts of its attempt; None if there is none."""
     work = item.work
     if work is None:
         return None
@@ -109,40 +109,40 @@ def workspace_of(context: RunContext, item: Item) -> tuple[Workspace, dict[str, 
     return (attempt.place, facts) if facts is not None and attempt.place.is_made else None
 
 
-def change_of(context: RunContext, item: Item) -> ItemChange | None:
-    """Find what an item changes so far; None before its first change."""
+def find_item_change(context: RunContext, item: Item) -> ItemChange | None:
+    """Find the change of an item so far; None before its first change."""
     if item.is_landed:
         commit = item.landed_commit
         return ItemChange(context.repository.parents(commit)[0], commit)
-    if (found := workspace_of(context, item)) is not None:
+    if (found := find_workspace(context, item)) is not None:
         place, facts = found
         tip = snapshot(context.repository, place, facts["start"], context.person, facts["at"])
         return ItemChange(str(facts["base"]), tip, is_live=True)
     for task in reversed(item.tasks):
         tip = str(task.inputs.get("tip") or task.inputs.get("start") or "")
         if tip and task.inputs.get("base"):
-            context.tips.fetch_missing([tip, task.inputs["base"]])
+            context.refs.fetch_missing([tip, task.inputs["base"]])
             return ItemChange(str(task.inputs["base"]), tip)
     return None
 
 
-def patch_of(context: RunContext, item: Item) -> str:
-    """Write the change of an item so far as a patch; empty if there is none."""
-    change = change_of(context, item)
+def build_patch(context: RunContext, item: Item) -> str:
+    """Build the patch of an item's change so far; empty if there is none."""
+    change = find_item_change(context, item)
     return "" if change is None else write_patch(context, change)
 
 
 def write_patch(context: RunContext, change: ItemChange) -> str:
-    """Write what differs between two commits as a patch."""
+    """Build the patch between the two commits of a change."""
     words = ("diff-tree", "-r", "-p", "--find-renames", "--no-color", change.base, change.tip)
     return context.repository.on_objects(*words).out.decode(errors="replace")
 
 
-def located(repository: Repository, commit: str, path: str, line: int) -> str:
-    """Return the line that a comment is about. Raise NotFound for a file or a line that the change does not have."""
+def quote_line(repository: Repository, commit: str, path: str, line: int) -> str:
+    """Return the text of a line to quote in a comment. Raise an error if the commit has no such file or line."""
     content = repository.read(commit, path) if commit else None
     if content is None:
-        raise NotFound(f"the change has no file {path!r}", hint="See: decklog run diff ITEM --stat", path=path)
+        raise NotFound(f"there is no file {path!r} in this change", hint="See: decklog run diff ITEM --stat", path=path)
     lines = content.decode(errors="replace").split("\n")
     if not 1 <= line <= len(lines):
         raise Invalid(f"{path} has {len(lines)} lines", hint="See: decklog run diff ITEM", field="line")
@@ -153,13 +153,13 @@ def located(repository: Repository, commit: str, path: str, line: int) -> str:
 
 
 COMMENT, MESSAGE = "conductor.comment", "conductor.message"
-# Messages of the conductor itself inform people; they ask for nothing.
+# Messages of the conductor itself only inform people.
 _OWN = "conductor"
 _PAGE = 200
 
 
 class Rounds:
-    """Records messages of people to the work items of one run, and begins the rounds that they ask for."""
+    """Records messages of people to the work items of one run, and begins the rounds that they request."""
 
     def __init__(self, context: RunContext) -> None:
         self._log = context.log
@@ -169,18 +169,18 @@ class Rounds:
     # Messages
 
     def post(self, item: Item, text: str, *, by: str, where: tuple[str, int] | None = None, quoted: str = "") -> Message:
-        """Record a message of a person to an item, and resume the item if it was at rest.
+        """Record a message of a person to an item, and resume the item if it has landed or waits for a person.
 
         `where` is the path and line that a comment is about, and `quoted` that line.
         """
         if not text.strip():
-            raise Invalid("it has no text", hint='Write what is to be changed: "Use a set here"', field="text")
+            raise Invalid("the message is empty", hint='Write what to change: "Use a set here"', field="text")
         if item.landing.state == "abandoned":
-            raise Conflict(f"{item.name} was given up", hint="Start a run for what is to be done.", item=item.name)
+            raise Conflict(f"{item.name} was given up", hint="Start another run for this work.", item=item.name)
         place = "" if where is None else f"{where[0]}:{where[1]}: "
         body = f"{place}{text}" + (f"\n> {quoted}" if quoted else "")
         with self._log.transaction():
-            # First: the entry locks the run's stream, so that nobody lands the item in between.
+            # The entry comes first: it locks the run's stream, so that the item can't land in between.
             kind = MESSAGE if where is None else COMMENT
             self._log.journal.append(
                 self._run_id, f"{by} on {item.name}: {body}", kind="event", subtype=kind, agent=by, task_id=item.landing.id
@@ -192,11 +192,11 @@ class Rounds:
                 task_id=item.landing.id,
                 context_url=None if where is None else f"{where[0]}#L{where[1]}",
             )
-            self.wake(item)
+            self.resume_item(item)
         return message
 
     def _read(self, task: Task, state: MessageStateLike) -> list[Message]:
-        """List the messages to the item of a task, oldest first. With a registered owner only recognised people count."""
+        """List the messages to a task's item, oldest first. With a registered owner, only authorised ones count."""
         messages = every_page(self._log.inbox.find, self._run_id, state=state)
         found = [one for one in messages if one.task_id is not None and one.from_handle != _OWN]
         if not found:
@@ -205,22 +205,22 @@ class Rounds:
         is_bound = bool(self._log.trust.show()["is_bound"])
         return [one for one in reversed(found) if one.task_id in landings and (one.is_authorised or not is_bound)]
 
-    def pending(self, task: Task) -> list[Message]:
-        """List the messages to the item of a task that no agent has got yet."""
+    def find_pending(self, task: Task) -> list[Message]:
+        """List the messages to a task's item that were not delivered to an agent yet."""
         return self._read(task, "pending")
 
-    def unanswered(self, task: Task) -> list[Message]:
-        """List the messages to the item of a task since it landed last."""
-        return sorted([*self._read(task, "seen"), *self.pending(task)], key=lambda one: (one.received_at, one.id))
+    def find_unanswered(self, task: Task) -> list[Message]:
+        """List the messages to a task's item that are not answered yet, oldest first."""
+        return sorted([*self._read(task, "seen"), *self.find_pending(task)], key=lambda one: (one.received_at, one.id))
 
-    def delivered(self, message_id: str, agent: str) -> None:
-        """Record that an agent has got a message."""
+    def mark_delivered(self, message_id: str, agent: str) -> None:
+        """Record that a message was delivered to an agent."""
         self._log.inbox.mark_seen(message_id, by=agent)
 
     def answer(self, task: Task, text: str, agent: str) -> bool:
-        """Answer the messages for which a round was begun with the words of its agent; return whether there are any.
+        """Answer the messages that began this round with the agent's text; return whether there are any.
 
-        A round after red checks needs a change, not words.
+        A round after failed checks needs a change instead.
         """
         is_asked_for = int(str(task.inputs["round"])) > 1 and not task.inputs.get("findings")
         found = self._read(task, "seen") if is_asked_for and text.strip() else []
@@ -230,15 +230,15 @@ class Rounds:
 
     # The rounds
 
-    def has_another(self, claim: Claim) -> bool:
-        """Begin another round instead of a check or a landing if somebody asked for one; return whether."""
-        if not self.pending(claim.task):
+    def begin_if_requested(self, claim: Claim) -> bool:
+        """Begin another round instead of a check or a landing if a message is pending; return whether it was begun."""
+        if not self.find_pending(claim.task):
             return False
-        self.begin(claim)
+        self.begin_round(claim)
         return True
 
-    def begin(self, claim: Claim) -> Task:
-        """Begin another round from the tip that a check or a landing has."""
+    def begin_round(self, claim: Claim) -> Task:
+        """Begin another round, based on the tip of a check or a landing."""
         task = claim.task
         with self._log.transaction():
             if task.role == CHECK:
@@ -246,48 +246,48 @@ class Rounds:
             else:
                 claim.release("another round is required")
             given = {"base": task.inputs["base"], "start": task.inputs["tip"]}
-            again = self._add(self._stages.landing_of(task), task.inputs, given)
+            again = self._add_round(self._stages.landing_of(task), task.inputs, given)
             kill_points.reached("rounds:begun")
         return again
 
-    def _add(self, landing: Task, inputs: dict[str, Any], given: dict[str, object]) -> Task:
+    def _add_round(self, landing: Task, inputs: dict[str, Any], given: dict[str, object]) -> Task:
         number = int(str(inputs["round"])) + 1
-        # A round that a person asks for does not count among those that agents have.
+        # A round that a person requests does not count towards the agents' rounds.
         more = {"more_rounds": int(str(inputs.get("more_rounds", 0))) + 1}
         again = {**escalation.level_inputs(inputs), **more, "item": inputs["item"], "round": number, **given}
-        work = self._stages.add(landing, WORK, number, again, landing.title.removeprefix("Land: "))
+        work = self._stages.add_task(landing, WORK, number, again, landing.title.removeprefix("Land: "))
         self._log.tasks.depend(landing.id, work.id)
         return work
 
-    def landed(self, task: Task, commit: str) -> None:
-        """Answer the messages that an item has landed with; later ones begin another round."""
+    def record_landing(self, task: Task, commit: str) -> None:
+        """Answer the delivered messages of a landed item. Pending ones begin another round."""
         for one in self._read(task, "seen"):
             self._log.inbox.answer(one.id, f"landed as {commit[:12]}", by="conductor")
-        if self.pending(task):
-            self._begin_after_landing(task)
+        if self.find_pending(task):
+            self._begin_landed_round(task)
 
-    def _begin_after_landing(self, task: Task) -> None:
-        """Begin another round of an item that has landed, from the target as it is by then."""
+    def _begin_landed_round(self, task: Task) -> None:
+        """Begin another round of a landed item, based on the target when the round starts."""
         tag = item_tag(task)
         rounds = [int(str(one.inputs["round"])) for one in self._log.tasks.find(self._run_id, role=WORK, tag=tag, limit=_PAGE)]
         inputs: dict[str, Any] = {**task.inputs, "item": item_name(task), "round": max(rounds)}
-        landing = self._stages.add(task, LAND, max(rounds) + 1, {"item": inputs["item"]}, task.title)
-        self._add(landing, inputs, {})
+        landing = self._stages.add_task(task, LAND, max(rounds) + 1, {"item": inputs["item"]}, task.title)
+        self._add_round(landing, inputs, {})
 
-    def wake(self, item: Item) -> None:
-        """Resume an item that has landed, or waits for a person. Others find their messages anyway."""
+    def resume_item(self, item: Item) -> None:
+        """Resume an item that has landed or waits for a person. Other items read their messages by themselves."""
         with self._log.transaction():
             if self._log.tasks.get(item.landing.id).state == "done":
                 if self._log.runs.get(self._run_id).ended_at is not None:
                     self._log.runs.update(self._run_id, status="active")
-                self._begin_after_landing(item.landing)
+                self._begin_landed_round(item.landing)
             for task in item.open_tasks:
                 if task.state.value in ("waiting", "blocked"):
-                    self._stages.resume_for(task, "a person goes on with it")
+                    self._stages.resume_for(task, "resumed by a person")
 
 
-def messages_of(log: Decklog, item: Item) -> list[Message]:
-    """List the newest of what people wrote to an item, oldest first, in any state."""
+def list_messages(log: Decklog, item: Item) -> list[Message]:
+    """List the newest messages of people to an item in any state, oldest first."""
     landings = {task.id for task in item.tasks if task.role == LAND}
     return [
         one for one in reversed(log.inbox.find(item.run_id, limit=_PAGE)) if one.task_id in landings and one.from_handle != _OWN

@@ -1,7 +1,7 @@
-"""A person takes over a work item: its agent is ended, and the person works in the workspace.
+"""Take over a work item: end its agent, and let a person work in its workspace.
 
-Meanwhile the item's task is paused, so that nobody claims it. Afterwards the workspace is kept, checked and landed as that of an
-agent, and the record names the person.
+Meanwhile the item's task is paused, so that no conductor claims it. Afterwards the work is saved, checked and landed like that
+of an agent, and the record names the person.
 """
 
 import os
@@ -15,9 +15,9 @@ from decklog.conductor.agents.session import KINDLY, AgentSession, Terms
 from decklog.conductor.agents.stream import Follower, StreamReader
 from decklog.conductor.commands import Running
 from decklog.conductor.context import AttemptWorkspace, RunContext
-from decklog.conductor.git.changes import NO_CHANGE, changes, faults
+from decklog.conductor.git.changes import NO_CHANGE, find_faults, list_changes
 from decklog.conductor.git.workspaces import Workspace
-from decklog.conductor.items.item import BY_HAND, Item, Rounds, find_item, workspace_of
+from decklog.conductor.items.item import BY_HAND, Item, Rounds, find_item, find_workspace
 from decklog.conductor.stages import WORK
 from decklog.core.display import counted
 from decklog.core.errors import Conflict
@@ -31,22 +31,22 @@ _MOST_SECONDS_TO_END = 15.0
 
 
 @dataclass(frozen=True)
-class Opened:
-    """A workspace that is a person's. `resume` is the command that goes on with the agent's own session there, if it has one."""
+class OpenedWorkspace:
+    """A workspace that a person has taken over. `resume` is the command that resumes the agent's session there, if any."""
 
     folder: str
     resume: str | None
-    # Whether it was the person's already.
+    # Whether it had been taken over before.
     already: bool = False
 
 
-def open_item(context: RunContext, item: Item, *, by: str) -> Opened:
+def open_item(context: RunContext, item: Item, *, by: str) -> OpenedWorkspace:
     """Hand a work item to a person: end its agent if one works on it, and return the workspace."""
     if item.landing.state == "abandoned":
-        raise Conflict(f"{item.name} was given up", hint="Start a run for what is to be done.", item=item.name)
+        raise Conflict(f"{item.name} was given up", hint="Start another run for this work.", item=item.name)
     task = item.work or _begin_round(context, item)
     if task.inputs.get(BY_HAND):
-        return _opened(context, find_item(context.log, context.run_id, item.name), already=True)
+        return _describe_workspace(context, find_item(context.log, context.run_id, item.name), already=True)
     attempt = context.attempt(task.id, task.fence)
     is_working = task.state == "running" and attempt.place.is_made
     with context.log.transaction():
@@ -61,12 +61,12 @@ def open_item(context: RunContext, item: Item, *, by: str) -> Opened:
         _end_agent(context, task, attempt)
     else:
         _make_workspace(context, paused, by)
-    return _opened(context, find_item(context.log, context.run_id, item.name))
+    return _describe_workspace(context, find_item(context.log, context.run_id, item.name))
 
 
 def _begin_round(context: RunContext, item: Item) -> Task:
-    """Begin the round in which a person works on an item that waits to be checked or landed, or has landed."""
-    Rounds(context).wake(item)
+    """Begin a round of work by hand for an item that waits for its check or landing, or has landed."""
+    Rounds(context).resume_item(item)
     again = find_item(context.log, context.run_id, item.name)
     if again.work is not None:
         return again.work
@@ -75,7 +75,7 @@ def _begin_round(context: RunContext, item: Item) -> Task:
         raise Conflict(f"{item.name} is being checked or landed now", hint="Try again in a moment.", item=item.name)
     claim = context.log.tasks.claim(context.run_id, worker=_worker(context), task_id=task.id, lease_seconds=_LEASE_SECONDS)
     assert claim is not None, "a task that is named is claimed or refused"
-    return Rounds(context).begin(claim)
+    return Rounds(context).begin_round(claim)
 
 
 def _worker(context: RunContext) -> str:
@@ -83,9 +83,9 @@ def _worker(context: RunContext) -> str:
 
 
 def _end_agent(context: RunContext, task: Task, attempt: AttemptWorkspace) -> None:
-    """End the agent in a workspace, wait for its end, and record the rest of its stream and its cost.
+    """End the agent in a workspace, and record the rest of its output and its cost.
 
-    The conductor that watched it can't: the task is no longer its own.
+    The conductor that watched the agent can't do so, as it has lost the task.
     """
     running, facts = Running.find(attempt.mark, attempt.agent_folder), attempt.facts()
     if running is None or facts is None:
@@ -103,22 +103,22 @@ def _end_agent(context: RunContext, task: Task, attempt: AttemptWorkspace) -> No
 def _make_workspace(context: RunContext, task: Task, by: str) -> None:
     base = str(task.inputs.get("base") or context.target_commit())
     start = str(task.inputs.get("earlier") or task.inputs.get("start") or base)
-    context.tips.fetch_missing([base, start])
+    context.refs.fetch_missing([base, start])
     context.attempt(task.id, task.fence).make(base, start, f"by hand: {by}")
 
 
-def _opened(context: RunContext, item: Item, *, already: bool = False) -> Opened:
-    found = workspace_of(context, item)
+def _describe_workspace(context: RunContext, item: Item, *, already: bool = False) -> OpenedWorkspace:
+    found = find_workspace(context, item)
     if found is None:
         raise Conflict(f"the workspace of {item.name} is on another machine", hint="Open it there.", item=item.name)
     place, facts = found
-    return Opened(str(place.tree), _resume_line(context, place, facts), already)
+    return OpenedWorkspace(str(place.tree), _resume_command(context, place, facts), already)
 
 
-def _resume_line(context: RunContext, place: Workspace, facts: dict[str, Any]) -> str | None:
+def _resume_command(context: RunContext, place: Workspace, facts: dict[str, Any]) -> str | None:
     """Return the command that resumes the agent's session in a workspace; its files are still there."""
     agent = context.configuration.agents.get(str(facts["agent"]))
-    session = _session_of(agent, place) if agent is not None and agent.resume else None
+    session = _find_session(agent, place) if agent is not None and agent.resume else None
     if agent is None or session is None:
         return None
     words = [session if word == "{session}" else word for word in agent.resume]
@@ -127,7 +127,7 @@ def _resume_line(context: RunContext, place: Workspace, facts: dict[str, Any]) -
     return f"cd {shlex.quote(str(place.tree))} && {shlex.join([*variables, *words])}"
 
 
-def _session_of(agent: Description, place: Workspace) -> str | None:
+def _find_session(agent: Description, place: Workspace) -> str | None:
     """Return the session id in the output of the agent of a workspace."""
     reader = StreamReader(agent)
     events = (event for line in Follower(place.folder / "agent").lines() for event in reader.read(line))
@@ -138,23 +138,23 @@ def _session_of(agent: Description, place: Workspace) -> str | None:
 
 
 def continue_item(context: RunContext, item: Item, *, by: str) -> int:
-    """Take back a work item from a person, to be checked and landed. Return how many files were changed.
+    """Give a work item back to the conductor, to be checked and landed. Return the number of changed files.
 
-    Without a change an agent goes on from where the item was.
+    Without a change, an agent continues the item.
     """
     task = item.work
     if task is None or not task.inputs.get(BY_HAND):
         return 0
-    found = workspace_of(context, item)
+    found = find_workspace(context, item)
     if found is None:
         raise Conflict(f"the workspace of {item.name} is on another machine", hint="Continue it there.", item=item.name)
     place, facts = found
     attempt = context.attempt(task.id, int(place.folder.name.rpartition("-")[2]))
     kept = attempt.keep(facts)
     tip = str(kept.tip if kept.is_clean and kept.tip else kept.changed)
-    context.tips.publish(place.refs, lambda: "nobody waits for it")
-    _refuse_unfit(context, item, facts, tip)
-    files = [one.path for one in changes(context.repository, str(facts["start"]), tip)]
+    context.refs.publish(place.refs, lambda: "nobody waits for it")
+    _refuse_faulty(context, item, facts, tip)
+    files = [one.path for one in list_changes(context.repository, str(facts["start"]), tip)]
     with context.log.transaction():
         inputs = {name: value for name, value in task.inputs.items() if name != BY_HAND}
         context.log.tasks.edit(task.id, reason=f"{by} gives it back", inputs=inputs)
@@ -167,17 +167,17 @@ def continue_item(context: RunContext, item: Item, *, by: str) -> int:
     return len(files)
 
 
-def _refuse_unfit(context: RunContext, item: Item, facts: dict[str, Any], tip: str) -> None:
-    """Raise Conflict for a change that can't land. A person may change paths that the item does not allow its agents."""
-    found = faults(context.repository, str(facts["base"]), str(facts["start"]), tip, ())
-    unfit = [fault for fault in found if fault.signature != NO_CHANGE]
-    if unfit:
-        raise Conflict(f"{item.name} can't go on: {unfit[0].text}", hint="Change it, then continue.", paths=list(unfit[0].paths))
+def _refuse_faulty(context: RunContext, item: Item, facts: dict[str, Any], tip: str) -> None:
+    """Raise Conflict for a change that can't land. A person may also change paths that the agents may not."""
+    faults = find_faults(context.repository, str(facts["base"]), str(facts["start"]), tip, ())
+    found = [fault for fault in faults if fault.signature != NO_CHANGE]
+    if found:
+        raise Conflict(f"{item.name} can't land: {found[0].text}", hint="Fix it, then continue.", paths=list(found[0].paths))
 
 
 def _hand_over(context: RunContext, item: Item, task: Task, result: dict[str, Any]) -> None:
-    changed = [one.path for one in changes(context.repository, str(result["base"]), str(result["tip"]))]
-    _allow(context, item, changed)
+    changed = [one.path for one in list_changes(context.repository, str(result["base"]), str(result["tip"]))]
+    _allow_paths(context, item, changed)
     claim: Claim | None = context.log.tasks.claim(
         context.run_id, worker=_worker(context), task_id=task.id, lease_seconds=_LEASE_SECONDS
     )
@@ -185,8 +185,8 @@ def _hand_over(context: RunContext, item: Item, task: Task, result: dict[str, An
     context.stages.finish_work(claim, result)
 
 
-def _allow(context: RunContext, item: Item, changed: list[str]) -> None:
-    """Allow the paths that a person changed in later rounds of the item."""
+def _allow_paths(context: RunContext, item: Item, changed: list[str]) -> None:
+    """Add the paths that a person changed to the allowed paths of later rounds."""
     allowed = list(item.landing.allowed_paths)
     patterns = IgnoreFile(tuple(allowed))
     outside = [f"/{path}" for path in changed if allowed and not patterns.covers(path)]

@@ -34,7 +34,7 @@ def maker(
     *,
     read: Callable[[str], bytes | None],
     sandbox: SandboxKind = SandboxKind.AUTO,
-    wanted_end: Callable[[], str | None] = lambda: None,
+    end_reason: Callable[[], str | None] = lambda: None,
 ) -> Callable[[ModelChoice], Provider]:
     """Return a function that builds a provider. Programs run in `folder`; `read` returns scripts."""
 
@@ -43,7 +43,7 @@ def maker(
             case "scripted":
                 return Scripted.from_json(read(choice.script), choice.script)
             case "agent":
-                return replace(_program(log, settings, choice, folder, sandbox), wanted_end=wanted_end)
+                return replace(_program(log, settings, choice, folder, sandbox), end_reason=end_reason)
         with report_failures(PluginKind.MODEL, choice.provider):
             provider: Provider = load_plugin(PluginKind.MODEL, choice.provider)(choice)
         return provider
@@ -142,7 +142,7 @@ class AgentModel:
     clock: Clock
     sandbox: SandboxKind = SandboxKind.AUTO
     log_file: str | None = None
-    wanted_end: Callable[[], str | None] = lambda: None
+    end_reason: Callable[[], str | None] = lambda: None
 
     def reply(self, prompt: Prompt, request: ModelRequest) -> ModelReply:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -163,7 +163,7 @@ class AgentModel:
             return ModelReply(error_class="context", error='the prompt is too long for an argument; use prompt = "file"')
         mark = hashlib.sha256(os.fsencode(scratch)).hexdigest()[:32]
         try:
-            ended = commands.run(self._command(scratch, prompt_file, text, mark, request), self.wanted_end)
+            ended = commands.run(self._command(scratch, prompt_file, text, mark, request), self.end_reason)
         except (DecklogError, OSError) as problem:
             return ModelReply(error_class="failed", error=f"{agent.name} can't be started: {problem}")
         reader = StreamReader(agent)

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable, Mapping, Sequence
 
-from decklog.conductor.git.changes import lines_of
+from decklog.conductor.git.changes import parse_lines
 from decklog.core.python_source import parsed
 from decklog.review.change import Change
 
@@ -14,7 +14,7 @@ def changed_lines(change: Change, paths: Sequence[str]) -> tuple[Lines, Lines]:
     """Return the lines of Python files that a change adds, and those of the base that it removes."""
     added: dict[str, list[int]] = {}
     removed: dict[str, list[int]] = {}
-    for line in lines_of(change.short_diff):
+    for line in parse_lines(change.short_diff):
         if line.path in paths:
             added.setdefault(line.path, []).extend([] if line.new is None else [line.new])
             removed.setdefault(line.path, []).extend([] if line.old is None else [line.old])

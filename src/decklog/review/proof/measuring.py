@@ -105,7 +105,7 @@ class Measuring:
         check = replace(self.check, minutes=min(self.check.minutes, (3 * takes + 5) / 60))
         tries = survived = 0
         for number, mutant in enumerate(wanted):
-            if time.monotonic() - begun + takes > self.seconds or self.runner.wanted_end() is not None:
+            if time.monotonic() - begun + takes > self.seconds or self.runner.end_reason() is not None:
                 break
             tries += 1
             commit = self.examiner.with_content(self.change.head, mutant.path, mutant.content)

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
-from decklog.conductor.git.changes import ChangedFile, DiffLine, files_of
-from decklog.conductor.items.item import Item, ItemChange, change_of, find_item, messages_of, write_patch
-from decklog.conductor.items.watching import cost_of, recent_steps
+from decklog.conductor.git.changes import ChangedFile, DiffLine, parse_files
+from decklog.conductor.items.item import Item, ItemChange, find_item, find_item_change, list_messages, write_patch
+from decklog.conductor.items.watching import item_cost, list_recent_steps
 from decklog.conductor.starting import first_commit
 from decklog.conductor.status import run_status
 from decklog.core.errors import DecklogError, NotFound
@@ -63,7 +63,7 @@ class DiffView:
 def view_of(patch: str) -> DiffView:
     """Build the view of a patch."""
     is_cut = len(patch) > MOST_CHARACTERS
-    found = files_of(patch[: patch.rfind("\n", 0, MOST_CHARACTERS)] if is_cut else patch)
+    found = parse_files(patch[: patch.rfind("\n", 0, MOST_CHARACTERS)] if is_cut else patch)
     shown: list[ChangedFile] = []
     left = MOST_LINES
     for one in found:
@@ -92,7 +92,7 @@ def read(request: SiteRequest) -> PageView:
     log, run_id = request.log, request.path["run_id"]
     item = find_item(log, run_id, request.path["item"])
     tasks, lapsed = {task.id for task in item.tasks}, [task.id for task in item.tasks if is_lapsed(request, task)]
-    steps, messages = recent_steps(log, item, STEPS), messages_of(log, item)
+    steps, messages = list_recent_steps(log, item, STEPS), list_messages(log, item)
     shown: dict[str, Any] = {
         "run": log.runs.get(run_id),
         "item": item,
@@ -100,7 +100,7 @@ def read(request: SiteRequest) -> PageView:
         "stages": next(one for one in items_of(list(item.tasks)) if one.name == item.name).stages,
         "stage_names": STAGES,
         "stalled": lapsed,
-        "cost": cost_of(log, run_id, tasks),
+        "cost": item_cost(log, run_id, tasks),
         "steps": [(False, [row_of(entry) for entry in reversed(steps)])] if steps else [],
         "messages": messages,
         "questions": [one for one in log.approvals.find(run_id, state="open", limit=_MOST_OPEN) if one.task_id in tasks],
@@ -168,7 +168,7 @@ def _shown(request: SiteRequest, change: ShownChange, page: str) -> dict[str, An
 def _item_change(request: SiteRequest, item: Item, messages: list[Any], tokens: Mapping[str, str]) -> ShownChange:
     try:
         context = acts.context_of(request, item.run_id)
-        change = change_of(context, item)
+        change = find_item_change(context, item)
         patch = "" if change is None else write_patch(context, change)
     except (DecklogError, OSError) as problem:
         return ShownChange(problem=_visible_error(problem))

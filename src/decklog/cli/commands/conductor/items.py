@@ -11,8 +11,8 @@ from decklog.conductor import starting
 from decklog.conductor.context import RunContext
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.items import takeover
-from decklog.conductor.items.item import Item, Rounds, change_of, find_item, located, patch_of, split_name
-from decklog.conductor.items.watching import ItemWatch, files_of
+from decklog.conductor.items.item import Item, Rounds, build_patch, find_item, find_item_change, quote_line, split_name
+from decklog.conductor.items.watching import ItemWatch, changed_files
 from decklog.log import Decklog
 
 _item = click.argument("item", metavar="ITEM")
@@ -22,7 +22,7 @@ _by = click.option("--by", metavar="NAME", help="who acts, default your name in 
 def found_item(log: Decklog, name: str) -> tuple[RunContext, Item]:
     """Find a work item that is named as ITEM, of the newest run of this repository, or as RUN.ITEM."""
     run_id, item = split_name(name)
-    run_id = run_id or starting.newest(log, Repository.here())
+    run_id = run_id or starting.find_newest_run(log, Repository.here())
     found = find_item(log, run_id, item)
     return starting.open_run(log, run_id, Repository.here()), found
 
@@ -38,9 +38,9 @@ def watch_item(call: Invocation, name: str, *, follow: bool) -> int:
     with call.open(writing=False) as log:
         context, item = found_item(log, name)
         watch = ItemWatch(context, item)
-        for seen in watch.follow() if follow else watch.look():
+        for seen in watch.follow() if follow else watch.read_new():
             print_json({"run_id": context.run_id, "item": item.name, **to_data(seen)}) if call.json else say(seen.line())
-        return {"landed": 0, "blocked": 1, "given up": 1}.get(watch.state.state, 7) if follow else 0
+        return {"landed": 0, "blocked": 1, "given up": 1}.get(watch.status.state, 7) if follow else 0
 
 
 @click.command()
@@ -55,9 +55,9 @@ def diff(call: Invocation, item: str, stat: bool) -> int:
     with call.open(writing=False) as log:
         context, found = found_item(log, item)
         if stat:
-            rows = [{"path": path, "added": added, "removed": removed} for path, added, removed in files_of(context, found)]
+            rows = [{"path": path, "added": added, "removed": removed} for path, added, removed in changed_files(context, found)]
             return show(rows, as_json=call.json)
-        patch = patch_of(context, found)
+        patch = build_patch(context, found)
     text = patch.rstrip("\n") or f"{found.name} has changed nothing yet."
     return show({"item": found.name, "run_id": context.run_id, "patch": patch}, as_json=call.json, text=text)
 
@@ -76,8 +76,8 @@ def comment(call: Invocation, item: str, where: str, text: str, by: str | None) 
     with call.open() as log:
         context, found = found_item(log, item)
         path, line = _place(where)
-        change = change_of(context, found)
-        quoted = located(context.repository, "" if change is None else change.tip, path, line)
+        change = find_item_change(context, found)
+        quoted = quote_line(context.repository, "" if change is None else change.tip, path, line)
         message = Rounds(context).post(found, text, by=person_of(log, context, by), where=(path, line), quoted=quoted)
     text = f"{message.id}: {found.name} gets another round. If no conductor works on the run: decklog run continue {item}"
     return show(message, as_json=call.json, text=text)

@@ -22,7 +22,7 @@ from decklog.conductor.cleaning import Cleaner, kept
 from decklog.conductor.context import RunContext
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.landing import LandingPlan
-from decklog.conductor.plan import parse, plan_of
+from decklog.conductor.plan import parse, plan_from_tasks
 from decklog.conductor.readiness import problems
 from decklog.conductor.starting import RunRequest
 from decklog.conductor.status import ConductorStatus, run_status
@@ -125,7 +125,7 @@ def _goal(ctx: click.Context, goal: str, yes: bool) -> int:
 
 def _start_tasks(call: Invocation, run_id: str, given: Mapping[str, Any]) -> int:
     def wanted(log: Decklog) -> RunRequest:
-        found = plan_of(log, run_id)
+        found = plan_from_tasks(log, run_id)
         # The plan has only what is still to be done: nothing is paid for twice.
         return RunRequest(found.goal, f"tasks of {run_id}".encode(), found, is_again=True)
 
@@ -176,7 +176,7 @@ def _check(call: Invocation, commit: str) -> int:
 
 def _find_run(log: Decklog, run_id: str | None) -> str:
     """Return the run that is meant: the one that is named, or the newest of this repository."""
-    return run_id or starting.newest(log, Repository.here())
+    return run_id or starting.find_newest_run(log, Repository.here())
 
 
 @run.command()
